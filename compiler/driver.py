@@ -1,0 +1,236 @@
+"""The stages of the compiler, once in words and once as calls."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from nsc.compiler.families import FAMILIES, family_network
+from nsc.compiler.formats import read_network, write_network
+from nsc.compiler.network import Network
+from nsc.compiler.package import MANIFEST, Package, check_name, manifest_text
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.render import KERNEL_ABI, REALS, Header, render, render_cpp
+from nsc.compiler.schedule import schedule
+from nsc.compiler.verification import Proof, Verdict, verify
+from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
+
+TARGETS = ("cpu",)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile.
+
+    Args:
+        network: a family's name, the path of a network file, or a network.
+        n: number of wires; needed by a family, a check or a help for a file.
+        relaxation: how comparators are softened.
+        dtypes: arithmetic types to compile for, keys of REALS.
+        target: what machine to compile for.
+        name: the package's name; None: made from the network and n.
+        unproved: whether a network that no exact method settled is accepted.
+        version: the version of nsc, for headers.
+
+    Raises:
+        LoweringError: an unknown dtype or target, no dtype, or a name that is no identifier.
+    """
+
+    network: str | Path | Network
+    n: int | None = None
+    relaxation: Relaxation = Relaxation()
+    dtypes: tuple[str, ...] = ("float32",)
+    target: str = "cpu"
+    name: str | None = None
+    unproved: bool = False
+    version: str = "0"
+
+    def __post_init__(self) -> None:
+        unknown = [dtype for dtype in self.dtypes if dtype not in REALS]
+        if unknown or not self.dtypes:
+            raise LoweringError(
+                f"dtypes must be some of {', '.join(REALS)} (float32 also serves bfloat16 and "
+                f"float16), got {', '.join(map(repr, self.dtypes)) or 'none'}"
+            )
+        if self.target not in TARGETS:
+            raise LoweringError(f"no target {self.target!r}; known: {', '.join(TARGETS)}")
+        if self.name is not None:
+            check_name(self.name)
+        ordered = tuple(dtype for dtype in REALS if dtype in self.dtypes)
+        object.__setattr__(self, "dtypes", ordered)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the stages made of a request."""
+
+    network: Network
+    proof: Proof
+    package: Package
+
+
+def compile_network(request: Request) -> Compiled:
+    """Describe, prove, schedule, render.
+
+    describe: family or file → Network
+    prove:    Network → Proof; one that does not sort is refused, an unproved one unless asked for
+    schedule: Network → Schedule
+    render:   Schedule + Relaxation → Package, the texts of the generated folder
+
+    `package.write` puts the result on disk.
+
+    Raises:
+        NetworkError: no such family or file, or no network in it.
+        VerificationError: the network does not sort.
+        UnprovedError: no method settled it, and the request does not accept that.
+    """
+    network = describe(request.network, request.n)
+    proof = prove(network, request.unproved)
+    return Compiled(network, proof, _render(request, network, proof))
+
+
+def describe(network: str | Path | Network, n: int | None) -> Network:
+    """Return the network that a family's name and n, or a file, stand for.
+
+    Raises:
+        NetworkError: neither a family nor a file, or n missing for a family.
+    """
+    if isinstance(network, Network):
+        if n is not None and n != network.n:
+            raise NetworkError(f"the network has {network.n} wires, n says {n}: leave n out")
+        return network
+    if isinstance(network, str) and network in FAMILIES:
+        if n is None:
+            raise NetworkError(f"family {network} needs n, the number of wires: add --n N")
+        return family_network(network, n)
+    path = Path(network)
+    looks_like_file = path.exists() or path.suffix or len(path.parts) > 1
+    if not looks_like_file:
+        raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
+    return read_network(path, n)
+
+
+def prove(network: Network, unproved: bool = False) -> Proof:
+    """Return the proof that a network sorts.
+
+    Raises:
+        VerificationError: it does not sort; the message and the error carry a counterexample.
+        UnprovedError: not settled, and `unproved` is false.
+    """
+    proof = verify(network)
+    if proof.verdict is Verdict.DOES_NOT_SORT:
+        assert proof.counterexample is not None
+        assert proof.failing_input is not None
+        raise VerificationError(
+            f"the network does not sort: 0-1 input {_vector(proof.counterexample)} and integer "
+            f"input {_vector(proof.failing_input)} come out unsorted",
+            proof.counterexample,
+            proof.failing_input,
+        )
+    if proof.verdict is Verdict.UNPROVED and not unproved:
+        raise UnprovedError(
+            f"the network is unproved: {proof.detail}. To compile it all the same, on your word that "
+            "it sorts, add --unproved"
+        )
+    return proof
+
+
+def _vector(values: tuple[int, ...]) -> str:
+    shown = " ".join(map(str, values[:64]))
+    return shown if len(values) <= 64 else f"{shown} … ({len(values)} values)"
+
+
+def _render(request: Request, network: Network, proof: Proof) -> Package:
+    name = request.name or default_name(request.network, network.n)
+    relaxation = request.relaxation
+    header = Header(name, _command(request, name), request.version, _proof_line(proof))
+    source = f"{name}.cpp"
+    files = {
+        "__init__.py": _module(request, header, network),
+        source: render_cpp(header, schedule(network), relaxation, request.dtypes),
+        "network.json": write_network(network),
+        "proof.json": proof.to_json(),
+    }
+    facts: dict[str, object] = {
+        "name": name,
+        "nsc": request.version,
+        "command": header.command,
+        "n": network.n,
+        "size": network.size,
+        "depth": network.depth,
+        "network": network.digest,
+        "proof": proof.verdict.value,
+        "sigmoid": relaxation.sigmoid,
+        "art_lambda": relaxation.art_lambda,
+        "error_free": relaxation.error_free,
+        "target": request.target,
+        "reals": {real: list(REALS[real].serves) for real in request.dtypes},
+        "abi": KERNEL_ABI,
+        "source": source,
+    }
+    files[MANIFEST] = manifest_text(facts, files)
+    return Package(name, MappingProxyType(files))
+
+
+def default_name(network: str | Path | Network, n: int) -> str:
+    """Return the name of a package: the family or the file's stem, made an identifier, and n."""
+    stem = "network" if isinstance(network, Network) else Path(network).stem
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_") or "network"
+    if word[0].isdigit() or keyword.iskeyword(word):
+        word = f"network_{word}"
+    return word if word.endswith(f"_{n}") else f"{word}_{n}"
+
+
+def _command(request: Request, name: str) -> str:
+    """Return a command that makes the package again.
+
+    Of a user's network only the copy inside the package is named: neither a path of the machine nor
+    a file's name reaches the generated text.
+    """
+    family = request.network if request.network in FAMILIES else None
+    words = ["nsc compile", f"--net {family} --n {request.n}" if family else "--net network.json"]
+    if request.name is not None or not family:
+        words.append(f"--name {name}")
+    default, relaxation = Relaxation(), request.relaxation
+    if relaxation.sigmoid != default.sigmoid:
+        words.append(f"--relaxation {relaxation.sigmoid}")
+    if relaxation.art_lambda != default.art_lambda:
+        words.append(f"--art-lambda {relaxation.art_lambda!r}")
+    if relaxation.error_free:
+        words.append("--error-free")
+    if request.dtypes != ("float32",):
+        words += [f"--dtype {dtype}" for dtype in request.dtypes]
+    if request.unproved:
+        words.append("--unproved")
+    return " ".join(words)
+
+
+def _proof_line(proof: Proof) -> str:
+    if proof.verdict is Verdict.SORTS:
+        return f"sorts every input, by {proof.method}: {proof.detail}"
+    return f"UNPROVED: {proof.detail}"
+
+
+def _module(request: Request, header: Header, network: Network) -> str:
+    accepts = [dtype for real in request.dtypes for dtype in REALS[real].serves]
+    error_free = request.relaxation.error_free
+    return render(
+        "module.py.j2",
+        {
+            "module": {
+                **header.__dict__,
+                "n": network.n,
+                "last": network.n - 1,
+                "size": network.size,
+                "depth": network.depth,
+                "relaxation": request.relaxation.describe(),
+                "dtypes": ", ".join(request.dtypes),
+                "accepts": ", ".join(accepts),
+                "default_steepness": 2 * network.depth,
+                "tie_note": " in the gradient and keep their places" if error_free else "",
+            }
+        },
+    )

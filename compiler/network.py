@@ -1,0 +1,236 @@
+"""Network: n wires and layers of disjoint comparators, checked when built."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.errors import NetworkError
+
+if TYPE_CHECKING:
+    import networkx
+
+Comparators = npt.NDArray[np.signedinteger[Any]]
+
+MAX_WIRES = 1 << 16
+MAX_SIZE = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A comparator network.
+
+    A comparator (lo, hi) leaves the minimum on wire lo and the maximum on wire hi; lo may be the
+    higher index. Inside a layer comparators are kept in the order of their lower wire and empty
+    layers are dropped, so that equal networks have equal arrays.
+
+    Args:
+        n: number of wires, 1 … 65,536.
+        comparators: (size, 2) integers, columns lo and hi, layer after layer.
+        layer_starts: (depth + 1,) integers; layer l is comparators[layer_starts[l]:layer_starts[l + 1]].
+
+    Raises:
+        NetworkError: n out of range, a wire out of range, lo = hi, or a wire twice in a layer.
+
+    >>> net = Network.from_layers(3, [[(0, 1)], [(1, 2)], [(0, 1)]])
+    >>> net.size, net.depth
+    (3, 3)
+    """
+
+    n: int
+    comparators: Comparators
+    layer_starts: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        check_wires(self.n)
+        pairs = np.array(self.comparators, dtype=np.int64).reshape(-1, 2)
+        starts = np.unique(np.array(self.layer_starts, dtype=np.int64))
+        if len(pairs) > MAX_SIZE:
+            raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, got {len(pairs):,}")
+        if starts.size == 0 or starts[0] != 0 or starts[-1] != len(pairs):
+            raise NetworkError(f"layer_starts must run from 0 to {len(pairs)}, got {starts.tolist()}")
+        layers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        _check_pairs(self.n, pairs, layers)
+        order = np.lexsort((pairs.min(axis=1), layers)) if len(pairs) else np.arange(0)
+        ordered = np.ascontiguousarray(pairs[order], dtype=np.int32)
+        ordered.flags.writeable = False
+        starts.flags.writeable = False
+        object.__setattr__(self, "comparators", ordered)
+        object.__setattr__(self, "layer_starts", starts)
+
+    @classmethod
+    def from_layers(cls, n: int, layers: Iterable[Sequence[Sequence[int]] | Comparators]) -> Network:
+        """Return the network with the given layers, each a sequence of (lo, hi)."""
+        arrays = [_pairs_array(n, layer) for layer in layers]
+        starts = np.cumsum([0, *(len(a) for a in arrays)])
+        return cls(n, np.concatenate([*arrays, np.empty((0, 2), np.int64)]), starts)
+
+    @classmethod
+    def from_comparators(cls, n: int, comparators: Sequence[Sequence[int]] | Comparators) -> Network:
+        """Return the network that applies the comparators in order, each as early as it can be."""
+        check_wires(n)
+        pairs = _pairs_array(n, comparators)
+        _check_pairs(n, pairs, np.arange(len(pairs)))
+        layers = _asap(n, pairs)
+        order = np.argsort(layers, kind="stable")
+        starts = np.searchsorted(layers[order], np.arange(layers.max(initial=-1) + 2))
+        return cls(n, pairs[order].astype(np.int32), starts)
+
+    @classmethod
+    def from_graph(cls, graph: networkx.DiGraph) -> Network:
+        """Return the network of a comparator graph, relayered.
+
+        Args:
+            graph: as `to_graph` makes it: graph attribute ``n``; a node per comparator with
+                attributes ``lo`` and ``hi``; an edge from each comparator to the next on a wire.
+
+        Raises:
+            NetworkError: a missing attribute, a cycle, or two comparators that share a wire and
+                are not ordered by the edges.
+        """
+        import networkx
+
+        if "n" not in graph.graph:
+            raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
+        try:
+            nodes = list(networkx.lexicographical_topological_sort(graph, key=str))
+            pairs = [(graph.nodes[v]["lo"], graph.nodes[v]["hi"]) for v in nodes]
+        except networkx.NetworkXUnfeasible:
+            raise NetworkError("a comparator graph must have no cycle, this one has") from None
+        except KeyError as missing:
+            raise NetworkError(f"every node of a comparator graph needs {missing}") from None
+        last: dict[int, object] = {}
+        for node, pair in zip(nodes, pairs, strict=True):
+            for wire in pair:
+                if wire in last and not graph.has_edge(last[wire], node):
+                    raise NetworkError(
+                        f"comparators {last[wire]!r} and {node!r} both touch wire {wire} and no "
+                        "edge joins them: the graph must have an edge per wire segment"
+                    )
+                last[wire] = node
+        return cls.from_comparators(graph.graph["n"], pairs)
+
+    def to_graph(self) -> networkx.DiGraph:
+        """Return the comparator graph: a node per comparator, an edge per wire segment.
+
+        Nodes are 0 … size - 1 in order, with attributes ``lo``, ``hi`` and ``layer``; an edge has
+        ``wires``, the wires it stands for (two when one comparator directly repeats another).
+        """
+        import networkx
+
+        graph = networkx.DiGraph(n=self.n)
+        last: dict[int, int] = {}
+        node = 0
+        for index, layer in enumerate(self.layers()):
+            for lo, hi in layer.tolist():
+                graph.add_node(node, lo=lo, hi=hi, layer=index)
+                for wire in (lo, hi):
+                    if wire in last:
+                        before = last[wire]
+                        wires = graph.edges[before, node]["wires"] if graph.has_edge(before, node) else ()
+                        graph.add_edge(before, node, wires=(*wires, wire))
+                    last[wire] = node
+                node += 1
+        return graph
+
+    @property
+    def size(self) -> int:
+        """Number of comparators."""
+        return len(self.comparators)
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return len(self.layer_starts) - 1
+
+    def layers(self) -> Iterator[Comparators]:
+        """Yield each layer's comparators as a (k, 2) array, columns lo and hi."""
+        for start, end in zip(self.layer_starts, self.layer_starts[1:], strict=False):
+            yield self.comparators[start:end]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the wires, layers and comparators: equal networks, and only they, share it."""
+        state = hashlib.sha256(f"nsc-network/1 {self.n} {self.depth} ".encode())
+        state.update(self.layer_starts.astype("<i8").tobytes())
+        state.update(self.comparators.astype("<i4").tobytes())
+        return state.hexdigest()
+
+    def apply(self, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+        """Return the values, (…, n), as they leave the network; integers or NaN-free floats."""
+        state = np.array(values)
+        if state.ndim == 0 or state.shape[-1] != self.n:
+            raise NetworkError(f"this network has {self.n} wires, got values of shape {state.shape}")
+        for layer in self.layers():
+            lo, hi = layer[:, 0], layer[:, 1]
+            a, b = state[..., lo], state[..., hi]
+            state[..., lo], state[..., hi] = np.minimum(a, b), np.maximum(a, b)
+        return state
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Network) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return int(self.digest[:15], 16)
+
+    def __repr__(self) -> str:
+        return f"Network(n={self.n}, size={self.size}, depth={self.depth}, digest={self.digest[:12]})"
+
+
+def check_wires(n: int) -> None:
+    """Raise NetworkError unless n is an integer number of wires that is supported."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+        raise NetworkError(f"n must be an integer, got {n!r}")
+    if not 1 <= n <= MAX_WIRES:
+        raise NetworkError(f"a network needs 1 <= n <= {MAX_WIRES:,} wires, got {n}")
+
+
+def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.NDArray[np.int64]:
+    try:
+        array = np.array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
+    except ValueError:
+        array = np.empty(0, object)
+    if array.size == 0 and len(pairs) == 0:
+        return np.empty((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise NetworkError(f"comparators must be pairs (lo, hi) of wires 0 … {n - 1}, got {str(pairs)[:80]}")
+    return array.astype(np.int64)
+
+
+def _check_pairs(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:
+    def refuse(which: int, why: str) -> None:
+        lo, hi = pairs[which].tolist()
+        raise NetworkError(f"comparator ({lo}, {hi}) in layer {layers[which]} {why}")
+
+    outside = np.flatnonzero(((pairs < 0) | (pairs >= n)).any(axis=1))
+    if len(outside):
+        refuse(int(outside[0]), f"has a wire outside 0 … {n - 1} (n = {n})")
+    same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    if len(same):
+        refuse(int(same[0]), "joins a wire to itself: lo and hi must differ")
+    places = (layers[:, None] * n + pairs).ravel()
+    order = np.argsort(places, kind="stable")
+    twice = np.flatnonzero(np.diff(places[order]) == 0)
+    if len(twice):
+        place = int(order[twice[0] + 1])
+        refuse(
+            place // 2,
+            f"touches wire {places[place] % n} a second time: a layer's comparators are disjoint",
+        )
+
+
+def _asap(n: int, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the earliest layer of each comparator. Cost: one step per comparator."""
+    free = [0] * n
+    layers = [0] * len(pairs)
+    for index, (lo, hi) in enumerate(pairs.tolist()):
+        layer = max(free[lo], free[hi])
+        layers[index] = layer
+        free[lo] = free[hi] = layer + 1
+    return np.array(layers, dtype=np.int64)

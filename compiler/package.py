@@ -1,0 +1,108 @@
+"""Package: the files of a generated folder, and how they reach the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import keyword
+import os
+import re
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from nsc.errors import LoweringError
+
+PACKAGE_FORMAT = "nsc-package/1"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A generated Python package as text.
+
+    Attributes:
+        name: a Python identifier, the folder's name.
+        files: file name to text, in the order they are listed to the user.
+    """
+
+    name: str
+    files: MappingProxyType[str, str]
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
+
+
+def check_name(name: str) -> None:
+    """Raise LoweringError unless a name is a plain Python identifier, so that it stays in its folder."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or keyword.iskeyword(name):
+        raise LoweringError(
+            f"a package's name must be a Python identifier of ASCII letters, digits and _, got {name!r}"
+        )
+
+
+def manifest_text(facts: dict[str, object], files: dict[str, str]) -> str:
+    """Return the manifest: what the package is and the SHA-256 of its other files."""
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    return json.dumps({"format": PACKAGE_FORMAT, **facts, "files": digests}, indent=1) + "\n"
+
+
+def write(package: Package, folder: Path) -> Path:
+    """Write a package to folder/NAME, whole or not at all, and only if it differs from what is there.
+
+    Returns:
+        The package's folder.
+
+    Raises:
+        LoweringError: the folder cannot be written, or folder/NAME holds something else.
+    """
+    place = folder / package.name
+    if _holds(place, package):
+        return place
+    if place.is_symlink() or (place.exists() and not (place / MANIFEST).is_file()):
+        raise LoweringError(f"{place} exists and is no nsc package: choose another --name or --out")
+    suffix = f"{package.name}.{uuid.uuid4().hex[:8]}"
+    fresh, old = folder / f".new.{suffix}", folder / f".old.{suffix}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _mark_importable(folder)
+        fresh.mkdir()
+        for name, text in package.files.items():
+            (fresh / name).write_text(text, encoding="utf-8", newline="\n")
+        _exchange(fresh, place, old)
+    except OSError as error:
+        raise LoweringError(f"cannot write the package to {place}: {error}") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+    return place
+
+
+def _exchange(fresh: Path, place: Path, old: Path) -> None:
+    """Put fresh in the place; if that fails, what was there is put back."""
+    replaces = place.exists()
+    if replaces:
+        os.rename(place, old)
+    try:
+        os.rename(fresh, place)
+    except OSError:
+        if replaces:
+            os.rename(old, place)
+        raise
+
+
+def _holds(place: Path, package: Package) -> bool:
+    try:
+        return all((place / name).read_bytes() == text.encode() for name, text in package.files.items())
+    except OSError:
+        return False
+
+
+def _mark_importable(folder: Path) -> None:
+    """Make a folder named generated, or one that is still empty, a regular package."""
+    marker = folder / "__init__.py"
+    if not marker.exists() and (folder.name == "generated" or not any(folder.iterdir())):
+        marker.write_text('"""Operators that nsc compiled."""\n', encoding="utf-8")

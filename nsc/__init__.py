@@ -1,0 +1,90 @@
+"""nsc, the compiler for sorting networks.
+
+    op = nsc.compile("bitonic", n=1024)     # a network, proved and built, as a torch operator
+    op = nsc.load("generated/bitonic_1024")  # what `nsc compile` wrote
+    values, P = op.sort_with_permutation(x)
+
+Names are imported on first use: `nsc verify` needs no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from nsc.errors import (
+    BuildError,
+    LoweringError,
+    NetworkError,
+    NscError,
+    OperandError,
+    OperandTypeError,
+    PackageError,
+    ToolchainError,
+    UnprovedError,
+    VerificationError,
+)
+
+if TYPE_CHECKING:
+    from nsc import compat, nn
+    from nsc.api import compile, load
+    from nsc.compiler.network import Network
+    from nsc.compiler.relaxations import Relaxation
+    from nsc.compiler.verification import Proof, Verdict, verify
+    from nsc.runtime.operator import Operator
+
+__version__ = "0.1.0"
+
+# Public name to the module that defines it; None: the name is a module itself.
+_HOMES: dict[str, str | None] = {
+    "Network": "nsc.compiler.network",
+    "Operator": "nsc.runtime.operator",
+    "Proof": "nsc.compiler.verification",
+    "Relaxation": "nsc.compiler.relaxations",
+    "Verdict": "nsc.compiler.verification",
+    "compat": None,
+    "compile": "nsc.api",
+    "load": "nsc.api",
+    "nn": None,
+    "verify": "nsc.compiler.verification",
+}
+
+__all__ = [
+    "BuildError",
+    "LoweringError",
+    "Network",
+    "NetworkError",
+    "NscError",
+    "OperandError",
+    "OperandTypeError",
+    "Operator",
+    "PackageError",
+    "Proof",
+    "Relaxation",
+    "ToolchainError",
+    "UnprovedError",
+    "Verdict",
+    "VerificationError",
+    "compat",
+    "compile",
+    "load",
+    "nn",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nsc' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = (
+        importlib.import_module(f"nsc.{name}")
+        if home is None
+        else getattr(importlib.import_module(home), name)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

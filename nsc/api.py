@@ -1,0 +1,59 @@
+"""The calls that join the rooms: compile a network and give it to torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nsc
+from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
+from nsc.runtime.operator import Operator
+from nsc.runtime.operator import load as load
+
+__all__ = ["compile", "load"]
+
+
+def compile(
+    network: Network | str | Path,
+    n: int | None = None,
+    *,
+    relaxation: str = "logistic",
+    art_lambda: float = 0.25,
+    error_free: bool = False,
+    dtypes: tuple[str, ...] = ("float32",),
+    name: str | None = None,
+    unproved: bool = False,
+) -> Operator:
+    """Prove a network and return its operator, built on first use and cached on disk.
+
+    Args:
+        network: a family's name, a network file, or a Network.
+        n: number of wires, for a family.
+        relaxation: logistic, gaussian, reciprocal, cauchy, optimal or hard.
+        art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none.
+        error_free: forward exact values and a 0/1 P, backward the soft gradients.
+        dtypes: arithmetic types, float32 (serves bfloat16 and float16 too) and float64.
+        name: the operator's name in messages and in the cache.
+        unproved: accept a network that no exact method settled.
+
+    Raises:
+        NetworkError, LoweringError: a request that makes no sense.
+        VerificationError: the network does not sort; it carries a counterexample.
+        UnprovedError: not settled, and `unproved` is false.
+
+    >>> import torch
+    >>> op = compile("bitonic", 4)
+    >>> op.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0]
+    tensor([0., 1., 2., 3.])
+    """
+    request = Request(
+        network=network,
+        n=n,
+        relaxation=Relaxation(relaxation, art_lambda, error_free),
+        dtypes=tuple(dtypes),
+        name=name,
+        unproved=unproved,
+        version=nsc.__version__,
+    )
+    return Operator(compile_network(request).package.files)

@@ -1,0 +1,270 @@
+"""The command line: nsc compile, verify, list, show.
+
+Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input or no toolchain;
+3 unproved.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import nsc
+from nsc.compiler.diagram import knuth_diagram
+from nsc.compiler.driver import TARGETS, Request, compile_network, describe
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.package import write
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.render import REALS
+from nsc.compiler.verification import Proof, Verdict
+from nsc.compiler.verification import verify as verify_network
+from nsc.errors import NetworkError, NscError, UnprovedError, VerificationError
+from nsc.runtime.kernel import Kernel
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_CODES = {Verdict.SORTS: 0, Verdict.DOES_NOT_SORT: 1, Verdict.UNPROVED: 3}
+BAD_INPUT = 2
+LARGEST_DIAGRAM = 32
+
+
+class _Group(click.Group):
+    """Turns nsc's errors into one message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NscError as error:
+            click.echo(f"nsc: {error}", err=True)
+            ctx.exit(_exit_code(error))
+
+
+def _exit_code(error: NscError) -> int:
+    if isinstance(error, VerificationError):
+        return EXIT_CODES[Verdict.DOES_NOT_SORT]
+    return EXIT_CODES[Verdict.UNPROVED] if isinstance(error, UnprovedError) else BAD_INPUT
+
+
+def _network_options(required: bool) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        function = click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")(
+            function
+        )
+        return click.option(
+            "--net",
+            required=required,
+            metavar="FAMILY|FILE",
+            help=f"A family ({', '.join(FAMILIES)}) or a network file.",
+        )(function)
+
+    return decorate
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(nsc.__version__, prog_name="nsc")
+def main() -> None:
+    """The compiler for sorting networks: proved, differentiable, fast."""
+
+
+@main.command("compile")
+@_network_options(required=True)
+@click.option("--relaxation", type=click.Choice(list(SIGMOIDS)), default="logistic", show_default=True)
+@click.option(
+    "--art-lambda",
+    type=float,
+    default=0.25,
+    show_default=True,
+    help="Strength of the activation replacement trick, in [0, 1); 0 is none.",
+)
+@click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
+@click.option(
+    "--dtype",
+    "dtypes",
+    type=click.Choice(list(REALS)),
+    multiple=True,
+    default=("float32",),
+    show_default=True,
+    help="Arithmetic type, repeatable; float32 also serves bfloat16 and float16.",
+)
+@click.option("--target", type=click.Choice(list(TARGETS)), default="cpu", show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("generated"),
+    show_default=True,
+    help="Folder that the package goes into.",
+)
+@click.option("--name", help="Name of the package; default: the network's name and n.")
+@click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--verbose", is_flag=True, help="Print the full build command.")
+def compile_command(
+    net: str,
+    n: int | None,
+    relaxation: str,
+    art_lambda: float,
+    error_free: bool,
+    dtypes: tuple[str, ...],
+    target: str,
+    out: Path,
+    name: str | None,
+    unproved: bool,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Prove a network, write its package to OUT/NAME and build it."""
+    start = time.perf_counter()
+    request = Request(
+        network=net,
+        n=n,
+        relaxation=Relaxation(relaxation, art_lambda, error_free),
+        dtypes=tuple(dict.fromkeys(dtypes)),
+        target=target,
+        name=name,
+        unproved=unproved,
+        version=nsc.__version__,
+    )
+    with _status("proving and rendering", as_json):
+        compiled = compile_network(request)
+    kernel = Kernel(compiled.package.files)
+    with _status("building", as_json):
+        artifact = kernel.build()
+    folder = write(compiled.package, out)
+    seconds = time.perf_counter() - start
+    if as_json:
+        facts = {
+            "name": compiled.package.name,
+            "folder": str(folder),
+            **_counts(compiled.network),
+            **_proof_facts(compiled.proof),
+            "library": str(artifact.library),
+            "cached": artifact.cached,
+            "command": shlex.join(artifact.command),
+            "seconds": round(seconds, 3),
+        }
+        click.echo(json.dumps(facts, indent=1))
+        return
+    network, proof = compiled.network, compiled.proof
+    built = "built before" if artifact.cached else "built"
+    click.echo(f"{folder}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
+    click.echo(f"{proof.verdict.value}: {proof.method}: {proof.detail}")
+    if verbose:
+        click.echo(shlex.join(artifact.command))
+    click.echo(f"{built}, in {seconds:.2f} s; use it with: {_import_line(folder)}")
+
+
+def _import_line(folder: Path) -> str:
+    if not folder.is_absolute() and len(folder.parts) == 2 and folder.parts[0].isidentifier():
+        return f"from {folder.parts[0]} import {folder.name}"
+    return f"nsc.load({str(folder)!r})"
+
+
+def _status(what: str, quiet: bool) -> Any:
+    """Return a spinner on standard error; it shows nothing where that is no terminal."""
+    return Console(stderr=True, quiet=quiet).status(what)
+
+
+@main.command("verify")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@_network_options(required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
+def verify_command(file: Path | None, net: str | None, n: int | None, as_json: bool) -> None:
+    """Say whether a network sorts: proved, refuted with a counterexample, or unproved.
+
+    Exit code: 0 sorts, 1 does not sort, 2 bad input, 3 unproved.
+    """
+    asked = net if file is None else file
+    if asked is None or (file is not None and net is not None):
+        raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
+    network = describe(asked, n)
+    start = time.perf_counter()
+    with _status("verifying", as_json):
+        proof = verify_network(network)
+    seconds = time.perf_counter() - start
+    if as_json:
+        click.echo(json.dumps({**_counts(network), **_proof_facts(proof), "seconds": round(seconds, 3)}))
+    else:
+        click.echo(
+            f"{proof.verdict.value}: {network.n} wires, {network.size:,} comparators, {network.depth} layers"
+        )
+        click.echo(f"method: {proof.method}: {proof.detail} ({seconds:.2f} s)")
+        if proof.counterexample is not None and proof.failing_input is not None:
+            for what, values in (("0-1", proof.counterexample), ("integer", proof.failing_input)):
+                click.echo(f"{what} input:  {' '.join(map(str, values))}")
+                click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
+    sys.exit(EXIT_CODES[proof.verdict])
+
+
+@main.command("list")
+@click.option("--n", type=int, default=16, show_default=True, help="Number of wires.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(n: int, as_json: bool) -> None:
+    """List the families with their size and depth at N wires."""
+    rows: dict[str, dict[str, object]] = {}
+    for name, family in FAMILIES.items():
+        summary = (family.__doc__ or "").splitlines()[0]
+        try:
+            network = family(n)
+            rows[name] = {"size": network.size, "depth": network.depth, "summary": summary}
+        except NetworkError as error:
+            if n < 1:
+                raise
+            rows[name] = {"size": None, "depth": None, "summary": str(error)}
+    if as_json:
+        click.echo(json.dumps({"n": n, "families": rows}, indent=1))
+        return
+    table = Table(title=f"Families at n = {n}", title_justify="left")
+    table.add_column("family", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("depth", justify="right", no_wrap=True)
+    table.add_column("")
+    for name, row in rows.items():
+        size, depth = row["size"], row["depth"]
+        table.add_row(
+            name,
+            "–" if size is None else f"{size:,}",
+            "–" if depth is None else str(depth),
+            str(row["summary"]).removeprefix("Return ").rstrip("."),
+        )
+    Console().print(table)
+
+
+@main.command("show")
+@_network_options(required=True)
+def show_command(net: str, n: int | None) -> None:
+    """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
+    network = describe(net, n)
+    if network.n <= LARGEST_DIAGRAM:
+        click.echo(knuth_diagram(network))
+    else:
+        click.echo(f"no diagram: {network.n} wires, at most {LARGEST_DIAGRAM} fit a terminal")
+    click.echo(f"{network.n} wires, {network.size:,} comparators, {network.depth} layers")
+
+
+def _counts(network: Network) -> dict[str, object]:
+    return {
+        "n": network.n,
+        "size": network.size,
+        "depth": network.depth,
+        "network": network.digest,
+    }
+
+
+def _proof_facts(proof: Proof) -> dict[str, object]:
+    return {
+        "verdict": proof.verdict.value,
+        "method": proof.method,
+        "detail": proof.detail,
+        "counterexample": proof.counterexample,
+        "failing_input": proof.failing_input,
+    }

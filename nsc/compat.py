@@ -1,0 +1,100 @@
+"""diffsort's interface over compiled kernels, so that a user changes one import.
+
+from nsc.compat import DiffSortNet    # was: from diffsort import DiffSortNet
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+
+from nsc.api import compile
+from nsc.errors import LoweringError, OperandError
+from nsc.runtime.operator import Operator
+
+# diffsort's name of a distribution to nsc's sigmoid, and whether the activation replacement trick is on.
+DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
+    "logistic": ("logistic", False),
+    "logistic_phi": ("logistic", True),
+    "gaussian": ("gaussian", False),
+    "reciprocal": ("reciprocal", False),
+    "cauchy": ("cauchy", False),
+    "optimal": ("optimal", False),
+}
+NETWORKS = ("odd_even", "bitonic")
+
+
+class DiffSortNet(torch.nn.Module):
+    """diffsort.DiffSortNet: sort along axis 1 and return the relaxed permutation matrix.
+
+    Arguments, defaults and the convention `sorted = x @ P` are those of diffsort 0.2.0: P here is
+    the transpose of what the other operators of nsc return.
+
+    Args:
+        sorting_network_type: "odd_even" or "bitonic".
+        size: number of values to sort.
+        device: "cpu".
+        steepness: 1 / unit of x.
+        art_lambda: strength of the activation replacement trick, used by "logistic_phi" alone.
+        interpolation_type: deprecated name of `distribution`.
+        distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
+
+    Raises:
+        LoweringError: an unknown network, distribution or device, or two distributions.
+    """
+
+    def __init__(
+        self,
+        sorting_network_type: str,
+        size: int,
+        device: str = "cpu",
+        steepness: float = 10.0,
+        art_lambda: float = 0.25,
+        interpolation_type: str | None = None,
+        distribution: str = "cauchy",
+    ) -> None:
+        super().__init__()
+        if interpolation_type is not None:
+            if distribution not in ("cauchy", interpolation_type):
+                raise LoweringError(
+                    f"distribution={distribution!r} and interpolation_type={interpolation_type!r} mean "
+                    "the same and disagree: leave interpolation_type out"
+                )
+            distribution = interpolation_type
+        if sorting_network_type not in NETWORKS:
+            raise LoweringError(
+                f"sorting_network_type must be one of {', '.join(NETWORKS)}, got {sorting_network_type!r}"
+            )
+        if distribution not in DISTRIBUTIONS:
+            raise LoweringError(
+                f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
+            )
+        if torch.device(device).type != "cpu":
+            raise LoweringError(f"device must be 'cpu', got {device!r}")
+        sigmoid, replaced = DISTRIBUTIONS[distribution]
+        self.sorting_network_type = sorting_network_type
+        self.size = size
+        self.steepness = steepness
+        self.art_lambda = art_lambda
+        self.distribution = distribution
+        self.operator = _operator(sorting_network_type, size, sigmoid, float(art_lambda) if replaced else 0.0)
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.
+
+        Raises:
+            OperandError: vectors that are not (batch, size).
+        """
+        if vectors.dim() != 2 or vectors.shape[1] != self.size:
+            raise OperandError(
+                f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
+            )
+        values, permutation = self.operator.sort_with_permutation(vectors, self.steepness)
+        return values, permutation.transpose(-1, -2)
+
+
+@functools.cache
+def _operator(network: str, size: int, sigmoid: str, art_lambda: float) -> Operator:
+    return compile(network, size, relaxation=sigmoid, art_lambda=art_lambda, dtypes=("float32", "float64"))

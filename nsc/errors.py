@@ -1,0 +1,65 @@
+"""Everything nsc raises on purpose: a message says what was asked, what was found, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class NscError(Exception):
+    """Base of every error that nsc raises on purpose."""
+
+
+class NetworkError(NscError, ValueError):
+    """A comparator graph, a family's argument or a network file that describes no network."""
+
+
+class VerificationError(NscError):
+    """A network that does not sort.
+
+    Attributes:
+        counterexample: a 0-1 input, one value per wire, that comes out unsorted.
+        failing_input: an integer input, a permutation of 0 … n-1, that comes out unsorted.
+    """
+
+    def __init__(self, message: str, counterexample: Sequence[int], failing_input: Sequence[int]) -> None:
+        super().__init__(message)
+        self.counterexample = tuple(counterexample)
+        self.failing_input = tuple(failing_input)
+
+
+class UnprovedError(NscError):
+    """A network that no exact method settled within its budget."""
+
+
+class LoweringError(NscError, ValueError):
+    """A request that cannot be turned into source: relaxation, dtype, target, name or folder."""
+
+
+class PackageError(NscError, ValueError):
+    """A generated folder that is missing, incomplete or changed since it was written."""
+
+
+class ToolchainError(NscError, RuntimeError):
+    """No usable C++ compiler; the message lists what was tried."""
+
+
+class BuildError(NscError, RuntimeError):
+    """A compiler that failed, or a built kernel that cannot be loaded.
+
+    Attributes:
+        command: the complete command.
+        log: what the compiler printed.
+    """
+
+    def __init__(self, message: str, command: Sequence[str] = (), log: str = "") -> None:
+        super().__init__(message)
+        self.command = tuple(command)
+        self.log = log
+
+
+class OperandError(NscError, ValueError):
+    """An operator's argument of the wrong shape, range, device or content."""
+
+
+class OperandTypeError(NscError, TypeError):
+    """An operator's argument of a dtype that the operator does not take."""

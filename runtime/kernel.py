@@ -1,0 +1,215 @@
+"""Kernel: one generated package, read, checked, built on first use and called through its C interface.
+
+Needs no torch: the tensors' addresses come from `dispatch`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.errors import BuildError, PackageError, ToolchainError
+from nsc.runtime import cache
+
+PACKAGE_FORMAT = "nsc-package/1"
+# The version of the C interface that this runtime speaks.
+KERNEL_ABI = 1
+
+# Suffix of the C functions for an arithmetic type.
+_SUFFIX = {"float32": "f32", "float64": "f64"}
+_FACTS: dict[str, type | tuple[type, ...]] = {
+    "name": str,
+    "nsc": str,
+    "n": int,
+    "size": int,
+    "depth": int,
+    "sigmoid": str,
+    "art_lambda": (int, float),
+    "error_free": bool,
+    "reals": dict,
+    "abi": int,
+    "source": str,
+    "files": dict,
+}
+
+Pairs = npt.NDArray[np.int64]
+
+
+class Kernel:
+    """A generated package's operator, before torch.
+
+    Two kernels of the same files are the same kernel: they share the `spec` by which the operators
+    registered with torch name it.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Check a package's files, the manifest among them.
+
+        Raises:
+            PackageError: a missing, changed or malformed file, or one of another nsc version's
+                interface.
+        """
+        self.files = MappingProxyType(dict(files))
+        facts = _checked_facts(self.files)
+        self.name: str = facts["name"]
+        self.version: str = facts["nsc"]
+        self.n: int = facts["n"]
+        self.size: int = facts["size"]
+        self.depth: int = facts["depth"]
+        self.sigmoid: str = facts["sigmoid"]
+        self.art_lambda = float(facts["art_lambda"])
+        self.error_free: bool = facts["error_free"]
+        # Dtype of a tensor to the arithmetic type that serves it.
+        self.serves: dict[str, str] = {d: real for real, served in facts["reals"].items() for d in served}
+        self.source: str = self.files[facts["source"]]
+        self.spec = f"{self.name}-{hashlib.sha256(self.files['manifest.json'].encode()).hexdigest()[:16]}"
+        self._lock = threading.Lock()
+        self._library: _Library | None = None
+        self._unbuilt: str | None = None
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Kernel:
+        """Read a generated folder.
+
+        Raises:
+            PackageError: no such folder, or not one that nsc wrote.
+        """
+        try:
+            manifest = (folder / "manifest.json").read_text(encoding="utf-8")
+            listed = json.loads(manifest)["files"]
+            if not all(isinstance(name, str) and Path(name).name == name for name in listed):
+                raise PackageError(f"{folder}: the manifest lists a file outside the folder")
+            files = {name: (folder / name).read_text(encoding="utf-8") for name in listed}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise PackageError(
+                f"{folder} is no package that nsc compile wrote ({error}): compile it again"
+            ) from None
+        return cls(files | {"manifest.json": manifest})
+
+    def build(self) -> cache.Artifact:
+        """Return the built library, compiled unless the cache has it.
+
+        Raises:
+            ToolchainError: no compiler.
+            BuildError: the compiler failed.
+        """
+        return cache.build(self.name, self.source, self.version)
+
+    def library(self) -> _Library | None:
+        """Return the loaded library; None, after one warning, on a machine with no compiler.
+
+        Raises:
+            BuildError: there is a compiler and it failed, or the library cannot be loaded.
+        """
+        if self._library is None and self._unbuilt is None:
+            with self._lock:
+                if self._library is None and self._unbuilt is None:
+                    try:
+                        self._library = _Library(self.build().library, self.serves.values())
+                    except ToolchainError as error:
+                        self._unbuilt = str(error)
+                        warnings.warn(
+                            f"nsc: {error}. Until then {self.name} runs as plain torch, many times "
+                            "slower, with the same results",
+                            RuntimeWarning,
+                            stacklevel=2,
+                        )
+        return self._library
+
+    @cached_property
+    def layers(self) -> tuple[Pairs, ...]:
+        """The network's layers as (k, 2) arrays, columns lo and hi, for the plain torch reference."""
+        return tuple(map(_expanded, json.loads(self.files["network.json"])["layers"]))
+
+
+def _expanded(items: list[list[int]]) -> Pairs:
+    """Return the pairs of a layer; an item is [lo, hi] or a run [lo, hi, step, count]."""
+    pairs = [
+        np.array(item[:2]) + np.arange(item[3])[:, None] * item[2] if len(item) == 4 else [item]
+        for item in items
+    ]
+    return np.concatenate(pairs).astype(np.int64)
+
+
+def _checked_facts(files: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        facts = json.loads(files["manifest.json"])
+        stated = facts["format"]
+        listed = facts["files"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise PackageError(f"no readable manifest ({error}): compile the package again") from None
+    if stated != PACKAGE_FORMAT or facts.get("abi") != KERNEL_ABI:
+        raise PackageError(
+            f"package {facts.get('name')!r} has format {stated!r} and kernel interface "
+            f"{facts.get('abi')!r}, this nsc reads {PACKAGE_FORMAT!r} and {KERNEL_ABI}: compile it again"
+        )
+    for key, kind in _FACTS.items():
+        if not isinstance(facts.get(key), kind):
+            raise PackageError(f"the manifest's {key!r} is {facts.get(key)!r}: compile the package again")
+    for name, digest in listed.items():
+        text = files.get(name)
+        if text is None or hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise PackageError(
+                f"{facts['name']}: {name} was changed or is missing since nsc wrote it: compile the "
+                "package again (an edited source is not covered by its proof)"
+            )
+    needed = {facts["source"], "network.json"} - set(listed)
+    if needed:
+        raise PackageError(f"{facts['name']}: the manifest does not list {sorted(needed)}")
+    return dict(facts)
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """The C functions for one arithmetic type."""
+
+    forward: Callable[..., int]
+    backward: Callable[..., int]
+    argsort: Callable[..., int]
+
+
+class _Library:
+    """A loaded shared library; maps an arithmetic type to its functions."""
+
+    def __init__(self, path: Path, reals: Any) -> None:
+        try:
+            library = ctypes.CDLL(str(path))
+            library.nsc_abi.restype = ctypes.c_int64
+            abi = library.nsc_abi()
+        except (OSError, AttributeError) as error:
+            raise BuildError(
+                f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
+                "one that is not"
+            ) from None
+        if abi != KERNEL_ABI:
+            raise BuildError(f"{path} has kernel interface {abi}, this nsc speaks {KERNEL_ABI}")
+        self.functions = {real: _functions(library, _SUFFIX[real]) for real in set(reals)}
+
+
+def _functions(library: ctypes.CDLL, suffix: str) -> _Functions:
+    pointer, long, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+    call: list[Any] = [word, long, pointer, pointer, long, pointer, long, long]
+    signatures = {
+        "forward": [*call, pointer, pointer, pointer],
+        "backward": [*call, *[pointer] * 6],
+        "argsort": [long, pointer, pointer, pointer],
+    }
+    functions = {}
+    for name, types in signatures.items():
+        function = library[f"nsc_{name}_{suffix}"]
+        function.argtypes = types
+        function.restype = word
+        functions[name] = function
+    return _Functions(**functions)

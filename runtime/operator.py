@@ -1,0 +1,286 @@
+"""Operator: a compiled network as torch users call it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nsc.errors import OperandError, OperandTypeError
+from nsc.runtime import dispatch
+from nsc.runtime.kernel import Kernel
+
+Steepness = float | Tensor | None
+
+
+class Operator:
+    """Differentiable and exact sorting of n values through one compiled network.
+
+    In every method x is (…, n), any leading shape, the last axis sorted ascending. Results keep
+    dtype and device; bfloat16 and float16 are computed in float32. steepness, in 1 / unit of x, is
+    a float or a 0-d tensor, which may need a gradient; None means 2 × depth, the paper's choice. A
+    steepness that changes during training is best a tensor: torch.compile specialises on floats.
+
+    NaN spreads to every value it meets. Infinite values sort exactly and have no gradient. Ties mix
+    half and half; in the error-free form they keep their places. Cost per sample: O(size) for
+    values, O(m·size) for m columns of payload, less than O(n·size) for P.
+
+    Operators pickle, copy and compare by the content of their package.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Take a generated package's files: name to text, the manifest among them.
+
+        Raises:
+            PackageError: files that no `nsc compile` of this version wrote.
+        """
+        self._kernel = dispatch.register(files)
+
+    @property
+    def name(self) -> str:
+        """The package's name."""
+        return self._kernel.name
+
+    @property
+    def n(self) -> int:
+        """Number of wires: the length of the last axis."""
+        return self._kernel.n
+
+    @property
+    def size(self) -> int:
+        """Number of comparators."""
+        return self._kernel.size
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return self._kernel.depth
+
+    @property
+    def default_steepness(self) -> float:
+        """2 × depth, the paper's choice (section 5.1); 2 for the network of one wire."""
+        return 2.0 * max(1, self.depth)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The package behind the operator: its files, and its library once built."""
+        return self._kernel
+
+    def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the relaxed sorted values, (…, n)."""
+        return self._run("sort", x, steepness, None, "none")[0]
+
+    def sort_with_permutation(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+        """Return the relaxed sorted values and the relaxed permutation matrix P.
+
+        Returns:
+            values (…, n) and P (…, n, n), doubly stochastic: P[r, c] is the weight of input c at
+            rank r, and values = P @ x.
+        """
+        return self._run("sort_with_permutation", x, steepness, None, "permutation")
+
+    def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
+        ranks = torch.arange(self.n, dtype=x.dtype, device=x.device).unsqueeze(-1)
+        return self._run("rank", x, steepness, ranks, "transposed")[1].squeeze(-1)
+
+    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
+
+        Args:
+            x: (…, n) keys.
+            payload: (…, n, m), the same leading shape as x.
+            steepness: see the class.
+
+        Returns:
+            (…, n, m), of the wider dtype of x and payload.
+        """
+        if payload.shape[:-1] != x.shape:
+            raise OperandError(
+                f"{self.name}.route: payload must be (…, n, m) = {(*x.shape, 'm')} for x of shape "
+                f"{tuple(x.shape)}, got {tuple(payload.shape)}"
+            )
+        return self._run("route", x, steepness, payload, "route")[1]
+
+    def topk(self, x: Tensor, k: int, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+        """Return the k largest values, largest first as torch.topk, and their rows of P.
+
+        Returns:
+            values (…, k) and rows (…, k, n); the rows are computed alone, P is never formed.
+
+        Raises:
+            OperandError: k outside 1 … n.
+        """
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.n:
+            raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
+        wires = torch.arange(self.n, device=x.device)
+        wanted = (wires.unsqueeze(-1) == wires.flip(0)[:k]).to(x.dtype)
+        values, rows = self._run("topk", x, steepness, wanted, "transposed")
+        return values[..., self.n - k :].flip(-1), rows.transpose(-1, -2)
+
+    def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
+
+        The loss of a sample is (1/n) Σ_c -log P[target[c], c], logarithms cut off at -100.
+
+        Args:
+            x: (…, n) scores.
+            target: (…, n) integers, the true rank 0 … n-1 of each input.
+            steepness: see the class.
+
+        Returns:
+            A 0-d tensor.
+
+        Raises:
+            OperandError: a target that is no permutation.
+        """
+        return self._loss("cross_entropy", x, target, steepness)
+
+    def binary_cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the binary cross entropy between P and the true permutation matrix.
+
+        The mean over samples and all n² entries, as in the authors' released code; logarithms are
+        cut off at -100 as in torch. P is never stored. Arguments as in `cross_entropy`.
+        """
+        return self._loss("binary_cross_entropy", x, target, steepness)
+
+    def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return exactly sorted values and int64 indices as torch.sort(stable=True): NaN last.
+
+        The gradient of the values is torch.sort's.
+        """
+        keys = self._keys("hard_sort", x, None)
+        indices = dispatch.argsort(self._kernel, keys.detach()).reshape(x.shape)
+        return x.gather(-1, indices), indices
+
+    def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
+        self._check_tensor(routing, "target", target)
+        if target.dtype.is_floating_point or target.dtype in (torch.bool, torch.complex64, torch.complex128):
+            raise OperandTypeError(
+                f"{self.name}.{routing}: target holds ranks and must have an integer dtype, got "
+                f"{target.dtype}: convert with target.long()"
+            )
+        if target.shape != x.shape:
+            raise OperandError(
+                f"{self.name}.{routing}: target must have the shape of x, {tuple(x.shape)}, got "
+                f"{tuple(target.shape)}"
+            )
+        return self._run(routing, x, steepness, target.long(), routing)[1].mean()
+
+    def _run(
+        self, method: str, x: Tensor, steepness: Steepness, payload: Tensor | None, routing: str
+    ) -> tuple[Tensor, Tensor]:
+        """Check, fold the leading shape into a batch, run, unfold.
+
+        The payload of "transposed" is (n, m), one for all samples; others lead with the shape of x.
+        """
+        keys = self._keys(method, x, payload)
+        batch, lead = keys.shape[0], x.shape[:-1]
+        weights = self._steepness(method, steepness, keys)
+        dtype = x.dtype
+        if payload is not None:
+            if payload.device != x.device:
+                raise OperandError(
+                    f"{self.name}.{method}: x is on {x.device} and the other tensor on "
+                    f"{payload.device}: move one of them"
+                )
+            if payload.dtype.is_floating_point:
+                dtype = torch.promote_types(dtype, payload.dtype)
+                payload = payload.to(keys.dtype)
+            if routing == "transposed":
+                payload = payload.expand(batch, *payload.shape)
+            else:
+                payload = payload.reshape(batch, *payload.shape[len(lead) :])
+        values, routed = dispatch.relax(self._kernel, keys, weights, payload, routing)
+        return (
+            values.reshape(x.shape).to(x.dtype),
+            routed.reshape(*lead, *routed.shape[1:]).to(dtype),
+        )
+
+    def _keys(self, method: str, x: Tensor, payload: Tensor | None) -> Tensor:
+        """Return x as (batch, n) in the arithmetic type that serves it."""
+        self._check_tensor(method, "x", x)
+        if x.dim() == 0 or x.shape[-1] != self.n:
+            found = f"{x.shape[-1]} values on its last axis" if x.dim() else "no axis"
+            raise OperandError(
+                f"{self.name}.{method}: x has {found}, this op sorts {self.n}; compile one with "
+                "nsc compile --net … --n N"
+            )
+        if x.device.type not in ("cpu", "meta"):
+            raise OperandError(
+                f"{self.name}.{method}: x is on {x.device}, this op is compiled for cpu: move x with .cpu()"
+            )
+        wide = x.dtype
+        if payload is not None and payload.dtype.is_floating_point:
+            wide = torch.promote_types(wide, payload.dtype)
+        serves = self._kernel.serves
+        real = serves.get(str(wide).removeprefix("torch."))
+        if real is None:
+            advice = (
+                "compile it with --dtype float64" if wide == torch.float64 else "convert it with .float()"
+            )
+            raise OperandTypeError(
+                f"{self.name}.{method}: dtype {wide} is not served, this op takes "
+                f"{', '.join(serves)}: {advice}"
+            )
+        return x.to(getattr(torch, real)).reshape(-1, self.n)
+
+    def _check_tensor(self, method: str, what: str, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise OperandTypeError(
+                f"{self.name}.{method}: {what} must be a tensor, got {type(value).__name__}"
+            )
+
+    def _steepness(self, method: str, steepness: Steepness, keys: Tensor) -> Tensor:
+        """Return the steepness as (batch,), one value seen batch times."""
+        if steepness is None:
+            steepness = self.default_steepness
+        if isinstance(steepness, Tensor):
+            if steepness.dim() != 0:
+                raise OperandError(
+                    f"{self.name}.{method}: steepness must be a float or a 0-d tensor, got shape "
+                    f"{tuple(steepness.shape)}"
+                )
+            if steepness.device != keys.device:
+                raise OperandError(
+                    f"{self.name}.{method}: x is on {keys.device} and steepness on "
+                    f"{steepness.device}: move one of them"
+                )
+            value = steepness.to(keys.dtype)
+        else:
+            if isinstance(steepness, bool) or not isinstance(steepness, int | float):
+                raise OperandTypeError(
+                    f"{self.name}.{method}: steepness must be a float or a 0-d tensor, got "
+                    f"{type(steepness).__name__}"
+                )
+            if not (steepness > 0 and math.isfinite(steepness)):
+                raise OperandError(
+                    f"{self.name}.{method}: steepness must be a finite number above 0, got {steepness}"
+                )
+            value = torch.tensor(float(steepness), dtype=keys.dtype, device=keys.device)
+        return value.expand(keys.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and self._kernel.spec == other._kernel.spec
+
+    def __hash__(self) -> int:
+        return hash(self._kernel.spec)
+
+    def __reduce__(self) -> tuple[type[Operator], tuple[dict[str, str]]]:
+        return Operator, (dict(self._kernel.files),)
+
+
+def load(folder: str | Path) -> Operator:
+    """Return the operator of a folder that `nsc compile` wrote; it is built on first use.
+
+    Raises:
+        PackageError: no such folder, or files that nsc did not write or that were changed.
+    """
+    return Operator(Kernel.from_folder(Path(folder)).files)

@@ -1,0 +1,113 @@
+"""Toolchains: which C++ compiler this machine has, and what its flags mean here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+from nsc.errors import BuildError, ToolchainError
+
+# No -ffast-math: it would flush denormals in the whole process once loaded, and NaN and the tails
+# of the sigmoids would be lost. What is allowed changes no result but errno and FP exception flags.
+FLAGS = (
+    "-std=c++17",
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+)
+_ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
+_PROBE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C++ compiler as this machine has it.
+
+    Attributes:
+        command: the compiler with its flags; input and output files come behind it.
+        version: what it says of its version.
+        instruction_set: what -march=native stands for on this machine, as the compiler resolves it.
+            A key over the flag's text would let a shared home serve another machine's binary.
+    """
+
+    command: tuple[str, ...]
+    version: str
+    instruction_set: str
+
+
+def find_toolchain() -> Toolchain:
+    """Return the first usable compiler of $NSC_CXX, $CXX, c++, g++, clang++ and ziglang.
+
+    A compiler that the user names in $NSC_CXX is used or refused, never passed over.
+
+    Raises:
+        ToolchainError: none was found; the message lists what was tried.
+    """
+    return _find(os.environ.get("NSC_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
+
+
+@cache
+def _find(nsc_cxx: str | None, cxx: str | None, path: str | None) -> Toolchain:
+    if nsc_cxx:
+        found = _located(nsc_cxx)
+        if found is None:
+            raise ToolchainError(
+                f"NSC_CXX is {nsc_cxx!r}, and no such program is on the PATH: correct or unset it"
+            )
+        return _probe(found)
+    for candidate in filter(None, (cxx, "c++", "g++", "clang++")):
+        found = _located(candidate)
+        if found is not None:
+            return _probe(found)
+    if importlib.util.find_spec("ziglang") is not None:
+        return _probe((sys.executable, "-m", "ziglang", "c++", *_ZIG_FLAGS))
+    tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
+    raise ToolchainError(
+        f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install 'nsc[compiler]'"
+    )
+
+
+def _located(command: str) -> tuple[str, ...] | None:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    program = shutil.which(words[0]) if words else None
+    return (program, *words[1:]) if program else None
+
+
+def _probe(program: tuple[str, ...]) -> Toolchain:
+    native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
+    command = (*program, *FLAGS, native)
+    version = _output((*program, "--version"))
+    verbose = _output((*command, "-E", "-v", "-x", "c++", os.devnull, "-o", os.devnull))
+    resolved = [line for line in verbose.splitlines() if "cc1" in line]
+    return Toolchain(command, version.strip(), "\n".join(resolved))
+
+
+def _output(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PROBE_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"the compiler does not run: {shlex.join(command)}: {error}", command) from None
+    if done.returncode != 0:
+        raise BuildError(
+            f"the compiler does not run: {shlex.join(command)} ended with {done.returncode}: "
+            f"{done.stderr.strip()[-400:]}",
+            command,
+            done.stderr,
+        )
+    return done.stdout + done.stderr

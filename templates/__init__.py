@@ -1,0 +1,1 @@
+"""Jinja sources. They lay out what Python has decided: no arithmetic, no decisions."""
