@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -41,7 +42,7 @@ class Request:
 
     network: str | Path | Network
     n: int | None = None
-    relaxation: Relaxation = Relaxation()
+    relaxation: Relaxation = field(default_factory=Relaxation)
     dtypes: tuple[str, ...] = ("float32",)
     target: str = "cpu"
     name: str | None = None
@@ -107,7 +108,7 @@ def describe(network: str | Path | Network, n: int | None) -> Network:
             raise NetworkError(f"family {network} needs n, the number of wires: add --n N")
         return family_network(network, n)
     path = Path(network)
-    looks_like_file = path.exists() or path.suffix or len(path.parts) > 1
+    looks_like_file = os.path.exists(path) or path.suffix or len(path.parts) > 1
     if not looks_like_file:
         raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
     return read_network(path, n)
@@ -178,7 +179,7 @@ def _render(request: Request, network: Network, proof: Proof) -> Package:
 def default_name(network: str | Path | Network, n: int) -> str:
     """Return the name of a package: the family or the file's stem, made an identifier, and n."""
     stem = "network" if isinstance(network, Network) else Path(network).stem
-    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_") or "network"
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:80] or "network"
     if word[0].isdigit() or keyword.iskeyword(word):
         word = f"network_{word}"
     return word if word.endswith(f"_{n}") else f"{word}_{n}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nsc.compiler.network import Network
+from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.runs import Runs, runs_of
 from nsc.errors import NetworkError
 
@@ -61,6 +61,7 @@ def parse_network(text: str, n: int | None = None) -> Network:
     >>> parse_network("[(0,2),(1,3)]\\n[(0,1),(2,3)]\\n[(1,2)]").size
     5
     """
+    text = text.removeprefix("\ufeff")
     for name, format_ in FORMATS.items():
         if format_.recognises(text):
             try:
@@ -94,7 +95,14 @@ def _parse_nsc(text: str, n: int | None) -> Network:
     layers = data.get("layers")
     if not isinstance(layers, list):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
-    return Network.from_layers(wires, [_layer(wires, item, k) for k, item in enumerate(layers)])
+    arrays = []
+    size = 0
+    for index, items in enumerate(layers):
+        arrays.append(_layer(wires, items, index))
+        size += len(arrays[-1])
+        if size > MAX_SIZE:
+            raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
+    return Network.from_layers(wires, arrays)
 
 
 def _layer(n: int, items: object, index: int) -> np.ndarray:
@@ -108,6 +116,8 @@ def _layer(n: int, items: object, index: int) -> np.ndarray:
         lo, hi, step, count = item if len(item) == 4 else (*item, 1, 1)
         if not (1 <= count <= n and 1 <= step <= n):
             raise NetworkError(f"layer {index}: a run is [lo, hi, step, count], found {_short(item)}")
+        if len(pairs) + count > n:
+            raise NetworkError(f"layer {index} has more comparators than the {n} wires, at {_short(item)}")
         pairs.extend((lo + k * step, hi + k * step) for k in range(count))
     return _wires_array(n, pairs)
 
@@ -115,7 +125,7 @@ def _layer(n: int, items: object, index: int) -> np.ndarray:
 def _parse_sorterhunter(text: str, n: int | None) -> Network:
     data = _json_object(text)
     wires = _stated_wires(data, "N", n)
-    flat = data["nw"]
+    flat = data.get("nw")
     if not isinstance(flat, list) or not all(
         isinstance(p, list) and len(p) == 2 and all(map(_is_integer, p)) for p in flat
     ):
@@ -139,6 +149,7 @@ def _parse_brackets(text: str, n: int | None) -> Network:
     if n is None and not used:
         raise NetworkError("no comparator and no number of wires: state it with --n")
     wires = max(used) + 1 if n is None else n
+    check_wires(wires)
     return Network.from_layers(wires, [_wires_array(wires, layer) for layer in layers])
 
 
@@ -160,6 +171,7 @@ def _stated_wires(data: dict[str, object], key: str, n: int | None) -> int:
     assert isinstance(stated, int)
     if n is not None and n != stated:
         raise NetworkError(f"the file says {stated} wires, --n says {n}: leave --n out or correct it")
+    check_wires(stated)
     return stated
 
 
@@ -176,7 +188,7 @@ def _is_integer(value: object) -> bool:
 
 
 def _short(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = json.dumps(value).replace("\x7f", "\\u007f")  # no control character reaches a terminal
     return text if len(text) <= 60 else text[:57] + "…"
 
 

@@ -49,12 +49,10 @@ class Network:
 
     def __post_init__(self) -> None:
         check_wires(self.n)
-        pairs = np.array(self.comparators, dtype=np.int64).reshape(-1, 2)
-        starts = np.unique(np.array(self.layer_starts, dtype=np.int64))
+        pairs = _pairs_array(self.n, self.comparators)
+        starts = _starts_array(self.layer_starts, len(pairs))
         if len(pairs) > MAX_SIZE:
             raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, got {len(pairs):,}")
-        if starts.size == 0 or starts[0] != 0 or starts[-1] != len(pairs):
-            raise NetworkError(f"layer_starts must run from 0 to {len(pairs)}, got {starts.tolist()}")
         layers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         _check_pairs(self.n, pairs, layers)
         order = np.lexsort((pairs.min(axis=1), layers)) if len(pairs) else np.arange(0)
@@ -67,6 +65,7 @@ class Network:
     @classmethod
     def from_layers(cls, n: int, layers: Iterable[Sequence[Sequence[int]] | Comparators]) -> Network:
         """Return the network with the given layers, each a sequence of (lo, hi)."""
+        check_wires(n)
         arrays = [_pairs_array(n, layer) for layer in layers]
         starts = np.cumsum([0, *(len(a) for a in arrays)])
         return cls(n, np.concatenate([*arrays, np.empty((0, 2), np.int64)]), starts)
@@ -98,15 +97,19 @@ class Network:
 
         if "n" not in graph.graph:
             raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
+        n = graph.graph["n"]
+        check_wires(n)
+        if not graph.is_directed():
+            raise NetworkError("a comparator graph must be directed: make it a networkx.DiGraph")
         try:
             nodes = list(networkx.lexicographical_topological_sort(graph, key=str))
-            pairs = [(graph.nodes[v]["lo"], graph.nodes[v]["hi"]) for v in nodes]
+            pairs = _pairs_array(n, [(graph.nodes[v]["lo"], graph.nodes[v]["hi"]) for v in nodes])
         except networkx.NetworkXUnfeasible:
             raise NetworkError("a comparator graph must have no cycle, this one has") from None
         except KeyError as missing:
             raise NetworkError(f"every node of a comparator graph needs {missing}") from None
         last: dict[int, object] = {}
-        for node, pair in zip(nodes, pairs, strict=True):
+        for node, pair in zip(nodes, pairs.tolist(), strict=True):
             for wire in pair:
                 if wire in last and not graph.has_edge(last[wire], node):
                     raise NetworkError(
@@ -114,7 +117,7 @@ class Network:
                         "edge joins them: the graph must have an edge per wire segment"
                     )
                 last[wire] = node
-        return cls.from_comparators(graph.graph["n"], pairs)
+        return cls.from_comparators(n, pairs)
 
     def to_graph(self) -> networkx.DiGraph:
         """Return the comparator graph: a node per comparator, an edge per wire segment.
@@ -201,6 +204,16 @@ def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.ND
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         raise NetworkError(f"comparators must be pairs (lo, hi) of wires 0 … {n - 1}, got {str(pairs)[:80]}")
     return array.astype(np.int64)
+
+
+def _starts_array(starts: npt.ArrayLike, size: int) -> npt.NDArray[np.int64]:
+    array = np.array(starts)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or [*array[:1], *array[-1:]] != [0, size]:
+        raise NetworkError(f"layer_starts must be integers from 0 to {size}, got {str(starts)[:80]}")
+    array = array.astype(np.int64)
+    if (np.diff(array) < 0).any():
+        raise NetworkError(f"layer_starts must not fall, got {str(starts)[:80]}")
+    return np.unique(array)
 
 
 def _check_pairs(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:

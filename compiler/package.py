@@ -38,9 +38,10 @@ class Package:
 
 def check_name(name: str) -> None:
     """Raise LoweringError unless a name is a plain Python identifier, so that it stays in its folder."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or keyword.iskeyword(name):
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name) or keyword.iskeyword(name):
         raise LoweringError(
-            f"a package's name must be a Python identifier of ASCII letters, digits and _, got {name!r}"
+            f"a package's name must be a Python identifier of at most 100 ASCII letters, "
+            f"digits and _, got {name!r}"
         )
 
 
@@ -62,7 +63,7 @@ def write(package: Package, folder: Path) -> Path:
     place = folder / package.name
     if _holds(place, package):
         return place
-    if place.is_symlink() or (place.exists() and not (place / MANIFEST).is_file()):
+    if os.path.islink(place) or (os.path.exists(place) and not _is_package(place)):
         raise LoweringError(f"{place} exists and is no nsc package: choose another --name or --out")
     suffix = f"{package.name}.{uuid.uuid4().hex[:8]}"
     fresh, old = folder / f".new.{suffix}", folder / f".old.{suffix}"
@@ -74,11 +75,22 @@ def write(package: Package, folder: Path) -> Path:
             (fresh / name).write_text(text, encoding="utf-8", newline="\n")
         _exchange(fresh, place, old)
     except OSError as error:
+        if _holds(place, package):  # another process wrote the same package first
+            return place
         raise LoweringError(f"cannot write the package to {place}: {error}") from None
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
     return place
+
+
+def _is_package(place: Path) -> bool:
+    """Say whether a folder is one that nsc wrote, whatever its version and state."""
+    try:
+        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        return str(manifest["format"]).startswith("nsc-package/")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _exchange(fresh: Path, place: Path, old: Path) -> None:
@@ -88,7 +100,7 @@ def _exchange(fresh: Path, place: Path, old: Path) -> None:
         os.rename(place, old)
     try:
         os.rename(fresh, place)
-    except OSError:
+    except BaseException:  # an interrupt too
         if replaces:
             os.rename(old, place)
         raise

@@ -25,9 +25,12 @@ BUDGET_BITS = 1 << 32
 BUDGET_PATTERNS = 1 << 21
 
 _DONE = -1
+# Repeats are removed in pieces of this many bytes of patterns a wire, since unpacked they take eight
+# times the memory: 128 MB a piece at 2,048 wires.
+_PIECE_BYTES = 1 << 13
 
 
-class BudgetExceeded(Exception):
+class BudgetError(Exception):
     """A component would hold more patterns than the budget allows."""
 
 
@@ -58,7 +61,7 @@ def search(network: Network) -> Outcome:
     """Return whether the network sorts, with a failing 0-1 input if it does not.
 
     Raises:
-        BudgetExceeded: the sets grew beyond BUDGET_PATTERNS or BUDGET_BITS.
+        BudgetError: the sets grew beyond BUDGET_PATTERNS or BUDGET_BITS.
     """
     outcome = _Search(network, trace=False).run()
     if outcome.failing is None:
@@ -150,24 +153,27 @@ class _Search:
             return
         component.repeats = False
         wires = list(component.rows)
-        bits = np.unpackbits(np.stack(list(component.rows.values())), axis=1, bitorder="little")
+        rows = np.stack(list(component.rows.values()))
         # With a trace the inputs ride along: patterns that differ in them alone still repeat.
-        seen = bits[[place for place, wire in enumerate(wires) if wire < self.network.n]]
-        patterns = np.packbits(seen.T, axis=1, bitorder="little")
-        keys = np.ascontiguousarray(patterns).view(np.dtype((np.void, patterns.shape[1]))).ravel()
-        kept = np.unique(keys, return_index=True)[1]
+        seen = rows[[place for place, wire in enumerate(wires) if wire < self.network.n]]
+        firsts = [
+            _first_of_each(seen[:, start : start + _PIECE_BYTES]) + 8 * start
+            for start in range(0, seen.shape[1], _PIECE_BYTES)
+        ]
+        kept = np.concatenate(firsts)
+        if len(firsts) > 1:
+            kept = kept[_first_of_each(_select(seen, kept), len(kept))]
         kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
-        rows = np.packbits(bits[:, kept], axis=1, bitorder="little")
-        component.rows = dict(zip(wires, rows, strict=True))
+        component.rows = dict(zip(wires, _select(rows, kept), strict=True))
         component.count = len(kept)
 
     def _join(self, lo: int, hi: int) -> Component:
         """Replace two components by their product; pattern (s, t) has index s·count(hi) + t."""
         a, b = self.component[lo], self.component[hi]
         count = a.count * b.count
-        wires = len(a.rows) + len(b.rows)
+        wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))  # a trace is no reason to end
         if count > BUDGET_PATTERNS or count * wires > BUDGET_BITS:
-            raise BudgetExceeded(f"{count:,} patterns of {wires:,} wires")
+            raise BudgetError(f"{count:,} patterns of {wires:,} wires")
         whole = np.array([0, 0xFF], dtype=np.uint8)
         rows = {
             wire: np.repeat(whole[np.unpackbits(row, bitorder="little")], b.count // 8)
@@ -208,3 +214,17 @@ class _Search:
             bits = np.unpackbits(row, bitorder="little")
             vector.append(int(bits[pattern.get(id(component), 0)]))
         return tuple(vector)
+
+
+def _first_of_each(rows: Bits, count: int | None = None) -> npt.NDArray[np.int64]:
+    """Return the index of the first of each pattern among equal ones; rows hold a wire each."""
+    bits = np.unpackbits(rows, axis=1, count=count, bitorder="little")
+    patterns = np.ascontiguousarray(np.packbits(bits.T, axis=1, bitorder="little"))
+    keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
+    return np.unique(keys, return_index=True)[1]
+
+
+def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
+    """Return the rows with the kept patterns alone, in that order."""
+    bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
+    return np.packbits(bits, axis=1, bitorder="little")

@@ -148,13 +148,12 @@ def _environment() -> jinja2.Environment:
         return str(value)
 
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template_text),
+        loader=jinja2.FunctionLoader(lambda name: _without_comments(_template_text(name))),
         undefined=jinja2.StrictUndefined,
         finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
         line_statement_prefix="//%",
-        line_comment_prefix="//#",
         keep_trailing_newline=True,
         autoescape=False,
     )
@@ -162,3 +161,8 @@ def _environment() -> jinja2.Environment:
 
 def _template_text(name: str) -> str:
     return resources.files("nsc.templates").joinpath(name).read_text(encoding="utf-8")
+
+
+def _without_comments(text: str) -> str:
+    """Drop the template's own remarks with their lines; jinja would leave these empty."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//#"))

@@ -17,7 +17,7 @@ def runs_of(network: Network) -> Iterator[Runs]:
     """Yield each layer as runs: arithmetic progressions of comparators, found greedily.
 
     Classic families have few runs a layer, so their tables stay short: odd-even transposition one,
-    a layer of bitonic at most n/4.
+    a layer of bitonic at most n/2.
     """
     for layer in network.layers():
         yield _layer_runs(layer)

@@ -66,11 +66,13 @@ def verify(network: Network) -> Proof:
     Cost: O(size) and a sample of 0-1 inputs first; then the first method that applies. Bitonic and
     odd-even merge networks on 1,024 wires take about a second, as does odd-even transposition.
     """
-    samples = zero_one.sample_inputs(network.n, RANDOM_INPUTS)
-    found = zero_one.first_unsorted(network, zero_one.pack(samples), len(samples))
-    if found is not None:
-        vector = tuple(samples[found].astype(int).tolist())
-        return _refuted(network, vector, "sampling", f"0-1 input {found} of {len(samples):,} fails")
+    sampled = 0
+    for inputs in zero_one.sample_inputs(network.n, RANDOM_INPUTS):
+        found = zero_one.first_unsorted(network, zero_one.pack(inputs), len(inputs))
+        if found is not None:
+            vector = tuple(inputs[found].astype(int).tolist())
+            return _refuted(network, vector, "sampling", f"0-1 input {sampled + found} tried fails")
+        sampled += len(inputs)
     tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
     standard = network
     if tangled:
@@ -87,7 +89,7 @@ def verify(network: Network) -> Proof:
     return Proof(
         Verdict.UNPROVED,
         "sampling",
-        f"{len(samples):,} structured and random 0-1 inputs passed; no exact method fits the budget",
+        f"{sampled:,} structured and random 0-1 inputs passed; no exact method fits the budget",
         network.digest,
     )
 
@@ -132,7 +134,7 @@ def _exhaustive(network: Network) -> str | Vector | None:
 def _reachable_sets(network: Network) -> str | Vector | None:
     try:
         outcome = reachable.search(network)
-    except reachable.BudgetExceeded:
+    except reachable.BudgetError:
         return None
     if outcome.failing is not None:
         return outcome.failing

@@ -6,6 +6,8 @@ t // 64. A comparator is then one `and` and one `or` of two rows. Source: Knuth 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,7 @@ Vector = tuple[int, ...]
 # Bit w of the index of an input, for the six bits that lie inside a word.
 _INSIDE = np.array([sum(1 << t for t in range(64) if t >> bit & 1) for bit in range(6)], dtype=np.uint64)
 _CHUNK_WORDS = 1 << 14
+_SAMPLE_BYTES = 1 << 26
 
 
 def first_unsorted(network: Network, inputs: Words, count: int) -> int | None:
@@ -68,24 +71,30 @@ def exhaust(network: Network) -> Vector | None:
     return None
 
 
-def sample_inputs(n: int, random_count: int) -> npt.NDArray[np.bool_]:
-    """Return 0-1 inputs, (count, n), that refute most networks that do not sort.
+def sample_inputs(n: int, random_count: int) -> Iterator[npt.NDArray[np.bool_]]:
+    """Yield 0-1 inputs, (count, n) at a time, that refute most networks that do not sort.
 
     The structured ones settle three questions exactly: the sorted inputs whether untangling ends
     with the identity; the reversed ones whether a network of neighbours sorts (de Bruijn 1974);
     one exchange away from sorted whether comparator (i, i+1) is missing. The random ones, each
-    with a uniform number of ones, come from a fixed seed.
+    with its own share of ones, come from a fixed seed.
     """
     ramp = np.arange(n)
-    thresholds = np.arange(n + 1)[:, None]
-    ascending = ramp >= thresholds
-    exchanged = ascending[1:n].copy()
-    rows = np.arange(n - 1)
-    exchanged[rows, rows] = True
-    exchanged[rows, rows + 1] = False
+    piece = max(64, _SAMPLE_BYTES // n)
+    for start in range(0, n + 1, piece):
+        thresholds = np.arange(start, min(start + piece, n + 1))[:, None]
+        ascending = ramp >= thresholds
+        yield ascending
+        yield ~ascending
+        exchanged = ascending[(thresholds[:, 0] >= 1) & (thresholds[:, 0] < n)].copy()
+        first = exchanged.argmax(axis=1)
+        rows = np.arange(len(exchanged))
+        exchanged[rows, first - 1], exchanged[rows, first] = True, False
+        yield exchanged
     generator = np.random.default_rng(0)
-    share = generator.random((random_count, 1))
-    return np.concatenate([ascending, ~ascending, exchanged, generator.random((random_count, n)) < share])
+    for start in range(0, random_count, piece):
+        count = min(piece, random_count - start)
+        yield generator.random((count, n)) < generator.random((count, 1))
 
 
 def permutation_of(vector: Vector) -> Vector:

@@ -1,7 +1,7 @@
 """The command line: nsc compile, verify, list, show.
 
 Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input or no toolchain;
-3 unproved.
+3 unproved; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_CODES = {Verdict.SORTS: 0, Verdict.DOES_NOT_SORT: 1, Verdict.UNPROVED: 3}
 BAD_INPUT = 2
+INTERRUPTED = 130
 LARGEST_DIAGRAM = 32
 
 
@@ -47,6 +48,9 @@ class _Group(click.Group):
         except NscError as error:
             click.echo(f"nsc: {error}", err=True)
             ctx.exit(_exit_code(error))
+        except KeyboardInterrupt:
+            click.echo("nsc: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 def _exit_code(error: NscError) -> int:
@@ -183,7 +187,7 @@ def verify_command(file: Path | None, net: str | None, n: int | None, as_json: b
 
     Exit code: 0 sorts, 1 does not sort, 2 bad input, 3 unproved.
     """
-    asked = net if file is None else file
+    asked = net if file is None else str(file)
     if asked is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
     network = describe(asked, n)
@@ -212,7 +216,7 @@ def list_command(n: int, as_json: bool) -> None:
     """List the families with their size and depth at N wires."""
     rows: dict[str, dict[str, object]] = {}
     for name, family in FAMILIES.items():
-        summary = (family.__doc__ or "").splitlines()[0]
+        summary = (family.__doc__ or "").partition("\n")[0]
         try:
             network = family(n)
             rows[name] = {"size": network.size, "depth": network.depth, "summary": summary}

@@ -79,7 +79,8 @@ class DiffSortNet(torch.nn.Module):
         self.steepness = steepness
         self.art_lambda = art_lambda
         self.distribution = distribution
-        self.operator = _operator(sorting_network_type, size, sigmoid, float(art_lambda) if replaced else 0.0)
+        self._spec = (sorting_network_type, size, sigmoid, float(art_lambda) if replaced else 0.0)
+        _operator(*self._spec, "float32")  # refuses a bad size or art_lambda here; builds nothing yet
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.
@@ -91,10 +92,12 @@ class DiffSortNet(torch.nn.Module):
             raise OperandError(
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
             )
-        values, permutation = self.operator.sort_with_permutation(vectors, self.steepness)
+        real = "float64" if vectors.dtype == torch.float64 else "float32"
+        operator = _operator(*self._spec, real)
+        values, permutation = operator.sort_with_permutation(vectors, self.steepness)
         return values, permutation.transpose(-1, -2)
 
 
 @functools.cache
-def _operator(network: str, size: int, sigmoid: str, art_lambda: float) -> Operator:
-    return compile(network, size, relaxation=sigmoid, art_lambda=art_lambda, dtypes=("float32", "float64"))
+def _operator(network: str, size: int, sigmoid: str, art_lambda: float, real: str) -> Operator:
+    return compile(network, size, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(real,))

@@ -198,7 +198,7 @@ class Operator:
         values, routed = dispatch.relax(self._kernel, keys, weights, payload, routing)
         return (
             values.reshape(x.shape).to(x.dtype),
-            routed.reshape(*lead, *routed.shape[1:]).to(dtype),
+            routed.reshape((*lead, *routed.shape[1:])).to(dtype),
         )
 
     def _keys(self, method: str, x: Tensor, payload: Tensor | None) -> Tensor:

@@ -171,13 +171,10 @@ def _losses(p: Tensor, target: Tensor, routing: str) -> Tensor:
         truth = target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
         smooth = p * (1 - p) >= LEAST_DENOMINATOR
         count = n * n
-    inner = torch.where(smooth, p, torch.full_like(p, 0.5))
+    half = torch.full_like(p, 0.5)
+    hit, miss = torch.where(smooth & truth, p, half), torch.where(smooth & ~truth, p, half)
     fixed = p.detach()
     edge = -torch.where(truth, fixed.log(), (-fixed).log1p()).clamp_min(LOWEST_LOG)
     slope = (fixed - truth.to(p.dtype)) / LEAST_DENOMINATOR
-    entries = torch.where(
-        smooth,
-        -torch.where(truth, inner.log(), (-inner).log1p()),
-        edge + slope * (p - fixed),
-    )
+    entries = torch.where(smooth, -torch.where(truth, hit.log(), (-miss).log1p()), edge + slope * (p - fixed))
     return entries.flatten(1).sum(-1) / count

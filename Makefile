@@ -1,0 +1,34 @@
+# make demo   a compiled network trains a model on handwritten digits
+# make test   lint, types, tests: what .ci/run calls
+# make check  the same
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test check clean
+
+demo: $(VENV)/examples.stamp
+	$(BIN)/nsc compile --net bitonic --n 1024
+	$(BIN)/python examples/digits.py
+
+test check: $(VENV)/test.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# An unfinished install leaves no stamp, so it is done again.
+$(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[examples]'
+	touch $@
+
+$(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[examples,test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

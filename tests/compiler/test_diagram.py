@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given, settings
+from strategies import networks
+
+from nsc.compiler.diagram import knuth_diagram
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+
+
+def comparators_of(text, n):
+    """Read a diagram back: the comparators, column after column."""
+    label = len(str(n - 1)) + 2
+    rows = [line[label:] for line in text.splitlines()[:n]]
+    found = []
+    for column in zip(*rows, strict=True):
+        open_ends = {}
+        for wire, mark in enumerate(column):
+            if mark in "○●":
+                if open_ends:
+                    (other, other_mark), *_ = open_ends.items()
+                    assert {mark, other_mark} == {"○", "●"}
+                    found.append((other, wire) if other_mark == "○" else (wire, other))
+                    open_ends = {}
+                else:
+                    open_ends[wire] = mark
+            else:
+                assert mark == ("┼" if open_ends else "─")
+        assert not open_ends
+    return found
+
+
+@settings(deadline=None, max_examples=150)
+@given(networks(wires=(1, 12)))
+def test_a_diagram_shows_every_wire_and_comparator(network):
+    text = knuth_diagram(network)
+    lines = text.splitlines()
+    assert len(lines) in (network.n, network.n + 1)
+    assert [int(line.split()[0]) for line in lines[: network.n]] == list(range(network.n))
+    assert len({len(line) for line in lines[: network.n]}) == 1
+    assert text.count("○") == text.count("●") == network.size
+    assert text.count("┆") == network.depth
+    shown = comparators_of(text, network.n)
+    assert sorted(shown) == sorted(map(tuple, network.comparators.tolist()))
+    assert Network.from_comparators(network.n, shown) == Network.from_comparators(
+        network.n, network.comparators
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 11, 32])
+def test_families_have_diagrams(n):
+    for family in FAMILIES.values():
+        network = family(n)
+        assert len(comparators_of(knuth_diagram(network), n)) == network.size
+
+
+def test_a_reversed_comparator_has_its_minimum_below():
+    lines = knuth_diagram(Network.from_layers(2, [[(1, 0)]])).splitlines()
+    assert lines[:2] == ["0 ─●───", "1 ─○───"]

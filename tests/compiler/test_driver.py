@@ -1,0 +1,234 @@
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from strategies import is_unsorted, run
+
+import nsc
+from nsc.compiler.driver import Request, compile_network, default_name, describe, prove
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import write_network
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.verification import Verdict
+from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
+
+SWAP = Network.from_layers(2, [[(0, 1)]])
+ROOT = Path(nsc.__file__).parent
+
+
+def test_a_request_names_a_family_a_file_or_a_network(tmp_path):
+    path = tmp_path / "swap.json"
+    path.write_text(write_network(SWAP), encoding="utf-8")
+    assert describe("bitonic", 8) == FAMILIES["bitonic"](8)
+    assert describe(SWAP, None) == describe(SWAP, 2) == SWAP
+    assert describe(path, None) == describe(str(path), 2) == SWAP
+
+
+def test_a_file_without_a_suffix_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("swap").write_text(write_network(SWAP), encoding="utf-8")
+    assert describe("swap", None) == SWAP
+
+
+@pytest.mark.parametrize(
+    ("network", "n", "message"),
+    [
+        ("bitonic", None, "needs n"),
+        ("bitonic", 0, "n >= 1, got 0"),
+        ("bionic", 4, "'bionic' is neither a family .*bitonic.* nor a network file"),
+        ("bionic", None, "neither"),
+        ("", 4, "neither|cannot read"),
+        ("missing.json", None, "cannot read the network file missing.json"),
+        ("a/b", None, "cannot read"),
+        ("nul\0.json", None, "cannot read"),
+        ("x" * 5000, 4, "neither|cannot read"),
+        ("x" * 300 + ".json", None, "neither|cannot read"),
+        (SWAP, 3, "2 wires, n says 3"),
+    ],
+)
+def test_what_stands_for_no_network_is_refused(network, n, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NetworkError, match=message):
+        describe(network, n)
+
+
+def test_an_unknown_family_lists_the_known_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NetworkError) as caught:
+        describe("bionic", 4)
+    assert all(name in str(caught.value) for name in FAMILIES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "../x",
+        "a/b",
+        "a.b",
+        "..",
+        ".",
+        "a b",
+        "1a",
+        "class",
+        "None",
+        "é",
+        "a\n",
+        "a\0",
+        "a-b",
+        "/tmp/x",
+        "x" * 250,
+    ],
+)
+def test_names_that_are_no_plain_identifier_are_refused(name):
+    with pytest.raises(LoweringError, match="name"):
+        Request("bitonic", 4, name=name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtypes": ()}, "got none"),
+        ({"dtypes": ("float16",)}, "float32, float64"),
+        ({"dtypes": ("float32", "int8")}, "'int8'"),
+        ({"target": "tpu"}, "no target 'tpu'; known: cpu"),
+    ],
+)
+def test_bad_requests_are_refused(options, message):
+    with pytest.raises(LoweringError, match=message):
+        Request("bitonic", 4, **options)
+
+
+def test_dtypes_have_one_order():
+    assert Request("bitonic", 4, dtypes=("float64", "float32")).dtypes == ("float32", "float64")
+
+
+@pytest.mark.parametrize(
+    ("network", "n", "name"),
+    [
+        ("bitonic", 8, "bitonic_8"),
+        (SWAP, 2, "network_2"),
+        ("best/sorter.json", 4, "sorter_4"),
+        ("sorter_4.json", 4, "sorter_4"),
+        ("sorter_4.json", 14, "sorter_4_14"),
+        ("8.json", 8, "network_8"),
+        ("8.json", 4, "network_8_4"),
+        ("class.json", 4, "network_class_4"),
+        ("my net (v2).cn", 4, "my_net_v2_4"),
+        ("é.json", 4, "network_4"),
+        ("*_ evil\n.json", 4, "evil_4"),
+        ("../..", 4, "network_4"),
+    ],
+)
+def test_default_names_are_identifiers(network, n, name):
+    assert default_name(network if isinstance(network, Network) else Path(network), n) == name
+    Request("bitonic", 4, name=name)
+
+
+def test_a_long_file_name_makes_a_usable_name():
+    Request("bitonic", 4, name=default_name(Path("x" * 250 + ".json"), 4))
+
+
+@pytest.mark.parametrize("n", [3, 80])
+def test_a_network_that_does_not_sort_is_refused_with_its_counterexample(n):
+    network = Network.from_layers(n, [[(1, 0)]])
+    with pytest.raises(VerificationError, match="does not sort") as caught:
+        compile_network(Request(network, unproved=True))
+    error = caught.value
+    assert set(error.counterexample) <= {0, 1}
+    assert sorted(error.failing_input) == list(range(n))
+    for values in (error.counterexample, error.failing_input):
+        assert is_unsorted(run(network.comparators.tolist(), values))
+        assert " ".join(map(str, values[:64])) in str(error)
+
+
+def test_an_unproved_network_is_refused_unless_asked_for(monkeypatch):
+    monkeypatch.setattr("nsc.compiler.verification.METHODS", {})
+    with pytest.raises(UnprovedError, match="--unproved"):
+        prove(SWAP)
+    assert prove(SWAP, unproved=True).verdict is Verdict.UNPROVED
+    with pytest.raises(UnprovedError):
+        compile_network(Request(SWAP))
+    compiled = compile_network(Request(SWAP, unproved=True))
+    files = compiled.package.files
+    assert json.loads(files["proof.json"])["verdict"] == "unproved"
+    for name in ("__init__.py", "network_2.cpp"):
+        assert "UNPROVED" in files[name]
+        assert "--unproved" in files[name]
+
+
+def test_the_manifest_says_what_the_package_is():
+    request = Request("bitonic", 4, relaxation=Relaxation("cauchy", 0.5), dtypes=("float64",), version="9.9")
+    compiled = compile_network(request)
+    files = compiled.package.files
+    facts = json.loads(files["manifest.json"])
+    assert facts["name"] == compiled.package.name == "bitonic_4"
+    assert (facts["n"], facts["size"], facts["depth"]) == (4, 6, 3)
+    assert facts["network"] == compiled.network.digest == json.loads(files["proof.json"])["network"]
+    assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, False)
+    assert facts["reals"] == {"float64": ["float64"]}
+    assert set(facts["files"]) == set(files) - {"manifest.json"}
+    assert facts["source"] in files
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        (Request("bitonic", 4), "nsc compile --net bitonic --n 4"),
+        (Request("bitonic", 4, name="b"), "nsc compile --net bitonic --n 4 --name b"),
+        (Request(SWAP), "nsc compile --net network.json --name network_2"),
+        (
+            Request("odd_even", 3, Relaxation("optimal", 0.1, True), ("float64", "float32")),
+            "nsc compile --net odd_even --n 3 --relaxation optimal --art-lambda 0.1 --error-free "
+            "--dtype float32 --dtype float64",
+        ),
+    ],
+)
+def test_headers_name_a_command_that_makes_the_package_again(request_, command):
+    compiled = compile_network(request_)
+    files = compiled.package.files
+    assert json.loads(files["manifest.json"])["command"] == command
+    assert f"Made by:    {command}\n" in files["__init__.py"]
+
+
+# ------------------------------------------------------------------------------------------ imports
+
+
+def imports_of(path):
+    """Yield the modules that a file imports anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    ("room", "unknown"),
+    [
+        ("compiler", ["nsc.runtime", "torch", "cupy"]),
+        ("runtime", ["nsc.compiler"]),
+        ("compiler", ["nsc.cli", "nsc.api"]),
+        ("runtime", ["nsc.cli", "nsc.api"]),
+    ],
+)
+def test_imports_go_one_way(room, unknown):
+    modules = sorted((ROOT / room).rglob("*.py"))
+    assert len(modules) > 3
+    for path in modules:
+        for name in imports_of(path):
+            assert not any(name == other or name.startswith(f"{other}.") for other in unknown), (
+                path.name,
+                name,
+            )
+
+
+@pytest.mark.parametrize("module", ["nsc", "nsc.cli", "nsc.compiler.driver"])
+def test_torch_is_not_imported_for_nothing(module):
+    code = f"import sys, {module}; sys.exit(int('torch' in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -1,0 +1,275 @@
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import networks
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import FORMATS, LONGEST_PLAIN, parse_network, read_network, write_network
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
+MEGABYTE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[(0,2),(1,3)]\n[(0,1),(2,3)]\n[(1,2)]",
+        "\n  [ (0, 2) , (1, 3) ],\r\n\r\n[(2,3),(0,1)],\r\n[(1,2)],\r\n",
+        '{"N":4,"L":5,"D":3,"symmetric":true,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
+        '{"nw":[[1,3],[0,2],[2,3],[0,1],[1,2]],"N":4}',
+        '{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
+        '{"format":"nsc-network/1","n":4,"layers":[[[0,2,1,2]],[],[[0,1,2,2]],[[1,2]]]}',
+        '\ufeff{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
+    ],
+)
+def test_the_same_sorter_in_every_format(text, tmp_path):
+    for n in (None, 4):
+        assert parse_network(text, n) == FOUR
+    path = tmp_path / "network.txt"
+    path.write_text(text, encoding="utf-8")
+    assert read_network(path) == FOUR
+
+
+def test_every_example_is_the_same_sorter():
+    for format_ in FORMATS.values():
+        assert parse_network(format_.example.replace(" / ", "\n")) == FOUR
+
+
+@settings(deadline=None, max_examples=100)
+@given(networks(wires=(1, 12)))
+def test_written_networks_are_read_back(network):
+    text = write_network(network)
+    assert parse_network(text) == network
+    assert parse_network(text, network.n) == network
+    assert write_network(parse_network(text)) == text
+    assert text.isascii()
+    assert json.loads(text)["n"] == network.n
+
+
+@settings(deadline=None, max_examples=60)
+@given(networks(wires=(2, 8)))
+def test_lists_of_layers_and_flat_lists_are_read(network):
+    lines = "\n".join(str([tuple(pair) for pair in layer.tolist()]) for layer in network.layers())
+    if network.size:
+        assert parse_network(lines, network.n) == network
+    flat = json.dumps({"N": network.n, "nw": network.comparators.tolist()})
+    assert parse_network(flat) == Network.from_comparators(network.n, network.comparators)
+
+
+@pytest.mark.parametrize("name", ["odd_even", "bitonic"])
+def test_large_networks_are_written_as_runs(name, monkeypatch):
+    network = FAMILIES[name](512)
+    assert (network.size > LONGEST_PLAIN) == (name == "odd_even")
+    monkeypatch.setattr("nsc.compiler.formats.LONGEST_PLAIN", 100)
+    text = write_network(network)
+    items = [item for layer in json.loads(text)["layers"] for item in layer]
+    assert any(len(item) == 4 for item in items)
+    assert len(text) < 4 * network.size
+    assert parse_network(text) == network
+
+
+def test_odd_even_on_1024_wires_is_a_short_file():
+    text = write_network(FAMILIES["odd_even"](1024))
+    assert len(text) < 30_000
+    assert text.splitlines()[3] == "  [[0,1,2,512]],"
+
+
+def test_brackets_without_n_have_the_wires_they_use():
+    assert parse_network("[(0,1)]\n[(1,2)]").n == 3
+    assert parse_network("[(0,1)]\n[(1,2)]", 5).n == 5
+    assert parse_network("[]", 2) == Network.from_layers(2, [])
+
+
+def nsc(n, layers):
+    return json.dumps({"format": "nsc-network/1", "n": n, "layers": layers})
+
+
+def flat(n, pairs):
+    return json.dumps({"N": n, "nw": pairs})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "begins ''"),
+        ("   \n\n", "known format"),
+        ("SWAP(0,2);", "begins 'SWAP"),
+        ("0:2,1:3", "begins '0:2"),
+        ("[[0,2],[1,3]]", "known format.*nsc JSON"),
+        ("[(0,2),(1,3)]\n(0,1)", r"line 2 .*\(0,1\)"),
+        ("[(0,2),(1,3)]\n[(0,1),(2,-3)]", "line 2"),
+        ("[(0,2),(1,3)]; import os", "line 1.*import os"),
+        ("[(0,__import__('os'))]", "line 1"),
+        ("[(0,1.5)]", "line 1"),
+        ("[(0,2),(0,1)]", "wire 0 a second time"),
+        ("[(1,1)]", "itself"),
+        ("[(0,99999999999999999999)]", "line 1"),
+        ("[(0,999999999)]", "1000000000"),
+        ("[]", "--n"),
+        ("{", "not valid JSON"),
+        ('{"n": 2,}', "not valid JSON"),
+        ("{}", r"\"format\".*null"),
+        ('{"format":"nsc-network/2","n":2,"layers":[]}', "nsc-network/2"),
+        ('{"format":["nsc-network/1"],"n":2,"layers":[]}', "format"),
+        ('{"format":"nsc-network/1","layers":[]}', r"\"n\".*missing"),
+        ('{"format":"nsc-network/1","n":2}', "layers"),
+        (nsc(0, []), "1 <= n"),
+        (nsc(-4, []), "1 <= n"),
+        (nsc(10**12, []), "1 <= n"),
+        (nsc(2.0, []), r"integer; found 2\.0"),
+        (nsc(True, []), "integer; found true"),
+        (nsc("2", []), "integer"),
+        (nsc(None, []), "integer; found null"),
+        (nsc(2, {}), "layers"),
+        (nsc(2, [3]), "layer 0.*3"),
+        (nsc(2, [[], "x"]), "layer 1.*x"),
+        (nsc(2, [[3]]), "layer 0.*3"),
+        (nsc(2, [[[0]]]), r"layer 0.*\[0\]"),
+        (nsc(2, [[[0, 1, 1]]]), r"\[0, 1, 1\]"),
+        (nsc(2, [[[0, 1.0]]]), r"\[0, 1\.0\]"),
+        (nsc(2, [[[False, True]]]), "false, true"),
+        (nsc(2, [[["0", "1"]]]), r"\"0\", \"1\""),
+        (nsc(2, [[[0, 2]]]), r"\(0, 2\).*outside 0 … 1"),
+        (nsc(2, [[[0, -1]]]), r"\(0, -1\).*outside"),
+        (nsc(2, [[[0, 10**400]]]), "outside"),
+        (nsc(2, [[[1, 1]]]), r"\(1, 1\).*itself"),
+        (nsc(4, [[[0, 1], [1, 2]]]), "wire 1 a second time"),
+        (nsc(4, [[[0, 1, 0, 2]]]), "run"),
+        (nsc(4, [[[0, 1, 2, 0]]]), "run"),
+        (nsc(4, [[[0, 1, 2, 3]]]), "outside|run"),
+        (nsc(4, [[[0, 1, 1, 2]]]), "wire 1 a second time"),
+        ('{"nw":[]}', r"\"N\".*missing"),
+        ('{"N":4,"other":{"nw":[]}}', "nw"),
+        (flat(2, [[0, 1, 2]]), r"\"nw\""),
+        (flat(2, [[0, 1.5]]), r"\"nw\""),
+        (flat(2, [[0, True]]), r"\"nw\""),
+        (flat(2, {"0": 1}), r"\"nw\""),
+        (flat(2, [[0, 2]]), "outside"),
+        (flat(2, [[1, 1]]), "itself"),
+        (flat("4", []), "integer"),
+        ("1" * 5000, "known format"),
+        ('{"n": ' + "1" * 5000 + "}", "not valid JSON"),
+    ],
+)
+def test_bad_files_are_refused_with_what_was_found(text, message, tmp_path):
+    with pytest.raises(NetworkError, match=message):
+        parse_network(text)
+    path = tmp_path / "network.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NetworkError, match=message) as caught:
+        read_network(path)
+    assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 1000 + len(str(path))
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 0, -1])
+@pytest.mark.parametrize("text", [FORMATS["nsc JSON"].example, FORMATS["SorterHunter JSON"].example])
+def test_a_stated_n_must_agree(text, n):
+    with pytest.raises(NetworkError, match=f"4 wires, --n says {n}"):
+        parse_network(text, n)
+
+
+@pytest.mark.parametrize("n", [3, 0, -1, 10**30])
+def test_a_stated_n_must_fit_the_wires(n):
+    with pytest.raises(NetworkError, match=r"outside 0 …|1 <= n"):
+        parse_network("[(0,2),(1,3)]", n)
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    (tmp_path / "utf16").write_text("[(0,1)]", encoding="utf-16")
+    for path in (tmp_path, tmp_path / "missing.json", tmp_path / "binary", tmp_path / "utf16"):
+        with pytest.raises(NetworkError, match="cannot read the network file"):
+            read_network(path)
+
+
+@pytest.mark.parametrize(
+    "frame", ["%s", '{"format":%s}', '{"N":2,"nw":%s}', '{"format":"nsc-network/1","n":%s}']
+)
+def test_deep_nesting_is_refused(frame):
+    for depth in (*range(700, 1020, 3), 100_000):  # around Python's own limit, and far beyond
+        with pytest.raises(NetworkError):
+            parse_network(frame % ("[" * depth + "]" * depth))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"format":"\\u001b[2Jevil\\nnsc: done"}',
+        '{"format":"\\ud800"}',
+        nsc(2, ["\x1b[31m\r\n"]),
+        "[(0,1)] \x1b[31m",
+        "\x1b[31m",
+    ],
+)
+def test_messages_carry_no_control_characters(text):
+    with pytest.raises(NetworkError) as caught:
+        parse_network(text)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("n", "layer"), [(10**6, [[0, 1, 1, 10**5]]), (60_000, [[0, 1, 1, 59_999]] * 2)], ids=["wires", "runs"]
+)
+def test_a_short_file_cannot_ask_for_much_memory(n, layer):
+    text = nsc(n, [layer])
+    tracemalloc.start()
+    try:
+        with pytest.raises(NetworkError):
+            parse_network(text)
+        assert tracemalloc.get_traced_memory()[1] < 8 * MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+numbers = st.one_of(
+    st.integers(-1, 5), st.integers(), st.floats(), st.booleans(), st.none(), st.sampled_from(["0", "x"])
+)
+values = st.recursive(
+    numbers | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner),
+)
+pairs = st.lists(st.integers(-1, 5), min_size=1, max_size=4)
+keys = ["format", "n", "N", "nw", "layers", "L"]
+plausible = st.fixed_dictionaries(
+    {},
+    optional={
+        "format": st.just("nsc-network/1") | values,
+        "n": st.integers(-1, 6) | numbers,
+        "N": st.integers(-1, 6) | numbers,
+        "layers": st.lists(st.lists(pairs, max_size=2), max_size=3) | values,
+        "nw": st.lists(pairs, max_size=3) | values,
+        "x": st.just({"nw": []}),
+    },
+)
+near_lines = st.text(alphabet='[](),0123 \n-{}":n', max_size=40)
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.one_of(st.text(), near_lines, plausible.map(json.dumps), values.map(json.dumps)),
+    st.none() | st.integers(-1, 6) | st.integers(),
+)
+def test_nothing_but_a_network_or_a_network_error_comes_out(text, n):
+    try:
+        network = parse_network(text, n)
+    except NetworkError:
+        return
+    assert parse_network(write_network(network)) == network
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.binary(max_size=40) | st.text(alphabet="[](),01\n", max_size=20).map(str.encode))
+def test_nothing_but_a_network_or_a_network_error_comes_out_of_a_file(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "fuzz.json"
+    path.write_bytes(content)
+    try:
+        network = read_network(path)
+    except NetworkError:
+        return
+    assert network == parse_network(content.decode())

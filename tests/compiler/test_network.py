@@ -1,0 +1,227 @@
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import layer_lists, networks, run
+
+from nsc.compiler.network import MAX_WIRES, Network
+from nsc.errors import NetworkError
+
+quick = settings(deadline=None, max_examples=60)
+
+
+@pytest.mark.parametrize(
+    ("n", "layers", "message"),
+    [
+        (4, [[(0, 4)]], r"\(0, 4\).*outside 0 … 3"),
+        (4, [[(0, 1)], [(-1, 2)]], r"\(-1, 2\) in layer 1.*outside"),
+        (4, [[(2, 2)]], r"\(2, 2\).*itself"),
+        (4, [[(0, 1), (1, 2)]], "touches wire 1 a second time"),
+        (4, [[(0, 1)], [(2, 3), (3, 0)]], "layer 1 touches wire 3 a second time"),
+        (4, [[(0, 1), (0, 1)]], "a second time"),
+        (4, [[(0, 1, 2)]], "pairs"),
+        (4, [[(0,)]], "pairs"),
+        (4, [[(0, 1), (2,)]], "pairs"),
+        (4, [[(0, 1.0)]], "pairs"),
+        (4, [np.array([[0.0, 1.0]])], "pairs"),
+        (4, [np.array([[True, False]])], "pairs"),
+        (4, [[("0", "1")]], "pairs"),
+        (4, [[(0, None)]], "pairs"),
+        (4, [[(0, 2**70)]], "pairs|outside"),
+        (4, [[(0, 2**63)]], "pairs|outside"),
+        (4, [np.array([[0, 2**64 - 1]], dtype=np.uint64)], "pairs|outside"),
+    ],
+)
+def test_bad_comparators_are_refused(n, layers, message):
+    with pytest.raises(NetworkError, match=message):
+        Network.from_layers(n, layers)
+    if len(layers) == 1 and "second" not in message:
+        with pytest.raises(NetworkError, match=message):
+            Network.from_comparators(n, layers[0])
+
+
+@pytest.mark.parametrize("n", [0, -1, True, False, 2.0, "2", None, MAX_WIRES + 1, 10**30])
+def test_bad_numbers_of_wires_are_refused(n):
+    for build in (
+        lambda: Network.from_layers(n, []),
+        lambda: Network.from_layers(n, [[("a", "b")]]),
+        lambda: Network.from_comparators(n, [(0, 1)]),
+        lambda: Network(n, np.empty((0, 2), np.int64), np.zeros(1, np.int64)),
+    ):
+        with pytest.raises(NetworkError, match=r"\bn\b"):
+            build()
+
+
+@pytest.mark.parametrize(
+    ("comparators", "starts"),
+    [
+        ([[0.5, 1.5]], [0, 1]),
+        ([["0", "1"]], [0, 1]),
+        ([[0, 2**70]], [0, 1]),
+        ([[0, 1, 2]], [0, 1]),
+        ([0, 1], [0, 1]),
+        ([[0, 1]], [0, 2]),
+        ([[0, 1]], [1]),
+        ([[0, 1]], []),
+        ([[0, 1]], [0.0, 1.0]),
+        ([[0, 1], [0, 1]], [0, 2, 1]),
+    ],
+)
+def test_bad_arrays_are_refused(comparators, starts):
+    with pytest.raises(NetworkError):
+        Network(3, np.array(comparators), np.array(starts))
+
+
+def test_arrays_are_frozen_and_its_own():
+    pairs, starts = np.array([[0, 1], [1, 2]]), np.array([0, 1, 2])
+    network = Network(3, pairs, starts)
+    pairs[:] = starts[:] = 7
+    assert network.comparators.tolist() == [[0, 1], [1, 2]]
+    assert network.layer_starts.tolist() == [0, 1, 2]
+    for array in (network.comparators, network.layer_starts, *network.layers()):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+    with pytest.raises(AttributeError):
+        network.n = 4
+
+
+@quick
+@given(st.data(), st.integers(1, 8))
+def test_equality_ignores_order_inside_a_layer_and_empty_layers(data, n):
+    layers = data.draw(layer_lists(n))
+    shuffled = [data.draw(st.permutations(layer)) for layer in layers]
+    for place in data.draw(st.lists(st.integers(0, len(layers)), max_size=3)):
+        shuffled.insert(place, [])
+    a, b = Network.from_layers(n, layers), Network.from_layers(n, shuffled)
+    assert a == b
+    assert hash(a) == hash(b)
+    assert a.digest == b.digest
+    assert a.comparators.tolist() == b.comparators.tolist()
+    assert a.layer_starts.tolist() == b.layer_starts.tolist()
+    assert a.size == sum(map(len, layers))
+    assert a.depth == sum(bool(layer) for layer in layers)
+    assert [{*map(tuple, layer.tolist())} for layer in a.layers()] == [{*map(tuple, x)} for x in layers if x]
+
+
+@pytest.mark.parametrize(
+    ("n", "layers"),
+    [
+        (5, [[(0, 1), (2, 3)]]),  # another n
+        (4, [[(1, 0), (2, 3)]]),  # another direction
+        (4, [[(0, 1)], [(2, 3)]]),  # another layering
+        (4, [[(0, 2), (1, 3)]]),  # other wires
+        (4, [[(0, 1)]]),  # fewer
+    ],
+)
+def test_different_networks_differ(n, layers):
+    network = Network.from_layers(4, [[(0, 1), (2, 3)]])
+    other = Network.from_layers(n, layers)
+    assert network != other
+    assert network.digest != other.digest
+    assert len({network, other}) == 2
+
+
+def test_a_network_equals_no_other_type():
+    assert Network.from_layers(2, []) != [[]]
+
+
+def test_integer_types_of_n_make_the_same_network():
+    layers = [[(0, 1)]]
+    assert Network.from_layers(np.int32(2), layers) == Network.from_layers(2, layers)
+
+
+@quick
+@given(networks())
+def test_from_comparators_puts_each_comparator_as_early_as_it_can_be(network):
+    pairs = [tuple(pair) for pair in network.comparators.tolist()]
+    free, layers = [0] * network.n, {}
+    for lo, hi in pairs:
+        layer = max(free[lo], free[hi])
+        free[lo] = free[hi] = layer + 1
+        layers.setdefault(layer, []).append((lo, hi))
+    early = Network.from_comparators(network.n, pairs)
+    assert early == Network.from_layers(network.n, [layers[k] for k in sorted(layers)])
+    assert early.depth == max(free)
+
+
+@quick
+@given(networks(), st.data())
+def test_apply_compares_and_exchanges_along_the_last_axis(network, data):
+    values = data.draw(
+        st.lists(st.lists(st.integers(-5, 5), min_size=network.n, max_size=network.n), min_size=1, max_size=4)
+    )
+    pairs = network.comparators.tolist()
+    expected = [run(pairs, row) for row in values]
+    assert network.apply(values).tolist() == expected
+    assert network.apply(np.array(values)[None]).tolist() == [expected]
+    assert network.apply(values[0]).tolist() == expected[0]
+
+
+def test_apply_leaves_its_argument_alone():
+    values = np.array([1, 0])
+    assert Network.from_layers(2, [[(0, 1)]]).apply(values).tolist() == [0, 1]
+    assert values.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("values", [1, [1, 2], [[1, 2, 3, 4]], np.zeros((3, 2))])
+def test_apply_refuses_other_lengths(values):
+    with pytest.raises(NetworkError, match="3 wires, got values of shape"):
+        Network.from_layers(3, []).apply(values)
+
+
+@quick
+@given(networks())
+def test_graph_round_trip_is_relayered(network):
+    graph = network.to_graph()
+    assert networkx.is_directed_acyclic_graph(graph)
+    assert [(d["lo"], d["hi"]) for _, d in graph.nodes(data=True)] == [
+        tuple(pair) for pair in network.comparators.tolist()
+    ]
+    segments = sum(max(0, int((network.comparators == wire).sum()) - 1) for wire in range(network.n))
+    assert sum(len(wires) for _, _, wires in graph.edges(data="wires")) == segments
+    assert Network.from_graph(graph) == Network.from_comparators(network.n, network.comparators)
+
+
+@quick
+@given(networks(), st.randoms(use_true_random=False))
+def test_graph_nodes_may_have_any_names(network, random):
+    graph = network.to_graph()
+    names = [f"c{k}" for k in range(network.size)]
+    random.shuffle(names)
+    renamed = networkx.relabel_nodes(graph, dict(enumerate(names)))
+    assert Network.from_graph(renamed) == Network.from_graph(graph)
+
+
+def _graph(**changes):
+    graph = Network.from_layers(3, [[(0, 1)], [(1, 2)]]).to_graph()
+    graph.nodes[0].update(changes)
+    return graph
+
+
+def test_from_graph_says_what_is_wrong():
+    missing_n = _graph()
+    del missing_n.graph["n"]
+    missing_wire = _graph()
+    del missing_wire.nodes[1]["hi"]
+    cycle = _graph()
+    cycle.add_edge(1, 0)
+    missing_edge = _graph()
+    missing_edge.remove_edge(0, 1)
+    for graph, message in [
+        (missing_n, r"graph\.graph\['n'\]"),
+        (missing_wire, "'hi'"),
+        (cycle, "cycle"),
+        (missing_edge, "both touch wire 1"),
+        (_graph(lo=5), "outside 0 … 2"),
+        (_graph(lo="a"), "pairs"),
+        (_graph(lo=[0]), "wire"),
+        (networkx.Graph(_graph()), "direct"),
+    ]:
+        with pytest.raises(NetworkError, match=message):
+            Network.from_graph(graph)
+
+
+def test_repr_is_short():
+    network = Network.from_layers(2, [[(0, 1)]])
+    assert repr(network) == f"Network(n=2, size=1, depth=1, digest={network.digest[:12]})"

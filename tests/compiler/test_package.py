@@ -1,0 +1,195 @@
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nsc.compiler import package as package_module
+from nsc.compiler.package import Package, check_name, manifest_text, write
+from nsc.errors import LoweringError
+
+
+def package(name="net_4", **files):
+    texts = {"a.txt": "text é\n", **files}
+    return Package(name, {**texts, "manifest.json": manifest_text({"name": name}, texts)})
+
+
+def contents(folder):
+    """Return every path below a folder, with the text of the files."""
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8") if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def test_a_manifest_holds_the_digest_of_every_file():
+    made = package(b="more")
+    facts = json.loads(made.files["manifest.json"])
+    assert facts["format"] == "nsc-package/1"
+    assert facts["files"] == {
+        name: hashlib.sha256(made.files[name].encode()).hexdigest() for name in ("a.txt", "b")
+    }
+
+
+def test_a_package_is_frozen():
+    files = {"a": "1"}
+    made = Package("x", files)
+    files["a"] = "2"
+    assert made.files["a"] == "1"
+    with pytest.raises(TypeError):
+        made.files["a"] = "3"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a.b", "", "é", "ﬁ", "1", "if", "a\n", "x" * 250])
+def test_a_name_stays_in_its_folder(name):
+    with pytest.raises(LoweringError, match="name"):
+        check_name(name)
+    with pytest.raises(LoweringError, match="name"):
+        Package(name, {})
+
+
+def test_every_file_is_written_byte_for_byte(tmp_path):
+    made = package(b="one\r\ntwo\n")
+    place = write(made, tmp_path / "deep" / "out")
+    assert place == tmp_path / "deep" / "out" / "net_4"
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == {
+        name: text.encode() for name, text in made.files.items()
+    }
+    assert not [path for path in place.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_what_is_there_already_is_left_alone(tmp_path):
+    place = write(package(), tmp_path)
+    stamps = {}
+    for path in (place, *place.iterdir()):
+        os.utime(path, ns=(10**18, 10**18))
+        stamps[path] = path.stat().st_ino
+    write(package(), tmp_path)
+    assert {path: path.stat().st_ino for path in (place, *place.iterdir())} == stamps
+    assert all(path.stat().st_mtime_ns == 10**18 for path in stamps)
+
+
+def test_an_older_package_is_replaced_whole(tmp_path):
+    write(package(old="old"), tmp_path)
+    place = write(package(new="new"), tmp_path)
+    assert sorted(path.name for path in place.iterdir()) == ["a.txt", "manifest.json", "new"]
+    assert sorted(path.name for path in tmp_path.iterdir()) in (["net_4"], ["__init__.py", "net_4"])
+
+
+def test_a_damaged_package_is_mended(tmp_path):
+    place = write(package(), tmp_path)
+    (place / "a.txt").write_text("damaged", encoding="utf-8")
+    write(package(), tmp_path)
+    assert (place / "a.txt").read_text(encoding="utf-8") == "text é\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"thesis.txt": "years of work"},
+        {"thesis.txt": "years of work", "manifest.json": '{"name": "a web page"}'},
+        {"thesis.txt": "years of work", "manifest.json": "no json"},
+    ],
+)
+def test_a_foreign_folder_is_not_overwritten(tmp_path, files):
+    place = tmp_path / "out" / "net_4"
+    place.mkdir(parents=True)
+    for name, text in files.items():
+        (place / name).write_text(text, encoding="utf-8")
+    before = contents(tmp_path)
+    with pytest.raises(LoweringError, match=r"no nsc package.*--name or --out"):
+        write(package(), tmp_path / "out")
+    assert contents(tmp_path) == before
+
+
+def test_a_file_or_a_link_in_the_place_is_not_overwritten(tmp_path):
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "net_4").write_text("mine", encoding="utf-8")
+    (tmp_path / "link").mkdir()
+    other = write(package(old="old"), tmp_path / "other")
+    (tmp_path / "link" / "net_4").symlink_to(other)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "net_4").symlink_to(tmp_path / "nowhere")
+    before = contents(tmp_path)
+    for out in ("file", "link", "broken"):
+        with pytest.raises(LoweringError, match="no nsc package"):
+            write(package(), tmp_path / out)
+    assert contents(tmp_path) == before
+
+
+def test_a_file_in_the_way_of_the_folder_is_an_error(tmp_path):
+    (tmp_path / "out").write_text("mine", encoding="utf-8")
+    for folder in (tmp_path / "out", tmp_path / "out" / "below", tmp_path / ("x" * 300)):
+        with pytest.raises(LoweringError, match="cannot write the package"):
+            write(package(), folder)
+    assert contents(tmp_path) == {"out": "mine"}
+
+
+@pytest.mark.parametrize("fails_at", ["write", "rename"])
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_failure_half_way_leaves_what_was_there(tmp_path, monkeypatch, fails_at, error):
+    place = write(package(), tmp_path)
+    before = contents(tmp_path)
+    real = {"write": Path.write_text, "rename": os.rename}[fails_at]
+
+    def fail(*arguments, **options):
+        if "new" in Path(arguments[0]).name or Path(arguments[0]).parent.name.startswith(".new"):
+            raise error
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(
+        *{"write": (Path, "write_text"), "rename": (package_module.os, "rename")}[fails_at], fail
+    )
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else LoweringError):
+        write(package(other="text"), tmp_path)
+    monkeypatch.undo()
+    assert place.is_dir()
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("folder", "occupied", "marked"),
+    [
+        ("generated", False, True),
+        ("generated", True, True),
+        ("fresh", False, True),
+        ("mine", True, False),
+    ],
+)
+def test_folders_of_packages_become_importable(tmp_path, folder, occupied, marked):
+    out = tmp_path / folder
+    out.mkdir()
+    if occupied:
+        (out / "README.md").write_text("mine", encoding="utf-8")
+    write(package(), out)
+    assert (out / "__init__.py").exists() == marked
+
+
+def test_an_own_init_is_kept(tmp_path):
+    out = tmp_path / "generated"
+    out.mkdir()
+    (out / "__init__.py").write_text("mine = 1\n", encoding="utf-8")
+    write(package(), out)
+    assert (out / "__init__.py").read_text(encoding="utf-8") == "mine = 1\n"
+
+
+def test_two_processes_may_write_the_same_package(tmp_path):
+    code = (
+        "from pathlib import Path; from nsc.compiler.package import Package, manifest_text, write\n"
+        "import sys\n"
+        "for k in range(40):\n"
+        "    texts = {'a': sys.argv[1] * 50_000}\n"
+        "    package = Package('p', {**texts, 'manifest.json': manifest_text({}, texts)})\n"
+        "    try: write(package, Path(sys.argv[2]))\n"
+        "    except Exception as error: assert type(error).__name__ == 'LoweringError', repr(error)\n"
+    )
+    command = [sys.executable, "-c", code]
+    writers = [subprocess.Popen([*command, letter, str(tmp_path)]) for letter in "ab"]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    text = (tmp_path / "p" / "a").read_text(encoding="utf-8")
+    assert text in ("a" * 50_000, "b" * 50_000)
+    assert not list(tmp_path.glob(".*"))

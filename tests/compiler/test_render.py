@@ -1,0 +1,189 @@
+import math
+import shutil
+import subprocess
+
+import jinja2
+import pytest
+
+from nsc.compiler import render as render_module
+from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.render import render
+from nsc.errors import LoweringError, NscError
+
+
+def source(network, n=None, **options):
+    package = compile_network(Request(network, n, **options)).package
+    return package.files[f"{package.name}.cpp"]
+
+
+@pytest.fixture
+def template(monkeypatch):
+    """Return a function that makes a template of a text and fills it."""
+
+    def fill(text, **values):
+        monkeypatch.setattr(render_module, "_template_text", lambda name: text)
+        render_module._environment.cache_clear()
+        return render("any", values)
+
+    yield fill
+    render_module._environment.cache_clear()
+
+
+def test_a_template_prints_text_and_whole_numbers(template):
+    text = "{{ a.x }}\n//% for i in b\n{{ i }};\n//% endfor\n//# no\n"
+    assert template(text, a={"x": "<&>"}, b=[1, 2]) == "<&>\n1;\n2;\n"
+
+
+@pytest.mark.parametrize("value", [0.1, 1.0, True, False, None, math.nan, [1], {"a": 1}, b"x"])
+def test_a_template_prints_nothing_else(template, value):
+    with pytest.raises(LoweringError, match="may print str and int"):
+        template("{{ a }}", a=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("{{ a }}", {}), ("{{ a }}", {"a": 1, "b": 2}), ("{{ a }}{{ b }}", {"a": 1}), ("", {"a": 1})],
+)
+def test_names_missing_or_left_over_are_refused(template, text, values):
+    with pytest.raises(LoweringError, match="template any uses"):
+        template(text, **values)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ a.y }}", "//% if a.y\nx\n//% endif\n", "//% for i in a.y\nx\n//% endfor\n", "{{ a.y ~ 'x' }}"],
+)
+def test_a_misspelt_field_is_refused(template, text):
+    with pytest.raises((NscError, jinja2.UndefinedError)):
+        template(text, a={"x": 1})
+
+
+@pytest.mark.parametrize("name", ["kernel.cpp.j2", "module.py.j2"])
+def test_the_templates_own_names_are_checked(name):
+    with pytest.raises(LoweringError, match=name):
+        render(name, {"nothing": 1})
+
+
+FOUR_LOGISTIC = {"network": "bitonic", "n": 4}
+THREE_EXACT = {
+    "network": "odd_even",
+    "n": 3,
+    "relaxation": Relaxation("optimal", 0.3, error_free=True),
+    "dtypes": ("float32", "float64"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("bitonic_4.cpp", FOUR_LOGISTIC), ("odd_even_3_error_free.cpp", THREE_EXACT)]
+)
+def test_golden_text_compiles_without_a_warning(name, options, golden):
+    path = golden(name, source(**options))
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    done = subprocess.run([compiler, *flags, str(path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+@pytest.mark.parametrize("network", [Network.from_layers(1, []), Network.from_layers(2, [[(0, 1)]])])
+def test_the_smallest_networks_have_valid_text(sigmoid, network, tmp_path):
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no g++")
+    path = tmp_path / "kernel.cpp"
+    path.write_text(source(network, relaxation=Relaxation(sigmoid, 0.0)), encoding="utf-8")
+    done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(path)])
+    assert done.returncode == 0
+
+
+def test_the_same_request_gives_the_same_bytes():
+    for options in (FOUR_LOGISTIC, THREE_EXACT):
+        first, second = (compile_network(Request(**options)).package for _ in range(2))
+        assert first == second
+        assert list(first.files) == list(second.files)
+
+
+def test_each_fact_of_a_request_changes_the_text():
+    texts = {
+        source(network, 4, relaxation=relaxation, dtypes=dtypes)
+        for network in ("bitonic", "odd_even")
+        for relaxation in (
+            Relaxation(),
+            Relaxation("cauchy"),
+            Relaxation(art_lambda=0),
+            Relaxation(art_lambda=0.5),
+            Relaxation(error_free=True),
+        )
+        for dtypes in (("float32",), ("float64",), ("float32", "float64"))
+    }
+    assert len(texts) == 30
+
+
+@pytest.mark.parametrize("family", ["bitonic", "odd_even"])
+def test_1024_wires_make_less_than_a_megabyte_of_text(family):
+    files = compile_network(Request(family, 1024)).package.files
+    assert sum(len(text.encode()) for text in files.values()) < 1_000_000
+
+
+def test_no_path_date_or_user_text_in_generated_files(tmp_path):
+    path = tmp_path / '*_ evil \'quote\n""" import os.json'
+    path.write_text(
+        '{"format":"nsc-network/1","n":2,"note":"EVIL */ \\"\\"\\"","layers":[[[0,1]]]}', encoding="utf-8"
+    )
+    package = compile_network(Request(path)).package
+    other = tmp_path / "elsewhere" / path.name
+    other.parent.mkdir()
+    shutil.copy(path, other)
+    assert compile_network(Request(other)).package == package
+    text = "".join(package.files.values())
+    for word in (str(tmp_path), tmp_path.name, "EVIL", "import os", "'quote", "evil '"):
+        assert word not in text
+    assert package.name == "evil_quote_import_os_2"
+
+
+def test_generated_files_begin_with_what_they_are():
+    files = compile_network(Request(**THREE_EXACT)).package.files
+    assert files["odd_even_3.cpp"].startswith("// odd_even_3: ")
+    assert files["__init__.py"].startswith('"""odd_even_3: ')
+    compile(files["__init__.py"], "__init__.py", "exec")
+    assert all(text.endswith("\n") and not text.endswith("\n\n") for text in files.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("sigmoid",), "'sigmoid'; known: logistic"),
+        (("",), "known"),
+        (("logistic", 1.0), r"\[0, 1\), got 1\.0"),
+        (("logistic", -0.1), r"\[0, 1\)"),
+        (("logistic", math.nan), "nan"),
+        (("logistic", math.inf), "inf"),
+        (("logistic", "0.25"), "'0.25'"),
+        (("logistic", None), "None"),
+        (("logistic", True), "True"),
+    ],
+)
+def test_bad_relaxations_are_refused(arguments, message):
+    with pytest.raises(LoweringError, match=message):
+        Relaxation(*arguments)
+
+
+def test_an_unknown_relaxation_lists_the_known_ones():
+    with pytest.raises(LoweringError) as caught:
+        Relaxation("soft")
+    assert all(name in str(caught.value) for name in SIGMOIDS)
+
+
+@pytest.mark.parametrize("art_lambda", [0, 0.1, 0.25, 1 / 3, 0.5, 0.999])
+def test_the_strength_round_trips_through_its_literal(art_lambda):
+    literal = Relaxation(art_lambda=art_lambda).lambda_literal
+    assert float.fromhex(literal.removeprefix("real(").removesuffix(")")) == art_lambda
+
+
+def test_a_relaxation_describes_itself():
+    assert Relaxation().describe() == "logistic, ART λ = 0.25"
+    assert Relaxation("cauchy", 0, error_free=True).describe() == "cauchy, error-free"

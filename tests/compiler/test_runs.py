@@ -1,0 +1,44 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import networks
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.runs import runs_of
+
+
+def expanded(runs):
+    return [[lo + k * step, hi + k * step] for lo, hi, step, count in runs.tolist() for k in range(count)]
+
+
+@settings(deadline=None, max_examples=150)
+@given(networks(wires=(1, 24)))
+def test_runs_expand_to_the_layers_in_order(network):
+    layers = list(runs_of(network))
+    assert [expanded(runs) for runs in layers] == [layer.tolist() for layer in network.layers()]
+    assert all((runs[:, 2] >= 1).all() and (runs[:, 3] >= 1).all() for runs in layers)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 5), st.integers(1, 4), st.integers(1, 8), st.booleans())
+def test_a_progression_is_one_run(start, step, count, descending):
+    distance = count * step
+    pairs = [(start + k * step, start + k * step + distance) for k in range(count)]
+    if descending:
+        pairs = [pair[::-1] for pair in pairs]
+    (runs,) = runs_of(Network.from_layers(start + 2 * distance, [pairs]))
+    assert len(runs) == 1
+    assert expanded(runs) == [list(pair) for pair in pairs]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("n", [2, 16, 33, 100])
+def test_families_expand_exactly(name, n):
+    network = FAMILIES[name](n)
+    assert [expanded(runs) for runs in runs_of(network)] == [layer.tolist() for layer in network.layers()]
+
+
+def test_classic_families_have_few_runs():
+    assert all(len(runs) == 1 for runs in runs_of(FAMILIES["odd_even"](64)))
+    assert sum(len(runs) for runs in runs_of(FAMILIES["bitonic"](1024))) < 28160 / 5

@@ -1,0 +1,285 @@
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import is_unsorted, networks, run, sorts_all, tangled
+
+from nsc.compiler import reachable, zero_one
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.passes import untangle
+from nsc.compiler.verification import METHODS, Verdict, verify
+
+
+def is_counterexample(network, vector):
+    return (
+        len(vector) == network.n
+        and set(vector) <= {0, 1}
+        and is_unsorted(run(network.comparators.tolist(), vector))
+    )
+
+
+def check(network, sorts):
+    proof = verify(network)
+    assert proof.network == network.digest
+    assert proof.verdict is (Verdict.SORTS if sorts else Verdict.DOES_NOT_SORT)
+    if sorts:
+        assert proof.counterexample is None
+        assert proof.failing_input is None
+    else:
+        assert is_counterexample(network, proof.counterexample)
+        assert sorted(proof.failing_input) == list(range(network.n))
+        assert is_unsorted(run(network.comparators.tolist(), proof.failing_input))
+    return proof
+
+
+def mutated(rng):
+    """Return a sorting network of a random family, tangled or not, with up to three changes."""
+    n = int(rng.integers(2, 10))
+    network = FAMILIES[rng.choice(list(FAMILIES))](n)
+    if rng.random() < 0.5:
+        network = tangled(untangle(network).network, rng)
+    pairs = network.comparators.tolist()
+    for _ in range(rng.integers(0, 4)):
+        place = int(rng.integers(len(pairs))) if pairs else 0
+        other = rng.choice(n, 2, replace=False).tolist()
+        change = rng.integers(4)
+        if change == 0 and pairs:
+            del pairs[place]
+        elif change == 1 and pairs:
+            pairs[place] = pairs[place][::-1]
+        elif change == 2 and pairs:
+            pairs[place] = other
+        else:
+            pairs.insert(place, other)
+    return Network.from_comparators(n, pairs)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_verdicts_agree_with_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    counts = {True: 0, False: 0}
+    for _ in range(250):
+        network = mutated(rng)
+        sorts = sorts_all(network.n, network.comparators.tolist())
+        check(network, sorts)
+        counts[sorts] += 1
+    assert min(counts.values()) > 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_methods_agree_with_brute_force_on_their_own(seed):
+    rng = np.random.default_rng(100 + seed)
+    refuted = 0
+    for _ in range(250):
+        network = mutated(rng)
+        sorts = sorts_all(network.n, network.comparators.tolist())
+        refuted += not sorts
+        for failing in (zero_one.exhaust(network), reachable.search(network).failing):
+            assert (failing is None) == sorts
+            assert sorts or is_counterexample(network, failing)
+    assert refuted > 50
+
+
+@settings(deadline=None, max_examples=200)
+@given(networks(wires=(1, 8), most=14))
+def test_any_network_gets_the_right_verdict(network):
+    sorts = sorts_all(network.n, network.comparators.tolist())
+    check(network, sorts)
+    failing = reachable.search(network).failing
+    assert (failing is None) == sorts
+    assert sorts or is_counterexample(network, failing)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(2, 6), st.data())
+def test_the_method_for_neighbours_is_exact(n, data):
+    wires = data.draw(st.lists(st.integers(0, n - 2), max_size=n * n))
+    network = Network.from_comparators(n, [(wire, wire + 1) for wire in wires])
+    result = METHODS["primitive"](network)
+    if sorts_all(n, network.comparators.tolist()):
+        assert isinstance(result, str)
+    else:
+        assert is_counterexample(network, result)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 2)], [(1, 0)], [(0, 1), (0, 2)]])
+def test_the_method_for_neighbours_says_nothing_of_others(pairs):
+    assert METHODS["primitive"](Network.from_comparators(3, pairs)) is None
+
+
+def test_every_method_settles_some_network():
+    for method, network in {
+        "trivial": Network.from_layers(1, []),
+        "primitive": FAMILIES["odd_even"](30),
+        "exhaustive": FAMILIES["pairwise"](16),
+        "reachable sets": FAMILIES["odd_even_merge"](30),
+    }.items():
+        proof = verify(network)
+        assert (proof.verdict, proof.method) == (Verdict.SORTS, method)
+    assert set(METHODS) == {"trivial", "primitive", "exhaustive", "reachable sets"}
+
+
+@pytest.mark.parametrize("method", ["primitive", "exhaustive", "reachable sets"])
+def test_every_method_refutes_where_sampling_fails(method, monkeypatch):
+    monkeypatch.setattr(zero_one, "sample_inputs", lambda n, count: [np.zeros((1, n), dtype=bool)])
+    family, n = {"primitive": ("odd_even", 25), "exhaustive": ("pairwise", 12)}.get(method, ("bitonic", 25))
+    whole = untangle(FAMILIES[family](n)).network
+    network = Network.from_comparators(n, whole.comparators[:-1])
+    assert check(network, sorts=False).method == method
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("bitonic", "reachable sets"),
+        ("merge_exchange", "reachable sets"),
+        ("odd_even_merge", "reachable sets"),
+        ("odd_even", "primitive"),
+    ],
+)
+def test_large_families_are_proved(name, method):
+    proof = verify(FAMILIES[name](1024))
+    assert (proof.verdict, proof.method) == (Verdict.SORTS, method)
+
+
+def test_what_no_method_settles_is_unproved():
+    proof = verify(FAMILIES["pairwise"](64))
+    assert proof.verdict is Verdict.UNPROVED
+    assert proof.method not in METHODS
+    assert proof.counterexample is None
+
+
+def test_the_search_ends_at_its_budget(monkeypatch):
+    monkeypatch.setattr(reachable, "BUDGET_PATTERNS", 100)
+    with pytest.raises(reachable.BudgetError, match="patterns"):
+        reachable.search(FAMILIES["bitonic"](32))
+    assert verify(FAMILIES["bitonic"](32)).verdict is Verdict.UNPROVED
+
+
+def test_a_refutation_needs_no_larger_budget_than_a_proof(monkeypatch):
+    whole = FAMILIES["odd_even_merge"](32)
+    for bits in range(8, 24):
+        monkeypatch.setattr(reachable, "BUDGET_BITS", 1 << bits)
+        try:
+            assert reachable.search(whole).failing is None
+            break
+        except reachable.BudgetError:
+            continue
+    less = Network.from_comparators(32, whole.comparators[:-1])
+    assert is_counterexample(less, reachable.search(less).failing)
+
+
+@pytest.mark.parametrize(("name", "n"), [("bitonic", 64), ("merge_exchange", 100), ("odd_even", 40)])
+def test_one_comparator_less_is_refuted(name, n):
+    network = FAMILIES[name](n)
+    refuted = 0
+    for gone in np.linspace(0, network.size - 1, 12).astype(int):
+        less = Network.from_comparators(n, np.delete(network.comparators, gone, axis=0))
+        proof = verify(less)
+        assert proof.verdict is not Verdict.UNPROVED
+        if proof.verdict is Verdict.DOES_NOT_SORT:
+            check(less, sorts=False)
+            refuted += 1
+    assert refuted >= 10
+
+
+def textbook_bitonic_without_its_top_wires(n):
+    """The paper's bitonic for the power of two above n, its last wires dropped: the wrong ones."""
+    whole = FAMILIES["bitonic"](1 << (n - 1).bit_length())
+    kept = (whole.comparators < n).all(axis=1)
+    return Network.from_comparators(n, whole.comparators[kept])
+
+
+@pytest.mark.parametrize("n", [5, 6, 7, 9, 11, 13])
+def test_dropping_the_top_wires_of_the_textbook_bitonic_is_caught(n):
+    check(textbook_bitonic_without_its_top_wires(n), sorts=False)
+
+
+@pytest.mark.parametrize(
+    ("n", "pairs"),
+    [
+        (2, [(1, 0)]),  # a reversed comparator keeps its meaning
+        (2, []),
+        (3, [(2, 1), (1, 0), (2, 1)]),  # a descending sorter
+        (3, [(0, 1)]),  # an unused wire
+        (5, [(0, 2), (1, 3), (0, 1), (2, 3), (1, 2)]),  # a sorter of its first four wires
+        (4, [(0, 2), (1, 3), (0, 1), (2, 3), (2, 1)]),
+    ],
+)
+def test_known_traps_are_refuted(n, pairs):
+    assert not sorts_all(n, pairs)
+    check(Network.from_comparators(n, pairs), sorts=False)
+
+
+def test_reversed_comparators_may_sort():
+    network = Network.from_comparators(2, [(1, 0), (0, 1)])
+    assert "untangled" in check(network, sorts=True).detail
+
+
+def test_an_unused_wire_on_many_is_refuted_by_the_search():
+    pairs = [(wire, wire + 1) for wire in range(0, 29, 2)]
+    network = Network.from_comparators(31, pairs)
+    outcome = reachable.search(network)
+    assert is_counterexample(network, outcome.failing)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 9])
+def test_packed_inputs_find_the_first_failing_one(n):
+    network = Network.from_layers(n, [])
+    vectors = np.array(list(itertools.product([False, True], repeat=n)))
+    failing = [k for k, vector in enumerate(vectors.tolist()) if is_unsorted(vector)]
+    found = zero_one.first_unsorted(network, zero_one.pack(vectors), len(vectors))
+    assert found == (failing[0] if failing else None)
+    if failing:
+        first = failing[0]
+        assert zero_one.first_unsorted(network, zero_one.pack(vectors), first) is None
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_inputs_are_exhausted_chunk_by_chunk(name, monkeypatch):
+    monkeypatch.setattr(zero_one, "_CHUNK_WORDS", 1)
+    whole = FAMILIES[name](9)
+    assert zero_one.exhaust(whole) is None
+    for gone in range(whole.size):
+        less = Network.from_comparators(9, np.delete(whole.comparators, gone, axis=0))
+        failing = zero_one.exhaust(less)
+        assert (failing is None) == sorts_all(9, less.comparators.tolist())
+        assert failing is None or is_counterexample(less, failing)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_the_sample_holds_the_structured_inputs(n):
+    rows = {tuple(row) for row in np.concatenate([*zero_one.sample_inputs(n, 0)]).astype(int).tolist()}
+    ascending = {(0,) * (n - ones) + (1,) * ones for ones in range(n + 1)}
+    exchanged = {(0,) * k + (1, 0) + (1,) * (n - k - 2) for k in range(n - 1)}
+    assert rows == ascending | {row[::-1] for row in ascending} | exchanged
+    assert sum(map(len, zero_one.sample_inputs(n, 10))) == sum(map(len, zero_one.sample_inputs(n, 0))) + 10
+
+
+@settings(deadline=None, max_examples=60)
+@given(networks(wires=(2, 7)), st.data())
+def test_the_permutation_of_a_vector_maps_back_to_it(network, data):
+    vector = tuple(data.draw(st.lists(st.integers(0, 1), min_size=network.n, max_size=network.n)))
+    values = zero_one.permutation_of(vector)
+    assert sorted(values) == list(range(network.n))
+    assert tuple(int(value >= vector.count(0)) for value in values) == vector
+    if is_counterexample(network, vector):
+        assert is_unsorted(run(network.comparators.tolist(), values))
+
+
+def test_proofs_are_json_and_the_same_each_time():
+    sorts, fails = FAMILIES["bitonic"](8), Network.from_layers(2, [[(1, 0)]])
+    assert verify(sorts).to_json() == verify(sorts).to_json()
+    proof = json.loads(verify(sorts).to_json())
+    assert proof["format"] == "nsc-proof/1"
+    assert proof["verdict"] == "sorts"
+    assert proof["network"] == sorts.digest
+    assert proof["counterexample"] is None
+    refuted = json.loads(verify(fails).to_json())
+    assert refuted["verdict"] == "does not sort"
+    assert is_counterexample(fails, refuted["counterexample"])
+    assert sorted(refuted["failing_input"]) == [0, 1]

@@ -1,0 +1,58 @@
+"""Fixtures that every room's tests share."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A build cache for this run of the tests alone; workers of one run share it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder = shared / "nsc-cache"
+    before = os.environ.get("NSC_CACHE_DIR")
+    os.environ["NSC_CACHE_DIR"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["NSC_CACHE_DIR"]
+    else:
+        os.environ["NSC_CACHE_DIR"] = before
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    """One seed for everything that draws."""
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        import torch
+    except ImportError:
+        return
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], Path]:
+    """Compare a text with tests/golden/NAME; --update-golden rewrites it. Returns the file."""
+
+    def compare(name: str, text: str) -> Path:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"{name} changed: look, then --update-golden"
+        return path
+
+    return compare

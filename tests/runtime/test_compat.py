@@ -1,0 +1,151 @@
+"""Agreement with diffsort 0.2.0 on values, P and gradients, live and against stored numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import diffsort
+import pytest
+import torch
+
+import nsc
+from nsc.compat import DISTRIBUTIONS, DiffSortNet
+
+SIZES = (2, 3, 4, 5, 7, 8, 16, 17, 49)
+STORED = json.loads((Path(__file__).parents[1] / "data" / "reference_values.json").read_text())
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize("network", ["odd_even", "bitonic"])
+def test_values_P_and_gradients_are_diffsorts(network, distribution):
+    for n in SIZES:
+        theirs = diffsort.DiffSortNet(network, n, steepness=3.0, distribution=distribution)
+        ours = DiffSortNet(network, n, steepness=3.0, distribution=distribution)
+        x = torch.randn(4, n, dtype=torch.float64, requires_grad=True)
+        upstream = torch.randn(4, n, n, dtype=torch.float64)
+        results = []
+        for sorter in (ours, theirs):
+            values, P = sorter(x)
+            torch.testing.assert_close((x.unsqueeze(1) @ P).squeeze(1), values)
+            (grad,) = torch.autograd.grad((P * upstream).sum() + values.square().sum(), x)
+            results.append((values, P, grad / (1 + grad.abs().max())))
+        # diffsort holds the width of its Gaussian in float32.
+        tolerance = 1e-6 if distribution == "gaussian" else 1e-9
+        for actual, expected in zip(*results, strict=True):
+            torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_defaults_are_diffsorts():
+    x = torch.randn(3, 8)
+    for actual, expected in zip(
+        DiffSortNet("bitonic", 8)(x), diffsort.DiffSortNet("bitonic", 8)(x), strict=True
+    ):
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+    positional = DiffSortNet("odd_even", 4, "cpu", 5.0, 0.4, "logistic_phi")
+    expected = diffsort.DiffSortNet("odd_even", 4, "cpu", 5.0, 0.4, "logistic_phi")
+    torch.testing.assert_close(positional(x[:, :4])[1], expected(x[:, :4])[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sorting_network_type": "bubble"}, "odd_even, bitonic"),
+        ({"distribution": "laplace"}, "logistic_phi"),
+        ({"distribution": "logistic", "interpolation_type": "gaussian"}, "disagree"),
+        ({"device": "cuda"}, "cpu"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(nsc.LoweringError, match=message):
+        DiffSortNet(**{"sorting_network_type": "bitonic", "size": 4} | arguments)
+
+
+def test_wrong_shapes():
+    for shape in ((8,), (2, 7), (2, 3, 8)):
+        with pytest.raises(nsc.OperandError, match="axis 1"):
+            DiffSortNet("bitonic", 8)(torch.zeros(shape))
+
+
+@pytest.mark.parametrize("case", STORED)
+def test_stored_reference_values(case):
+    """Numbers of diffsort 0.2.0 in float64, P in its convention x @ P."""
+    network, n, steepness, distribution = case.split("/")
+    sigmoid, replaced = DISTRIBUTIONS[distribution]
+    op = nsc.compile(
+        network.removesuffix("_pruned"),
+        int(n[1:]),
+        relaxation=sigmoid,
+        art_lambda=0.25 if replaced else 0.0,
+        dtypes=("float64",),
+    )
+    x = torch.tensor(STORED[case]["x"], dtype=torch.float64, requires_grad=True)
+    values, P = op.sort_with_permutation(x, float(steepness[1:]))
+    stored = {key: torch.tensor(value, dtype=torch.float64) for key, value in STORED[case].items()}
+    torch.testing.assert_close(values, stored["sorted"], rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(P.T, stored["P_xatP"], rtol=1e-9, atol=1e-12)
+    if "grad_of_sum_i(i*y_i)" in stored:
+        (grad,) = torch.autograd.grad((values * torch.arange(1, op.n + 1)).sum(), x)
+        torch.testing.assert_close(grad, stored["grad_of_sum_i(i*y_i)"], rtol=1e-7, atol=1e-9)
+
+
+# α and α' at steepness 1, for d = 0, 0.1, 0.5, 1, 2, 10.
+TABLE = {
+    ("logistic", 0.0): (
+        [0.5, 0.524979187479, 0.622459331202, 0.731058578630, 0.880797077978, 0.999954602131],
+        [0.25, 0.249376040193, 0.235003712202, 0.196611933241, 0.104993585404, 4.5395808e-5],
+    ),
+    ("logistic", 0.25): (
+        [0.5, 0.544340200090, 0.644420717014, 0.731058578625, 0.843141785501, 0.996400711290],
+        [79.056941504, 0.330805245274, 0.204373558096, 0.147458949934, 0.083408756163, 0.001512557789],
+    ),
+    ("gaussian", 0.0): (
+        [0.5, 0.539827837277, 0.691462461274, 0.841344746069, 0.977249868052, 1.0],
+        [0.398942280401, 0.396952547477, 0.352065326764, 0.241970724519, 0.053990966513, 7.7e-23],
+    ),
+    ("reciprocal", 0.0): (
+        [0.5, 0.523809523810, 0.6, 2 / 3, 0.75, 0.916666666667],
+        [0.25, 0.226757369615, 0.16, 1 / 9, 0.0625, 0.006944444444],
+    ),
+    ("cauchy", 0.0): (
+        [0.5, 0.531725517431, 0.647583617650, 0.75, 0.852416382350, 0.968274482569],
+        [0.318309886184, 0.315158303152, 0.254647908947, 0.159154943092, 0.063661977237, 0.003151583032],
+    ),
+    ("optimal", 0.0): (
+        [0.5, 0.6, 0.875, 0.9375, 0.96875, 0.99375],
+        [1.0, 1.0, 0.25, 0.0625, 0.015625, 0.000625],
+    ),
+}
+
+
+@pytest.mark.parametrize(("sigmoid", "art_lambda"), TABLE)
+def test_one_comparator_has_the_tabulated_weight_and_slope(sigmoid, art_lambda):
+    op = nsc.compile("odd_even", 2, relaxation=sigmoid, art_lambda=art_lambda, dtypes=("float64",))
+    weights, slopes = TABLE[sigmoid, art_lambda]
+    d = torch.tensor([0, 0.1, 0.5, 1, 2, 10], dtype=torch.float64, requires_grad=True)
+    P = op.sort_with_permutation(torch.stack([torch.zeros_like(d), d], -1), 1.0)[1]
+    torch.testing.assert_close(P[:, 0, 0], torch.tensor(weights, dtype=d.dtype), rtol=0, atol=1e-11)
+    slope = torch.autograd.grad(P[:, 0, 0].sum(), d)[0]
+    torch.testing.assert_close(slope, torch.tensor(slopes, dtype=d.dtype), rtol=1e-8, atol=1e-12)
+    mirrored = op.sort_with_permutation(torch.stack([d, torch.zeros_like(d)], -1), 1.0)[1]
+    torch.testing.assert_close(mirrored[:, 0, 0], 1 - P[:, 0, 0], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("sigmoid", "error", "at"),
+    [
+        ("logistic", 0.27846, 1.2785),
+        ("gaussian", 0.16997, 0.7518),
+        ("reciprocal", 1.0, math.inf),
+        ("cauchy", 1 / math.pi, math.inf),
+        ("optimal", 1 / 16, math.inf),
+    ],
+)
+def test_softening_error_has_the_known_bound(sigmoid, error, at):
+    op = nsc.compile("odd_even", 2, relaxation=sigmoid, art_lambda=0, dtypes=("float64",))
+    d = torch.logspace(-3, 5, 4001, dtype=torch.float64)
+    softening = op.sort(torch.stack([torch.zeros_like(d), d], -1), 1.0)[:, 0]
+    assert softening.max().item() == pytest.approx(error, rel=1e-3)
+    if math.isfinite(at):
+        assert d[softening.argmax()].item() == pytest.approx(at, rel=5e-3)

@@ -1,0 +1,244 @@
+"""Modules and processes: pickling, copies, workers, distributed training, memory."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import io
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+import nsc
+from nsc.nn import SortingNetwork
+
+ROOT = Path(__file__).parents[2]
+
+
+@functools.cache
+def operator():
+    return nsc.compile("bitonic", 8)
+
+
+def run(script, *arguments, **environment):
+    """Run a script in a process of its own and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_sorting_network_is_its_operator():
+    layer = SortingNetwork("bitonic", 8, steepness=3.0)
+    x, ranks = torch.randn(4, 8), torch.randn(4, 8).argsort(-1)
+    for actual, expected in zip(layer(x), operator().sort_with_permutation(x, 3.0), strict=True):
+        torch.testing.assert_close(actual, expected)
+    torch.testing.assert_close(layer.rank(x), operator().rank(x, 3.0))
+    torch.testing.assert_close(layer.cross_entropy(x, ranks), operator().cross_entropy(x, ranks, 3.0))
+    assert SortingNetwork("bitonic", 8).steepness.item() == pytest.approx(12)
+    assert "steepness=3" in repr(layer)
+    assert list(layer.parameters()) == []
+
+
+def test_learnable_steepness_learns_and_stays_positive():
+    layer = SortingNetwork(operator(), steepness=0.1, learnable=True)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=5.0)
+    x = torch.randn(32, 8)
+    ranks = x.argsort(-1).argsort(-1)
+    losses = []
+    for _ in range(30):
+        loss = layer.cross_entropy(x, ranks)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+        assert layer.steepness.item() > 0
+    assert losses[-1] < losses[0] / 2, "sorting by the right scores wants a steeper network"
+
+
+@pytest.mark.parametrize("steepness", [0.0, -1.0, float("nan"), float("inf")])
+def test_bad_steepness_of_a_module(steepness):
+    with pytest.raises(nsc.OperandError, match="above 0"):
+        SortingNetwork(operator(), steepness=steepness)
+
+
+def test_pickle_deepcopy_and_torch_save(tmp_path):
+    layer = SortingNetwork("bitonic", 8, steepness=3.0, learnable=True)
+    x = torch.randn(2, 8)
+    buffer = io.BytesIO()
+    torch.save(layer, buffer)
+    buffer.seek(0)
+    copies = [
+        copy.deepcopy(layer),
+        pickle.loads(pickle.dumps(layer)),
+        torch.load(buffer, weights_only=False),
+    ]
+    for other in copies:
+        assert other.operator == layer.operator
+        assert hash(other.operator) == hash(layer.operator)
+        assert torch.equal(other(x)[1], layer(x)[1])
+    state = SortingNetwork("bitonic", 8, learnable=True)
+    state.load_state_dict(layer.state_dict())
+    assert torch.equal(state(x)[0], layer(x)[0])
+    torch.save(layer, tmp_path / "layer.pt")
+    torch.save(x, tmp_path / "x.pt")
+    printed = run(
+        """
+        import sys, torch
+        layer = torch.load(sys.argv[1], weights_only=False)
+        print(layer(torch.load(sys.argv[2]))[0].double().sum().item())
+        """,
+        tmp_path / "layer.pt",
+        tmp_path / "x.pt",
+    )
+    assert float(printed) == layer(x)[0].double().sum().item()
+
+
+def test_operators_of_other_networks_differ():
+    assert operator() != nsc.compile("odd_even", 8)
+    assert operator() != nsc.compile("bitonic", 8, art_lambda=0.5)
+    assert operator() != "bitonic_8"
+
+
+class Sorted(torch.utils.data.Dataset):
+    def __init__(self, op):
+        self.op = op
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        x = torch.arange(8.0).roll(index).requires_grad_()
+        values, P = self.op.sort_with_permutation(x, 50.0)
+        (grad,) = torch.autograd.grad(P[0].sum() + values[0], x)
+        return values.detach(), grad
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_data_loader_workers(context):
+    op = operator()
+    op.sort(torch.randn(64, 8))
+    loader = torch.utils.data.DataLoader(Sorted(op), 4, num_workers=2, multiprocessing_context=context)
+    batches = list(loader)
+    values = torch.cat([values for values, _ in batches])
+    torch.testing.assert_close(values, torch.arange(8.0).expand(12, 8), rtol=0, atol=0.2)
+    assert torch.equal(values, torch.stack([Sorted(op)[i][0] for i in range(12)]))
+
+
+def test_distributed_data_parallel_in_two_processes(tmp_path):
+    printed = run(
+        """
+        import sys, torch, torch.distributed as dist, torch.multiprocessing as mp
+        from torch.nn.parallel import DistributedDataParallel
+        from nsc.nn import SortingNetwork
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scores = torch.nn.Linear(3, 1)
+                self.sorter = SortingNetwork("bitonic", 8, steepness=5.0, learnable=True)
+            def forward(self, features, ranks):
+                return self.sorter.cross_entropy(self.scores(features).squeeze(-1), ranks)
+
+        def data():
+            torch.manual_seed(0)
+            features = torch.randn(4, 8, 3)
+            return Model(), features, features[..., 0].argsort(-1).argsort(-1)
+
+        def work(rank, file, results):
+            dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+            model, features, ranks = data()
+            model = DistributedDataParallel(model)
+            half = slice(2 * rank, 2 * rank + 2)
+            model(features[half], ranks[half]).backward()
+            results[rank] = torch.cat([p.grad.flatten().double() for p in model.parameters()])
+            dist.barrier()
+            dist.destroy_process_group()
+
+        if __name__ == "__main__":
+            manager = mp.get_context("fork").Manager()
+            results = manager.dict()
+            mp.start_processes(work, (sys.argv[1], results), 2, start_method="fork")
+            model, features, ranks = data()
+            model(features, ranks).backward()
+            expected = torch.cat([p.grad.flatten().double() for p in model.parameters()])
+            torch.testing.assert_close(results[0], results[1], rtol=0, atol=0)
+            torch.testing.assert_close(results[0], expected, rtol=1e-4, atol=1e-6)
+            print("agree", expected.abs().sum().item() > 0)
+        """,
+        tmp_path / "store",
+        OMP_NUM_THREADS="1",
+    )
+    assert printed.split() == ["agree", "True"]
+
+
+PEAK = """
+import torch, nsc
+
+def peak_of(work):
+    # Megabytes at the peak of the work above the process before it.
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before = peak()
+    work()
+    return peak() - before
+
+def peak():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+
+"""
+
+
+def test_memory_of_P_at_1024_stays_under_200_MB():
+    """Forward and backward with P and a dense gradient, one sample; P itself is 4 MB."""
+    printed = run(
+        PEAK
+        + """
+op = nsc.compile("bitonic", 1024)
+op.sort(torch.randn(1, 1024, requires_grad=True)).sum().backward()
+
+def work():
+    x = torch.randn(1, 1024, requires_grad=True)
+    values, P = op.sort_with_permutation(x, 30.0)
+    torch.autograd.backward((values, P), (torch.ones_like(values), torch.ones_like(P)))
+
+print(peak_of(work))
+"""
+    )
+    assert 4 < float(printed) < 200
+
+
+def test_losses_ranks_and_top_k_never_hold_P():
+    """P at n = 2048 is 16 MB, and so is its gradient."""
+    printed = run(
+        PEAK
+        + """
+op = nsc.compile("merge_exchange", 2048)
+x = torch.randn(1, 2048, requires_grad=True)
+op.sort(x).sum().backward()
+ranks = torch.randperm(2048).unsqueeze(0)
+for work in (
+    lambda: op.cross_entropy(x, ranks).backward(),
+    lambda: op.binary_cross_entropy(x, ranks).backward(),
+    lambda: op.rank(x).sum().backward(),
+    lambda: op.topk(x, 8)[1].sum().backward(),
+    lambda: op.sort_with_permutation(x)[1].square().sum().backward(),
+):
+    print(peak_of(work))
+"""
+    )
+    *without, with_P = map(float, printed.split())
+    assert max(without) < 16, without
+    assert with_P > 32

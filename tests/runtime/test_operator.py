@@ -1,0 +1,415 @@
+"""The operators against the plain torch reference, against torch itself, and what must hold."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsc
+from nsc.runtime import reference
+
+SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")
+FAMILIES = ("odd_even", "bitonic", "odd_even_merge", "merge_exchange", "pairwise", "insertion")
+BOTH = ("float32", "float64")
+
+
+@functools.cache
+def operator(network="bitonic", n=8, **options):
+    return nsc.compile(network, n, dtypes=BOTH, **options)
+
+
+def oracle(op, x, steepness, payload=None, routing="none"):
+    batch = x.reshape(-1, op.n)
+    s = torch.as_tensor(steepness, dtype=x.dtype).expand(len(batch))
+    return reference.relax(op.kernel, batch, s, payload, routing)
+
+
+def close(actual, expected, dtype):
+    tolerance = {torch.float64: 1e-12, torch.float32: 2e-5}[dtype]
+    torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+VARIANTS = [
+    *itertools.product(SIGMOIDS, [0.25], [False, True]),
+    *itertools.product(["logistic"], [0, 0.4, 0.5], [False]),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("sigmoid", "art_lambda", "error_free"), VARIANTS)
+def test_values_and_gradients_are_the_references(sigmoid, art_lambda, error_free, dtype):
+    op = operator("odd_even", 7, relaxation=sigmoid, art_lambda=art_lambda, error_free=error_free)
+    x = torch.randn(3, 7, dtype=dtype, requires_grad=True)
+    steepness = torch.tensor(2.0, dtype=dtype, requires_grad=True)
+    payload = torch.randn(3, 7, 4, dtype=dtype, requires_grad=True)
+    target = torch.stack([torch.randperm(7) for _ in range(3)])
+    for routing, extra in {
+        "none": None,
+        "permutation": None,
+        "route": payload,
+        "transposed": payload,
+        "cross_entropy": target,
+        "binary_cross_entropy": target,
+    }.items():
+        inputs = [x, steepness] + ([payload] if extra is payload else [])
+        expanded = steepness.expand(3)
+        ours = torch.ops.nsc.relax(x, expanded, extra, routing, op.kernel.spec)
+        theirs = reference.relax(op.kernel, x, expanded, extra, routing)
+        weights = [torch.randn_like(out) for out in theirs]
+        for actual, expected in zip(ours, theirs, strict=True):
+            close(actual, expected, dtype)
+        grads = [
+            torch.autograd.grad(
+                sum((out * w).sum() for out, w in zip(outs, weights, strict=True)),
+                inputs,
+                allow_unused=True,
+                materialize_grads=True,
+            )
+            for outs in (ours, theirs)
+        ]
+        for actual, expected in zip(*grads, strict=True):
+            scale = (1 + expected.abs().max()) * (1 if dtype == torch.float64 else 10)
+            close(actual / scale, expected / scale, dtype)
+
+
+@pytest.mark.parametrize("network", FAMILIES)
+@pytest.mark.parametrize("n", [3, 33])
+def test_every_family(network, n):
+    check_against_reference(nsc.compile(network, n, dtypes=("float64",)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 100])
+def test_every_size(n):
+    check_against_reference(nsc.compile("bitonic", n, dtypes=("float64",)))
+
+
+def check_against_reference(op):
+    n = op.n
+    x = torch.randn(4, n, dtype=torch.float64, requires_grad=True)
+    values, P = op.sort_with_permutation(x, 3.0)
+    expected, routed = oracle(op, x, 3.0, routing="permutation")
+    close(values, expected, x.dtype)
+    close(P, routed, x.dtype)
+    upstream = torch.randn_like(P)
+    (ours,) = torch.autograd.grad((P * upstream).sum() + values.square().sum(), x)
+    (theirs,) = torch.autograd.grad((routed * upstream).sum() + expected.square().sum(), x)
+    close(ours / (1 + theirs.abs().max()), theirs / (1 + theirs.abs().max()), x.dtype)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=st.lists(st.floats(-1e3, 1e3, allow_nan=False, width=32), min_size=8, max_size=8),
+    steepness=st.floats(1e-3, 1e3),
+    sigmoid=st.sampled_from(SIGMOIDS[:-1]),
+)
+def test_what_must_hold(values, steepness, sigmoid):
+    op = operator(relaxation=sigmoid)
+    x = torch.tensor(values, dtype=torch.float64)
+    y, P = op.sort_with_permutation(x, steepness)
+    assert bool(((P >= -1e-12) & (P <= 1 + 1e-12)).all())
+    for axis in (0, 1):
+        torch.testing.assert_close(P.sum(axis), torch.ones(8, dtype=P.dtype), rtol=0, atol=1e-12)
+    torch.testing.assert_close(P @ x, y, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(y.sum(), x.sum(), rtol=1e-9, atol=1e-9)
+    assert x.min() - 1e-9 <= y.min()
+    assert y.max() <= x.max() + 1e-9
+    torch.testing.assert_close(op.rank(x, steepness), P.T @ torch.arange(8.0, dtype=P.dtype))
+
+
+def test_shifting_the_input_leaves_P_and_scaling_it_scales_the_steepness():
+    x = torch.randn(5, 8, dtype=torch.float64)
+    plain = operator(art_lambda=0)
+    P = plain.sort_with_permutation(x, 2.0)[1]
+    torch.testing.assert_close(plain.sort_with_permutation(x + 3, 2.0)[1], P, rtol=0, atol=1e-12)
+    torch.testing.assert_close(plain.sort_with_permutation(4 * x, 0.5)[1], P, rtol=0, atol=1e-12)
+    replaced = operator(art_lambda=0.25)
+    P = replaced.sort_with_permutation(x, 2.0)[1]
+    scaled = replaced.sort_with_permutation(4 * x, 2.0 / 4**0.75)[1]
+    torch.testing.assert_close(scaled, P, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+@pytest.mark.parametrize("network", ["odd_even", "bitonic"])
+def test_large_steepness_is_torch_sort(network, sigmoid):
+    op = operator(network, 16, relaxation=sigmoid)
+    x = torch.stack([torch.randperm(16) for _ in range(20)]).double()
+    values, P = op.sort_with_permutation(x, 1e12)
+    expected, indices = torch.sort(x)
+    torch.testing.assert_close(values, expected, rtol=0, atol=1e-6)
+    assert torch.equal(P.argmax(-1), indices)
+    torch.testing.assert_close(P, torch.nn.functional.one_hot(indices, 16).double(), rtol=0, atol=1e-6)
+
+
+def test_tiny_steepness_with_bitonic_is_the_average():
+    P = operator("bitonic", 16).sort_with_permutation(torch.randn(3, 16, dtype=torch.float64), 1e-9)[1]
+    torch.testing.assert_close(P, torch.full_like(P, 1 / 16), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("sigmoid", SIGMOIDS[:-1])
+def test_equal_values_have_finite_P_and_gradients(sigmoid):
+    x = torch.zeros(2, 8, dtype=torch.float64, requires_grad=True)
+    values, P = operator(relaxation=sigmoid).sort_with_permutation(x, 1.0)
+    torch.testing.assert_close(P, torch.full_like(P, 1 / 8))
+    (grad,) = torch.autograd.grad((P * torch.randn_like(P)).sum() + values.sum(), x)
+    assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("sigmoid", "monotone"),
+    [("logistic", False), ("gaussian", False), ("reciprocal", True), ("cauchy", True), ("optimal", True)],
+)
+def test_monotone_families_have_no_negative_derivative(sigmoid, monotone):
+    op = operator("odd_even", 6, relaxation=sigmoid, art_lambda=0)
+    lowest = min(
+        torch.autograd.functional.jacobian(lambda x: op.sort(x, 1.0), x * scale).min().item()
+        for x, scale in itertools.product(torch.randn(20, 6, dtype=torch.float64), (0.5, 2.0, 5.0))
+    )
+    assert (lowest >= -1e-12) == monotone
+
+
+def test_error_free_values_are_exact_and_P_is_zero_one():
+    op = operator("bitonic", 16, error_free=True)
+    x = torch.randn(10, 16)
+    values, P = op.sort_with_permutation(x)
+    expected, indices = torch.sort(x)
+    assert torch.equal(values, expected)
+    assert torch.equal(P, torch.nn.functional.one_hot(indices, 16).float())
+    same = op.sort_with_permutation(torch.zeros(1, 16))[1][0]
+    assert torch.equal(same, torch.eye(16)), "a tie keeps its places"
+
+
+@pytest.mark.parametrize("lead", [(), (1,), (3,), (2, 3), (2, 1, 4), (0,), (2, 0, 3)])
+def test_any_leading_shape(lead):
+    op = operator()
+    x = torch.randn(*lead, 8, dtype=torch.float64, requires_grad=True)
+    payload = torch.randn(*lead, 8, 5, dtype=torch.float64)
+    values, P = op.sort_with_permutation(x)
+    assert values.shape == (*lead, 8)
+    assert P.shape == (*lead, 8, 8)
+    torch.testing.assert_close(P @ x.unsqueeze(-1), values.unsqueeze(-1))
+    assert op.rank(x).shape == (*lead, 8)
+    torch.testing.assert_close(op.route(x, payload), P @ payload)
+    top, rows = op.topk(x, 3)
+    torch.testing.assert_close(top, values[..., 5:].flip(-1))
+    torch.testing.assert_close(rows, P[..., 5:, :].flip(-2))
+    hard, indices = op.hard_sort(x)
+    assert torch.equal(hard, torch.sort(x).values)
+    assert indices.shape == x.shape
+    (grad,) = torch.autograd.grad(values.sum() + P.sum() + hard.sum(), x)
+    assert grad.shape == x.shape
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_smallest_networks(n):
+    op = operator("odd_even", n)
+    x = torch.randn(3, n, requires_grad=True)
+    target = torch.arange(n).expand(3, n)
+    values, P = op.sort_with_permutation(x)
+    assert P.shape == (3, n, n)
+    loss = op.cross_entropy(x, target) + op.binary_cross_entropy(x, target) + values.sum()
+    loss.backward()
+    assert x.grad.isfinite().all()
+    assert torch.equal(op.hard_sort(x)[0], torch.sort(x).values)
+    assert op.topk(x, 1)[1].shape == (3, 1, n)
+    if n == 1:
+        assert torch.equal(values, x)
+        assert torch.equal(P, torch.ones(3, 1, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_dtypes_are_kept_and_halves_compute_in_float32(dtype):
+    op = operator()
+    x = torch.randn(4, 8).to(dtype).requires_grad_()
+    values, P = op.sort_with_permutation(x, 2.0)
+    assert values.dtype == P.dtype == dtype
+    assert op.rank(x).dtype == dtype
+    assert op.hard_sort(x)[0].dtype == dtype
+    assert op.cross_entropy(x, torch.arange(8).expand(4, 8)).dtype == dtype
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    expected, routed = op.sort_with_permutation(x.to(wide), 2.0)
+    assert torch.equal(values, expected.to(dtype))
+    assert torch.equal(P, routed.to(dtype))
+    (grad,) = torch.autograd.grad(values.float().square().sum(), x)
+    assert grad.dtype == dtype
+    assert grad.isfinite().all()
+
+
+def test_route_takes_the_wider_dtype():
+    op = operator()
+    x, payload = torch.randn(2, 8), torch.randn(2, 8, 3, dtype=torch.float64)
+    assert op.route(x, payload).dtype == torch.float64
+    assert op.route(x.bfloat16(), payload.float()).dtype == torch.float32
+
+
+def test_non_contiguous_inputs():
+    op = operator()
+    x = torch.randn(8, 6, dtype=torch.float64).T
+    payload = torch.randn(3, 8, 6, dtype=torch.float64).permute(2, 1, 0)
+    strided = torch.randn(6, 16, dtype=torch.float64)[:, ::2]
+    for keys in (x, strided, x.flip(0), x[:1].expand(6, 8)):
+        copy = keys.contiguous()
+        assert torch.equal(op.sort(keys), op.sort(copy))
+        assert torch.equal(op.route(keys, payload), op.route(copy, payload.contiguous()))
+        assert torch.equal(op.hard_sort(keys)[1], op.hard_sort(copy)[1])
+    leaf = torch.randn(2, 8, dtype=torch.float64, requires_grad=True)
+    expanded = torch.ones(1, 1, 1, dtype=torch.float64).expand(2, 8, 8)
+    (grad,) = torch.autograd.grad(op.sort_with_permutation(leaf)[1], leaf, expanded)
+    torch.testing.assert_close(grad, torch.zeros_like(grad), rtol=0, atol=1e-9)
+
+
+def test_steepness_none_is_twice_the_depth_and_tensors_do_as_floats():
+    op = operator("bitonic", 8)
+    x = torch.randn(3, 8)
+    assert op.default_steepness == 12
+    assert torch.equal(op.sort(x), op.sort(x, 12.0))
+    assert torch.equal(op.sort(x), op.sort(x, 12))
+    assert torch.equal(op.sort(x), op.sort(x, torch.tensor(12.0, dtype=torch.float64)))
+    assert not torch.equal(op.sort(x), op.sort(x, 11.0))
+
+
+@pytest.mark.parametrize("routing", ["cross_entropy", "binary_cross_entropy"])
+def test_losses_are_torchs_on_P(routing):
+    op = operator("bitonic", 8)
+    x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
+    target = torch.stack([torch.randperm(8) for _ in range(5)])
+    P = op.sort_with_permutation(x, 1.5)[1]
+    if routing == "cross_entropy":
+        expected = torch.nn.functional.nll_loss(P.log(), target)
+    else:
+        truth = torch.nn.functional.one_hot(target, 8).transpose(-1, -2).double()
+        expected = torch.nn.functional.binary_cross_entropy(P, truth)
+    loss = getattr(op, routing)(x, target, 1.5)
+    assert loss.shape == ()
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(loss, x)[0], torch.autograd.grad(expected, x)[0], rtol=1e-9, atol=1e-12
+    )
+    assert torch.equal(getattr(op, routing)(x, target.int(), 1.5), loss)
+
+
+def test_losses_of_a_zero_probability_are_finite_as_in_torch():
+    op = operator("bitonic", 8, relaxation="hard")
+    x = torch.arange(8.0, dtype=torch.float64, requires_grad=True)
+    target = torch.arange(8).flip(0)
+    truth = torch.nn.functional.one_hot(target, 8).T.double()
+    P = op.sort_with_permutation(x)[1]
+    loss = op.binary_cross_entropy(x, target)
+    torch.testing.assert_close(loss, torch.nn.functional.binary_cross_entropy(P, truth))
+    assert op.cross_entropy(x, target).item() == 100.0
+    assert op.cross_entropy(x, torch.arange(8)).item() == 0.0
+    for dtype in (torch.float32, torch.float64):
+        soft = operator("bitonic", 8)
+        leaf = (1e3 * torch.arange(8, dtype=dtype)).requires_grad_()
+        for method in (soft.cross_entropy, soft.binary_cross_entropy):
+            value = method(leaf, target, 1e3)
+            (grad,) = torch.autograd.grad(value, leaf)
+            assert value.isfinite()
+            assert grad.isfinite().all()
+
+
+def test_nan_spreads_and_never_hangs():
+    op = operator("bitonic", 8)
+    x = torch.randn(2, 8)
+    x[0, 3] = torch.nan
+    values, P = op.sort_with_permutation(x)
+    assert values[0].isnan().all()
+    assert not values[1].isnan().any()
+    assert P[0].isnan().any()
+    expected = oracle(op, x, op.default_steepness, routing="permutation")
+    torch.testing.assert_close(values, expected[0], equal_nan=True)
+    torch.testing.assert_close(P, expected[1], equal_nan=True)
+    target = torch.arange(8).expand(2, 8)
+    assert op.cross_entropy(x, target).isnan()
+    assert op.binary_cross_entropy(x, target).isnan()
+    assert operator("bitonic", 8, relaxation="hard").sort(x)[0].isnan().all()
+
+
+@pytest.mark.parametrize("error_free", [False, True])
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+def test_infinite_values_sort_exactly(sigmoid, error_free):
+    op = operator("odd_even", 6, relaxation=sigmoid, error_free=error_free)
+    inf = torch.inf
+    x = torch.tensor([[inf, 0.3, -inf, 1.2, inf, 0.4]], dtype=torch.float64, requires_grad=True)
+    values, P = op.sort_with_permutation(x, 1e3)
+    expected, routed = oracle(op, x, 1e3, routing="permutation")
+    torch.testing.assert_close(values, expected)
+    assert torch.equal(values[0, [0, 4, 5]], torch.tensor([-inf, inf, inf], dtype=torch.float64))
+    torch.testing.assert_close(
+        values[0, 1:4], torch.tensor([0.3, 0.4, 1.2], dtype=torch.float64), rtol=0, atol=0.02
+    )
+    torch.testing.assert_close(P, routed)
+    for outs in ((values, P), (expected, routed)):
+        (grad,) = torch.autograd.grad(
+            (outs[1] * torch.arange(36.0).view(6, 6)).sum() + outs[0][0, 1:4].sum(), x
+        )
+        assert grad.isfinite().all()
+        if outs[0] is values:
+            ours = grad
+    torch.testing.assert_close(ours, grad)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(
+        st.one_of(st.floats(width=32), st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf")])),
+        min_size=7,
+        max_size=7,
+    )
+)
+def test_hard_sort_is_torch_sort(values):
+    op = operator("merge_exchange", 7)
+    x = torch.tensor(values, dtype=torch.float32)
+    expected = torch.sort(x, stable=True)
+    ours = op.hard_sort(x)
+    torch.testing.assert_close(ours[0], expected.values, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(ours[1], expected.indices)
+
+
+@pytest.mark.parametrize("network", FAMILIES)
+def test_hard_sort_of_every_family_with_its_gradient(network):
+    op = nsc.compile(network, 33, dtypes=("float64",))
+    x = torch.randint(0, 20, (50, 33)).double().requires_grad_()
+    values, indices = op.hard_sort(x)
+    expected = torch.sort(x, stable=True)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(indices, expected.indices)
+    upstream = torch.randn_like(x)
+    ours = torch.autograd.grad(values, x, upstream)[0]
+    assert torch.equal(ours, torch.autograd.grad(expected.values, x, upstream)[0])
+
+
+@pytest.mark.parametrize("batch", [1, 3, 40])
+def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
+    op = operator("bitonic", 100)
+    x = torch.randn(batch, 100, requires_grad=True)
+    target = torch.stack([torch.randperm(100) for _ in range(batch)])
+    upstream = torch.randn(batch, 100, 100)
+
+    def run():
+        values, P = op.sort_with_permutation(x, 20.0)
+        loss = op.binary_cross_entropy(x, target, 20.0) + op.cross_entropy(x, target, 20.0)
+        (grad,) = torch.autograd.grad((P * upstream).sum() + values.sum() + loss, x)
+        return values, P, loss, grad, op.rank(x, 20.0)
+
+    threads = torch.get_num_threads()
+    try:
+        results = []
+        for count in (1, 2, 3, 1):
+            torch.set_num_threads(count)
+            results.append(run())
+    finally:
+        torch.set_num_threads(threads)
+    for other in results[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+def test_a_sample_does_not_depend_on_its_batch():
+    op = operator("bitonic", 100)
+    x = torch.randn(50, 100)
+    alone = torch.stack([op.sort_with_permutation(row, 20.0)[1] for row in x])
+    assert torch.equal(op.sort_with_permutation(x, 20.0)[1], alone)
