@@ -32,32 +32,32 @@ class Sigmoid:
 # Constants have the 17 digits that round-trip in float64.
 SIGMOIDS: dict[str, Sigmoid] = {
     "logistic": Sigmoid(
-        value="1 / (1 + std::exp(-v))",
+        value="1 / (1 + exp(-v))",
         slope="alpha * (1 - alpha)",
         monotone=False,
         source="Petersen et al., ICML 2021",
     ),
     "gaussian": Sigmoid(
-        value="real(0.5) * std::erfc(-v * real(0.70710678118654752))",
-        slope="std::exp(real(-0.5) * v * v) * real(0.39894228040143268)",
+        value="real(0.5) * erfc(-v * real(0.70710678118654752))",
+        slope="exp(real(-0.5) * v * v) * real(0.39894228040143268)",
         monotone=False,
         source="Petersen et al., ICLR 2022",
     ),
     "reciprocal": Sigmoid(
         value="v < 0 ? 1 / (2 - v) : 1 - 1 / (2 + v)",
-        slope="1 / ((2 + std::fabs(v)) * (2 + std::fabs(v)))",
+        slope="1 / ((2 + fabs(v)) * (2 + fabs(v)))",
         monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "cauchy": Sigmoid(
-        value="std::atan(v) * real(0.31830988618379067) + real(0.5)",
+        value="atan(v) * real(0.31830988618379067) + real(0.5)",
         slope="real(0.31830988618379067) / (1 + v * v)",
         monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "optimal": Sigmoid(
         value="v > real(0.25) ? 1 - 1 / (16 * v) : v < real(-0.25) ? -1 / (16 * v) : v + real(0.5)",
-        slope="std::fabs(v) > real(0.25) ? 1 / (16 * v * v) : real(1)",
+        slope="fabs(v) > real(0.25) ? 1 / (16 * v * v) : real(1)",
         monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
@@ -98,9 +98,9 @@ class Relaxation:
     @property
     def power(self) -> str:
         """(|d| + ε)^λ as a C++ expression of `size` = |d| + ε; roots where λ allows, for speed."""
-        roots = {0.5: "std::sqrt(size)", 0.25: "std::sqrt(std::sqrt(size))"}
+        roots = {0.5: "sqrt(size)", 0.25: "sqrt(sqrt(size))"}
         literal = f"real({self.art_lambda.hex()})"
-        return roots.get(self.art_lambda, f"std::pow(size, {literal})")
+        return roots.get(self.art_lambda, f"pow(size, {literal})")
 
     @property
     def lambda_literal(self) -> str:

@@ -98,6 +98,7 @@ def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals
                 "error_free": relaxation.error_free,
                 "arrays": 3 if relaxation.error_free else 2,
             },
+            "functions_of": [("f", "float"), ("", "double")],
             "reals": [REALS[real].__dict__ for real in reals],
         },
     )

@@ -24,13 +24,30 @@
 // Results do not depend on the number of threads: sums are cut into pieces by shape alone and added
 // in a fixed order.
 
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
+// C headers only: what is compiled here needs no C++ library.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 namespace {
 
+// The functions of math.h for both arithmetic types.
+inline float exp(float x) { return __builtin_expf(x); }
+inline float log(float x) { return __builtin_logf(x); }
+inline float log1p(float x) { return __builtin_log1pf(x); }
+inline float erfc(float x) { return __builtin_erfcf(x); }
+inline float atan(float x) { return __builtin_atanf(x); }
+inline float fabs(float x) { return __builtin_fabsf(x); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+inline float pow(float x, float y) { return __builtin_powf(x, y); }
+inline double exp(double x) { return __builtin_exp(x); }
+inline double log(double x) { return __builtin_log(x); }
+inline double log1p(double x) { return __builtin_log1p(x); }
+inline double erfc(double x) { return __builtin_erfc(x); }
+inline double atan(double x) { return __builtin_atan(x); }
+inline double fabs(double x) { return __builtin_fabs(x); }
+inline double sqrt(double x) { return __builtin_sqrt(x); }
+inline double pow(double x, double y) { return __builtin_pow(x, y); }
 constexpr int64_t wires = 4;
 constexpr int64_t comparators = 6;
 constexpr int64_t layers = 3;
@@ -71,7 +88,7 @@ enum Routing { none = 0, permutation = 1, route = 2, transposed = 3, cross_entro
 // f(v): logistic, Petersen et al., ICML 2021
 template <class real>
 inline real sigmoid(real v) {
-    return 1 / (1 + std::exp(-v));
+    return 1 / (1 + exp(-v));
 }
 
 // f'(v), given alpha = f(v).
@@ -84,9 +101,9 @@ inline real sigmoid_slope(real v, real alpha) {
 // The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
 template <class real>
 inline real phi(real d, real *slope) {
-    const real size = std::fabs(d) + real(1e-10);
-    const real power = std::sqrt(std::sqrt(size));
-    *slope = 1 / power - real(0x1.0000000000000p-2) * std::fabs(d) / (power * size);
+    const real size = fabs(d) + real(1e-10);
+    const real power = sqrt(sqrt(size));
+    *slope = 1 / power - real(0x1.0000000000000p-2) * fabs(d) / (power * size);
     return d / power;
 }
 // a times x, where a weight of zero silences an infinite x.
@@ -107,7 +124,7 @@ struct Weights {
 
 template <class real>
 void keys_forward(const real *x, real steepness, real *y, Weights<real> w) {
-    std::memcpy(y, x, sizeof(real) * wires);
+    memcpy(y, x, sizeof(real) * wires);
     for (int64_t r = 0; r < layer_runs[layers]; ++r) {
         const Run run = runs[r];
         for (int32_t i = 0; i < run.count; ++i) {
@@ -117,9 +134,9 @@ void keys_forward(const real *x, real steepness, real *y, Weights<real> w) {
             real gap = tie ? real(0) : b - a;
             real slope;
             real soft = sigmoid(steepness * phi(gap, &slope));
-            if (std::isinf(gap) || (tie && std::isinf(a))) {  // limits: infinite values sort exactly
+            if (__builtin_isinf(gap) || (tie && __builtin_isinf(a))) {  // limits: infinite values sort exactly
                 soft = tie ? real(0.5) : gap > 0 ? real(1) : real(0);
-                gap = real(INFINITY);
+                gap = real(__builtin_inf());
             }
             const real keep = soft;
             w.gap[run.weight + i] = gap;
@@ -143,7 +160,7 @@ real keys_backward(real *grad, const real *weight_grad, real steepness, Weights<
             const real a = lo, b = hi, gap = w.gap[run.weight + i], soft = w.soft[run.weight + i];
             const real mixed_lo = soft * a + (1 - soft) * b, mixed_hi = (1 - soft) * a + soft * b;
             real through = 0;
-            if (!std::isinf(gap)) {
+            if (!__builtin_isinf(gap)) {
                 real phi_slope;
                 const real activation = phi(gap, &phi_slope);
                 const real into = (weight_grad[run.weight + i] - (a - b) * gap) *
@@ -202,7 +219,7 @@ void route_layer(Row<real> *block, int64_t layer, const real *keep) {
 template <class real>
 void route_forward(Row<real> *block, const real *keep, bool reversed, Row<real> *kept) {
     for (int64_t s = 0; s < segments; ++s) {
-        if (kept) std::memcpy(kept + s * wires, block, sizeof(Row<real>) * wires);
+        if (kept) memcpy(kept + s * wires, block, sizeof(Row<real>) * wires);
         for (int64_t l = segment_begin(s, reversed); l < segment_begin(s + 1, reversed); ++l)
             route_layer(block, layer_at(l, reversed), keep);
     }
@@ -269,13 +286,13 @@ template <class real>
 double block_loss(const Row<real> *block, Routing routing, const int64_t *target, int64_t first, int64_t width) {
     double sum = 0;
     if (routing == cross_entropy) {
-        for (int64_t k = 0; k < width; ++k) sum -= cut_log(std::log(double(clipped(block[target[first + k]][k]))));
+        for (int64_t k = 0; k < width; ++k) sum -= cut_log(log(double(clipped(block[target[first + k]][k]))));
         return sum / wires;
     }
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
             const real p = clipped(block[row][k]);
-            sum -= cut_log(target[first + k] == row ? std::log(double(p)) : std::log1p(-double(p)));
+            sum -= cut_log(target[first + k] == row ? log(double(p)) : log1p(-double(p)));
         }
     return sum / wires / wires;
 }
@@ -284,7 +301,7 @@ double block_loss(const Row<real> *block, Routing routing, const int64_t *target
 template <class real>
 void block_loss_gradient(const Row<real> *block, Row<real> *grad, Routing routing, const int64_t *target,
                          int64_t first, int64_t width, real scale) {
-    std::memset(grad, 0, sizeof(Row<real>) * wires);
+    memset(grad, 0, sizeof(Row<real>) * wires);
     if (routing == cross_entropy) {
         for (int64_t k = 0; k < width; ++k) {
             const int64_t row = target[first + k];
@@ -300,7 +317,7 @@ void block_loss_gradient(const Row<real> *block, Row<real> *grad, Routing routin
 }
 
 bool is_permutation(const int64_t *target, uint8_t *seen) {
-    std::memset(seen, 0, wires);
+    memset(seen, 0, wires);
     for (int64_t c = 0; c < wires; ++c) {
         if (target[c] < 0 || target[c] >= wires || seen[target[c]]) return false;
         seen[target[c]] = 1;
@@ -325,8 +342,8 @@ void parallel(ParallelFor pool, int64_t count, int64_t grain, Work &work) {
 
 // Memory that is freed on leaving its scope; null when there is none.
 struct Memory {
-    explicit Memory(int64_t bytes) : start(std::malloc(bytes + 64)) {}
-    ~Memory() { std::free(start); }
+    explicit Memory(int64_t bytes) : start(malloc(bytes + 64)) {}
+    ~Memory() { free(start); }
     Memory(const Memory &) = delete;
     Memory &operator=(const Memory &) = delete;
     // The memory from the next cache line on.
@@ -367,7 +384,7 @@ struct Call {
 
     Status check() const {
         for (int64_t b = 0; b < batch; ++b)
-            if (!(steepness_of(b) > 0 && std::isfinite(steepness_of(b)))) return bad_steepness;
+            if (!(steepness_of(b) > 0 && __builtin_isfinite(steepness_of(b)))) return bad_steepness;
         if (!is_loss()) return ok;
         const Memory seen(wires);
         if (!seen.start) return out_of_memory;
@@ -378,27 +395,27 @@ struct Call {
 
     // Fills a block with columns first ... first + width - 1 of the payload of a sample.
     void load(Row<real> *block, int64_t sample, int64_t first, int64_t width) const {
-        if (width < lanes || routing == permutation || is_loss()) std::memset(block, 0, sizeof(Row<real>) * wires);
+        if (width < lanes || routing == permutation || is_loss()) memset(block, 0, sizeof(Row<real>) * wires);
         if (routing == permutation || is_loss()) {
             for (int64_t k = 0; k < width; ++k) block[first + k][k] = 1;
             return;
         }
         const real *from = payload_of(sample) + first;
         for (int64_t row = 0; row < wires; ++row)
-            std::memcpy(block[row], from + row * payload_columns, sizeof(real) * width);
+            memcpy(block[row], from + row * payload_columns, sizeof(real) * width);
     }
 };
 
 // A block between its memory, one row per wire of `columns` values, and a payload.
 template <class real>
 void store(const Row<real> *block, real *to, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) std::memcpy(to + row * columns, block[row], sizeof(real) * width);
+    for (int64_t row = 0; row < wires; ++row) memcpy(to + row * columns, block[row], sizeof(real) * width);
 }
 
 template <class real>
 void load_gradient(Row<real> *block, const real *from, int64_t columns, int64_t width) {
-    if (width < lanes) std::memset(block, 0, sizeof(Row<real>) * wires);
-    for (int64_t row = 0; row < wires; ++row) std::memcpy(block[row], from + row * columns, sizeof(real) * width);
+    if (width < lanes) memset(block, 0, sizeof(Row<real>) * wires);
+    for (int64_t row = 0; row < wires; ++row) memcpy(block[row], from + row * columns, sizeof(real) * width);
 }
 
 // Samples whose weights are held at a time: as many as fit the aim, at least one.
@@ -500,7 +517,7 @@ Status backward(Call<real> call, const real *values_grad, const real *routed_gra
                 const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
                 const Weights<real> w = weights_at(weights, b);
                 real *weight_grad = weight_grads + task * comparators;
-                std::memset(weight_grad, 0, sizeof(real) * comparators);
+                memset(weight_grad, 0, sizeof(real) * comparators);
                 for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                     const int64_t column = at * lanes, width = columns - column < lanes ? columns - column : lanes;
                     const int64_t place = sample * wires * columns + column;
@@ -520,14 +537,14 @@ Status backward(Call<real> call, const real *values_grad, const real *routed_gra
         auto finish = [&](int64_t begin, int64_t end) {
             for (int64_t b = begin; b < end; ++b) {
                 real *total = weight_grads + b * sums;
-                if (call.routing == none) std::memset(total, 0, sizeof(real) * comparators);
+                if (call.routing == none) memset(total, 0, sizeof(real) * comparators);
                 for (int64_t chunk = 1; chunk < chunks; ++chunk)
                     for (int64_t c = 0; c < comparators; ++c) total[c] += total[chunk * comparators + c];
                 real *grad = x_grad + (first + b) * wires;
                 if (values_grad)
-                    std::memcpy(grad, values_grad + (first + b) * wires, sizeof(real) * wires);
+                    memcpy(grad, values_grad + (first + b) * wires, sizeof(real) * wires);
                 else
-                    std::memset(grad, 0, sizeof(real) * wires);
+                    memset(grad, 0, sizeof(real) * wires);
                 steepness_grad[first + b] =
                     keys_backward(grad, total, call.steepness_of(first + b), weights_at(weights, b));
             }
@@ -547,7 +564,7 @@ Status argsort(int64_t batch, const real *x, int64_t *indices, ParallelFor pool)
         real *key = memory.get<real>();
         for (int64_t b = begin; b < end; ++b) {
             int64_t *index = indices + b * wires;
-            std::memcpy(key, x + b * wires, sizeof(real) * wires);
+            memcpy(key, x + b * wires, sizeof(real) * wires);
             for (int64_t w = 0; w < wires; ++w) index[w] = w;
             for (int64_t r = 0; r < layer_runs[layers]; ++r) {
                 const Run run = runs[r];

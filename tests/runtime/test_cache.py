@@ -1,0 +1,319 @@
+"""Toolchains and the build cache: what may go wrong with compilers, folders and processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import nsc
+from nsc.compiler.driver import Request, compile_network
+from nsc.errors import BuildError, ToolchainError
+from nsc.runtime import cache, toolchain
+from nsc.runtime.kernel import Kernel
+
+ROOT = Path(__file__).parents[2]
+
+USE = """
+import sys, warnings, torch, nsc
+op = nsc.compile("odd_even", 3, name=sys.argv[1])
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    values = op.sort(torch.tensor([3.0, 1.0, 2.0]), 1e6)
+    values = op.sort(torch.tensor([3.0, 1.0, 2.0]), 1e6)
+print(values.tolist(), op.kernel.library() is not None, [str(w.message) for w in caught])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty build cache of the test's own."""
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("NSC_CXX", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    cache._warn_folder.cache_clear()
+    return tmp_path / "cache"
+
+
+def kernel(n=3, **options):
+    request = Request(network="odd_even", n=n, version=nsc.__version__, **options)
+    return Kernel(compile_network(request).package.files)
+
+
+def start(script, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    return out
+
+
+def counting_compiler(tmp_path, before="", after=""):
+    """A compiler that writes a line for each library it builds."""
+    script = tmp_path / "counting-c++"
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *.cpp*) echo built >> {tmp_path}/count; {before} ;; esac\n'
+        f'g++ "$@" || exit $?\ncase "$*" in *.cpp*) {after or ":"} ;; esac\n'
+    )
+    script.chmod(0o755)
+    return script
+
+
+def builds(tmp_path):
+    path = tmp_path / "count"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_second_build_is_a_hit_and_leaves_nothing_behind(folder):
+    first, second = kernel().build(), kernel().build()
+    assert (first.cached, second.cached) == (False, True)
+    assert first.library == second.library
+    assert first.command[-1] == str(first.library)
+    endings = sorted(path.suffix for path in folder.iterdir())
+    assert [e for e in endings if e != ".lock"] == [".cpp", ".json", ".so"]
+
+
+def test_the_key_covers_source_version_command_and_instruction_set(folder, monkeypatch):
+    here = toolchain.find_toolchain()
+    changed = [
+        toolchain.Toolchain((*here.command, "-DX"), here.version, here.instruction_set),
+        toolchain.Toolchain(here.command, here.version + "1", here.instruction_set),
+        toolchain.Toolchain(here.command, here.version, here.instruction_set + "-mfma4"),
+    ]
+    keys = {cache._key(tool, "int x;", "1") for tool in (here, *changed)}
+    keys |= {cache._key(here, "int y;", "1"), cache._key(here, "int x;", "2")}
+    assert len(keys) == 6
+    assert here.instruction_set, "the compiler resolves -march=native"
+    assert cache._key(here, "int x;", "1") in keys
+
+
+def test_no_fast_math():
+    command = " ".join(toolchain.find_toolchain().command)
+    for flag in ("fast-math", "Ofast", "funsafe", "ffinite", "fassociative", "freciprocal"):
+        assert flag not in command
+
+
+def test_two_processes_at_once_build_once(folder, tmp_path):
+    compiler = counting_compiler(tmp_path, before="sleep 1")
+    running = [start(USE, "twice", NSC_CXX=str(compiler)) for _ in range(3)]
+    printed = {finish(process) for process in running}
+    assert printed == {"[1.0, 2.0, 3.0] True []\n"}
+    assert builds(tmp_path) == 1
+
+
+def test_a_killed_build_is_built_again_and_swept_up(folder, tmp_path):
+    slow = counting_compiler(tmp_path, before="sleep 60")
+    process = start(USE, "killed", NSC_CXX=str(slow))
+    deadline = time.monotonic() + 60
+    while builds(tmp_path) == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert builds(tmp_path) == 1
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not list(folder.glob("*.so"))
+    left = [path for path in folder.iterdir() if path.is_dir()]
+    assert left
+    slow.write_text(slow.read_text().replace("sleep 60", ":"))
+    assert finish(start(USE, "killed", NSC_CXX=str(slow))).startswith("[1.0, 2.0, 3.0] True")
+    assert not [path for path in left if path.exists()]
+    assert builds(tmp_path) == 2
+
+
+@pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty", "no record", "bad record"])
+def test_a_damaged_entry_is_built_again(folder, damage):
+    library = kernel().build().library
+    record = library.with_suffix(".json")
+    whole = library.read_bytes()
+    if damage == "truncate":
+        library.write_bytes(whole[: len(whole) // 2])
+    elif damage == "corrupt":
+        library.write_bytes(whole[:4000] + bytes(255 - b for b in whole[4000:4064]) + whole[4064:])
+    elif damage == "empty":
+        library.write_bytes(b"")
+    elif damage == "no record":
+        record.unlink()
+    else:
+        record.write_text("[]")
+    again = kernel().build()
+    assert not again.cached
+    assert again.library == library
+    assert kernel().build().cached
+    printed = finish(start(USE, "odd_even_3"))
+    assert printed == "[1.0, 2.0, 3.0] True []\n"
+
+
+READ_ONLY = """
+import os, sys, warnings
+from pathlib import Path
+from nsc.runtime import cache
+
+# Root may write everywhere, so as root become nobody; all that is needed is imported by now.
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+folder = Path(os.environ["NSC_CACHE_DIR"])
+folder.mkdir(mode=0o700)
+try:
+    for source, mode in (("int x;", 0o700), ("int x;", 0o500), ("int y;", 0o500), ("int y;", 0o500)):
+        folder.chmod(mode)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            built = cache.build("k", source, "1")
+        print(built.cached, folder in built.library.parents, *[w.message for w in caught])
+finally:
+    folder.chmod(0o700)
+    import shutil
+    shutil.rmtree(folder)
+"""
+
+
+def test_a_read_only_cache_folder_serves_hits_and_else_one_warning_says_so():
+    folder = Path(tempfile.gettempdir()) / f"nsc-read-only-{os.getpid()}"
+    lines = finish(start(READ_ONLY, NSC_CACHE_DIR=str(folder), HOME=str(folder))).splitlines()
+    assert lines[0] == "False True"
+    assert lines[1] == "True True"
+    assert lines[2].startswith("False False nsc: the build cache")
+    assert "NSC_CACHE_DIR" in lines[2]
+    assert lines[3] == "True False"
+
+
+def test_a_cache_folder_that_cannot_be_made(folder, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.warns(RuntimeWarning, match="NSC_CACHE_DIR"):
+        artifact = kernel().build()
+    assert artifact.library.is_file()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kernel().build().cached
+
+
+def test_a_cache_folder_that_others_may_write_to_is_not_trusted(folder):
+    kernel().build()
+    folder.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="others may write"):
+        artifact = kernel().build()
+    assert folder not in artifact.library.parents
+
+
+def test_a_named_compiler_that_is_missing(folder, monkeypatch):
+    monkeypatch.setenv("NSC_CXX", "/nonexistent/c++")
+    with pytest.raises(ToolchainError, match="NSC_CXX is '/nonexistent/c"):
+        kernel().build()
+
+
+@pytest.mark.parametrize("body", ["exit 1", "kill -9 $$", 'case "$*" in *.cpp*) exit 3;; esac; g++ "$@"'])
+def test_a_failing_compiler_is_an_error_with_command_and_log(folder, tmp_path, monkeypatch, body):
+    script = tmp_path / "failing"
+    script.write_text(f"#!/bin/sh\necho unhappy >&2\n{body}\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("NSC_CXX", str(script))
+    with pytest.raises(BuildError, match="compiler") as caught:
+        kernel().build()
+    assert str(script) in caught.value.command
+    assert "unhappy" in caught.value.log
+    assert not list(folder.glob("*.so")) if folder.exists() else True
+
+
+def test_order_of_compilers(folder, tmp_path, monkeypatch):
+    real = shutil.which("g++")
+
+    def program(name):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+        path.chmod(0o755)
+        return str(path)
+
+    chosen = lambda: toolchain.find_toolchain().command[0]  # noqa: E731
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    clang = program("clang++")
+    monkeypatch.setattr(
+        toolchain.shutil, "which", lambda p, which=shutil.which: which(p, path=str(tmp_path / "bin"))
+    )
+    assert chosen() == clang
+    for name in ("g++", "c++"):
+        path = program(name)
+        toolchain._find.cache_clear()
+        assert chosen() == path
+    monkeypatch.setenv("CXX", "g++ -pipe")
+    assert toolchain.find_toolchain().command[:2] == (str(tmp_path / "bin" / "g++"), "-pipe")
+    monkeypatch.setenv("NSC_CXX", clang)
+    assert chosen() == clang
+    toolchain._find.cache_clear()
+
+
+WITHOUT = """
+import sys, warnings, torch, nsc
+op = nsc.compile("bitonic", 4)
+x = torch.tensor([[3.0, 1.0, 2.0, 0.0]], requires_grad=True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    values, P = op.sort_with_permutation(x, 20.0)
+    values.square().sum().backward()
+    loss = op.cross_entropy(x, torch.tensor([[3, 1, 2, 0]]))
+    hard = op.hard_sort(x)[1]
+    torch.library.opcheck(torch.ops.nsc.relax, (x, torch.ones(1).expand(1), None, "none", op.kernel.spec))
+    try:
+        op.cross_entropy(x, torch.tensor([[0, 0, 0, 0]]))
+    except nsc.OperandError as error:
+        print(error)
+ours = [str(w.message) for w in caught if "nsc" in str(w.message)]
+print(len(ours), *ours)
+print(op.kernel.library() is None, values.tolist(), P.sum().item(), x.grad.tolist())
+print(op.kernel.library() is None, loss.item(), hard.tolist())
+"""
+
+
+def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_path):
+    hide = "import sys; sys.modules['ziglang'] = None\n"
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    error, warned, *without = finish(start(hide + WITHOUT, PATH=str(empty))).splitlines()
+    assert "each rank" in error
+    assert warned.startswith("1 nsc: no C++ compiler found")
+    assert "nsc[compiler]" in warned
+    _, quiet, *with_compiler = finish(start(WITHOUT)).splitlines()
+    assert quiet == "0"
+    for plain, compiled in zip(without, with_compiler, strict=True):
+        assert plain.startswith("True")
+        assert compiled.startswith("False")
+        ours, theirs = (list(map(float, re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", x))) for x in (plain, compiled))
+        assert len(ours) > 4
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4)
+
+
+def test_ziglang_is_tried_before_the_reference(folder, tmp_path):
+    pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    printed = finish(start(USE, "zig", PATH=str(empty)))
+    assert printed == "[1.0, 2.0, 3.0] True []\n"
+
+
+def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
+    library = kernel().build().library
+    record = library.with_suffix(".json")
+    library.write_bytes(b"no library")
+    record.write_text(json.dumps({"sha256": cache._digest(library)}))
+    with pytest.raises(BuildError, match="cannot load"):
+        kernel().library()
