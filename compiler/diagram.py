@@ -15,7 +15,7 @@ def knuth_diagram(network: Network) -> str:
     0 ─○───────
     1 ─●───○───
     2 ─────●───
-        ┆   ┆
+         ┆   ┆
     """
     label = len(str(network.n - 1))
     lines = [f"{wire:>{label}} ─" for wire in range(network.n)]

@@ -119,6 +119,7 @@ def _relax_cpu(
         _check_values(kernel, steepness, payload, routing)
         values, routed = reference.relax(kernel, x, steepness, payload, routing)
         return _apart(values, x, steepness), _apart(routed, x, payload)
+    _check_tensors(kernel, x, steepness, payload, routing)
     values, routed = _relax_fake(x, steepness, payload, routing, spec)
     x = x.contiguous()
     payload = _inner_contiguous(payload)
@@ -144,6 +145,11 @@ def _relax_backward_cpu(
         grads = _reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
         inputs = (values_grad, routed_grad, x, steepness, payload)
         return tuple(_apart(grad, *inputs) for grad in grads)  # type: ignore[return-value]
+    _check_tensors(kernel, x, steepness, payload, routing)
+    outputs = _relax_fake(x, steepness, payload, routing, spec)
+    for grad, output in zip((values_grad, routed_grad), outputs, strict=True):
+        if grad is not None:
+            _expect(kernel, "gradient", grad, output.shape, output.dtype)
     grads = _relax_backward_fake(values_grad, routed_grad, x, steepness, payload, routing, spec)
     x = x.contiguous()
     payload = _inner_contiguous(payload)
@@ -169,6 +175,7 @@ def _argsort_cpu(x: Tensor, spec: str) -> Tensor:
     library = kernel.library()
     if library is None:
         return reference.argsort(x)
+    _expect_keys(kernel, x)
     indices = _argsort_fake(x, spec)
     x = x.contiguous()
     status = library.functions[_real(x)].argsort(x.shape[0], x.data_ptr(), indices.data_ptr(), _thread_pool())
@@ -214,6 +221,36 @@ def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
     result = result.contiguous()
     taken = {t.untyped_storage().data_ptr() for t in inputs if t is not None}
     return result.clone() if result.untyped_storage().data_ptr() in taken else result
+
+
+def _check_tensors(
+    kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
+) -> None:
+    """Check what a kernel cannot: that the memory it is given is what it takes it for."""
+    _expect_keys(kernel, x)
+    batch = x.shape[0]
+    _expect(kernel, "steepness", steepness, (batch,), x.dtype)
+    if routing not in ROUTINGS:
+        raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(ROUTINGS)}")
+    if routing in _WITH_PAYLOAD_GRAD:
+        columns = payload.shape[2] if payload is not None and payload.dim() == 3 else 0
+        _expect(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
+    elif routing in ("cross_entropy", "binary_cross_entropy"):
+        _expect(kernel, "target", payload, (batch, kernel.n), torch.int64)
+
+
+def _expect_keys(kernel: Kernel, x: Tensor) -> None:
+    if _real(x) not in kernel.serves.values():
+        raise OperandError(f"{kernel.name}: no kernel for {x.dtype}, only for {set(kernel.serves.values())}")
+    _expect(kernel, "x", x, (x.shape[0] if x.dim() else 0, kernel.n), x.dtype)
+
+
+def _expect(
+    kernel: Kernel, what: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
+        found = "none" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
+        raise OperandError(f"{kernel.name}: {what} must be {dtype} {tuple(shape)}, got {found}")
 
 
 def _check(status: int, kernel: Kernel) -> None:

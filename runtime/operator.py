@@ -85,6 +85,7 @@ class Operator:
 
     def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
+        self._check_tensor("rank", "x", x)
         ranks = torch.arange(self.n, dtype=x.dtype, device=x.device).unsqueeze(-1)
         return self._run("rank", x, steepness, ranks, "transposed")[1].squeeze(-1)
 
@@ -99,6 +100,13 @@ class Operator:
         Returns:
             (…, n, m), of the wider dtype of x and payload.
         """
+        self._check_tensor("route", "x", x)
+        self._check_tensor("route", "payload", payload)
+        if not payload.dtype.is_floating_point:
+            raise OperandTypeError(
+                f"{self.name}.route: payload must have a floating-point dtype, got {payload.dtype}: convert "
+                "it with .float()"
+            )
         if payload.shape[:-1] != x.shape:
             raise OperandError(
                 f"{self.name}.route: payload must be (…, n, m) = {(*x.shape, 'm')} for x of shape "
@@ -117,6 +125,7 @@ class Operator:
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
+        self._check_tensor("topk", "x", x)
         wires = torch.arange(self.n, device=x.device)
         wanted = (wires.unsqueeze(-1) == wires.flip(0)[:k]).to(x.dtype)
         values, rows = self._run("topk", x, steepness, wanted, "transposed")
@@ -158,6 +167,7 @@ class Operator:
         return x.gather(-1, indices), indices
 
     def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
+        self._check_tensor(routing, "x", x)
         self._check_tensor(routing, "target", target)
         if target.dtype.is_floating_point or target.dtype in (torch.bool, torch.complex64, torch.complex128):
             raise OperandTypeError(

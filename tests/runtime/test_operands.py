@@ -1,0 +1,195 @@
+"""Bad operands and bad packages: one clear error each, never a crash and never a wrong number."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+import torch
+
+import nsc
+from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.package import write
+from nsc.runtime.kernel import Kernel
+
+
+@functools.cache
+def operator():
+    return nsc.compile("bitonic", 4)
+
+
+X = torch.randn(2, 4)
+RANKS = torch.arange(4).expand(2, 4)
+BAD_OPERANDS = {
+    "last axis": (
+        lambda op: op.sort(torch.zeros(2, 5)),
+        nsc.OperandError,
+        "has 5 values on its last axis, this op sorts 4",
+    ),
+    "no axis": (lambda op: op.sort(torch.tensor(1.0)), nsc.OperandError, "no axis"),
+    "empty last axis": (lambda op: op.sort(torch.zeros(4, 0)), nsc.OperandError, "has 0 values"),
+    "integers": (
+        lambda op: op.sort(torch.zeros(4, dtype=torch.int64)),
+        nsc.OperandTypeError,
+        r"int64 .*\.float\(\)",
+    ),
+    "booleans": (lambda op: op.hard_sort(torch.zeros(4, dtype=torch.bool)), nsc.OperandTypeError, "bool"),
+    "complex": (lambda op: op.sort(torch.zeros(4, dtype=torch.complex64)), nsc.OperandTypeError, "complex64"),
+    "float64": (lambda op: op.sort(X.double()), nsc.OperandTypeError, "--dtype float64"),
+    "float64 payload": (
+        lambda op: op.route(X, torch.zeros(2, 4, 1).double()),
+        nsc.OperandTypeError,
+        "--dtype float64",
+    ),
+    "a list": (lambda op: op.sort([1.0, 2.0, 3.0, 4.0]), nsc.OperandTypeError, "got list"),
+    "a list to rank": (lambda op: op.rank([1.0]), nsc.OperandTypeError, "x must be a tensor, got list"),
+    "a list to topk": (lambda op: op.topk([1.0], 1), nsc.OperandTypeError, "got list"),
+    "a list of scores": (
+        lambda op: op.cross_entropy([1.0], RANKS),
+        nsc.OperandTypeError,
+        "x must be a tensor",
+    ),
+    "steepness 0": (lambda op: op.sort(X, 0.0), nsc.OperandError, "above 0, got 0.0"),
+    "steepness negative": (lambda op: op.rank(X, -2), nsc.OperandError, "above 0"),
+    "steepness nan": (lambda op: op.sort(X, float("nan")), nsc.OperandError, "above 0"),
+    "steepness inf": (lambda op: op.sort(X, float("inf")), nsc.OperandError, "above 0"),
+    "steepness tensor 0": (lambda op: op.sort(X, torch.tensor(0.0)), nsc.OperandError, "above 0"),
+    "steepness tensor nan": (lambda op: op.sort(X, torch.tensor(torch.nan)), nsc.OperandError, "above 0"),
+    "steepness tensor inf": (lambda op: op.topk(X, 1, torch.tensor(torch.inf)), nsc.OperandError, "above 0"),
+    "steepness vector": (lambda op: op.sort(X, torch.ones(2)), nsc.OperandError, "0-d tensor, got shape"),
+    "steepness text": (lambda op: op.sort(X, "steep"), nsc.OperandTypeError, "got str"),
+    "steepness bool": (lambda op: op.sort(X, True), nsc.OperandTypeError, "got bool"),
+    "target repeated": (
+        lambda op: op.cross_entropy(X, torch.zeros(2, 4).long()),
+        nsc.OperandError,
+        "each rank 0 … 3 once",
+    ),
+    "target too large": (lambda op: op.cross_entropy(X, RANKS + 1), nsc.OperandError, "each rank"),
+    "target negative": (lambda op: op.binary_cross_entropy(X, RANKS - 1), nsc.OperandError, "each rank"),
+    "target huge": (lambda op: op.cross_entropy(X, RANKS + 2**62), nsc.OperandError, "each rank"),
+    "target floats": (lambda op: op.cross_entropy(X, RANKS.float()), nsc.OperandTypeError, r"\.long\(\)"),
+    "target shape": (lambda op: op.cross_entropy(X, RANKS[0]), nsc.OperandError, "shape of x"),
+    "target list": (lambda op: op.cross_entropy(X, [0, 1, 2, 3]), nsc.OperandTypeError, "got list"),
+    "k 0": (lambda op: op.topk(X, 0), nsc.OperandError, "1 … 4, got 0"),
+    "k too large": (lambda op: op.topk(X, 5), nsc.OperandError, "1 … 4, got 5"),
+    "k negative": (lambda op: op.topk(X, -1), nsc.OperandError, "got -1"),
+    "k float": (lambda op: op.topk(X, 2.0), nsc.OperandError, "integer"),
+    "payload shape": (lambda op: op.route(X, torch.zeros(2, 5, 3)), nsc.OperandError, "payload must be"),
+    "payload flat": (lambda op: op.route(X, X), nsc.OperandError, "payload must be"),
+    "payload integers": (
+        lambda op: op.route(X, torch.zeros(2, 4, 1).long()),
+        nsc.OperandTypeError,
+        "payload",
+    ),
+    "payload list": (lambda op: op.route(X, [[1.0]]), nsc.OperandTypeError, "got list"),
+    "devices": (lambda op: op.route(X, torch.zeros(2, 4, 1, device="meta")), nsc.OperandError, "x is on cpu"),
+    "steepness device": (
+        lambda op: op.sort(X, torch.tensor(1.0, device="meta")),
+        nsc.OperandError,
+        "steepness on meta",
+    ),
+    "target device": (lambda op: op.cross_entropy(X, RANKS.to("meta")), nsc.OperandError, "on meta"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_OPERANDS)
+def test_bad_operands(case):
+    call, kind, message = BAD_OPERANDS[case]
+    with pytest.raises(kind, match=message) as caught:
+        call(operator())
+    assert "bitonic_4" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, nsc.NscError)
+
+
+def test_shapes_without_memory():
+    values, P = operator().sort_with_permutation(torch.zeros(7, 4, device="meta"))
+    assert (values.shape, P.shape, P.device.type) == ((7, 4), (7, 4, 4), "meta")
+
+
+def test_a_payload_of_no_columns():
+    assert operator().route(X, torch.zeros(2, 4, 0)).shape == (2, 4, 0)
+
+
+def package(**options):
+    return compile_network(Request(network="odd_even", n=3, version=nsc.__version__, **options)).package
+
+
+def test_load_reads_what_compile_writes(tmp_path):
+    folder = write(package(), tmp_path)
+    op = nsc.load(folder)
+    assert (op.name, op.n, op.size, op.depth) == ("odd_even_3", 3, 3, 3)
+    assert op == nsc.compile("odd_even", 3)
+    torch.testing.assert_close(op.sort(torch.tensor([3.0, 1.0, 2.0]), 1e6), torch.tensor([1.0, 2.0, 3.0]))
+
+
+def edited(folder, **facts):
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | facts))
+
+
+DAMAGE = {
+    "no folder": (lambda f: [p.unlink() for p in f.iterdir()], "no package"),
+    "edited source": (lambda f: (f / "odd_even_3.cpp").write_text("int x;"), "odd_even_3.cpp was changed"),
+    "edited network": (lambda f: (f / "network.json").write_text("{}"), "network.json was changed"),
+    "missing file": (lambda f: (f / "proof.json").unlink(), "no package"),
+    "no JSON": (lambda f: (f / "manifest.json").write_text("{"), "no package"),
+    "not an object": (lambda f: (f / "manifest.json").write_text("[]"), "no package"),
+    "other format": (lambda f: edited(f, format="nsc-package/9"), "nsc-package/9"),
+    "other interface": (lambda f: edited(f, abi=0), "interface"),
+    "a fact of another type": (lambda f: edited(f, n="3"), "'n' is '3'"),
+    "a path in the list": (lambda f: edited(f, files={"../../etc/passwd": "0"}), "outside the folder"),
+    "an incomplete list": (lambda f: edited(f, files={}), "does not list"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_damaged_packages(tmp_path, case):
+    damage, message = DAMAGE[case]
+    folder = write(package(), tmp_path)
+    damage(folder)
+    with pytest.raises(nsc.PackageError, match=message):
+        nsc.load(folder)
+
+
+def test_a_kernel_that_is_not_known_here():
+    with pytest.raises(nsc.PackageError, match="import its generated package"):
+        torch.ops.nsc.relax(X, torch.ones(2), None, "none", "unheard-of")
+
+
+S, K = torch.ones(2), lambda: operator().kernel.spec
+BAD_CALLS = {
+    "n": lambda ops: ops.relax(X[:, :3], S, None, "none", K()),
+    "batch of steepness": lambda ops: ops.relax(X, S[:1], None, "none", K()),
+    "dtype": lambda ops: ops.relax(X.double(), S.double(), None, "none", K()),
+    "dtype of steepness": lambda ops: ops.relax(X, S.double(), None, "none", K()),
+    "no payload": lambda ops: ops.relax(X, S, None, "route", K()),
+    "flat payload": lambda ops: ops.relax(X, S, X, "transposed", K()),
+    "dtype of payload": lambda ops: ops.relax(X, S, torch.zeros(2, 4, 1).double(), "route", K()),
+    "float target": lambda ops: ops.relax(X, S, X, "cross_entropy", K()),
+    "batch of target": lambda ops: ops.relax(X, S, RANKS[:1], "cross_entropy", K()),
+    "routing": lambda ops: ops.relax(X, S, None, "sideways", K()),
+    "dimensions": lambda ops: ops.relax(X[0], S, None, "none", K()),
+    "argsort n": lambda ops: ops.argsort(X[:, :3], K()),
+    "argsort dtype": lambda ops: ops.argsort(X.double(), K()),
+    "values_grad": lambda ops: ops.relax_backward(X[:1], None, X, S, None, "none", K()),
+    "routed_grad": lambda ops: ops.relax_backward(None, X, X, S, None, "permutation", K()),
+    "dtype of routed_grad": lambda ops: ops.relax_backward(
+        None, torch.zeros(2, 4, 4).double(), X, S, None, "permutation", K()
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CALLS)
+def test_registered_operators_check_what_they_are_given(case):
+    """They are public names of torch too: a wrong call must not read beyond a tensor."""
+    with pytest.raises(nsc.OperandError, match="bitonic_4"):
+        BAD_CALLS[case](torch.ops.nsc)
+
+
+def test_pickled_files_are_checked_again():
+    files = dict(operator().kernel.files)
+    files["bitonic_4.cpp"] += "\n"
+    with pytest.raises(nsc.PackageError, match="changed"):
+        Kernel(files)

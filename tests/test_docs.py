@@ -1,0 +1,52 @@
+"""The examples in docstrings and in the README run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nsc
+
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(nsc.__path__, "nsc.")
+    if not module.name.endswith("__main__")
+)
+FENCES = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_there_are_doctests():
+    finder = doctest.DocTestFinder()
+    counts = [len(t.examples) for name in MODULES for t in finder.find(importlib.import_module(name))]
+    assert sum(counts) >= 15
+
+
+def test_the_readmes_shell_lines_and_python_run(tmp_path):
+    """In one folder, in the order of the text; make and pip lines are what this very run came from."""
+    shell = [line for kind, text in FENCES if kind == "sh" for line in text.splitlines()]
+    commands = [line.split("#")[0].strip() for line in shell if line.startswith("nsc ")]
+    assert len(commands) >= 4
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", *command.split()], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    programs = [text for kind, text in FENCES if kind == "python"]
+    assert programs
+    for program in programs:
+        (tmp_path / "program.py").write_text(program)
+        done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
