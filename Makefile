@@ -16,6 +16,7 @@ test check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples/digits.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 $(VENV)/bin/python:
