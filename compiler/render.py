@@ -130,14 +130,23 @@ def _number_lines(numbers: Iterator[int] | tuple[int, ...]) -> list[str]:
 
 def render(template: str, values: Mapping[str, object]) -> str:
     """Fill a template. The names it uses must equal the names given, or LoweringError is raised."""
-    environment = _environment()
-    source, _, _ = environment.loader.get_source(environment, template)  # type: ignore[union-attr]
-    used = jinja2.meta.find_undeclared_variables(environment.parse(source))
+    used = _names_used(template)
     if used != set(values):
         raise LoweringError(
             f"template {template} uses {sorted(used)}, was given {sorted(values)}: mend one of them"
         )
-    return environment.get_template(template).render(values)
+    return _environment().get_template(template).render(values)
+
+
+def _names_used(template: str) -> set[str]:
+    """Return the names that a template and those it includes take from outside."""
+    environment = _environment()
+    tree = environment.parse(_without_comments(_template_text(template)))
+    used = set(jinja2.meta.find_undeclared_variables(tree))
+    for included in jinja2.meta.find_referenced_templates(tree):
+        assert included is not None
+        used |= _names_used(included)
+    return used
 
 
 @cache

@@ -134,6 +134,29 @@ class Kernel:
         return tuple(map(_expanded, json.loads(self.files["network.json"])["layers"]))
 
 
+_kernels: dict[str, Kernel] = {}
+
+
+def register(files: Mapping[str, str]) -> Kernel:
+    """Return the kernel of a package's files, found by its `spec` in this process from now on."""
+    kernel = Kernel(files)
+    return _kernels.setdefault(kernel.spec, kernel)
+
+
+def find(spec: str) -> Kernel:
+    """Return the registered kernel of that name.
+
+    Raises:
+        PackageError: no package of that name was loaded in this process.
+    """
+    if spec not in _kernels:
+        raise PackageError(
+            f"kernel {spec} is not known in this process: import its generated package, or nsc.load "
+            "its folder, before running a program that uses it"
+        )
+    return _kernels[spec]
+
+
 def _expanded(items: list[list[int]]) -> Pairs:
     """Return the pairs of a layer; an item is [lo, hi] or a run [lo, hi, step, count]."""
     pairs = [

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime import dispatch
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.kernel import Kernel, register
 
 Steepness = float | Tensor | None
 
@@ -38,7 +38,7 @@ class Operator:
         Raises:
             PackageError: files that no `nsc compile` of this version wrote.
         """
-        self._kernel = dispatch.register(files)
+        self._kernel = register(files)
 
     @property
     def name(self) -> str:

@@ -1,0 +1,170 @@
+"""The CPU implementations of the operators: tensors to addresses, the C call, errors from its status."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nsc.runtime import reference
+from nsc.runtime.derivatives import reference_vjp
+from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.routing import (
+    ROUTINGS,
+    bad_steepness,
+    check_keys,
+    check_tensor,
+    check_tensors,
+    check_values,
+    empty_grads,
+    empty_indices,
+    empty_outputs,
+    no_permutation,
+    output_shapes,
+    real_of,
+    takes,
+)
+
+_OUT_OF_MEMORY, _BAD_STEEPNESS, _NO_PERMUTATION = 1, 2, 3
+
+
+def relax(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor]:
+    """Implement `nsc::relax`; see `dispatch.relax`."""
+    kernel = find(spec)
+    check_tensors(kernel, x, steepness, payload, routing)
+    library = kernel.library()
+    if library is None:
+        check_values(kernel, steepness, payload, routing)
+        values, routed = reference.relax(kernel, x, steepness, payload, routing)
+        return _apart(values, x, steepness), _apart(routed, x, payload)
+    values, routed = empty_outputs(x, steepness, payload, routing, spec)
+    x = x.contiguous()
+    payload = _inner_contiguous(payload)
+    status = library.functions[real_of(x)].forward(
+        *_call(x, steepness, payload, routing), values.data_ptr(), routed.data_ptr(), _thread_pool()
+    )
+    _check(status, kernel)
+    return values, routed
+
+
+def relax_backward(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Implement `nsc::relax_backward`: the gradients of x, steepness and, if it has one, payload.
+
+    A gradient that is None is zero. The weights are computed anew, so forward saves only its inputs.
+    """
+    kernel = find(spec)
+    check_tensors(kernel, x, steepness, payload, routing)
+    for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
+        if grad is not None:
+            check_tensor(kernel, "gradient", grad, shape, x.dtype)
+    library = kernel.library()
+    if library is None:
+        grads = reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
+        inputs = (values_grad, routed_grad, x, steepness, payload)
+        return tuple(_apart(grad, *inputs) for grad in grads)  # type: ignore[return-value]
+    grads = empty_grads(values_grad, routed_grad, x, steepness, payload, routing, spec)
+    x = x.contiguous()
+    payload = _inner_contiguous(payload)
+    values_grad = None if values_grad is None else values_grad.contiguous()
+    routed_grad = None if routed_grad is None else routed_grad.contiguous()
+    if routed_grad is None:
+        grads[2].zero_()
+    status = library.functions[real_of(x)].backward(
+        *_call(x, steepness, payload, routing),
+        _address(values_grad),
+        _address(routed_grad),
+        grads[0].data_ptr(),
+        grads[1].data_ptr(),
+        grads[2].data_ptr() if takes(routing) == "rows" else None,
+        _thread_pool(),
+    )
+    _check(status, kernel)
+    return grads
+
+
+def argsort(x: Tensor, spec: str) -> Tensor:
+    """Implement `nsc::argsort`; see `dispatch.argsort`."""
+    kernel = find(spec)
+    check_keys(kernel, x)
+    library = kernel.library()
+    if library is None:
+        return reference.argsort(x)
+    indices = empty_indices(x, spec)
+    x = x.contiguous()
+    status = library.functions[real_of(x)].argsort(
+        x.shape[0], x.data_ptr(), indices.data_ptr(), _thread_pool()
+    )
+    _check(status, kernel)
+    return indices
+
+
+def _address(tensor: Tensor | None) -> int | None:
+    return None if tensor is None else tensor.data_ptr()
+
+
+def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:
+    """Return the arguments that forward and backward share."""
+    stride = 0 if payload is None else payload.stride(0)
+    columns = payload.shape[2] if payload is not None and payload.dim() == 3 else 0
+    return (
+        ROUTINGS[routing].code,
+        x.shape[0],
+        x.data_ptr(),
+        steepness.data_ptr(),
+        steepness.stride(0),
+        _address(payload),
+        stride,
+        columns,
+    )
+
+
+def _inner_contiguous(payload: Tensor | None) -> Tensor | None:
+    """Return a payload whose samples are contiguous; one expanded over the batch stays one."""
+    if payload is None or payload.shape[0] == 0:
+        return payload
+    if payload.stride(0) == 0 and payload.shape[0] > 1 and payload[0].is_contiguous():
+        return payload
+    return payload.contiguous()
+
+
+def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
+    """Return the result contiguous and, as an operator must, with memory of its own."""
+    result = result.contiguous()
+    taken = {t.untyped_storage().data_ptr() for t in inputs if t is not None}
+    return result.clone() if result.untyped_storage().data_ptr() in taken else result
+
+
+def _check(status: int, kernel: Kernel) -> None:
+    if status == _OUT_OF_MEMORY:
+        raise MemoryError(f"{kernel.name}: not enough memory for the weights of one sample")
+    if status == _BAD_STEEPNESS:
+        raise bad_steepness(kernel)
+    if status == _NO_PERMUTATION:
+        raise no_permutation(kernel)
+    assert status == 0
+
+
+@functools.cache
+def _thread_pool() -> int | None:
+    """Return the address of torch's own parallel loop (torch >= 2.10), or None: one thread."""
+    name = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}.get(sys.platform, "libtorch_cpu.so")
+    try:
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / name))
+        return ctypes.cast(library.torch_parallel_for, ctypes.c_void_p).value
+    except (OSError, AttributeError):
+        return None

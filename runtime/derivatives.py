@@ -1,0 +1,69 @@
+"""Derivatives by the plain torch reference: what `nsc::relax_backward` is, and its own gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from nsc.runtime import reference
+from nsc.runtime.kernel import find
+from nsc.runtime.routing import takes
+
+
+def reference_vjp(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `nsc::relax_backward` does, in differentiable torch operations."""
+    kernel = find(spec)
+    differentiable = payload if takes(routing) == "rows" else None
+
+    def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        used = inputs[2] if differentiable is not None else payload
+        return reference.relax(kernel, inputs[0], inputs[1], used, routing)
+
+    inputs = (x, steepness) if differentiable is None else (x, steepness, differentiable)
+    (values, routed), pullback = _vjp(outputs, *inputs)
+    cotangents = (
+        torch.zeros_like(values) if values_grad is None else values_grad,
+        torch.zeros_like(routed) if routed_grad is None else routed_grad,
+    )
+    grads = pullback(cotangents)
+    return grads[0], grads[1], grads[2] if differentiable is not None else x.new_empty(0)
+
+
+def _vjp(
+    function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor
+) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, ...]], tuple[Tensor, ...]]]:
+    outputs, pullback = torch.func.vjp(function, *inputs)  # type: ignore[misc]
+    return outputs, pullback
+
+
+def second_vjp(
+    saved: tuple[Tensor | None, ...], cotangents: tuple[Tensor | None, ...], routing: str, spec: str
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of `nsc::relax_backward` with respect to its five tensors."""
+    places = [place for place, t in enumerate(saved) if t is not None and t.dtype.is_floating_point]
+
+    def backward(*chosen: Tensor) -> tuple[Tensor, ...]:
+        inputs = list(saved)
+        for place, tensor in zip(places, chosen, strict=True):
+            inputs[place] = tensor
+        return reference_vjp(*inputs, routing, spec)  # type: ignore[call-arg, arg-type]
+
+    outputs, pullback = _vjp(backward, *[t for t in map(saved.__getitem__, places) if t is not None])
+    filled = tuple(
+        torch.zeros_like(out) if given is None else given
+        for out, given in zip(outputs, cotangents, strict=True)
+    )
+    grads: list[Tensor | None] = [None] * len(saved)
+    for place, grad in zip(places, pullback(filled), strict=True):
+        grads[place] = grad
+    return tuple(grads)

@@ -1,0 +1,133 @@
+"""Routings: what the routing pass does, in one table, with the shapes that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from nsc.errors import OperandError
+from nsc.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Routing:
+    """One thing that the routing pass can do.
+
+    Attributes:
+        code: its number in the C interface.
+        payload: what it takes: "rows", a payload (batch, n, m) that has a gradient; "ranks", the
+            int64 target (batch, n) of a loss; "" for nothing.
+    """
+
+    code: int
+    payload: str = ""
+
+
+ROUTINGS: dict[str, Routing] = {
+    "none": Routing(0),
+    "permutation": Routing(1),
+    "route": Routing(2, "rows"),
+    "transposed": Routing(3, "rows"),
+    "cross_entropy": Routing(4, "ranks"),
+    "binary_cross_entropy": Routing(5, "ranks"),
+}
+
+
+def takes(routing: str) -> str:
+    """Return what payload a routing takes; "" too for one that is not known."""
+    return ROUTINGS[routing].payload if routing in ROUTINGS else ""
+
+
+def output_shapes(x: Tensor, payload: Tensor | None, routing: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of the values and of what is routed."""
+    batch, n = x.shape
+    if takes(routing) == "rows":
+        assert payload is not None
+        return (batch, n), (batch, n, payload.shape[2])
+    return (batch, n), {"none": (batch, 0), "permutation": (batch, n, n)}.get(routing, (batch,))
+
+
+def empty_outputs(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor]:
+    """Return uninitialised values and routed results of `nsc::relax`."""
+    values, routed = output_shapes(x, payload, routing)
+    return x.new_empty(values), x.new_empty(routed)
+
+
+def empty_grads(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return uninitialised results of `nsc::relax_backward`."""
+    shape = payload.shape if payload is not None and takes(routing) == "rows" else (0,)
+    return x.new_empty(x.shape), x.new_empty((x.shape[0],)), x.new_empty(shape)
+
+
+def empty_indices(x: Tensor, spec: str) -> Tensor:
+    """Return uninitialised results of `nsc::argsort`."""
+    return x.new_empty(x.shape, dtype=torch.int64)
+
+
+def real_of(x: Tensor) -> str:
+    """Return a dtype's name as kernels know it."""
+    return str(x.dtype).removeprefix("torch.")
+
+
+def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
+    """Check what a kernel cannot: that the memory it is given is what it takes it for."""
+    check_keys(kernel, x)
+    batch = x.shape[0]
+    check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
+    if routing not in ROUTINGS:
+        raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(ROUTINGS)}")
+    if takes(routing) == "rows":
+        columns = payload.shape[2] if payload is not None and payload.dim() == 3 else 0
+        check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
+    elif takes(routing) == "ranks":
+        check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
+
+
+def check_keys(kernel: Kernel, x: Tensor) -> None:
+    """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
+    if real_of(x) not in kernel.serves.values():
+        raise OperandError(f"{kernel.name}: no kernel for {x.dtype}, only for {set(kernel.serves.values())}")
+    check_tensor(kernel, "x", x, (x.shape[0] if x.dim() else 0, kernel.n), x.dtype)
+
+
+def check_tensor(
+    kernel: Kernel, what: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    """Raise OperandError unless a tensor has the shape and dtype that it must have."""
+    if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
+        found = "none" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
+        raise OperandError(f"{kernel.name}: {what} must be {dtype} {tuple(shape)}, got {found}")
+
+
+def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
+    """Check what a kernel checks itself: the steepness, and that targets are permutations."""
+    steepness = steepness.detach()
+    if not bool(((steepness > 0) & steepness.isfinite()).all()):
+        raise bad_steepness(kernel)
+    if takes(routing) == "ranks":
+        assert payload is not None
+        ranks = torch.arange(kernel.n, device=payload.device)
+        if not bool((payload.sort(-1).values == ranks).all()):
+            raise no_permutation(kernel)
+
+
+def bad_steepness(kernel: Kernel) -> OperandError:
+    """Return the error for a steepness that is zero, negative or not finite."""
+    return OperandError(f"{kernel.name}: steepness must be a finite number above 0")
+
+
+def no_permutation(kernel: Kernel) -> OperandError:
+    """Return the error for a target that is no permutation of the ranks."""
+    return OperandError(f"{kernel.name}: target must hold each rank 0 … {kernel.n - 1} once in every sample")
