@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -19,17 +20,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A build cache for this run of the tests alone; workers of one run share it."""
+    """A build cache for this run of the tests alone; workers of one run share it.
+
+    Processes that the tests start find the project from any folder, installed or not.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder = shared / "nsc-cache"
-    before = os.environ.get("NSC_CACHE_DIR")
-    os.environ["NSC_CACHE_DIR"] = str(folder)
-    yield folder
-    if before is None:
-        del os.environ["NSC_CACHE_DIR"]
-    else:
-        os.environ["NSC_CACHE_DIR"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NSC_CACHE_DIR", str(folder))
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        yield folder
 
 
 @pytest.fixture(autouse=True)
