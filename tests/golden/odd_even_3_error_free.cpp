@@ -48,6 +48,7 @@ inline double atan(double x) { return __builtin_atan(x); }
 inline double fabs(double x) { return __builtin_fabs(x); }
 inline double sqrt(double x) { return __builtin_sqrt(x); }
 inline double pow(double x, double y) { return __builtin_pow(x, y); }
+
 constexpr int64_t wires = 3;
 constexpr int64_t comparators = 3;
 constexpr int64_t layers = 3;
@@ -106,6 +107,7 @@ inline real phi(real d, real *slope) {
     *slope = 1 / power - real(0x1.3333333333333p-2) * fabs(d) / (power * size);
     return d / power;
 }
+
 // a times x, where a weight of zero silences an infinite x.
 template <class real>
 inline real weighted(real a, real x) {
@@ -592,6 +594,7 @@ Status argsort(int64_t batch, const real *x, int64_t *indices, ParallelFor pool)
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
 NSC_API int64_t nsc_abi() { return 1; }
+
 // float32
 NSC_API int32_t nsc_forward_f32(
     int32_t routing, int64_t batch, const float *x, const float *steepness, int64_t steepness_stride,
@@ -615,6 +618,7 @@ NSC_API int32_t nsc_backward_f32(
 NSC_API int32_t nsc_argsort_f32(int64_t batch, const float *x, int64_t *indices, void *pool) {
     return argsort<float>(batch, x, indices, reinterpret_cast<ParallelFor>(pool));
 }
+
 // float64
 NSC_API int32_t nsc_forward_f64(
     int32_t routing, int64_t batch, const double *x, const double *steepness, int64_t steepness_stride,
