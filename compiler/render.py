@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,15 +10,19 @@ from importlib import resources
 import jinja2
 import jinja2.meta
 
+from nsc.compiler.codelets import LONGEST, WIDEST, Shape
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule import Schedule
+from nsc.compiler.schedule import Schedule, slots_of
 from nsc.errors import LoweringError
 
 # The version of the C interface between a kernel and the runtime.
 KERNEL_ABI = 1
 
-# Columns of a payload that are routed together: one AVX-512 register of float32, two of AVX2.
-LANES = 16
+# Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
+# The bound keeps the build of a large network at a few seconds.
+STRAIGHT_LINE = 1200
+# Columns of P whose light cone is taken as one: as many as the widest register has lanes.
+CONE_COLUMNS = 16
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
 MOST_CHUNKS = 16
@@ -79,13 +82,11 @@ def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals
             "schedule": {
                 "run_lines": list(_run_lines(schedule)),
                 "layer_lines": _number_lines(_offsets(len(runs) for runs in schedule.layers)),
-                "segment_lines": _number_lines(schedule.segments),
-                "segment_count": len(schedule.segments) - 1,
-                "widest_segment": schedule.widest_segment,
-                "lanes": LANES,
+                **_codelet_tables(schedule),
                 "most_chunks": MOST_CHUNKS,
                 "scratch_bytes": SCRATCH_BYTES,
             },
+            "straight_shapes": _straight_shapes(schedule.shapes),
             "relaxation": {
                 "value": sigmoid.value,
                 "slope": sigmoid.slope,
@@ -116,6 +117,68 @@ def _run_lines(schedule: Schedule) -> Iterator[str]:
     yield f"{{0, 0, 0, 0, {weight}}},"
 
 
+def _codelet_tables(schedule: Schedule) -> dict[str, object]:
+    """Return the tables of codelets, their wires and their shapes, and what they add up to.
+
+    Wires are kept as a base and a spread, which codelets share, so that tables stay short.
+    """
+    number = {shape: index for index, shape in enumerate(schedule.shapes)}
+    spreads: dict[tuple[int, ...], int] = {}
+    spread_wires: list[str] = []
+    slots = 0
+    codelets = []
+    for codelet in schedule.codelets:
+        base = codelet.wires[0]
+        spread = tuple(wire - base for wire in codelet.wires)
+        if spread not in spreads:
+            spreads[spread] = len(spread_wires)
+            spread_wires += map(str, spread)
+        codelets.append(f"{{{number[codelet.shape]}, {spreads[spread]}, {base}, {slots}}}")
+        slots += slots_of(codelet)
+    pairs = 0
+    shapes = []
+    for shape in schedule.shapes:
+        shapes.append(f"{{{_wires_of(shape)}, {pairs}, {len(shape)}}}")
+        pairs += len(shape)
+    # C has no empty arrays: the tables end with an entry that is not used.
+    return {
+        "codelet_count": len(codelets),
+        "loads": schedule.loads,
+        "slots": schedule.slots,
+        "widest_codelet": WIDEST,
+        "longest_codelet": LONGEST,
+        "cone_columns": CONE_COLUMNS,
+        "codelet_lines": _wrapped([*codelets, "{0, 0, 0, 0}"]),
+        "spread_lines": _wrapped([*spread_wires, "0"]),
+        "shape_lines": _wrapped([*shapes, "{0, 0, 0}"]),
+        "pair_lines": _wrapped([*(f"{{{a}, {b}}}" for shape in schedule.shapes for a, b in shape), "{0, 0}"]),
+    }
+
+
+def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
+    """Return the shapes that get straight-line code, as a template prints them."""
+    straight: list[dict[str, object]] = []
+    total = 0
+    for index, shape in enumerate(shapes):
+        total += len(shape)
+        if total > STRAIGHT_LINE:
+            break
+        pairs = [{"index": k, "a": a, "b": b} for k, (a, b) in enumerate(shape)]
+        straight.append(
+            {
+                "index": index,
+                "wires": list(range(_wires_of(shape))),
+                "comparators": pairs,
+                "backwards": pairs[::-1],
+            }
+        )
+    return straight
+
+
+def _wires_of(shape: Shape) -> int:
+    return 1 + max(b for _, b in shape)
+
+
 def _offsets(counts: Iterator[int]) -> Iterator[int]:
     total = 0
     yield total
@@ -124,8 +187,18 @@ def _offsets(counts: Iterator[int]) -> Iterator[int]:
         yield total
 
 
-def _number_lines(numbers: Iterator[int] | tuple[int, ...]) -> list[str]:
-    return textwrap.wrap(", ".join(map(str, numbers)), width=96)
+def _number_lines(numbers: Iterator[int]) -> list[str]:
+    return _wrapped([str(number) for number in numbers])
+
+
+def _wrapped(items: list[str]) -> list[str]:
+    """Return the items of a table, comma-separated, in lines of readable length."""
+    lines = [""]
+    for item in items:
+        if len(lines[-1]) + len(item) > 96:
+            lines.append("")
+        lines[-1] += f"{item}, "
+    return [line.rstrip() for line in lines]
 
 
 def render(template: str, values: Mapping[str, object]) -> str:

@@ -2,59 +2,61 @@
 
 from __future__ import annotations
 
-import itertools
-import math
+from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
-
+from nsc.compiler.codelets import Codelet, Shape, cut
 from nsc.compiler.network import Network
 from nsc.compiler.runs import Runs, runs_of
+
+# The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
+# over lanes can be added to them a register at a time.
+SLOT_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The order in which a kernel runs a network's comparators, a layer at a time.
+    """The order in which a kernel runs a network's comparators.
 
-    The weights α of the comparators are stored in this order, so a run's weights are contiguous.
+    The keys pass and exact sorting run layers as runs, the routing pass runs codelets. Weights are
+    stored in slots, codelet by codelet.
 
     Attributes:
         network: what is scheduled.
         layers: each layer's runs, in order.
-        segments: layer indices 0 = s_0 < s_1 < … < depth (only 0 when depth is 0). The backward
-            pass of the routing keeps the payload at these layers and recomputes what lies between.
+        codelets: the same comparators cut into codelets, in order.
+        shapes: the codelets' shapes, the most frequent first.
     """
 
     network: Network
     layers: tuple[Runs, ...]
-    segments: tuple[int, ...]
+    codelets: tuple[Codelet, ...]
+    shapes: tuple[Shape, ...]
 
     def __post_init__(self) -> None:
         assert sum(int(runs[:, 3].sum()) for runs in self.layers) == self.network.size
-        assert len(self.layers) == self.network.depth
-        assert self.segments[0] == 0
-        assert self.segments[-1] == self.network.depth
+        assert sum(len(codelet.shape) for codelet in self.codelets) == self.network.size
+        assert {codelet.shape for codelet in self.codelets} == set(self.shapes)
 
     @property
-    def widest_segment(self) -> int:
-        """Number of comparators in the segment that has most."""
-        starts = self.network.layer_starts
-        ends = [int(starts[s]) for s in self.segments]
-        return max((b - a for a, b in itertools.pairwise(ends)), default=0)
+    def loads(self) -> int:
+        """Number of wires that the codelets load together."""
+        return sum(len(codelet.wires) for codelet in self.codelets)
+
+    @property
+    def slots(self) -> int:
+        """Number of weight slots."""
+        return sum(map(slots_of, self.codelets))
 
 
 def schedule(network: Network) -> Schedule:
-    """Cut a network into layers of runs and segments of layers."""
-    return Schedule(network, tuple(runs_of(network)), _segments(network))
+    """Cut a network into layers of runs and into codelets."""
+    codelets = cut(network)
+    counts = Counter(codelet.shape for codelet in codelets)
+    shapes = sorted(counts, key=lambda shape: (-counts[shape], shape))
+    return Schedule(network, tuple(runs_of(network)), codelets, tuple(shapes))
 
 
-def _segments(network: Network) -> tuple[int, ...]:
-    """Return layer indices that keep the memory of a backward pass near its minimum.
-
-    With k segments a block of columns keeps k·n rows at the boundaries and one row for each of
-    about size/k comparators inside a segment; the sum is least at k = sqrt(size/n).
-    """
-    count = max(1, round(math.sqrt(network.size / network.n)))
-    targets = np.arange(1, count) * (network.size / count)
-    inner = np.searchsorted(network.layer_starts, targets)
-    return tuple(sorted({0, network.depth, *inner.tolist()}))
+def slots_of(codelet: Codelet) -> int:
+    """Return how many weight slots a codelet takes."""
+    return -(-len(codelet.shape) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT

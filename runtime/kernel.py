@@ -211,6 +211,8 @@ class _Library:
             library = ctypes.CDLL(str(path))
             library.nsc_abi.restype = ctypes.c_int64
             abi = library.nsc_abi()
+            library.nsc_prepare.restype = ctypes.c_int32
+            unprepared = library.nsc_prepare()
         except (OSError, AttributeError) as error:
             raise BuildError(
                 f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
@@ -218,6 +220,8 @@ class _Library:
             ) from None
         if abi != KERNEL_ABI:
             raise BuildError(f"{path} has kernel interface {abi}, this nsc speaks {KERNEL_ABI}")
+        if unprepared:
+            raise MemoryError(f"not enough memory for the tables of {path.name}")
         self.functions = {real: _functions(library, _SUFFIX[real]) for real in set(reals)}
 
 

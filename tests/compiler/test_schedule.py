@@ -1,45 +1,89 @@
-import itertools
-
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from strategies import networks
 
+from nsc.compiler.codelets import LONGEST, WIDEST, cut
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import schedule
+from nsc.compiler.schedule import SLOT_ALIGNMENT, schedule
 
 
 def check(network):
-    made = schedule(network)
-    assert made.network == network
-    assert [runs[:, 3].sum() for runs in made.layers] == [len(layer) for layer in network.layers()]
-    assert made.segments[0] == 0
-    assert made.segments[-1] == network.depth
-    assert all(a < b for a, b in itertools.pairwise(made.segments))
-    sizes = [len(layer) for layer in network.layers()]
-    cut = [sum(sizes[a:b]) for a, b in itertools.pairwise(made.segments)]
-    assert sum(cut) == network.size
-    assert made.widest_segment == max(cut, default=0)
-    return made
+    """Every comparator once, on each wire in the network's order, in codelets that fit."""
+    due = [[] for _ in range(network.n)]
+    for lo, hi in network.comparators.tolist():
+        for wire in (lo, hi):
+            due[wire].append({lo, hi})
+    for codelet in (codelets := cut(network)):
+        assert len(codelet.wires) <= WIDEST
+        assert len(codelet.shape) <= LONGEST
+        assert list(codelet.wires) == sorted(set(codelet.wires))
+        assert {place for pair in codelet.shape for place in pair} == set(range(len(codelet.wires)))
+        for a, b in codelet.shape:
+            assert a < b
+            pair = {codelet.wires[a], codelet.wires[b]}
+            for wire in pair:
+                assert due[wire].pop(0) == pair
+    assert not any(due)
+    return codelets
 
 
-@settings(deadline=None, max_examples=100)
-@given(networks(wires=(1, 12), most=12))
-def test_segments_cover_the_layers_in_order(network):
+@settings(deadline=None, max_examples=150)
+@given(networks(wires=(1, 40), most=300))
+def test_codelets_respect_the_comparator_graph(network):
     check(network)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("n", [1, 2, 16, 100, 256])
-def test_segments_keep_the_memory_of_the_backward_pass_small(name, n):
+@pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 100, 256])
+def test_codelets_of_the_families(name, n):
+    check(FAMILIES[name](n))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "least"),
+    [
+        ("bitonic", 64, 2.6),
+        ("bitonic", 256, 2.2),
+        ("bitonic", 1024, 2.1),
+        ("odd_even", 64, 3.7),
+        ("odd_even", 128, 3.8),
+        ("odd_even_merge", 256, 1.3),
+        ("pairwise", 128, 1.4),
+        ("insertion", 64, 4.4),
+    ],
+)
+def test_comparators_per_wire_loaded(name, n, least):
+    """A layer at a time it is one half."""
     network = FAMILIES[name](n)
-    made = check(network)
-    rows = (len(made.segments) - 1) * n + made.widest_segment
-    assert rows <= 4 * (n * network.size) ** 0.5 + n  # 2 sqrt(n size) is the least; layers are whole
+    assert network.size / sum(len(c.wires) for c in cut(network)) >= least
 
 
-def test_a_network_without_layers_has_no_segment():
-    made = check(Network.from_layers(3, []))
-    assert made.segments == (0,)
-    assert made.layers == ()
-    assert made.widest_segment == 0
+def test_a_long_network_on_few_wires_is_cut():
+    network = Network.from_comparators(3, [(0, 1), (1, 2)] * 500)
+    codelets = check(network)
+    assert len(codelets) == -(-1000 // LONGEST)
+
+
+def test_regular_networks_have_few_shapes():
+    assert len(schedule(FAMILIES["bitonic"](1024)).shapes) <= 6
+    assert len(schedule(FAMILIES["odd_even"](256)).shapes) <= 30
+
+
+@settings(deadline=None, max_examples=50)
+@given(networks(wires=(1, 20), most=60))
+def test_a_schedule_adds_up(network):
+    made = schedule(network)
+    assert [runs[:, 3].sum() for runs in made.layers] == [len(layer) for layer in network.layers()]
+    assert made.loads == sum(len(c.wires) for c in made.codelets)
+    assert made.slots % SLOT_ALIGNMENT == 0
+    assert network.size <= made.slots < network.size + SLOT_ALIGNMENT * (len(made.codelets) + 1)
+    counts = [sum(c.shape == shape for c in made.codelets) for shape in made.shapes]
+    assert counts == sorted(counts, reverse=True)
+    assert all(np.array(counts) > 0)
+
+
+def test_a_network_without_comparators_has_an_empty_schedule():
+    made = schedule(Network.from_layers(3, []))
+    assert (made.layers, made.codelets, made.shapes, made.slots) == ((), (), (), 0)

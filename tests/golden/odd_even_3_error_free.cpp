@@ -16,9 +16,10 @@
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers,
 //            P^T U in the reverse order. P itself is the payload V = I, a block of columns at a time.
 //
-// The backward routing keeps the payload at segment boundaries and recomputes what lies between; a
-// gradient G of the routed payload goes back through the same mixes, and the gradient of a weight is
-// the sum over columns of (G[lo] - G[hi]) (V[lo] - V[hi]). One reverse keys pass then turns gradients
+// The routing runs codelets, pieces of at most 16 wires that stay in registers. The backward routing
+// keeps what each codelet loads and recomputes what lies inside; a gradient G of the routed payload
+// goes back through the same mixes, and the gradient of a weight is the sum over columns of
+// (G[lo] - G[hi]) (V[lo] - V[hi]). One reverse keys pass then turns gradients
 // of weights and values into gradients of x and of the steepness.
 //
 // Results do not depend on the number of threads: sums are cut into pieces by shape alone and added
@@ -52,15 +53,16 @@ inline double pow(double x, double y) { return __builtin_pow(x, y); }
 constexpr int64_t wires = 3;
 constexpr int64_t comparators = 3;
 constexpr int64_t layers = 3;
-constexpr int64_t segments = 1;
-constexpr int64_t widest_segment = 3;  // comparators in the largest segment
-constexpr int64_t lanes = 16;  // columns of a payload that are routed together
+constexpr int64_t codelet_count = 1;
+constexpr int64_t loads = 3;  // wires that the codelets load together
+constexpr int64_t slots = 16;  // places for weights
+constexpr int64_t widest_codelet = 16, longest_codelet = 128;  // most wires, most comparators
 constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
 constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
 
-// Comparators (lo + i step, hi + i step) for i < count; their weights are stored from `weight` on.
+// Comparators (lo + i step, hi + i step) for i < count, the first of which is comparator `first`.
 struct Run {
-    int32_t lo, hi, step, count, weight;
+    int32_t lo, hi, step, count, first;
 };
 
 // One line per layer.
@@ -73,16 +75,125 @@ constexpr Run runs[] = {
 
 // Layer l is runs[layer_runs[l]] ... runs[layer_runs[l + 1] - 1].
 constexpr int32_t layer_runs[] = {
-    0, 1, 2, 3
+    0, 1, 2, 3,
 };
 
-// Segment s is layers segment_layers[s] ... segment_layers[s + 1] - 1.
-constexpr int32_t segment_layers[] = {
-    0, 3
+// The same comparators, cut into codelets that are run on the wires they load: base + spread[k] for k
+// from `spread` on. A codelet's weights begin at slot `slot`.
+struct Codelet {
+    int32_t shape, spread, base, slot;
+};
+
+constexpr Codelet codelets[] = {
+    {0, 0, 0, 0}, {0, 0, 0, 0},
+};
+
+constexpr uint16_t spreads[] = {
+    0, 1, 2, 0,
+};
+
+// What codelets of one shape do: comparators between places in their spreads of wires.
+struct Shape {
+    int32_t wires, first_pair, comparators;
+};
+
+struct Pair {
+    uint8_t a, b;
+};
+
+constexpr Shape shapes[] = {
+    {3, 0, 3}, {0, 0, 0},
+};
+
+constexpr Pair shape_pairs[] = {
+    {0, 1}, {1, 2}, {0, 1}, {0, 0},
 };
 
 enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3 };
 enum Routing { none = 0, permutation = 1, route = 2, transposed = 3, cross_entropy = 4, binary_cross_entropy = 5 };
+
+// ----------------------------------------------------------------------------------- preparation
+
+// Memory that is freed on leaving its scope; null when there is none.
+struct Memory {
+    explicit Memory(int64_t bytes) : start(malloc(bytes + 64)) {}
+    ~Memory() { free(start); }
+    Memory(const Memory &) = delete;
+    Memory &operator=(const Memory &) = delete;
+    // The memory from the next cache line on.
+    template <class T>
+    T *get() const {
+        return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(start) + 63) & ~uintptr_t(63));
+    }
+    void *start;
+};
+
+// The slot of each comparator, in the order of the runs.
+int32_t slot_of[comparators + 1];
+
+// Light cones: for each 16 columns of P, a bit for each codelet that they reach; on all others
+// these columns are zero.
+constexpr int64_t cone_columns = 16;
+constexpr int64_t cones = (wires + cone_columns - 1) / cone_columns;
+constexpr int64_t cone_words = (cones + 63) / 64, codelet_words = (codelet_count + 63) / 64;
+uint64_t reached_from[cones][codelet_words + 1];
+
+// Finds the slots: the k-th comparator on a wire is the same in the order of the runs and of the codelets.
+Status find_slots() {
+    const Memory memory(sizeof(int32_t) * (2 * wires + 1 + 2 * comparators));
+    if (!memory.start) return out_of_memory;
+    int32_t *start = memory.get<int32_t>(), *seen = start + wires + 1, *slots_on = seen + wires;
+    memset(start, 0, sizeof(int32_t) * (2 * wires + 1));
+    for (int64_t r = 0; r < layer_runs[layers]; ++r)
+        for (int32_t i = 0; i < runs[r].count; ++i)
+            ++start[runs[r].lo + i * runs[r].step + 1], ++start[runs[r].hi + i * runs[r].step + 1];
+    for (int64_t w = 0; w < wires; ++w) start[w + 1] += start[w];
+    for (int64_t c = 0; c < codelet_count; ++c) {
+        const Shape shape = shapes[codelets[c].shape];
+        for (int32_t i = 0; i < shape.comparators; ++i) {
+            const Pair pair = shape_pairs[shape.first_pair + i];
+            const uint16_t *spread = spreads + codelets[c].spread;
+            const int32_t a = codelets[c].base + spread[pair.a], b = codelets[c].base + spread[pair.b];
+            slots_on[start[a] + seen[a]++] = slots_on[start[b] + seen[b]++] = codelets[c].slot + i;
+        }
+    }
+    memset(seen, 0, sizeof(int32_t) * wires);
+    for (int64_t r = 0; r < layer_runs[layers]; ++r)
+        for (int32_t i = 0; i < runs[r].count; ++i) {
+            const int32_t lo = runs[r].lo + i * runs[r].step, hi = runs[r].hi + i * runs[r].step;
+            slot_of[runs[r].first + i] = slots_on[start[lo] + seen[lo]++];
+            ++seen[hi];
+        }
+    return ok;
+}
+
+// Finds the light cones: what reaches one of a codelet's wires reaches, behind it, all of them.
+Status find_cones() {
+    using Reached = uint64_t[cone_words];
+    const Memory memory(sizeof(Reached) * wires);
+    if (!memory.start) return out_of_memory;
+    Reached *on = memory.get<Reached>();
+    memset(on, 0, sizeof(Reached) * wires);
+    for (int64_t w = 0; w < wires; ++w) on[w][w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
+    for (int64_t c = 0; c < codelet_count; ++c) {
+        const uint16_t *spread = spreads + codelets[c].spread;
+        Reached *at = on + codelets[c].base;
+        const int32_t count = shapes[codelets[c].shape].wires;
+        for (int64_t word = 0; word < cone_words; ++word) {
+            uint64_t any = 0;
+            for (int32_t k = 0; k < count; ++k) any |= at[spread[k]][word];
+            for (int32_t k = 0; k < count; ++k) at[spread[k]][word] = any;
+            for (; any; any &= any - 1)
+                reached_from[64 * word + __builtin_ctzll(any)][c / 64] |= uint64_t(1) << c % 64;
+        }
+    }
+    return ok;
+}
+
+Status prepare() {
+    const Status slots_found = find_slots();
+    return slots_found == ok ? find_cones() : slots_found;
+}
 
 // ------------------------------------------------------------------------------------ relaxation
 
@@ -116,7 +227,7 @@ inline real weighted(real a, real x) {
 
 // ------------------------------------------------------------------------------------- keys pass
 
-// What the keys pass leaves for the routing and for the backward pass, one entry per comparator.
+// What the keys pass leaves for the routing and for the backward pass, by slot.
 template <class real>
 struct Weights {
     real *keep;  // the weight that the forward mixes use
@@ -141,9 +252,10 @@ void keys_forward(const real *x, real steepness, real *y, Weights<real> w) {
                 gap = real(__builtin_inf());
             }
             const real keep = b < a ? real(0) : b >= a ? real(1) : soft;  // a tie keeps its places
-            w.gap[run.weight + i] = gap;
-            w.soft[run.weight + i] = soft;
-            w.keep[run.weight + i] = keep;
+            const int32_t slot = slot_of[run.first + i];
+            w.gap[slot] = gap;
+            w.soft[slot] = soft;
+            w.keep[slot] = keep;
             lo = weighted(keep, a) + weighted(1 - keep, b);
             hi = weighted(1 - keep, a) + weighted(keep, b);
         }
@@ -159,13 +271,14 @@ real keys_backward(real *grad, const real *weight_grad, real steepness, Weights<
         const Run run = runs[r];
         for (int32_t i = 0; i < run.count; ++i) {
             real &lo = grad[run.lo + i * run.step], &hi = grad[run.hi + i * run.step];
-            const real a = lo, b = hi, gap = w.gap[run.weight + i], soft = w.soft[run.weight + i];
+            const int32_t slot = slot_of[run.first + i];
+            const real a = lo, b = hi, gap = w.gap[slot], soft = w.soft[slot];
             const real mixed_lo = soft * a + (1 - soft) * b, mixed_hi = (1 - soft) * a + soft * b;
             real through = 0;
             if (!__builtin_isinf(gap)) {
                 real phi_slope;
                 const real activation = phi(gap, &phi_slope);
-                const real into = (weight_grad[run.weight + i] - (a - b) * gap) *
+                const real into = (weight_grad[slot] - (a - b) * gap) *
                                   sigmoid_slope(steepness * activation, soft);
                 through = into * steepness * phi_slope;
                 steepness_grad += into * activation;
@@ -179,90 +292,179 @@ real keys_backward(real *grad, const real *weight_grad, real steepness, Weights<
 
 // ---------------------------------------------------------------------------------- routing pass
 
-// A block is `lanes` columns of a payload, one row per wire.
+#if defined(__AVX512F__)
+constexpr int64_t register_bytes = 64;
+#elif defined(__AVX__)
+constexpr int64_t register_bytes = 32;
+#else
+constexpr int64_t register_bytes = 16;
+#endif
+
+// One row of a block: `lanes` columns of a payload in a register.
 template <class real>
-using Row = real[lanes];
+struct VecOf {
+    typedef real type __attribute__((vector_size(register_bytes)));
+};
 
 template <class real>
-inline void mix(real *__restrict lo, real *__restrict hi, real keep) {
+using Vec = typename VecOf<real>::type;
+
+template <class real>
+constexpr int64_t lanes = register_bytes / int64_t(sizeof(real));
+
+template <class real>
+inline void mix(Vec<real> &lo, Vec<real> &hi, real keep) {
     const real swap = 1 - keep;
-    for (int64_t k = 0; k < lanes; ++k) {
-        const real a = lo[k], b = hi[k];
-        lo[k] = keep * a + swap * b;
-        hi[k] = swap * a + keep * b;
+    const Vec<real> a = lo, b = hi;
+    lo = keep * a + swap * b;
+    hi = swap * a + keep * b;
+}
+
+// Sums over lanes, `lanes` rows at a time: folding two rows into one halves the lanes of each, so that
+// in the end every lane of one register is the sum of a row.
+template <int... places>
+struct Places {};
+
+template <int count, int... places>
+struct PlacesTo : PlacesTo<count - 1, count - 1, places...> {};
+
+template <int... places>
+struct PlacesTo<0, places...> {
+    using list = Places<places...>;
+};
+
+// Where lane `place` of a fold comes from: p and q hold groups of `group` lanes, each folded to its half.
+constexpr int fold_source(int place, int group, int width, int half) {
+    const int which = place / (group / 2), groups = width / group;
+    return (which % groups) * group + place % (group / 2) + half * (group / 2) + (which / groups) * width;
+}
+
+template <class real, int group, int... places>
+inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
+    constexpr int width = lanes<real>;
+    return __builtin_shufflevector(p, q, fold_source(places, group, width, 0)...) +
+           __builtin_shufflevector(p, q, fold_source(places, group, width, 1)...);
+}
+
+template <class real, int group>
+inline Vec<real> row_sums(Vec<real> *rows) {
+    if constexpr (group > 1) {
+        for (int i = 0; i < group / 2; ++i)
+            rows[i] = fold<real, group>(rows[2 * i], rows[2 * i + 1], typename PlacesTo<lanes<real>>::list());
+        return row_sums<real, group / 2>(rows);
     }
+    return rows[0];
 }
-
-// The sum of a row, as a tree of halves.
-template <int64_t half, class real>
-inline real row_sum(real *row) {
-    for (int64_t k = 0; k < half; ++k) row[k] += row[k + half];
-    if constexpr (half > 1) row_sum<half / 2>(row);
-    return row[0];
-}
-
-// The layer at a place of the running order, which for the transposed routing is reversed.
-inline int64_t layer_at(int64_t layer, bool reversed) { return reversed ? layers - 1 - layer : layer; }
-
-inline int64_t segment_begin(int64_t segment, bool reversed) {
-    return reversed ? layers - segment_layers[segments - segment] : segment_layers[segment];
+// Shape 0: 3 wires, 3 comparators.
+template <class real>
+void shape_0_forward(Vec<real> *block, const uint16_t *spread, const real *keep) {
+    Vec<real> w0 = block[spread[0]];
+    Vec<real> w1 = block[spread[1]];
+    Vec<real> w2 = block[spread[2]];
+    mix<real>(w0, w1, keep[0]);
+    mix<real>(w1, w2, keep[1]);
+    mix<real>(w0, w1, keep[2]);
+    block[spread[0]] = w0;
+    block[spread[1]] = w1;
+    block[spread[2]] = w2;
 }
 
 template <class real>
-void route_layer(Row<real> *block, int64_t layer, const real *keep) {
-    for (int64_t r = layer_runs[layer]; r < layer_runs[layer + 1]; ++r) {
-        const Run run = runs[r];
-        for (int32_t i = 0; i < run.count; ++i)
-            mix(block[run.lo + i * run.step], block[run.hi + i * run.step], keep[run.weight + i]);
+void shape_0_backward(const Vec<real> *kept, Vec<real> *grad, const uint16_t *spread, const real *keep,
+                      const real *soft, Vec<real> *product) {
+    Vec<real> w0 = kept[0];
+    Vec<real> w1 = kept[1];
+    Vec<real> w2 = kept[2];
+    product[0] = w0 - w1, mix<real>(w0, w1, keep[0]);
+    product[1] = w1 - w2, mix<real>(w1, w2, keep[1]);
+    product[2] = w0 - w1, mix<real>(w0, w1, keep[2]);
+    w0 = grad[spread[0]];
+    w1 = grad[spread[1]];
+    w2 = grad[spread[2]];
+    product[2] *= w0 - w1, mix<real>(w0, w1, soft[2]);
+    product[1] *= w1 - w2, mix<real>(w1, w2, soft[1]);
+    product[0] *= w0 - w1, mix<real>(w0, w1, soft[0]);
+    grad[spread[0]] = w0;
+    grad[spread[1]] = w1;
+    grad[spread[2]] = w2;
+}
+// Runs a codelet on a block, one row per wire; `reversed` runs its comparators backwards.
+template <class real>
+void codelet_forward(Codelet codelet, Vec<real> *block, const real *keep, bool reversed) {
+    const uint16_t *spread = spreads + codelet.spread;
+    block += codelet.base, keep += codelet.slot;
+    if (!reversed) switch (codelet.shape) {
+            case 0: return shape_0_forward<real>(block, spread, keep);
+        }
+    const Shape shape = shapes[codelet.shape];
+    const Pair *pairs = shape_pairs + shape.first_pair;
+    for (int32_t i = 0; i < shape.comparators; ++i) {
+        const int32_t c = reversed ? shape.comparators - 1 - i : i;
+        mix<real>(block[spread[pairs[c].a]], block[spread[pairs[c].b]], keep[c]);
     }
 }
 
-// Runs a block through the network; with `kept`, stores it in front of every segment.
+// Takes a gradient back through a codelet, in place, and adds the gradients of its weights. `kept` is
+// what the codelet loaded.
 template <class real>
-void route_forward(Row<real> *block, const real *keep, bool reversed, Row<real> *kept) {
-    for (int64_t s = 0; s < segments; ++s) {
-        if (kept) memcpy(kept + s * wires, block, sizeof(Row<real>) * wires);
-        for (int64_t l = segment_begin(s, reversed); l < segment_begin(s + 1, reversed); ++l)
-            route_layer(block, layer_at(l, reversed), keep);
+void codelet_backward(Codelet codelet, Vec<real> *kept, Vec<real> *grad, Weights<real> w, bool reversed,
+                      real *weight_grad) {
+    const uint16_t *spread = spreads + codelet.spread;
+    const real *keep = w.keep + codelet.slot, *soft = w.soft + codelet.slot;
+    grad += codelet.base, weight_grad += codelet.slot;
+    const Shape shape = shapes[codelet.shape];
+    Vec<real> product[longest_codelet];  // differences of the payload, then times those of the gradient
+    const auto by_table = [&] {
+        const Pair *pairs = shape_pairs + shape.first_pair;
+        for (int32_t i = 0; i < shape.comparators; ++i) {
+            const int32_t c = reversed ? shape.comparators - 1 - i : i;
+            Vec<real> &a = kept[pairs[c].a], &b = kept[pairs[c].b];
+            product[c] = a - b, mix<real>(a, b, keep[c]);
+        }
+        for (int32_t i = shape.comparators - 1; i >= 0; --i) {
+            const int32_t c = reversed ? shape.comparators - 1 - i : i;
+            Vec<real> &a = grad[spread[pairs[c].a]], &b = grad[spread[pairs[c].b]];
+            product[c] *= a - b, mix<real>(a, b, soft[c]);
+        }
+    };
+    switch (reversed ? -1 : codelet.shape) {
+        case 0: shape_0_backward<real>(kept, grad, spread, keep, soft, product); break;
+        default: by_table();
     }
+    for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
+        for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
+        Vec<real> sum;
+        memcpy(&sum, weight_grad + c, sizeof sum);
+        sum += row_sums<real, lanes<real>>(product + c);
+        memcpy(weight_grad + c, &sum, sizeof sum);
+    }
+}
+
+// Runs the listed codelets, in order, on a block. With `kept`, stores there what each of
+// them loads, and returns its end.
+template <class real>
+Vec<real> *route_forward(Vec<real> *block, const int32_t *list, int64_t count, const real *keep, bool reversed,
+                         Vec<real> *kept) {
+    for (int64_t i = 0; i < count; ++i) {
+        const Codelet codelet = codelets[list[i]];
+        if (kept) {
+            const uint16_t *spread = spreads + codelet.spread;
+            for (int32_t k = 0; k < shapes[codelet.shape].wires; ++k) *kept++ = block[codelet.base + spread[k]];
+        }
+        codelet_forward<real>(codelet, block, keep, reversed);
+    }
+    return kept;
 }
 
 // Takes the gradient of a routed block back to the payload, in place in `grad`, and adds the
-// gradients of the weights to `weight_grad`. `kept` is overwritten.
+// gradients of the weights to `weight_grad`. `kept` is the end that route_forward returned.
 template <class real>
-void route_backward(Row<real> *grad, Row<real> *kept, Row<real> *gaps, Weights<real> w, bool reversed,
-                    real *weight_grad) {
-    for (int64_t s = segments - 1; s >= 0; --s) {
-        Row<real> *block = kept + s * wires;
-        const int64_t begin = segment_begin(s, reversed), end = segment_begin(s + 1, reversed);
-        const int64_t lowest = reversed ? layer_at(end - 1, true) : begin;
-        const int64_t first_weight = begin < end ? runs[layer_runs[lowest]].weight : 0;
-        for (int64_t l = begin; l < end; ++l) {
-            const int64_t layer = layer_at(l, reversed);
-            for (int64_t r = layer_runs[layer]; r < layer_runs[layer + 1]; ++r) {
-                const Run run = runs[r];
-                for (int32_t i = 0; i < run.count; ++i) {
-                    real *gap = gaps[run.weight + i - first_weight];
-                    real *lo = block[run.lo + i * run.step], *hi = block[run.hi + i * run.step];
-                    for (int64_t k = 0; k < lanes; ++k) gap[k] = lo[k] - hi[k];
-                    mix(lo, hi, w.keep[run.weight + i]);
-                }
-            }
-        }
-        for (int64_t l = end - 1; l >= begin; --l) {
-            const int64_t layer = layer_at(l, reversed);
-            for (int64_t r = layer_runs[layer]; r < layer_runs[layer + 1]; ++r) {
-                const Run run = runs[r];
-                for (int32_t i = 0; i < run.count; ++i) {
-                    const real *gap = gaps[run.weight + i - first_weight];
-                    real *lo = grad[run.lo + i * run.step], *hi = grad[run.hi + i * run.step];
-                    Row<real> product;
-                    for (int64_t k = 0; k < lanes; ++k) product[k] = (lo[k] - hi[k]) * gap[k];
-                    weight_grad[run.weight + i] += row_sum<lanes / 2>(product);
-                    mix(lo, hi, w.soft[run.weight + i]);
-                }
-            }
-        }
+void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<real> *kept, Weights<real> w,
+                    bool reversed, real *weight_grad) {
+    while (count > 0) {
+        const Codelet codelet = codelets[list[--count]];
+        kept -= shapes[codelet.shape].wires;
+        codelet_backward<real>(codelet, kept, grad, w, reversed, weight_grad);
     }
 }
 
@@ -285,7 +487,7 @@ inline real at_least(real x, real bound) {
 
 // The loss of the columns first ... first + width - 1 of P, which are in the block.
 template <class real>
-double block_loss(const Row<real> *block, Routing routing, const int64_t *target, int64_t first, int64_t width) {
+double block_loss(const Vec<real> *block, Routing routing, const int64_t *target, int64_t first, int64_t width) {
     double sum = 0;
     if (routing == cross_entropy) {
         for (int64_t k = 0; k < width; ++k) sum -= cut_log(log(double(clipped(block[target[first + k]][k]))));
@@ -301,9 +503,9 @@ double block_loss(const Row<real> *block, Routing routing, const int64_t *target
 
 // The gradient of that loss, times `scale`.
 template <class real>
-void block_loss_gradient(const Row<real> *block, Row<real> *grad, Routing routing, const int64_t *target,
+void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing routing, const int64_t *target,
                          int64_t first, int64_t width, real scale) {
-    memset(grad, 0, sizeof(Row<real>) * wires);
+    memset(grad, 0, sizeof(Vec<real>) * wires);
     if (routing == cross_entropy) {
         for (int64_t k = 0; k < width; ++k) {
             const int64_t row = target[first + k];
@@ -342,20 +544,6 @@ void parallel(ParallelFor pool, int64_t count, int64_t grain, Work &work) {
         body(0, count, &work);
 }
 
-// Memory that is freed on leaving its scope; null when there is none.
-struct Memory {
-    explicit Memory(int64_t bytes) : start(malloc(bytes + 64)) {}
-    ~Memory() { free(start); }
-    Memory(const Memory &) = delete;
-    Memory &operator=(const Memory &) = delete;
-    // The memory from the next cache line on.
-    template <class T>
-    T *get() const {
-        return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(start) + 63) & ~uintptr_t(63));
-    }
-    void *start;
-};
-
 inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total * piece / pieces; }
 
 template <class real>
@@ -374,7 +562,7 @@ struct Call {
     int64_t columns() const {
         return routing == none ? 0 : routing == route || routing == transposed ? payload_columns : wires;
     }
-    int64_t blocks() const { return (columns() + lanes - 1) / lanes; }
+    int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
     int64_t chunks() const { return blocks() < most_chunks ? blocks() : most_chunks; }
     real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
     const real *payload_of(int64_t sample) const {
@@ -395,29 +583,45 @@ struct Call {
         return ok;
     }
 
+    // Lists the codelets to run on the block that begins at a column, in running order: of P those
+    // that its columns reach, of any other payload all.
+    int64_t list_codelets(int32_t *list, int64_t column) const {
+        int64_t count = 0;
+        if (routing == permutation || is_loss()) {
+            const uint64_t *reached = reached_from[column / cone_columns];
+            for (int64_t word = 0; word < codelet_words; ++word)
+                for (uint64_t bits = reached[word]; bits; bits &= bits - 1)
+                    list[count++] = int32_t(64 * word + __builtin_ctzll(bits));
+        } else {
+            for (; count < codelet_count; ++count)
+                list[count] = int32_t(reversed() ? codelet_count - 1 - count : count);
+        }
+        return count;
+    }
+
     // Fills a block with columns first ... first + width - 1 of the payload of a sample.
-    void load(Row<real> *block, int64_t sample, int64_t first, int64_t width) const {
-        if (width < lanes || routing == permutation || is_loss()) memset(block, 0, sizeof(Row<real>) * wires);
+    void load(Vec<real> *block, int64_t sample, int64_t first, int64_t width) const {
+        if (width < lanes<real> || routing == permutation || is_loss()) memset(block, 0, sizeof(Vec<real>) * wires);
         if (routing == permutation || is_loss()) {
             for (int64_t k = 0; k < width; ++k) block[first + k][k] = 1;
             return;
         }
         const real *from = payload_of(sample) + first;
         for (int64_t row = 0; row < wires; ++row)
-            memcpy(block[row], from + row * payload_columns, sizeof(real) * width);
+            memcpy(&block[row], from + row * payload_columns, sizeof(real) * width);
     }
 };
 
 // A block between its memory, one row per wire of `columns` values, and a payload.
 template <class real>
-void store(const Row<real> *block, real *to, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) memcpy(to + row * columns, block[row], sizeof(real) * width);
+void store(const Vec<real> *block, real *to, int64_t columns, int64_t width) {
+    for (int64_t row = 0; row < wires; ++row) memcpy(to + row * columns, &block[row], sizeof(real) * width);
 }
 
 template <class real>
-void load_gradient(Row<real> *block, const real *from, int64_t columns, int64_t width) {
-    if (width < lanes) memset(block, 0, sizeof(Row<real>) * wires);
-    for (int64_t row = 0; row < wires; ++row) memcpy(block[row], from + row * columns, sizeof(real) * width);
+void load_gradient(Vec<real> *block, const real *from, int64_t columns, int64_t width) {
+    if (width < lanes<real>) memset(block, 0, sizeof(Vec<real>) * wires);
+    for (int64_t row = 0; row < wires; ++row) memcpy(&block[row], from + row * columns, sizeof(real) * width);
 }
 
 // Samples whose weights are held at a time: as many as fit the aim, at least one.
@@ -431,8 +635,8 @@ inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_ta
 
 template <class real>
 Weights<real> weights_at(real *memory, int64_t sample) {
-    real *start = memory + sample * 3 * comparators;
-    return {start, start + comparators, start + 2 * comparators};
+    real *start = memory + sample * 3 * slots;
+    return {start, start + slots, start + 2 * slots};
 }
 
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null.
@@ -440,7 +644,7 @@ template <class real>
 Status forward(Call<real> call, real *values, real *routed, ParallelFor pool) {
     const Status checked = call.check();
     if (checked != ok) return checked;
-    const int64_t per_sample = 3 * comparators, chunks = call.chunks(), columns = call.columns();
+    const int64_t per_sample = 3 * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t group = group_size(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !loss_memory.start) return out_of_memory;
@@ -457,16 +661,18 @@ Status forward(Call<real> call, real *values, real *routed, ParallelFor pool) {
         parallel(pool, count, grain_of(8 * comparators), keys);
         if (call.routing == none) continue;
         auto routing = [&](int64_t begin, int64_t end) {
-            const Memory memory(sizeof(Row<real>) * wires);
+            const Memory memory(sizeof(Vec<real>) * wires + sizeof(int32_t) * codelet_count);
             if (!memory.start) return (void)__atomic_store_n(&status, int32_t(out_of_memory), __ATOMIC_RELAXED);
-            auto *block = memory.get<Row<real>>();
+            auto *block = memory.get<Vec<real>>();
+            auto *list = reinterpret_cast<int32_t *>(block + wires);
             for (int64_t task = begin; task < end; ++task) {
                 const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
                 double loss = 0;
                 for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
-                    const int64_t column = at * lanes, width = columns - column < lanes ? columns - column : lanes;
+                    const int64_t column = at * lanes<real>, width = columns - column < lanes<real> ? columns - column : lanes<real>;
                     call.load(block, sample, column, width);
-                    route_forward<real>(block, weights_at(weights, b).keep, call.reversed(), nullptr);
+                    route_forward<real>(block, list, call.list_codelets(list, column), weights_at(weights, b).keep,
+                                        call.reversed(), nullptr);
                     if (call.is_loss())
                         loss += block_loss<real>(block, call.routing, call.target_of(sample), column, width);
                     else
@@ -494,8 +700,8 @@ Status backward(Call<real> call, const real *values_grad, const real *routed_gra
     const Status checked = call.check();
     if (checked != ok) return checked;
     if (!routed_grad) call.routing = none;
-    const int64_t arrays = 3 * comparators, chunks = call.chunks(), columns = call.columns();
-    const int64_t sums = (chunks > 0 ? chunks : 1) * comparators;
+    const int64_t arrays = 3 * slots, chunks = call.chunks(), columns = call.columns();
+    const int64_t sums = (chunks > 0 ? chunks : 1) * slots;
     const int64_t group = group_size(call.batch, (arrays + sums) * sizeof(real));
     const Memory weight_memory(group * arrays * sizeof(real)), sum_memory(group * sums * sizeof(real));
     if (!weight_memory.start || !sum_memory.start) return out_of_memory;
@@ -510,27 +716,27 @@ Status backward(Call<real> call, const real *values_grad, const real *routed_gra
         };
         parallel(pool, count, grain_of(8 * comparators), keys);
         auto routing = [&](int64_t begin, int64_t end) {
-            constexpr int64_t rows = wires * (segments + 2) + widest_segment;
-            const Memory memory(sizeof(Row<real>) * rows);
+            const Memory memory(sizeof(Vec<real>) * (2 * wires + loads) + sizeof(int32_t) * codelet_count);
             if (!memory.start) return (void)__atomic_store_n(&status, int32_t(out_of_memory), __ATOMIC_RELAXED);
-            auto *block = memory.get<Row<real>>(), *grad = block + wires, *kept = grad + wires;
-            auto *gaps = kept + segments * wires;
+            auto *block = memory.get<Vec<real>>(), *grad = block + wires, *kept = grad + wires;
+            auto *list = reinterpret_cast<int32_t *>(kept + loads);
             for (int64_t task = begin; task < end; ++task) {
                 const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
                 const Weights<real> w = weights_at(weights, b);
-                real *weight_grad = weight_grads + task * comparators;
-                memset(weight_grad, 0, sizeof(real) * comparators);
+                real *weight_grad = weight_grads + task * slots;
+                memset(weight_grad, 0, sizeof(real) * slots);
                 for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
-                    const int64_t column = at * lanes, width = columns - column < lanes ? columns - column : lanes;
+                    const int64_t column = at * lanes<real>, width = columns - column < lanes<real> ? columns - column : lanes<real>;
                     const int64_t place = sample * wires * columns + column;
                     call.load(block, sample, column, width);
-                    route_forward<real>(block, w.keep, call.reversed(), kept);
+                    const int64_t listed = call.list_codelets(list, column);
+                    Vec<real> *end = route_forward<real>(block, list, listed, w.keep, call.reversed(), kept);
                     if (call.is_loss())
                         block_loss_gradient<real>(block, grad, call.routing, call.target_of(sample), column, width,
                                                   routed_grad[sample]);
                     else
                         load_gradient<real>(grad, routed_grad + place, columns, width);
-                    route_backward<real>(grad, kept, gaps, w, call.reversed(), weight_grad);
+                    route_backward<real>(grad, list, listed, end, w, call.reversed(), weight_grad);
                     if (payload_grad) store<real>(grad, payload_grad + place, columns, width);
                 }
             }
@@ -539,9 +745,9 @@ Status backward(Call<real> call, const real *values_grad, const real *routed_gra
         auto finish = [&](int64_t begin, int64_t end) {
             for (int64_t b = begin; b < end; ++b) {
                 real *total = weight_grads + b * sums;
-                if (call.routing == none) memset(total, 0, sizeof(real) * comparators);
+                if (call.routing == none) memset(total, 0, sizeof(real) * slots);
                 for (int64_t chunk = 1; chunk < chunks; ++chunk)
-                    for (int64_t c = 0; c < comparators; ++c) total[c] += total[chunk * comparators + c];
+                    for (int64_t c = 0; c < slots; ++c) total[c] += total[chunk * slots + c];
                 real *grad = x_grad + (first + b) * wires;
                 if (values_grad)
                     memcpy(grad, values_grad + (first + b) * wires, sizeof(real) * wires);
@@ -594,6 +800,9 @@ Status argsort(int64_t batch, const real *x, int64_t *indices, ParallelFor pool)
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
 NSC_API int64_t nsc_abi() { return 1; }
+
+// Must be called once before anything below.
+NSC_API int32_t nsc_prepare() { return prepare(); }
 
 // float32
 NSC_API int32_t nsc_forward_f32(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import random
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsc
+from nsc.compiler.families import merge_exchange
 from nsc.runtime import reference
 
 SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")
@@ -413,3 +415,30 @@ def test_a_sample_does_not_depend_on_its_batch():
     x = torch.randn(50, 100)
     alone = torch.stack([op.sort_with_permutation(row, 20.0)[1] for row in x])
     assert torch.equal(op.sort_with_permutation(x, 20.0)[1], alone)
+
+
+def irregular(n, size, seed):
+    """A sorting network with redundant comparators in front, so that its graph has no pattern."""
+    rng = random.Random(seed)
+    front = [rng.sample(range(n), 2) for _ in range(size)]
+    back = merge_exchange(n).comparators.tolist()
+    return nsc.Network.from_comparators(n, front + back)
+
+
+@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 300), (40, 2500)])
+def test_irregular_networks(n, size):
+    """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
+    check_against_reference(
+        nsc.compile(irregular(n, size, n), name=f"irregular_{n}", dtypes=("float64",), unproved=True)
+    )
+
+
+def test_reversed_routing_is_the_transpose():
+    op = operator("bitonic", 100)
+    x, payload = torch.randn(2, 100, dtype=torch.float64), torch.randn(2, 100, 21, dtype=torch.float64)
+    P = op.sort_with_permutation(x, 20.0)[1]
+    spec, steepness = op.kernel.spec, torch.full((2,), 20.0, dtype=torch.float64)
+    forward = torch.ops.nsc.relax(x, steepness, payload, "route", spec)[1]
+    transposed = torch.ops.nsc.relax(x, steepness, payload, "transposed", spec)[1]
+    torch.testing.assert_close(forward, P @ payload)
+    torch.testing.assert_close(transposed, P.transpose(1, 2) @ payload)
