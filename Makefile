@@ -1,12 +1,13 @@
 # make demo   a compiled network trains a model on handwritten digits
 # make test   lint, types, tests: what .ci/run calls
 # make check  the same
+# make bench  speed against peers, into benchmarks/results
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check clean
+.PHONY: demo test check bench clean
 
 demo: $(VENV)/examples.stamp
 	$(BIN)/nsc compile --net bitonic --n 1024
@@ -16,8 +17,11 @@ test check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy examples/digits.py
+	$(BIN)/mypy examples/digits.py benchmarks/__main__.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+bench: $(VENV)/bench.stamp
+	$(BIN)/python -m benchmarks
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +33,10 @@ $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[examples,test]'
+	touch $@
+
+$(VENV)/bench.stamp: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[bench]'
 	touch $@
 
 clean:

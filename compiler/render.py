@@ -155,23 +155,23 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
     }
 
 
-def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
-    """Return the shapes that get straight-line code, as a template prints them."""
-    straight: list[dict[str, object]] = []
+def straight_line_shapes(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """Return the most frequent shapes, as many as fit STRAIGHT_LINE comparators of code."""
     total = 0
     for index, shape in enumerate(shapes):
         total += len(shape)
         if total > STRAIGHT_LINE:
-            break
+            return shapes[:index]
+    return shapes
+
+
+def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
+    """Return the shapes that get straight-line code, as a template prints them."""
+    straight: list[dict[str, object]] = []
+    for index, shape in enumerate(straight_line_shapes(shapes)):
         pairs = [{"index": k, "a": a, "b": b} for k, (a, b) in enumerate(shape)]
-        straight.append(
-            {
-                "index": index,
-                "wires": list(range(_wires_of(shape))),
-                "comparators": pairs,
-                "backwards": pairs[::-1],
-            }
-        )
+        wires = list(range(_wires_of(shape)))
+        straight.append({"index": index, "wires": wires, "comparators": pairs, "backwards": pairs[::-1]})
     return straight
 
 

@@ -1,4 +1,4 @@
-"""The command line: nsc compile, verify, list, show.
+"""The command line: nsc compile, verify, list, show, explain.
 
 Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input or no toolchain;
 3 unproved; 130 interrupted.
@@ -21,11 +21,13 @@ from rich.table import Table
 import nsc
 from nsc.compiler.diagram import knuth_diagram
 from nsc.compiler.driver import TARGETS, Request, compile_network, describe
+from nsc.compiler.explain import explain
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
+from nsc.compiler.schedule import schedule
 from nsc.compiler.verification import Proof, Verdict
 from nsc.compiler.verification import verify as verify_network
 from nsc.errors import NetworkError, NscError, UnprovedError, VerificationError
@@ -253,6 +255,24 @@ def show_command(net: str, n: int | None) -> None:
     else:
         click.echo(f"no diagram: {network.n} wires, at most {LARGEST_DIAGRAM} fit a terminal")
     click.echo(f"{network.n} wires, {network.size:,} comparators, {network.depth} layers")
+
+
+@main.command("explain")
+@_network_options(required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain_command(net: str, n: int | None, as_json: bool) -> None:
+    """Say how a network is scheduled: codelets, comparators per wire loaded, light cones."""
+    made = explain(schedule(describe(net, n)))
+    if as_json:
+        click.echo(json.dumps(made.__dict__, indent=1))
+        return
+    click.echo(f"{made.comparators:,} comparators in {made.codelets:,} codelets of {made.shapes:,} shapes")
+    click.echo(
+        f"{made.comparators_per_load:.2f} comparators per wire loaded ({made.loads:,} loads; a layer at a "
+        f"time is 0.50), {made.flops_per_byte:.2f} flops per byte"
+    )
+    click.echo(f"at most {made.widest} wires live in a codelet; {made.straight_line:.0%} straight-line code")
+    click.echo(f"P takes {made.light_cone:.0%} of the dense work: the rest lies outside the light cones")
 
 
 def _counts(network: Network) -> dict[str, object]:

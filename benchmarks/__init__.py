@@ -1,0 +1,1 @@
+"""Measured speed, against peers in the same run: `python -m benchmarks`."""

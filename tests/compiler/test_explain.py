@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+import nsc
+from nsc.compiler.explain import explain, light_cone
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.schedule import schedule
+
+
+def test_figures_of_bitonic_1024():
+    made = explain(schedule(FAMILIES["bitonic"](1024)))
+    assert made.comparators == 28160
+    assert made.comparators_per_load == pytest.approx(made.comparators / made.loads)
+    assert made.comparators_per_load > 2.1
+    assert made.flops_per_byte == pytest.approx(0.75 * made.comparators_per_load)
+    assert made.widest == 16
+    assert made.straight_line == 1
+    assert 0.3 < made.light_cone < 0.4
+
+
+def test_small_networks_have_no_light_cone_to_gain_from():
+    assert explain(schedule(FAMILIES["odd_even"](16))).light_cone == 1
+
+
+def test_an_empty_network():
+    made = explain(schedule(Network.from_layers(2, [])))
+    assert (made.codelets, made.loads, made.comparators_per_load, made.light_cone) == (0, 0, 0, 0)
+
+
+def test_what_lies_outside_the_light_cone_is_zero_in_P():
+    """Two networks side by side: neither's columns reach the other's rows, nor its codelets."""
+    halves = [FAMILIES["bitonic"](32).comparators + 32 * side for side in (0, 1)]
+    network = Network.from_comparators(64, [*halves[0].tolist(), *halves[1].tolist()])
+    assert light_cone(64, schedule(network).codelets) <= 0.5
+    whole = FAMILIES["merge_exchange"](64)
+    sorter = Network.from_comparators(64, [*network.comparators.tolist(), *whole.comparators.tolist()])
+    op = nsc.compile(sorter, name="halves_first", unproved=True, dtypes=("float64",))
+    x = torch.randn(64, dtype=torch.float64)
+    values, P = op.sort_with_permutation(x, 5.0)
+    torch.testing.assert_close(P @ x, values)
+    torch.testing.assert_close(P.sum(0), torch.ones(64, dtype=torch.float64))
