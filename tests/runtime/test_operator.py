@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
+import platform
 import random
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -442,3 +446,37 @@ def test_reversed_routing_is_the_transpose():
     transposed = torch.ops.nsc.relax(x, steepness, payload, "transposed", spec)[1]
     torch.testing.assert_close(forward, P @ payload)
     torch.testing.assert_close(transposed, P.transpose(1, 2) @ payload)
+
+
+NARROW = """
+import torch, nsc
+from nsc.runtime import reference
+for network, n in (("bitonic", 33), ("odd_even", 20)):
+    op = nsc.compile(network, n)
+    x = torch.randn(3, n, requires_grad=True)
+    results = []
+    for relax in (
+        lambda: torch.ops.nsc.relax(x, torch.ones(3), None, "permutation", op.kernel.spec),
+        lambda: reference.relax(op.kernel, x, torch.ones(3), None, "permutation"),
+    ):
+        values, P = relax()
+        (grad,) = torch.autograd.grad((P * torch.arange(n)).square().sum() + values.sum(), x)
+        results.append((values, P, grad / grad.abs().max()))
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+print(" ".join(op.kernel.build().command))
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are of x86")
+@pytest.mark.parametrize("flag", ["-mno-avx512f", "-mno-avx"])
+def test_narrower_registers(flag):
+    """The same source for AVX2 and for SSE2, where a row is fewer lanes."""
+    done = subprocess.run(
+        [sys.executable, "-c", NARROW],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"NSC_CXX": f"g++ {flag}"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert flag in done.stdout
