@@ -81,7 +81,7 @@ def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals
             },
             "schedule": {
                 "run_lines": list(_run_lines(schedule)),
-                "layer_lines": _number_lines(_offsets(len(runs) for runs in schedule.layers)),
+                "run_count": sum(map(len, schedule.layers)),
                 **_codelet_tables(schedule),
                 "most_chunks": MOST_CHUNKS,
                 "scratch_bytes": SCRATCH_BYTES,
@@ -177,18 +177,6 @@ def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
 
 def _wires_of(shape: Shape) -> int:
     return 1 + max(b for _, b in shape)
-
-
-def _offsets(counts: Iterator[int]) -> Iterator[int]:
-    total = 0
-    yield total
-    for count in counts:
-        total += count
-        yield total
-
-
-def _number_lines(numbers: Iterator[int]) -> list[str]:
-    return _wrapped([str(number) for number in numbers])
 
 
 def _wrapped(items: list[str]) -> list[str]:

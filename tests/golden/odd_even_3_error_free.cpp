@@ -52,7 +52,7 @@ inline double pow(double x, double y) { return __builtin_pow(x, y); }
 
 constexpr int64_t wires = 3;
 constexpr int64_t comparators = 3;
-constexpr int64_t layers = 3;
+constexpr int64_t run_count = 3;
 constexpr int64_t codelet_count = 1;
 constexpr int64_t loads = 3;  // wires that the codelets load together
 constexpr int64_t slots = 16;  // places for weights
@@ -71,11 +71,6 @@ constexpr Run runs[] = {
     {1, 2, 1, 1, 1},
     {0, 1, 1, 1, 2},
     {0, 0, 0, 0, 3},
-};
-
-// Layer l is runs[layer_runs[l]] ... runs[layer_runs[l + 1] - 1].
-constexpr int32_t layer_runs[] = {
-    0, 1, 2, 3,
 };
 
 // The same comparators, cut into codelets that are run on the wires they load: base + spread[k] for k
@@ -144,7 +139,7 @@ Status find_slots() {
     if (!memory.start) return out_of_memory;
     int32_t *start = memory.get<int32_t>(), *seen = start + wires + 1, *slots_on = seen + wires;
     memset(start, 0, sizeof(int32_t) * (2 * wires + 1));
-    for (int64_t r = 0; r < layer_runs[layers]; ++r)
+    for (int64_t r = 0; r < run_count; ++r)
         for (int32_t i = 0; i < runs[r].count; ++i)
             ++start[runs[r].lo + i * runs[r].step + 1], ++start[runs[r].hi + i * runs[r].step + 1];
     for (int64_t w = 0; w < wires; ++w) start[w + 1] += start[w];
@@ -158,7 +153,7 @@ Status find_slots() {
         }
     }
     memset(seen, 0, sizeof(int32_t) * wires);
-    for (int64_t r = 0; r < layer_runs[layers]; ++r)
+    for (int64_t r = 0; r < run_count; ++r)
         for (int32_t i = 0; i < runs[r].count; ++i) {
             const int32_t lo = runs[r].lo + i * runs[r].step, hi = runs[r].hi + i * runs[r].step;
             slot_of[runs[r].first + i] = slots_on[start[lo] + seen[lo]++];
@@ -238,7 +233,7 @@ struct Weights {
 template <class real>
 void keys_forward(const real *x, real steepness, real *y, Weights<real> w) {
     memcpy(y, x, sizeof(real) * wires);
-    for (int64_t r = 0; r < layer_runs[layers]; ++r) {
+    for (int64_t r = 0; r < run_count; ++r) {
         const Run run = runs[r];
         for (int32_t i = 0; i < run.count; ++i) {
             real &lo = y[run.lo + i * run.step], &hi = y[run.hi + i * run.step];
@@ -267,7 +262,7 @@ void keys_forward(const real *x, real steepness, real *y, Weights<real> w) {
 template <class real>
 real keys_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
     real steepness_grad = 0;
-    for (int64_t r = layer_runs[layers] - 1; r >= 0; --r) {
+    for (int64_t r = run_count - 1; r >= 0; --r) {
         const Run run = runs[r];
         for (int32_t i = 0; i < run.count; ++i) {
             real &lo = grad[run.lo + i * run.step], &hi = grad[run.hi + i * run.step];
@@ -774,7 +769,7 @@ Status argsort(int64_t batch, const real *x, int64_t *indices, ParallelFor pool)
             int64_t *index = indices + b * wires;
             memcpy(key, x + b * wires, sizeof(real) * wires);
             for (int64_t w = 0; w < wires; ++w) index[w] = w;
-            for (int64_t r = 0; r < layer_runs[layers]; ++r) {
+            for (int64_t r = 0; r < run_count; ++r) {
                 const Run run = runs[r];
                 for (int32_t i = 0; i < run.count; ++i) {
                     const int64_t lo = run.lo + i * run.step, hi = run.hi + i * run.step;
