@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from nsc.compiler.network import Network
 
 # As many wires as a codelet may hold in registers: half of AVX-512's, the rest is for the arithmetic.
@@ -29,10 +27,12 @@ class Codelet:
         wires: the wires it loads, ascending.
         shape: its comparators in running order as pairs (a, b), a < b, of places in `wires`. A relaxed
             comparator is symmetric in its two wires, so the direction is no part of the shape.
+        turned: a bit for each comparator, the first the lowest: whether it leaves the minimum on b.
     """
 
     wires: tuple[int, ...]
     shape: Shape
+    turned: int
 
     def __post_init__(self) -> None:
         assert len(self.wires) <= WIDEST
@@ -55,7 +55,7 @@ def cut(network: Network) -> tuple[Codelet, ...]:
     parts = _Parts(network.n)
     for index, (lo, hi) in enumerate(network.comparators.tolist()):
         parts.place(index, lo, hi)
-    pairs = np.sort(network.comparators, axis=1).tolist()
+    pairs = network.comparators.tolist()
     return tuple(_codelet(wires, [pairs[i] for i in sorted(held)]) for wires, held in parts.in_order())
 
 
@@ -86,10 +86,32 @@ class _Parts:
         self.owner[lo] = self.owner[hi] = part
 
     def in_order(self) -> list[tuple[list[int], list[int]]]:
-        """Return wires and comparators of the parts, lower levels first."""
+        """Return wires and comparators of the parts, each behind those it takes wires from.
+
+        Of the parts that may come next it is the one whose last wire became free most recently, so
+        that what a part leaves in the cache is used while it is there.
+        """
         alive = [part for part in self.parts if part.merged_into is None]
         alive.sort(key=lambda part: (part.level, min(part.wires)))
-        return [(sorted(part.wires), part.comparators) for part in alive]
+        last: dict[int, int] = {}
+        waits = [0] * len(alive)
+        followers: list[list[int]] = [[] for _ in alive]
+        for index, part in enumerate(alive):
+            before = {last[wire] for wire in part.wires if wire in last}
+            waits[index] = len(before)
+            for other in before:
+                followers[other].append(index)
+            last.update(dict.fromkeys(part.wires, index))
+        free = [index for index in reversed(range(len(alive))) if not waits[index]]
+        ordered = []
+        while free:
+            index = free.pop()
+            ordered.append((sorted(alive[index].wires), alive[index].comparators))
+            for follower in reversed(followers[index]):
+                waits[follower] -= 1
+                if not waits[follower]:
+                    free.append(follower)
+        return ordered
 
     def _owner(self, wire: int) -> _Part | None:
         part = self.owner[wire]
@@ -149,8 +171,10 @@ def _codelet(wires: list[int], pairs: list[list[int]]) -> Codelet:
     free = [0] * len(wires)
     placed = []
     for lo, hi in pairs:
-        a, b = place[lo], place[hi]
+        a, b = sorted((place[lo], place[hi]))
         layer = max(free[a], free[b])
         free[a] = free[b] = layer + 1
-        placed.append((layer, a, b))
-    return Codelet(tuple(wires), tuple((a, b) for _, a, b in sorted(placed)))
+        placed.append((layer, a, b, lo > hi))
+    placed.sort()
+    turned = sum(1 << index for index, (*_, is_turned) in enumerate(placed) if is_turned)
+    return Codelet(tuple(wires), tuple((a, b) for _, a, b, _ in placed), turned)

@@ -14,17 +14,19 @@ from nsc.errors import LoweringError
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """A sigmoid family as C++ expressions.
+    """A sigmoid family as C++ expressions over registers of type `Vec<real>`.
 
     Attributes:
-        value: f(v) as an expression of `v`, of type `real`.
-        slope: f'(v) as an expression of `v` and `alpha`, which is f(v).
+        tail: f(-t) as an expression of `t` >= 0; the other half is 1 - f(-t).
+        slope: f'(v) as an expression of `t` = |v| and `alpha`, which is f(v).
+        needs: functions of templates/kernel_functions.cpp.j2 that these call.
         monotone: whether the relaxed minimum is non-decreasing in both arguments.
         source: where the family was proposed for sorting networks.
     """
 
-    value: str
+    tail: str
     slope: str
+    needs: frozenset[str]
     monotone: bool
     source: str
 
@@ -32,42 +34,51 @@ class Sigmoid:
 # Constants have the 17 digits that round-trip in float64.
 SIGMOIDS: dict[str, Sigmoid] = {
     "logistic": Sigmoid(
-        value="1 / (1 + exp(-v))",
+        tail="logistic_tail<real>(t)",
         slope="alpha * (1 - alpha)",
+        needs=frozenset({"logistic_tail", "exp"}),
         monotone=False,
         source="Petersen et al., ICML 2021",
     ),
     "gaussian": Sigmoid(
-        value="real(0.5) * erfc(-v * real(0.70710678118654752))",
-        slope="exp(real(-0.5) * v * v) * real(0.39894228040143268)",
+        tail="normal_tail<real>(t)",
+        slope="exp_half_square<real>(t) * real(0.39894228040143268)",
+        needs=frozenset({"normal_tail", "exp"}),
         monotone=False,
         source="Petersen et al., ICLR 2022",
     ),
     "reciprocal": Sigmoid(
-        value="v < 0 ? 1 / (2 - v) : 1 - 1 / (2 + v)",
-        slope="1 / ((2 + fabs(v)) * (2 + fabs(v)))",
+        tail="1 / (2 + t)",
+        slope="1 / ((2 + t) * (2 + t))",
+        needs=frozenset(),
         monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "cauchy": Sigmoid(
-        value="atan(v) * real(0.31830988618379067) + real(0.5)",
-        slope="real(0.31830988618379067) / (1 + v * v)",
+        tail="cauchy_tail<real>(t)",
+        slope="real(0.31830988618379067) / (1 + t * t)",
+        needs=frozenset({"cauchy_tail"}),
         monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "optimal": Sigmoid(
-        value="v > real(0.25) ? 1 - 1 / (16 * v) : v < real(-0.25) ? -1 / (16 * v) : v + real(0.5)",
-        slope="fabs(v) > real(0.25) ? 1 / (16 * v * v) : real(1)",
+        tail="t > real(0.25) ? 1 / (16 * t) : real(0.5) - t",
+        slope="t > real(0.25) ? 1 / (16 * t * t) : all(real(1))",
+        needs=frozenset(),
         monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "hard": Sigmoid(
-        value="v < 0 ? real(0) : v >= 0 ? real(1) : v",
-        slope="real(0)",
+        tail="t == t ? Vec<real>{} : t",
+        slope="Vec<real>{}",
+        needs=frozenset(),
         monotone=True,
         source="the exact comparator",
     ),
 }
+
+# The strengths of the activation replacement trick that are roots: lambda to 1 / lambda.
+ROOTS = {0.5: 2, 0.25: 4}
 
 
 @dataclass(frozen=True)
@@ -96,16 +107,21 @@ class Relaxation:
         object.__setattr__(self, "art_lambda", float(self.art_lambda))
 
     @property
-    def power(self) -> str:
-        """(|d| + ε)^λ as a C++ expression of `size` = |d| + ε; roots where λ allows, for speed."""
-        roots = {0.5: "sqrt(size)", 0.25: "sqrt(sqrt(size))"}
-        literal = f"real({self.art_lambda.hex()})"
-        return roots.get(self.art_lambda, f"pow(size, {literal})")
+    def root(self) -> int | None:
+        """1/λ where (|d| + ε)^-λ is an inverse square or fourth root, else None."""
+        return ROOTS.get(self.art_lambda)
 
     @property
-    def lambda_literal(self) -> str:
-        """λ as a C++ literal that round-trips."""
-        return f"real({self.art_lambda.hex()})"
+    def functions(self) -> frozenset[str]:
+        """The functions of templates/kernel_functions.cpp.j2 that a kernel needs."""
+        needed = set(SIGMOIDS[self.sigmoid].needs)
+        if self.art_lambda:
+            needed.add("inverse_root" if self.root else "log")
+        if needed & {"exp", "log"}:
+            needed.add("small_exp")
+        if needed & {"small_exp", "cauchy_tail"}:
+            needed.add("polynomial")
+        return frozenset(needed)
 
     def describe(self) -> str:
         """Return the relaxation in words, for headers and tables."""

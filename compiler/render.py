@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,13 +10,14 @@ from importlib import resources
 import jinja2
 import jinja2.meta
 
+from nsc.compiler.approximations import APPROXIMATIONS
 from nsc.compiler.codelets import LONGEST, WIDEST, Shape
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule import Schedule, slots_of
+from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
 
 # The version of the C interface between a kernel and the runtime.
-KERNEL_ABI = 1
+KERNEL_ABI = 2
 
 # Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
 # The bound keeps the build of a large network at a few seconds.
@@ -26,6 +27,8 @@ CONE_COLUMNS = 16
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
 MOST_CHUNKS = 16
+# Bits of a word in the table of turned comparators.
+_WORD = 64
 # Aim for the memory of weights and their gradients that are held at a time.
 SCRATCH_BYTES = 32 << 20
 
@@ -37,19 +40,21 @@ class Real:
     Attributes:
         name: as torch and numpy call it.
         type: as C++ calls it.
+        whole: the whole numbers of its width in C++.
         suffix: how the C functions for it end.
         serves: dtypes of tensors that are computed in it.
     """
 
     name: str
     type: str
+    whole: str
     suffix: str
     serves: tuple[str, ...]
 
 
 REALS: dict[str, Real] = {
-    "float32": Real("float32", "float", "f32", ("float32", "bfloat16", "float16")),
-    "float64": Real("float64", "double", "f64", ("float64",)),
+    "float32": Real("float32", "float", "int32_t", "f32", ("float32", "bfloat16", "float16")),
+    "float64": Real("float64", "double", "int64_t", "f64", ("float64",)),
 }
 
 
@@ -80,41 +85,64 @@ def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals
                 "abi": KERNEL_ABI,
             },
             "schedule": {
-                "run_lines": list(_run_lines(schedule)),
-                "run_count": sum(map(len, schedule.layers)),
                 **_codelet_tables(schedule),
                 "most_chunks": MOST_CHUNKS,
                 "scratch_bytes": SCRATCH_BYTES,
             },
             "straight_shapes": _straight_shapes(schedule.shapes),
             "relaxation": {
-                "value": sigmoid.value,
+                "tail": sigmoid.tail,
                 "slope": sigmoid.slope,
                 "source": f"{relaxation.sigmoid}, {sigmoid.source}",
+                "functions": relaxation.functions,
                 "has_art": relaxation.art_lambda > 0,
                 "art_lambda": repr(relaxation.art_lambda),
-                "lambda_literal": relaxation.lambda_literal,
-                "power": relaxation.power,
+                **_lambda_literals(relaxation),
                 "exact_forward": relaxation.error_free,
                 "error_free": relaxation.error_free,
                 "arrays": 3 if relaxation.error_free else 2,
             },
-            "functions_of": [("f", "float"), ("", "double")],
+            "approximations": [_constants(REALS[real], relaxation) for real in reals],
             "reals": [REALS[real].__dict__ for real in reals],
         },
     )
 
 
-def _run_lines(schedule: Schedule) -> Iterator[str]:
-    """Yield a line of run initialisers per layer and a closing entry, which no layer uses."""
-    weight = 0
-    for runs in schedule.layers:
-        items = []
-        for lo, hi, step, count in runs.tolist():
-            items.append(f"{{{lo}, {hi}, {step}, {count}, {weight}}},")
-            weight += count
-        yield " ".join(items)
-    yield f"{{0, 0, 0, 0, {weight}}},"
+def _lambda_literals(relaxation: Relaxation) -> dict[str, object]:
+    """Return λ and what is made of it; its high part has 12 bits."""
+    strength = relaxation.art_lambda
+    high = round(strength * 4096) / 4096
+    root = relaxation.root
+    return {
+        "lambda_literal": _literal(strength),
+        "lambda_high": _literal(high),
+        "lambda_low": _literal(strength - high),
+        "root": str(root),
+        "root_shift": {2: "1", 4: "2"}.get(root or 0, ""),
+        "root_power": {2: "y * y", 4: "(y * y) * (y * y)"}.get(root or 0, ""),
+    }
+
+
+def _literal(value: float) -> str:
+    """Return a C++ constant that round-trips in every arithmetic type."""
+    return f"real({value.hex()})"
+
+
+def _constants(real: Real, relaxation: Relaxation) -> dict[str, object]:
+    """Return what the functions of a relaxation need to know of an arithmetic type."""
+    constants = APPROXIMATIONS[real.name]
+    needed = {"exp": "small_exp", "log": "log", "atan": "cauchy_tail", "tail": "normal_tail"}
+    return {
+        **constants.__dict__,
+        "type": real.type,
+        "whole": real.whole,
+        "tables": [
+            (name, ", ".join(getattr(constants, name)))
+            for name, function in needed.items()
+            if function in relaxation.functions
+        ],
+        "root_guess": constants.root_guess.get(relaxation.root or 0, ""),
+    }
 
 
 def _codelet_tables(schedule: Schedule) -> dict[str, object]:
@@ -125,6 +153,8 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     spreads: dict[tuple[int, ...], int] = {}
     spread_wires: list[str] = []
+    turns: dict[int, int] = {}
+    turned = any(codelet.turned for codelet in schedule.codelets)
     slots = 0
     codelets = []
     for codelet in schedule.codelets:
@@ -133,7 +163,10 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         if spread not in spreads:
             spreads[spread] = len(spread_wires)
             spread_wires += map(str, spread)
-        codelets.append(f"{{{number[codelet.shape]}, {spreads[spread]}, {base}, {slots}}}")
+        fields = [number[codelet.shape], spreads[spread], base, slots]
+        if turned:
+            fields.append(turns.setdefault(codelet.turned, len(turns)))
+        codelets.append(f"{{{', '.join(map(str, fields))}}}")
         slots += slots_of(codelet)
     pairs = 0
     shapes = []
@@ -145,10 +178,14 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         "codelet_count": len(codelets),
         "loads": schedule.loads,
         "slots": schedule.slots,
+        "slot_alignment": SLOT_ALIGNMENT,
+        "turned": turned,
+        "turn_words": LONGEST // _WORD,
+        "turn_lines": _wrapped([_words(pattern) for pattern in turns]),
         "widest_codelet": WIDEST,
         "longest_codelet": LONGEST,
         "cone_columns": CONE_COLUMNS,
-        "codelet_lines": _wrapped([*codelets, "{0, 0, 0, 0}"]),
+        "codelet_lines": _wrapped([*codelets, "{}"]),
         "spread_lines": _wrapped([*spread_wires, "0"]),
         "shape_lines": _wrapped([*shapes, "{0, 0, 0}"]),
         "pair_lines": _wrapped([*(f"{{{a}, {b}}}" for shape in schedule.shapes for a, b in shape), "{0, 0}"]),
@@ -177,6 +214,12 @@ def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
 
 def _wires_of(shape: Shape) -> int:
     return 1 + max(b for _, b in shape)
+
+
+def _words(bits: int) -> str:
+    """Return LONGEST bits as an initialiser of 64-bit words, the lowest first."""
+    words = [hex(bits >> shift & (1 << _WORD) - 1) for shift in range(0, LONGEST, _WORD)]
+    return f"{{{', '.join(words)}}}"
 
 
 def _wrapped(items: list[str]) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from nsc.compiler.codelets import Codelet, Shape, cut
 from nsc.compiler.network import Network
-from nsc.compiler.runs import Runs, runs_of
 
 # The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
 # over lanes can be added to them a register at a time.
@@ -18,23 +17,19 @@ SLOT_ALIGNMENT = 16
 class Schedule:
     """The order in which a kernel runs a network's comparators.
 
-    The keys pass and exact sorting run layers as runs, the routing pass runs codelets. Weights are
-    stored in slots, codelet by codelet.
+    Weights are stored in slots, codelet by codelet.
 
     Attributes:
         network: what is scheduled.
-        layers: each layer's runs, in order.
-        codelets: the same comparators cut into codelets, in order.
+        codelets: its comparators cut into codelets, in order.
         shapes: the codelets' shapes, the most frequent first.
     """
 
     network: Network
-    layers: tuple[Runs, ...]
     codelets: tuple[Codelet, ...]
     shapes: tuple[Shape, ...]
 
     def __post_init__(self) -> None:
-        assert sum(int(runs[:, 3].sum()) for runs in self.layers) == self.network.size
         assert sum(len(codelet.shape) for codelet in self.codelets) == self.network.size
         assert {codelet.shape for codelet in self.codelets} == set(self.shapes)
 
@@ -50,11 +45,11 @@ class Schedule:
 
 
 def schedule(network: Network) -> Schedule:
-    """Cut a network into layers of runs and into codelets."""
+    """Cut a network into codelets."""
     codelets = cut(network)
     counts = Counter(codelet.shape for codelet in codelets)
     shapes = sorted(counts, key=lambda shape: (-counts[shape], shape))
-    return Schedule(network, tuple(runs_of(network)), codelets, tuple(shapes))
+    return Schedule(network, codelets, tuple(shapes))
 
 
 def slots_of(codelet: Codelet) -> int:

@@ -22,15 +22,17 @@ from nsc.runtime.routing import (
     check_tensors,
     check_values,
     empty_grads,
-    empty_indices,
+    empty_loss,
     empty_outputs,
+    empty_sorted,
     no_permutation,
+    no_rank,
     output_shapes,
     real_of,
     takes,
 )
 
-_OUT_OF_MEMORY, _BAD_STEEPNESS, _NO_PERMUTATION = 1, 2, 3
+_OUT_OF_MEMORY, _BAD_STEEPNESS, _NO_PERMUTATION, _NO_RANK = 1, 2, 3, 4
 
 
 def relax(
@@ -47,7 +49,7 @@ def relax(
     values, routed = empty_outputs(x, steepness, payload, routing, spec)
     x = x.contiguous()
     payload = _inner_contiguous(payload)
-    status = library.functions[real_of(x)].forward(
+    status = library.functions[real_of(x.dtype)].forward(
         *_call(x, steepness, payload, routing), values.data_ptr(), routed.data_ptr(), _thread_pool()
     )
     _check(status, kernel)
@@ -82,35 +84,66 @@ def relax_backward(
     payload = _inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
-    if routed_grad is None:
+    if routed_grad is None and payload is not None:
         grads[2].zero_()
-    status = library.functions[real_of(x)].backward(
+    status = library.functions[real_of(x.dtype)].backward(
         *_call(x, steepness, payload, routing),
         _address(values_grad),
         _address(routed_grad),
         grads[0].data_ptr(),
         grads[1].data_ptr(),
-        grads[2].data_ptr() if takes(routing) == "rows" else None,
+        grads[2].data_ptr() if takes(routing) == "columns" else None,
+        None,
         _thread_pool(),
     )
     _check(status, kernel)
     return grads
 
 
-def argsort(x: Tensor, spec: str) -> Tensor:
-    """Implement `nsc::argsort`; see `dispatch.argsort`."""
+def loss(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Implement `nsc::loss`; see `dispatch.loss`."""
+    kernel = find(spec)
+    check_tensors(kernel, x, steepness, target, routing)
+    library = kernel.library()
+    if library is None:
+        check_values(kernel, steepness, target, routing)
+        losses = reference.relax(kernel, x, steepness, target, routing)[1]
+        one = torch.ones_like(losses)
+        grads = reference_vjp(None, one, x, steepness, target, routing, spec)[:2]
+        return losses, _apart(grads[0], x), _apart(grads[1], steepness)
+    losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
+    x = x.contiguous()
+    target = target.contiguous()
+    status = library.functions[real_of(x.dtype)].backward(
+        *_call(x, steepness, target, routing),
+        None,
+        None,
+        x_grad.data_ptr(),
+        steepness_grad.data_ptr(),
+        None,
+        losses.data_ptr(),
+        _thread_pool(),
+    )
+    _check(status, kernel)
+    return losses, x_grad, steepness_grad
+
+
+def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
+    """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
     kernel = find(spec)
     check_keys(kernel, x)
     library = kernel.library()
     if library is None:
-        return reference.argsort(x)
-    indices = empty_indices(x, spec)
+        return reference.hard_sort(x)
+    values, indices = empty_sorted(x, spec)
     x = x.contiguous()
-    status = library.functions[real_of(x)].argsort(
-        x.shape[0], x.data_ptr(), indices.data_ptr(), _thread_pool()
+    status = library.functions[real_of(x.dtype)].sort(
+        x.shape[0], x.data_ptr(), values.data_ptr(), indices.data_ptr(), _thread_pool()
     )
     _check(status, kernel)
-    return indices
+    return values, indices
 
 
 def _address(tensor: Tensor | None) -> int | None:
@@ -120,7 +153,7 @@ def _address(tensor: Tensor | None) -> int | None:
 def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:
     """Return the arguments that forward and backward share."""
     stride = 0 if payload is None else payload.stride(0)
-    columns = payload.shape[2] if payload is not None and payload.dim() == 3 else 0
+    columns = 0 if payload is None else payload.shape[-1]
     return (
         ROUTINGS[routing].code,
         x.shape[0],
@@ -156,6 +189,8 @@ def _check(status: int, kernel: Kernel) -> None:
         raise bad_steepness(kernel)
     if status == _NO_PERMUTATION:
         raise no_permutation(kernel)
+    if status == _NO_RANK:
+        raise no_rank(kernel)
     assert status == 0
 
 

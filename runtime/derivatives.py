@@ -23,7 +23,7 @@ def reference_vjp(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `nsc::relax_backward` does, in differentiable torch operations."""
     kernel = find(spec)
-    differentiable = payload if takes(routing) == "rows" else None
+    differentiable = payload if takes(routing) == "columns" else None
 
     def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         used = inputs[2] if differentiable is not None else payload

@@ -1,11 +1,14 @@
 """The operators as torch knows them: one static family, its kernel named by a string.
 
-`nsc::relax` and `nsc::relax_backward` do everything soft, `nsc::argsort` everything exact. They are
-defined once at import; kernels are built when first called. Compiled and exported programs keep the
-string, so they find their kernel in any process that has imported its package.
+`nsc::relax` and `nsc::relax_backward` do everything soft, `nsc::loss` a loss and its gradient at once,
+`nsc::hard_sort` everything exact. They are defined once at import; kernels are built when first
+called. Compiled and exported programs keep the string, so they find their kernel in any process that
+has imported its package.
 
-Three ways lead to a kernel, because no single one serves every transform of torch:
-  - eager and torch.compile call the operator, whose backward formula is registered;
+Four ways lead to a kernel, because no single one serves every transform of torch:
+  - plain eager tensors reach it through an autograd.Function, in a third of an operator's time;
+  - torch.compile, dispatch modes and subclasses of tensors call the operator, whose backward formula
+    is registered;
   - inside torch.func an autograd.Function with a vmap rule calls it, since registered formulas do
     not reach there;
   - forward mode goes to the plain torch reference, since a registered operator would silently have
@@ -26,7 +29,7 @@ from torch.autograd import forward_ad
 from nsc.runtime import cpu, reference
 from nsc.runtime.derivatives import second_vjp
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.routing import check_values, empty_grads, empty_indices, empty_outputs, takes
+from nsc.runtime.routing import check_values, empty_grads, empty_loss, empty_outputs, empty_sorted, takes
 
 
 def relax(
@@ -49,18 +52,61 @@ def relax(
         if not torch.compiler.is_compiling() and not _in_transform():
             check_values(kernel, steepness, payload, routing)
         return reference.relax(kernel, x, steepness, payload, routing)
+    if is_plain(x, steepness, payload):
+        return _run_plain(_PlainRelax, cpu.relax, x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
     if not torch.compiler.is_compiling() and _in_transform():
         return _Relax.apply(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return, no-untyped-call]
     return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
 
 
-def argsort(kernel: Kernel, x: Tensor) -> Tensor:
-    """Return the order of x, (batch, n), ascending: ties by position, NaN last; int64."""
-    return torch.ops.nsc.argsort(x, kernel.spec)  # type: ignore[no-any-return]
+def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: str) -> Tensor:
+    """Run a routing that is a loss and return it, (batch,). Arguments as in `relax`.
+
+    Where a gradient will be wanted it is worked out in the same pass over P, block by block.
+    """
+    wanted = torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad)
+    if not wanted or forward_ad._current_level >= 0:
+        return relax(kernel, x, steepness, target, routing)[1]
+    if is_plain(x, steepness, target):
+        return _PlainLoss.apply(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return, no-untyped-call]
+    if not torch.compiler.is_compiling() and _in_transform():
+        return relax(kernel, x, steepness, target, routing)[1]
+    return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]  # type: ignore[no-any-return]
+
+
+def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return x, (batch, n), ascending, and where its values come from: ties by position, NaN last."""
+    sort = cpu.hard_sort if is_plain(x) else torch.ops.nsc.hard_sort
+    differentiable = x.requires_grad or forward_ad._current_level >= 0
+    if differentiable or (not torch.compiler.is_compiling() and _in_transform()):
+        # A gather has all of torch's derivatives.
+        indices = sort(x.detach(), kernel.spec)[1]
+        return x.gather(-1, indices), indices
+    return sort(x, kernel.spec)
+
+
+def is_plain(*tensors: Tensor | None) -> bool:
+    """Return whether a kernel may be called directly: eager mode, CPU tensors and nothing that looks on."""
+    return (
+        not torch.compiler.is_compiling()
+        and not _in_transform()
+        and forward_ad._current_level < 0
+        and torch._C._len_torch_dispatch_stack() == 0
+        and all(t is None or (type(t) in _PLAIN and t.is_cpu and torch._C._has_storage(t)) for t in tensors)
+    )
+
+
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def _in_transform() -> bool:
     return torch._C._are_functorch_transforms_active()
+
+
+def _run_plain(function: Any, kernel_call: Callable[..., Any], *args: Any) -> Any:
+    if torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args[:3]):
+        return function.apply(*args)
+    return kernel_call(*args)
 
 
 def _setup_relax(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -84,7 +130,7 @@ def _differentiate(backward: Callable[..., tuple[Tensor, ...]]) -> Callable[...,
             return None, None, None, None, None
         saved = ctx.saved_tensors
         grads = backward(values_grad, routed_grad, *saved, ctx.routing, ctx.spec)
-        payload_grad = grads[2] if takes(ctx.routing) == "rows" else None
+        payload_grad = grads[2] if takes(ctx.routing) == "columns" else None
         return grads[0], grads[1], payload_grad, None, None
 
     return formula
@@ -110,6 +156,56 @@ def _vmap(call: Callable[..., Any], info: Any, dims: tuple[Any, ...], *args: Any
     many = outputs if isinstance(outputs, tuple) else (outputs,)
     unfolded = tuple(out.reshape(size, out.shape[0] // size, *out.shape[1:]) for out in many)
     return (unfolded, (0,) * len(many)) if isinstance(outputs, tuple) else (unfolded[0], 0)
+
+
+def _differentiate_loss(ctx: Any, losses_grad: Tensor | None, *_: Any) -> tuple[Any, ...]:
+    if losses_grad is None:
+        return (None,) * 5
+    *inputs, x_grad, steepness_grad = ctx.saved_tensors
+    if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
+        grads = torch.ops.nsc.relax_backward(None, losses_grad, *inputs, ctx.routing, ctx.spec)
+        return grads[0], grads[1], None, None, None
+    return losses_grad.unsqueeze(-1) * x_grad, losses_grad * steepness_grad, None, None, None
+
+
+def _setup_loss(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    *tensors, ctx.routing, ctx.spec = inputs
+    ctx.save_for_backward(*tensors, *output[1:])
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)
+
+
+_backward_of_kernel = _differentiate(cpu.relax_backward)
+_backward_of_operator = _differentiate(lambda *args: torch.ops.nsc.relax_backward(*args))
+
+
+class _PlainRelax(torch.autograd.Function):
+    """The kernel for plain tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        _setup_relax(ctx, args, None)
+        return cpu.relax(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if not torch.is_grad_enabled() and is_plain(*grads):
+            return _backward_of_kernel(ctx, *grads)
+        return _backward_of_operator(ctx, *grads)
+
+
+class _PlainLoss(torch.autograd.Function):
+    """A loss and its gradient for plain tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        losses, *grads = cpu.loss(*args)
+        *tensors, ctx.routing, ctx.spec = args
+        ctx.save_for_backward(*tensors, *grads)
+        ctx.set_materialize_grads(False)
+        return losses
+
+    backward = staticmethod(_differentiate_loss)
 
 
 class _Relax(torch.autograd.Function):
@@ -150,12 +246,15 @@ _SCHEMAS = {
     " -> (Tensor values, Tensor routed)",
     "relax_backward": "(Tensor? values_grad, Tensor? routed_grad, Tensor x, Tensor steepness,"
     " Tensor? payload, str routing, str kernel) -> (Tensor, Tensor, Tensor)",
-    "argsort": "(Tensor x, str kernel) -> Tensor",
+    "loss": "(Tensor x, Tensor steepness, Tensor target, str routing, str kernel)"
+    " -> (Tensor losses, Tensor x_grad, Tensor steepness_grad)",
+    "hard_sort": "(Tensor x, str kernel) -> (Tensor, Tensor)",
 }
 _IMPLEMENTATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "relax": (cpu.relax, empty_outputs),
     "relax_backward": (cpu.relax_backward, empty_grads),
-    "argsort": (cpu.argsort, empty_indices),
+    "loss": (cpu.loss, empty_loss),
+    "hard_sort": (cpu.hard_sort, empty_sorted),
 }
 
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
@@ -171,7 +270,7 @@ for _name, _schema in _SCHEMAS.items():
     )
 torch.library.register_autograd(
     "nsc::relax",
-    _differentiate(torch.ops.nsc.relax_backward),
+    _backward_of_operator,
     setup_context=_setup_relax,
     lib=_library,
 )
@@ -181,3 +280,4 @@ torch.library.register_autograd(
     setup_context=_setup_relax_backward,
     lib=_library,
 )
+torch.library.register_autograd("nsc::loss", _differentiate_loss, setup_context=_setup_loss, lib=_library)

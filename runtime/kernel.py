@@ -25,7 +25,7 @@ from nsc.runtime import cache
 
 PACKAGE_FORMAT = "nsc-package/1"
 # The version of the C interface that this runtime speaks.
-KERNEL_ABI = 1
+KERNEL_ABI = 2
 
 # Suffix of the C functions for an arithmetic type.
 _SUFFIX = {"float32": "f32", "float64": "f64"}
@@ -73,6 +73,8 @@ class Kernel:
         self.error_free: bool = facts["error_free"]
         # Dtype of a tensor to the arithmetic type that serves it.
         self.serves: dict[str, str] = {d: real for real, served in facts["reals"].items() for d in served}
+        # The arithmetic types that it is compiled for.
+        self.reals = frozenset(self.serves.values())
         self.source: str = self.files[facts["source"]]
         self.spec = f"{self.name}-{hashlib.sha256(self.files['manifest.json'].encode()).hexdigest()[:16]}"
         self._lock = threading.Lock()
@@ -117,7 +119,7 @@ class Kernel:
             with self._lock:
                 if self._library is None and self._unbuilt is None:
                     try:
-                        self._library = _Library(self.build().library, self.serves.values())
+                        self._library = _Library(self.build().library, self.reals)
                     except ToolchainError as error:
                         self._unbuilt = str(error)
                         warnings.warn(
@@ -200,7 +202,7 @@ class _Functions:
 
     forward: Callable[..., int]
     backward: Callable[..., int]
-    argsort: Callable[..., int]
+    sort: Callable[..., int]
 
 
 class _Library:
@@ -222,7 +224,7 @@ class _Library:
             raise BuildError(f"{path} has kernel interface {abi}, this nsc speaks {KERNEL_ABI}")
         if unprepared:
             raise MemoryError(f"not enough memory for the tables of {path.name}")
-        self.functions = {real: _functions(library, _SUFFIX[real]) for real in set(reals)}
+        self.functions = {real: _functions(library, _SUFFIX[real]) for real in reals}
 
 
 def _functions(library: ctypes.CDLL, suffix: str) -> _Functions:
@@ -230,8 +232,8 @@ def _functions(library: ctypes.CDLL, suffix: str) -> _Functions:
     call: list[Any] = [word, long, pointer, pointer, long, pointer, long, long]
     signatures = {
         "forward": [*call, pointer, pointer, pointer],
-        "backward": [*call, *[pointer] * 6],
-        "argsort": [long, pointer, pointer, pointer],
+        "backward": [*call, *[pointer] * 7],
+        "sort": [long, *[pointer] * 4],
     }
     functions = {}
     for name, types in signatures.items():

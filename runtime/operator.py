@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,10 @@ class Operator:
             PackageError: files that no `nsc compile` of this version wrote.
         """
         self._kernel = register(files)
+        # Dtype of a tensor to the arithmetic type that serves it.
+        self._serves = {
+            getattr(torch, name): getattr(torch, real) for name, real in self._kernel.serves.items()
+        }
 
     @property
     def name(self) -> str:
@@ -126,9 +131,8 @@ class Operator:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
         self._check_tensor("topk", "x", x)
-        wires = torch.arange(self.n, device=x.device)
-        wanted = (wires.unsqueeze(-1) == wires.flip(0)[:k]).to(x.dtype)
-        values, rows = self._run("topk", x, steepness, wanted, "transposed")
+        ranks = torch.arange(self.n - 1, self.n - 1 - k, -1, device=x.device)
+        values, rows = self._run("topk", x, steepness, ranks, "rows")
         return values[..., self.n - k :].flip(-1), rows.transpose(-1, -2)
 
     def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
@@ -162,9 +166,8 @@ class Operator:
 
         The gradient of the values is torch.sort's.
         """
-        keys = self._keys("hard_sort", x, None)
-        indices = dispatch.argsort(self._kernel, keys.detach()).reshape(x.shape)
-        return x.gather(-1, indices), indices
+        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_sort", x))
+        return _unfolded(values, x.shape, x.dtype), _unfolded(indices, x.shape, torch.int64)
 
     def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
         self._check_tensor(routing, "x", x)
@@ -179,40 +182,41 @@ class Operator:
                 f"{self.name}.{routing}: target must have the shape of x, {tuple(x.shape)}, got "
                 f"{tuple(target.shape)}"
             )
-        return self._run(routing, x, steepness, target.long(), routing)[1].mean()
+        keys = self._keys(routing, x)
+        weights = self._steepness(routing, steepness, keys)
+        self._check_device(routing, x, target)
+        ranks = target.long().reshape(keys.shape)
+        losses = dispatch.loss(self._kernel, keys, weights, ranks, routing)
+        return losses.mean().to(x.dtype)
 
     def _run(
         self, method: str, x: Tensor, steepness: Steepness, payload: Tensor | None, routing: str
     ) -> tuple[Tensor, Tensor]:
         """Check, fold the leading shape into a batch, run, unfold.
 
-        The payload of "transposed" is (n, m), one for all samples; others lead with the shape of x.
+        The payload of "transposed" and of "rows" is one for all samples; others lead with the shape of x.
         """
-        keys = self._keys(method, x, payload)
-        batch, lead = keys.shape[0], x.shape[:-1]
-        weights = self._steepness(method, steepness, keys)
         dtype = x.dtype
+        if payload is not None and payload.dtype.is_floating_point:
+            dtype = torch.promote_types(dtype, payload.dtype)
+        keys = self._keys(method, x, dtype)
+        weights = self._steepness(method, steepness, keys)
         if payload is not None:
-            if payload.device != x.device:
-                raise OperandError(
-                    f"{self.name}.{method}: x is on {x.device} and the other tensor on "
-                    f"{payload.device}: move one of them"
-                )
+            self._check_device(method, x, payload)
             if payload.dtype.is_floating_point:
-                dtype = torch.promote_types(dtype, payload.dtype)
                 payload = payload.to(keys.dtype)
-            if routing == "transposed":
-                payload = payload.expand(batch, *payload.shape)
+            if routing in ("transposed", "rows"):
+                payload = payload.expand(keys.shape[0], *payload.shape)
             else:
-                payload = payload.reshape(batch, *payload.shape[len(lead) :])
+                payload = payload.reshape(keys.shape[0], *payload.shape[x.dim() - 1 :])
         values, routed = dispatch.relax(self._kernel, keys, weights, payload, routing)
-        return (
-            values.reshape(x.shape).to(x.dtype),
-            routed.reshape((*lead, *routed.shape[1:])).to(dtype),
-        )
+        values = _unfolded(values, x.shape, x.dtype)
+        if routing == "none":
+            return values, routed
+        return values, _unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
 
-    def _keys(self, method: str, x: Tensor, payload: Tensor | None) -> Tensor:
-        """Return x as (batch, n) in the arithmetic type that serves it."""
+    def _keys(self, method: str, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """Return x as (batch, n) in the arithmetic type that serves it, or a wider dtype."""
         self._check_tensor(method, "x", x)
         if x.dim() == 0 or x.shape[-1] != self.n:
             found = f"{x.shape[-1]} values on its last axis" if x.dim() else "no axis"
@@ -220,24 +224,28 @@ class Operator:
                 f"{self.name}.{method}: x has {found}, this op sorts {self.n}; compile one with "
                 "nsc compile --net … --n N"
             )
-        if x.device.type not in ("cpu", "meta"):
+        if not x.is_cpu and not x.is_meta:
             raise OperandError(
                 f"{self.name}.{method}: x is on {x.device}, this op is compiled for cpu: move x with .cpu()"
             )
-        wide = x.dtype
-        if payload is not None and payload.dtype.is_floating_point:
-            wide = torch.promote_types(wide, payload.dtype)
-        serves = self._kernel.serves
-        real = serves.get(str(wide).removeprefix("torch."))
+        real = self._serves.get(dtype or x.dtype)
         if real is None:
+            wide = dtype or x.dtype
             advice = (
                 "compile it with --dtype float64" if wide == torch.float64 else "convert it with .float()"
             )
             raise OperandTypeError(
                 f"{self.name}.{method}: dtype {wide} is not served, this op takes "
-                f"{', '.join(serves)}: {advice}"
+                f"{', '.join(self._kernel.serves)}: {advice}"
             )
-        return x.to(getattr(torch, real)).reshape(-1, self.n)
+        return _cast(x if x.dim() == 2 else x.reshape(-1, self.n), real)
+
+    def _check_device(self, method: str, x: Tensor, other: Tensor) -> None:
+        if other.device != x.device:
+            raise OperandError(
+                f"{self.name}.{method}: x is on {x.device} and the other tensor on "
+                f"{other.device}: move one of them"
+            )
 
     def _check_tensor(self, method: str, what: str, value: Any) -> None:
         if not isinstance(value, Tensor):
@@ -271,6 +279,8 @@ class Operator:
                 raise OperandError(
                     f"{self.name}.{method}: steepness must be a finite number above 0, got {steepness}"
                 )
+            if dispatch.is_plain(keys):
+                return _constant(float(steepness), keys.dtype, keys.shape[0])
             value = torch.tensor(float(steepness), dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
 
@@ -285,6 +295,22 @@ class Operator:
 
     def __reduce__(self) -> tuple[type[Operator], tuple[dict[str, str]]]:
         return Operator, (dict(self._kernel.files),)
+
+
+# A tensor's methods make a new tensor even where nothing changes, which takes as long as a small sort.
+def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x if x.dtype == dtype else x.to(dtype)
+
+
+def _unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    return _cast(result if result.shape == shape else result.reshape(shape), dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _constant(value: float, dtype: torch.dtype, batch: int) -> Tensor:
+    """Return a steepness seen `batch` times."""
+    with torch.inference_mode(False):
+        return torch.tensor(value, dtype=dtype, device="cpu").expand(batch)
 
 
 def load(folder: str | Path) -> Operator:

@@ -63,13 +63,17 @@ def relax(
     n = kernel.n
     if routing == "none":
         return values, x.new_empty(x.shape[0], 0)
+    backwards = routing in ("transposed", "rows")
     if routing in ("route", "transposed"):
         assert payload is not None
         block = payload
+    elif routing == "rows":
+        assert payload is not None
+        block = torch.nn.functional.one_hot(payload, n).transpose(-1, -2).to(x.dtype)
     else:
         block = torch.eye(n, dtype=x.dtype, device=x.device).expand(x.shape[0], n, n)
     steps = list(zip(layers, weights, strict=True))
-    for layer, weight in reversed(steps) if routing == "transposed" else steps:
+    for layer, weight in reversed(steps) if backwards else steps:
         block = _mix_rows(kernel, layer, weight, block)
     if routing in ("cross_entropy", "binary_cross_entropy"):
         assert payload is not None
@@ -77,9 +81,10 @@ def relax(
     return values, block
 
 
-def argsort(x: Tensor) -> Tensor:
-    """Return the order of x ascending, ties by position and NaN last."""
-    return torch.sort(x, dim=-1, stable=True).indices
+def hard_sort(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return x ascending and where its values come from, ties by position and NaN last."""
+    values, indices = torch.sort(x, dim=-1, stable=True)
+    return values, indices
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -17,8 +18,8 @@ class Routing:
 
     Attributes:
         code: its number in the C interface.
-        payload: what it takes: "rows", a payload (batch, n, m) that has a gradient; "ranks", the
-            int64 target (batch, n) of a loss; "" for nothing.
+        payload: what it takes: "columns", a payload (batch, n, m) that has a gradient; "target", the
+            int64 ranks (batch, n) of a loss; "ranks", those (batch, k) of wanted rows; "" for nothing.
     """
 
     code: int
@@ -28,10 +29,11 @@ class Routing:
 ROUTINGS: dict[str, Routing] = {
     "none": Routing(0),
     "permutation": Routing(1),
-    "route": Routing(2, "rows"),
-    "transposed": Routing(3, "rows"),
-    "cross_entropy": Routing(4, "ranks"),
-    "binary_cross_entropy": Routing(5, "ranks"),
+    "route": Routing(2, "columns"),
+    "transposed": Routing(3, "columns"),
+    "cross_entropy": Routing(4, "target"),
+    "binary_cross_entropy": Routing(5, "target"),
+    "rows": Routing(6, "ranks"),
 }
 
 
@@ -43,9 +45,9 @@ def takes(routing: str) -> str:
 def output_shapes(x: Tensor, payload: Tensor | None, routing: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shapes of the values and of what is routed."""
     batch, n = x.shape
-    if takes(routing) == "rows":
+    if takes(routing) in ("columns", "ranks"):
         assert payload is not None
-        return (batch, n), (batch, n, payload.shape[2])
+        return (batch, n), (batch, n, payload.shape[-1])
     return (batch, n), {"none": (batch, 0), "permutation": (batch, n, n)}.get(routing, (batch,))
 
 
@@ -67,18 +69,26 @@ def empty_grads(
     spec: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return uninitialised results of `nsc::relax_backward`."""
-    shape = payload.shape if payload is not None and takes(routing) == "rows" else (0,)
+    shape = payload.shape if payload is not None and takes(routing) == "columns" else (0,)
     return x.new_empty(x.shape), x.new_empty((x.shape[0],)), x.new_empty(shape)
 
 
-def empty_indices(x: Tensor, spec: str) -> Tensor:
-    """Return uninitialised results of `nsc::argsort`."""
-    return x.new_empty(x.shape, dtype=torch.int64)
+def empty_loss(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return uninitialised results of `nsc::loss`."""
+    return x.new_empty((x.shape[0],)), x.new_empty(x.shape), x.new_empty((x.shape[0],))
 
 
-def real_of(x: Tensor) -> str:
+def empty_sorted(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
+    """Return uninitialised results of `nsc::hard_sort`."""
+    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.int64)
+
+
+@functools.cache
+def real_of(dtype: torch.dtype) -> str:
     """Return a dtype's name as kernels know it."""
-    return str(x.dtype).removeprefix("torch.")
+    return str(dtype).removeprefix("torch.")
 
 
 def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
@@ -88,17 +98,22 @@ def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor 
     check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
     if routing not in ROUTINGS:
         raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(ROUTINGS)}")
-    if takes(routing) == "rows":
-        columns = payload.shape[2] if payload is not None and payload.dim() == 3 else 0
+    what = takes(routing)
+    columns = payload.shape[-1] if payload is not None and payload.dim() > 1 else 0
+    if what == "columns":
         check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
-    elif takes(routing) == "ranks":
+    elif what == "target":
         check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
+    elif what == "ranks":
+        check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
 
 
 def check_keys(kernel: Kernel, x: Tensor) -> None:
     """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
-    if real_of(x) not in kernel.serves.values():
-        raise OperandError(f"{kernel.name}: no kernel for {x.dtype}, only for {set(kernel.serves.values())}")
+    if real_of(x.dtype) not in kernel.reals:
+        raise OperandError(
+            f"{kernel.name}: no kernel for {x.dtype}, only for {', '.join(sorted(kernel.reals))}"
+        )
     check_tensor(kernel, "x", x, (x.shape[0] if x.dim() else 0, kernel.n), x.dtype)
 
 
@@ -116,10 +131,12 @@ def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, rout
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
         raise bad_steepness(kernel)
-    if takes(routing) == "ranks":
+    if takes(routing) in ("target", "ranks"):
         assert payload is not None
         ranks = torch.arange(kernel.n, device=payload.device)
-        if not bool((payload.sort(-1).values == ranks).all()):
+        if not bool(((payload >= 0) & (payload < kernel.n)).all()):
+            raise no_rank(kernel)
+        if takes(routing) == "target" and not bool((payload.sort(-1).values == ranks).all()):
             raise no_permutation(kernel)
 
 
@@ -131,3 +148,8 @@ def bad_steepness(kernel: Kernel) -> OperandError:
 def no_permutation(kernel: Kernel) -> OperandError:
     """Return the error for a target that is no permutation of the ranks."""
     return OperandError(f"{kernel.name}: target must hold each rank 0 … {kernel.n - 1} once in every sample")
+
+
+def no_rank(kernel: Kernel) -> OperandError:
+    """Return the error for a rank that is none."""
+    return OperandError(f"{kernel.name}: ranks must be in 0 … {kernel.n - 1}")

@@ -18,10 +18,7 @@ from nsc.errors import BuildError, ToolchainError
 # of the sigmoids would be lost. What is allowed changes no result but errno and FP exception flags.
 FLAGS = (
     "-std=c++17",
-    # The routing pass is written in vectors and needs no more than -O2; what is left to the compiler's
-    # vectoriser are short loops, which -O3 would unroll first.
     "-O2",
-    "-ftree-vectorize",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",
@@ -29,8 +26,6 @@ FLAGS = (
     "-shared",
     "-fvisibility=hidden",
 )
-# g++ at -O2 would vectorise only loops whose count is a known multiple of the register.
-_GCC_FLAGS = ("-fvect-cost-model=dynamic",)
 _ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
 _PROBE_SECONDS = 60
 
@@ -95,8 +90,7 @@ def _located(command: str) -> tuple[str, ...] | None:
 def _probe(program: tuple[str, ...]) -> Toolchain:
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     version = _output((*program, "--version"))
-    own = () if "clang" in version else _GCC_FLAGS
-    command = (*program, *FLAGS, *own, native)
+    command = (*program, *FLAGS, native)
     verbose = _output((*command, "-E", "-v", "-x", "c++", os.devnull, "-o", os.devnull))
     resolved = [line for line in verbose.splitlines() if "cc1" in line]
     return Toolchain(command, version.strip(), "\n".join(resolved))

@@ -1,4 +1,5 @@
 import math
+import re
 import shutil
 import subprocess
 
@@ -172,10 +173,12 @@ def test_an_unknown_relaxation_lists_the_known_ones():
     assert all(name in str(caught.value) for name in SIGMOIDS)
 
 
-@pytest.mark.parametrize("art_lambda", [0, 0.1, 0.25, 1 / 3, 0.5, 0.999])
+@pytest.mark.parametrize("art_lambda", [0.1, 0.25, 1 / 3, 0.5, 0.999])
 def test_the_strength_round_trips_through_its_literal(art_lambda):
-    literal = Relaxation(art_lambda=art_lambda).lambda_literal
-    assert float.fromhex(literal.removeprefix("real(").removesuffix(")")) == art_lambda
+    literals = re.findall(
+        r"real\((-?0x[^)]*)\)", source("bitonic", 4, relaxation=Relaxation(art_lambda=art_lambda))
+    )
+    assert art_lambda in map(float.fromhex, literals)
 
 
 def test_a_relaxation_describes_itself():

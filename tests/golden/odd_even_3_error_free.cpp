@@ -30,57 +30,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-namespace {
+// What a compiler's own judgement would undo: a step is part of its codelet, a function that many
+// call is one piece of code, a loop over the lanes of a register is no loop.
+#define NSC_INLINE __attribute__((always_inline))
+#define NSC_APART __attribute__((noinline))
+#if defined(__clang__)
+#define NSC_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define NSC_UNROLL _Pragma("GCC unroll 64")
+#endif
 
-// The functions of math.h for both arithmetic types.
-inline float exp(float x) { return __builtin_expf(x); }
-inline float log(float x) { return __builtin_logf(x); }
-inline float log1p(float x) { return __builtin_log1pf(x); }
-inline float erfc(float x) { return __builtin_erfcf(x); }
-inline float atan(float x) { return __builtin_atanf(x); }
-inline float fabs(float x) { return __builtin_fabsf(x); }
-inline float sqrt(float x) { return __builtin_sqrtf(x); }
-inline float pow(float x, float y) { return __builtin_powf(x, y); }
-inline double exp(double x) { return __builtin_exp(x); }
-inline double log(double x) { return __builtin_log(x); }
-inline double log1p(double x) { return __builtin_log1p(x); }
-inline double erfc(double x) { return __builtin_erfc(x); }
-inline double atan(double x) { return __builtin_atan(x); }
-inline double fabs(double x) { return __builtin_fabs(x); }
-inline double sqrt(double x) { return __builtin_sqrt(x); }
-inline double pow(double x, double y) { return __builtin_pow(x, y); }
+namespace {
 
 constexpr int64_t wires = 3;
 constexpr int64_t comparators = 3;
-constexpr int64_t run_count = 3;
+constexpr int64_t levels = 3;  // at most
 constexpr int64_t codelet_count = 1;
 constexpr int64_t loads = 3;  // wires that the codelets load together
-constexpr int64_t slots = 16;  // places for weights
+constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
 constexpr int64_t widest_codelet = 16, longest_codelet = 128;  // most wires, most comparators
 constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
 constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
 
-// Comparators (lo + i step, hi + i step) for i < count, the first of which is comparator `first`.
-struct Run {
-    int32_t lo, hi, step, count, first;
-};
-
-// One line per layer.
-constexpr Run runs[] = {
-    {0, 1, 1, 1, 0},
-    {1, 2, 1, 1, 1},
-    {0, 1, 1, 1, 2},
-    {0, 0, 0, 0, 3},
-};
-
-// The same comparators, cut into codelets that are run on the wires they load: base + spread[k] for k
-// from `spread` on. A codelet's weights begin at slot `slot`.
+// The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
+// each k. A codelet's weights begin at slot `slot`.
 struct Codelet {
     int32_t shape, spread, base, slot;
 };
 
 constexpr Codelet codelets[] = {
-    {0, 0, 0, 0}, {0, 0, 0, 0},
+    {0, 0, 0, 0}, {},
 };
 
 constexpr uint16_t spreads[] = {
@@ -104,8 +83,11 @@ constexpr Pair shape_pairs[] = {
     {0, 1}, {1, 2}, {0, 1}, {0, 0},
 };
 
-enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3 };
-enum Routing { none = 0, permutation = 1, route = 2, transposed = 3, cross_entropy = 4, binary_cross_entropy = 5 };
+// Whether a codelet's comparator leaves the minimum on its second wire.
+inline bool is_turned(Codelet, int32_t) { return false; }
+
+enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
+enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
 
 // ----------------------------------------------------------------------------------- preparation
 
@@ -123,169 +105,101 @@ struct Memory {
     void *start;
 };
 
-// The slot of each comparator, in the order of the runs.
-int32_t slot_of[comparators + 1];
+template <class T>
+inline void exchange(T &a, T &b) {
+    const T was = a;
+    a = b, b = was;
+}
 
-// Light cones: for each 16 columns of P, a bit for each codelet that they reach; on all others
-// these columns are zero.
+// The comparators by level: those of a level have their inputs from levels before it.
+struct Comparator {
+    uint16_t lo, hi;
+    int32_t slot;
+};
+
+Comparator in_levels[comparators + 1];
+int32_t level_end[levels + 1];
+
+// Light cones: for each 16 columns of P, a bit for each codelet that they reach, and for each
+// 16 rows, for each codelet that reaches them; through all others these columns or rows are zero.
 constexpr int64_t cone_columns = 16;
 constexpr int64_t cones = (wires + cone_columns - 1) / cone_columns;
 constexpr int64_t cone_words = (cones + 63) / 64, codelet_words = (codelet_count + 63) / 64;
-uint64_t reached_from[cones][codelet_words + 1];
+uint64_t reached_from[cones][codelet_words + 1], reaching[cones][codelet_words + 1];
 
-// Finds the slots: the k-th comparator on a wire is the same in the order of the runs and of the codelets.
-Status find_slots() {
-    const Memory memory(sizeof(int32_t) * (2 * wires + 1 + 2 * comparators));
-    if (!memory.start) return out_of_memory;
-    int32_t *start = memory.get<int32_t>(), *seen = start + wires + 1, *slots_on = seen + wires;
-    memset(start, 0, sizeof(int32_t) * (2 * wires + 1));
-    for (int64_t r = 0; r < run_count; ++r)
-        for (int32_t i = 0; i < runs[r].count; ++i)
-            ++start[runs[r].lo + i * runs[r].step + 1], ++start[runs[r].hi + i * runs[r].step + 1];
-    for (int64_t w = 0; w < wires; ++w) start[w + 1] += start[w];
+// Calls visit(lo, hi, slot) for each comparator, in an order that respects the graph.
+template <class Visit>
+void for_each_comparator(Visit visit) {
     for (int64_t c = 0; c < codelet_count; ++c) {
-        const Shape shape = shapes[codelets[c].shape];
+        const Codelet codelet = codelets[c];
+        const Shape shape = shapes[codelet.shape];
         for (int32_t i = 0; i < shape.comparators; ++i) {
             const Pair pair = shape_pairs[shape.first_pair + i];
-            const uint16_t *spread = spreads + codelets[c].spread;
-            const int32_t a = codelets[c].base + spread[pair.a], b = codelets[c].base + spread[pair.b];
-            slots_on[start[a] + seen[a]++] = slots_on[start[b] + seen[b]++] = codelets[c].slot + i;
+            int32_t lo = codelet.base + spreads[codelet.spread + pair.a];
+            int32_t hi = codelet.base + spreads[codelet.spread + pair.b];
+            if (is_turned(codelet, i)) exchange(lo, hi);
+            visit(lo, hi, codelet.slot + i);
         }
     }
-    memset(seen, 0, sizeof(int32_t) * wires);
-    for (int64_t r = 0; r < run_count; ++r)
-        for (int32_t i = 0; i < runs[r].count; ++i) {
-            const int32_t lo = runs[r].lo + i * runs[r].step, hi = runs[r].hi + i * runs[r].step;
-            slot_of[runs[r].first + i] = slots_on[start[lo] + seen[lo]++];
-            ++seen[hi];
-        }
+}
+
+Status find_levels() {
+    const Memory memory(sizeof(int32_t) * (wires + levels + 1));
+    if (!memory.start) return out_of_memory;
+    int32_t *level_of = memory.get<int32_t>(), *next = level_of + wires;
+    const auto enter = [&](int32_t lo, int32_t hi) {
+        const int32_t level = level_of[lo] > level_of[hi] ? level_of[lo] : level_of[hi];
+        level_of[lo] = level_of[hi] = level + 1;
+        return level;
+    };
+    memset(level_of, 0, sizeof(int32_t) * wires);
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t) { ++level_end[enter(lo, hi)]; });
+    for (int64_t level = 0, before = 0; level < levels; ++level) {
+        next[level] = int32_t(before);
+        before = level_end[level] += int32_t(before);
+    }
+    memset(level_of, 0, sizeof(int32_t) * wires);
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
+        in_levels[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
+    });
     return ok;
 }
 
-// Finds the light cones: what reaches one of a codelet's wires reaches, behind it, all of them.
+// Finds the light cones: what reaches one of a codelet's wires reaches, behind it, all of them; and the
+// same backwards.
 Status find_cones() {
     using Reached = uint64_t[cone_words];
     const Memory memory(sizeof(Reached) * wires);
     if (!memory.start) return out_of_memory;
     Reached *on = memory.get<Reached>();
-    memset(on, 0, sizeof(Reached) * wires);
-    for (int64_t w = 0; w < wires; ++w) on[w][w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
-    for (int64_t c = 0; c < codelet_count; ++c) {
-        const uint16_t *spread = spreads + codelets[c].spread;
-        Reached *at = on + codelets[c].base;
-        const int32_t count = shapes[codelets[c].shape].wires;
-        for (int64_t word = 0; word < cone_words; ++word) {
-            uint64_t any = 0;
-            for (int32_t k = 0; k < count; ++k) any |= at[spread[k]][word];
-            for (int32_t k = 0; k < count; ++k) at[spread[k]][word] = any;
-            for (; any; any &= any - 1)
-                reached_from[64 * word + __builtin_ctzll(any)][c / 64] |= uint64_t(1) << c % 64;
+    const auto spread_out = [&](bool backwards, uint64_t (*cone_codelets)[codelet_words + 1]) {
+        memset(on, 0, sizeof(Reached) * wires);
+        for (int64_t w = 0; w < wires; ++w) on[w][w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
+        for (int64_t i = 0; i < codelet_count; ++i) {
+            const int64_t c = backwards ? codelet_count - 1 - i : i;
+            const uint16_t *spread = spreads + codelets[c].spread;
+            Reached *at = on + codelets[c].base;
+            const int32_t count = shapes[codelets[c].shape].wires;
+            for (int64_t word = 0; word < cone_words; ++word) {
+                uint64_t any = 0;
+                for (int32_t k = 0; k < count; ++k) any |= at[spread[k]][word];
+                for (int32_t k = 0; k < count; ++k) at[spread[k]][word] = any;
+                for (; any; any &= any - 1)
+                    cone_codelets[64 * word + __builtin_ctzll(any)][c / 64] |= uint64_t(1) << c % 64;
+            }
         }
-    }
+    };
+    spread_out(false, reached_from);
+    spread_out(true, reaching);
     return ok;
 }
 
 Status prepare() {
-    const Status slots_found = find_slots();
-    return slots_found == ok ? find_cones() : slots_found;
+    const Status levels_found = find_levels();
+    return levels_found == ok ? find_cones() : levels_found;
 }
 
-// ------------------------------------------------------------------------------------ relaxation
-
-// f(v): optimal, Petersen et al., ICLR 2022
-template <class real>
-inline real sigmoid(real v) {
-    return v > real(0.25) ? 1 - 1 / (16 * v) : v < real(-0.25) ? -1 / (16 * v) : v + real(0.5);
-}
-
-// f'(v), given alpha = f(v).
-template <class real>
-inline real sigmoid_slope(real v, real alpha) {
-    (void)v, (void)alpha;
-    return fabs(v) > real(0.25) ? 1 / (16 * v * v) : real(1);
-}
-
-// The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.3.
-template <class real>
-inline real phi(real d, real *slope) {
-    const real size = fabs(d) + real(1e-10);
-    const real power = pow(size, real(0x1.3333333333333p-2));
-    *slope = 1 / power - real(0x1.3333333333333p-2) * fabs(d) / (power * size);
-    return d / power;
-}
-
-// a times x, where a weight of zero silences an infinite x.
-template <class real>
-inline real weighted(real a, real x) {
-    return a == 0 ? real(0) : a * x;
-}
-
-// ------------------------------------------------------------------------------------- keys pass
-
-// What the keys pass leaves for the routing and for the backward pass, by slot.
-template <class real>
-struct Weights {
-    real *keep;  // the weight that the forward mixes use
-    real *soft;  // the weight that the backward mixes use
-    real *gap;   // x[hi] - x[lo] in front of the comparator; infinite where the weight is constant
-};
-
-template <class real>
-void keys_forward(const real *x, real steepness, real *y, Weights<real> w) {
-    memcpy(y, x, sizeof(real) * wires);
-    for (int64_t r = 0; r < run_count; ++r) {
-        const Run run = runs[r];
-        for (int32_t i = 0; i < run.count; ++i) {
-            real &lo = y[run.lo + i * run.step], &hi = y[run.hi + i * run.step];
-            const real a = lo, b = hi;
-            const bool tie = a == b;
-            real gap = tie ? real(0) : b - a;
-            real slope;
-            real soft = sigmoid(steepness * phi(gap, &slope));
-            if (__builtin_isinf(gap) || (tie && __builtin_isinf(a))) {  // limits: infinite values sort exactly
-                soft = tie ? real(0.5) : gap > 0 ? real(1) : real(0);
-                gap = real(__builtin_inf());
-            }
-            const real keep = b < a ? real(0) : b >= a ? real(1) : soft;  // a tie keeps its places
-            const int32_t slot = slot_of[run.first + i];
-            w.gap[slot] = gap;
-            w.soft[slot] = soft;
-            w.keep[slot] = keep;
-            lo = weighted(keep, a) + weighted(1 - keep, b);
-            hi = weighted(1 - keep, a) + weighted(keep, b);
-        }
-    }
-}
-
-// Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
-// returns the gradient of the steepness.
-template <class real>
-real keys_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
-    real steepness_grad = 0;
-    for (int64_t r = run_count - 1; r >= 0; --r) {
-        const Run run = runs[r];
-        for (int32_t i = 0; i < run.count; ++i) {
-            real &lo = grad[run.lo + i * run.step], &hi = grad[run.hi + i * run.step];
-            const int32_t slot = slot_of[run.first + i];
-            const real a = lo, b = hi, gap = w.gap[slot], soft = w.soft[slot];
-            const real mixed_lo = soft * a + (1 - soft) * b, mixed_hi = (1 - soft) * a + soft * b;
-            real through = 0;
-            if (!__builtin_isinf(gap)) {
-                real phi_slope;
-                const real activation = phi(gap, &phi_slope);
-                const real into = (weight_grad[slot] - (a - b) * gap) *
-                                  sigmoid_slope(steepness * activation, soft);
-                through = into * steepness * phi_slope;
-                steepness_grad += into * activation;
-            }
-            lo = mixed_lo - through;
-            hi = mixed_hi + through;
-        }
-    }
-    return steepness_grad;
-}
-
-// ---------------------------------------------------------------------------------- routing pass
+// -------------------------------------------------------------------------------------- vectors
 
 #if defined(__AVX512F__)
 constexpr int64_t register_bytes = 64;
@@ -295,28 +209,61 @@ constexpr int64_t register_bytes = 32;
 constexpr int64_t register_bytes = 16;
 #endif
 
-// One row of a block: `lanes` columns of a payload in a register.
-template <class real>
+template <class T>
 struct VecOf {
-    typedef real type __attribute__((vector_size(register_bytes)));
+    typedef T type __attribute__((vector_size(register_bytes)));
 };
 
-template <class real>
-using Vec = typename VecOf<real>::type;
+template <class T>
+using Vec = typename VecOf<T>::type;
 
-template <class real>
-constexpr int64_t lanes = register_bytes / int64_t(sizeof(real));
+template <class T>
+constexpr int64_t lanes = register_bytes / int64_t(sizeof(T));
 
+// Whole numbers as wide as a real.
 template <class real>
-inline void mix(Vec<real> &lo, Vec<real> &hi, real keep) {
-    const real swap = 1 - keep;
-    const Vec<real> a = lo, b = hi;
-    lo = keep * a + swap * b;
-    hi = swap * a + keep * b;
+struct WholeOf {
+    using type = int64_t;
+};
+template <>
+struct WholeOf<float> {
+    using type = int32_t;
+};
+template <class real>
+using Whole = typename WholeOf<real>::type;
+
+// In every lane the same number.
+template <class T>
+inline Vec<T> all(T value) {
+    return value - Vec<T>{};
 }
 
-// Sums over lanes, `lanes` rows at a time: folding two rows into one halves the lanes of each, so that
-// in the end every lane of one register is the sum of a row.
+// Between a register and memory, `count` values; a full register is one instruction.
+template <class T>
+inline Vec<T> load(const T *from, int64_t count = lanes<T>) {
+    Vec<T> row{};
+    if (count == lanes<T>)
+        memcpy(&row, from, sizeof row);
+    else
+        memcpy(&row, from, sizeof(T) * count);
+    return row;
+}
+
+template <class T>
+inline void store(T *to, Vec<T> row, int64_t count = lanes<T>) {
+    if (count == lanes<T>)
+        memcpy(to, &row, sizeof row);
+    else
+        memcpy(to, &row, sizeof(T) * count);
+}
+
+template <class real>
+inline Vec<real> magnitude(Vec<real> v) {
+    constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
+    return (Vec<real>)((Vec<Whole<real>>)v & ~sign);
+}
+
+// The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
 template <int... places>
 struct Places {};
 
@@ -328,6 +275,9 @@ struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
 
+// Sums over lanes, `lanes` rows at a time: folding two rows into one halves the lanes of each, so that
+// in the end every lane of one register is the sum of a row.
+//
 // Where lane `place` of a fold comes from: p and q hold groups of `group` lanes, each folded to its half.
 constexpr int fold_source(int place, int group, int width, int half) {
     const int which = place / (group / 2), groups = width / group;
@@ -344,122 +294,569 @@ inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
 template <class real, int group>
 inline Vec<real> row_sums(Vec<real> *rows) {
     if constexpr (group > 1) {
+        NSC_UNROLL
         for (int i = 0; i < group / 2; ++i)
             rows[i] = fold<real, group>(rows[2 * i], rows[2 * i + 1], typename PlacesTo<lanes<real>>::list());
         return row_sums<real, group / 2>(rows);
     }
     return rows[0];
 }
-// Shape 0: 3 wires, 3 comparators.
+
+// Transposes `lanes` rows of `lanes` values: pairs of rows whose numbers differ in one bit exchange the
+// quarters of their square, bit by bit.
+template <class T, int bit, int... places>
+inline void exchange_quarters(Vec<T> &p, Vec<T> &q, Places<places...>) {
+    constexpr int width = lanes<T>;
+    const Vec<T> a = p, b = q;
+    p = __builtin_shufflevector(a, b, (places & bit ? width + (places & ~bit) : places)...);
+    q = __builtin_shufflevector(a, b, (places & bit ? width + places : places | bit)...);
+}
+
+template <class T, int bit = 1>
+inline void transpose_from(Vec<T> *rows) {
+    if constexpr (bit < lanes<T>) {
+        NSC_UNROLL
+        for (int i = 0; i < lanes<T>; ++i)
+            if (!(i & bit)) exchange_quarters<T, bit>(rows[i], rows[i | bit], typename PlacesTo<lanes<T>>::list());
+        transpose_from<T, 2 * bit>(rows);
+    }
+}
+
+template <class T>
+NSC_APART void transpose(Vec<T> *rows) {
+    Vec<T> in_registers[lanes<T>];
+    NSC_UNROLL
+    for (int i = 0; i < lanes<T>; ++i) in_registers[i] = rows[i];
+    transpose_from<T>(in_registers);
+    NSC_UNROLL
+    for (int i = 0; i < lanes<T>; ++i) rows[i] = in_registers[i];
+}
+
+// Makes numbers below the smallest normal one count as zero while it lives, on this thread. P is made
+// of products of many weights, most of them far below any rounding error, and processors take a
+// hundred times as long for such numbers.
+struct TinyIsZero {
+#if defined(__SSE__)
+    TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }
+    ~TinyIsZero() { __builtin_ia32_ldmxcsr(before); }
+    uint32_t before;
+#elif defined(__aarch64__)
+    TinyIsZero() {
+        asm volatile("mrs %0, fpcr" : "=r"(before));
+        asm volatile("msr fpcr, %0" ::"r"(before | uint64_t(1) << 24));
+    }
+    ~TinyIsZero() { asm volatile("msr fpcr, %0" ::"r"(before)); }
+    uint64_t before;
+#else
+    TinyIsZero() {}
+    ~TinyIsZero() {}
+#endif
+    TinyIsZero(const TinyIsZero &) = delete;
+    TinyIsZero &operator=(const TinyIsZero &) = delete;
+};
+
+// ------------------------------------------------------------------------------------- functions
+
+// What differs between the arithmetic types.
 template <class real>
-void shape_0_forward(Vec<real> *block, const uint16_t *spread, const real *keep) {
-    Vec<real> w0 = block[spread[0]];
-    Vec<real> w1 = block[spread[1]];
-    Vec<real> w2 = block[spread[2]];
-    mix<real>(w0, w1, keep[0]);
-    mix<real>(w1, w2, keep[1]);
-    mix<real>(w0, w1, keep[2]);
-    block[spread[0]] = w0;
-    block[spread[1]] = w1;
-    block[spread[2]] = w2;
+struct Constants;
+template <>
+struct Constants<float> {
+    static constexpr int mantissa_bits = 23, exponent_bias = 127;
+    static constexpr float rounding = 12582912;  // added, it leaves no places behind the point
+    static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
+    static constexpr int32_t half_root = 0x3f3504f3;  // the bits of 1/sqrt(2)
+    static constexpr float exp[] = {0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034};
+    static constexpr float log[] = {0.66666685, 0.399887806, 0.295799494};
+};
+template <>
+struct Constants<double> {
+    static constexpr int mantissa_bits = 52, exponent_bias = 1023;
+    static constexpr double rounding = 6755399441055744;  // added, it leaves no places behind the point
+    static constexpr double log2_high = 0.69314718036912382, log2_low = 1.9082149292705877e-10;
+    static constexpr int64_t half_root = 0x3fe6a09e667f3bcd;  // the bits of 1/sqrt(2)
+    static constexpr double exp[] = {0.5, 0.16666666666666667, 0.041666666666624038, 0.0083333333333300549, 0.0013888888917258758, 1.9841269863088254e-4, 2.4801521225986432e-5, 2.7557268406190795e-6, 2.7620121717381935e-7, 2.5100411082014901e-8};
+    static constexpr double log[] = {0.66666666666666666, 0.40000000000000877, 0.28571428570803612, 0.22222222391713917, 0.18181795640132906, 0.15386239702814658, 0.13268773138656885, 0.13086626147840102};
+};
+// Sums coefficients[k] x^k.
+template <class real, int count>
+inline Vec<real> polynomial(const real (&coefficients)[count], Vec<real> x) {
+    Vec<real> sum = all(coefficients[count - 1]);
+    for (int k = count - 2; k >= 0; --k) sum = sum * x + coefficients[k];
+    return sum;
+}
+// exp(r) for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
+template <class real>
+inline Vec<real> small_exp(Vec<real> r) {
+    return 1 + (r + r * r * polynomial(Constants<real>::exp, r));
 }
 
 template <class real>
-void shape_0_backward(const Vec<real> *kept, Vec<real> *grad, const uint16_t *spread, const real *keep,
-                      const real *soft, Vec<real> *product) {
-    Vec<real> w0 = kept[0];
-    Vec<real> w1 = kept[1];
-    Vec<real> w2 = kept[2];
-    product[0] = w0 - w1, mix<real>(w0, w1, keep[0]);
-    product[1] = w1 - w2, mix<real>(w1, w2, keep[1]);
-    product[2] = w0 - w1, mix<real>(w0, w1, keep[2]);
-    w0 = grad[spread[0]];
-    w1 = grad[spread[1]];
-    w2 = grad[spread[2]];
-    product[2] *= w0 - w1, mix<real>(w0, w1, soft[2]);
-    product[1] *= w1 - w2, mix<real>(w1, w2, soft[1]);
-    product[0] *= w0 - w1, mix<real>(w0, w1, soft[0]);
-    grad[spread[0]] = w0;
-    grad[spread[1]] = w1;
-    grad[spread[2]] = w2;
+inline Vec<real> power_of_two(Vec<real> shifted) {
+    using C = Constants<real>;
+    return (Vec<real>)(((Vec<Whole<real>>)shifted + C::exponent_bias) << C::mantissa_bits);
 }
-// Runs a codelet on a block, one row per wire; `reversed` runs its comparators backwards.
+// x^-lambda, x > 0, normal and finite: 2^-(k + f) with k + f = lambda log2(x) and |f| <= 1/2.
 template <class real>
-void codelet_forward(Codelet codelet, Vec<real> *block, const real *keep, bool reversed) {
-    const uint16_t *spread = spreads + codelet.spread;
-    block += codelet.base, keep += codelet.slot;
-    if (!reversed) switch (codelet.shape) {
-            case 0: return shape_0_forward<real>(block, spread, keep);
-        }
+inline Vec<real> inverse_power(Vec<real> x) {
+    using C = Constants<real>;
+    using whole = Whole<real>;
+    // x = 2^e m with 1/sqrt(2) <= m < sqrt(2), log(m) = 2 atanh(s)
+    const Vec<whole> bits = (Vec<whole>)x, e = (bits - C::half_root) >> C::mantissa_bits;
+    const Vec<real> m = (Vec<real>)(bits - (e << C::mantissa_bits)), s = (m - 1) / (m + 1), w = s * s;
+    const Vec<real> log_m = 2 * s + s * w * polynomial(C::log, w);
+    // lambda in two parts, the first so short that its products with e are exact
+    const Vec<real> exponent = __builtin_convertvector(e, Vec<real>);
+    const Vec<real> high = exponent * real(0x1.3340000000000p-2);
+    const Vec<real> low = exponent * real(-0x1.999999999a000p-15) + log_m * (real(0x1.3333333333333p-2) * real(1.4426950408889634));
+    const Vec<real> shifted = C::rounding - (high + low), k = shifted - C::rounding;
+    const Vec<real> r = ((k + high) + low) * real(-0.69314718055994531);
+    return small_exp<real>(r) * power_of_two<real>(shifted);
+}
+
+// ------------------------------------------------------------------------------------ relaxation
+
+// f(v): optimal, Petersen et al., ICLR 2022.
+// All families have f(v) = 1 - f(-v); what is computed is the smaller of the two, to full precision.
+template <class real>
+inline Vec<real> sigmoid(Vec<real> v) {
+    const Vec<real> t = magnitude<real>(v), tail = t > real(0.25) ? 1 / (16 * t) : real(0.5) - t;
+    return v < 0 ? tail : 1 - tail;
+}
+
+// f'(v), given alpha = f(v).
+template <class real>
+inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> alpha) {
+    const Vec<real> t = magnitude<real>(v);
+    (void)t, (void)alpha;
+    return t > real(0.25) ? 1 / (16 * t * t) : all(real(1));
+}
+
+// The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.3.
+template <class real>
+inline Vec<real> phi(Vec<real> d) {
+    return d * inverse_power<real>(magnitude<real>(d) + real(1e-10));
+}
+
+template <class real>
+inline Vec<real> phi_slope(Vec<real> d) {
+    const Vec<real> size = magnitude<real>(d) + real(1e-10);
+    return inverse_power<real>(size) * (1 - real(0x1.3333333333333p-2) * magnitude<real>(d) / size);
+}
+
+// a times x, where a weight of zero silences an infinite x.
+template <class real>
+inline Vec<real> weighted(Vec<real> a, Vec<real> x) {
+    return a == 0 ? Vec<real>{} : a * x;
+}
+
+// ------------------------------------------------------------------------------------- keys pass
+//
+// `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
+// group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
+// level, gathered from the wires of one sample. Both call the same two functions, so that a sample's
+// results do not depend on its company.
+
+template <class real>
+struct Compared {
+    Vec<real> lo, hi;
+    Vec<real> keep;  // the weight that the forward mixes use
+    Vec<real> soft;  // the weight that the backward mixes use
+    Vec<real> gap;   // x[hi] - x[lo]; infinite where the weight is constant
+};
+
+template <class real>
+NSC_APART void compare(Vec<real> a, Vec<real> b, Vec<real> steepness, Compared<real> *to) {
+    constexpr real infinity = real(__builtin_inf());
+    const auto tie = a == b;
+    const Vec<real> gap = tie ? Vec<real>{} : b - a;
+    // limits: infinite values sort exactly
+    const auto infinite = (magnitude<real>(gap) == infinity) | (tie & (magnitude<real>(a) == infinity));
+    const Vec<real> limit = tie ? all(real(0.5)) : gap > 0 ? all(real(1)) : Vec<real>{};
+    const Vec<real> finite_gap = infinite ? Vec<real>{} : gap;
+    const Vec<real> soft = infinite ? limit : sigmoid<real>(steepness * phi<real>(finite_gap));
+    const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : soft;  // a tie keeps its places
+    to->lo = weighted<real>(keep, a) + weighted<real>(1 - keep, b);
+    to->hi = weighted<real>(1 - keep, a) + weighted<real>(keep, b);
+    to->keep = keep, to->soft = soft;
+    to->gap = infinite ? all(infinity) : gap;
+}
+
+// The gradients of a comparator's values go in and those of its inputs come out, in `a` and `b`; returns
+// what it adds to the gradient of the steepness.
+template <class real>
+struct Backward {
+    Vec<real> lo, hi, steepness;
+};
+
+template <class real>
+NSC_APART void compare_backward(Vec<real> a, Vec<real> b, Vec<real> weight_grad, Vec<real> soft,
+                                                Vec<real> gap, Vec<real> steepness, Backward<real> *to) {
+    const auto constant = magnitude<real>(gap) == real(__builtin_inf());
+    const Vec<real> finite_gap = constant ? Vec<real>{} : gap;
+    const Vec<real> activation = phi<real>(finite_gap);
+    const Vec<real> slope = sigmoid_slope<real>(steepness * activation, soft);
+    const Vec<real> into = constant ? Vec<real>{} : (weight_grad - (a - b) * finite_gap) * slope;
+    const Vec<real> through = into * steepness * phi_slope<real>(finite_gap);
+    to->lo = soft * a + (1 - soft) * b - through;
+    to->hi = (1 - soft) * a + soft * b + through;
+    to->steepness = into * activation;
+}
+
+// What the keys pass leaves for the routing and for the backward pass, by slot.
+template <class T>
+struct Weights {
+    T *keep, *soft, *gap;  // as in Compared
+};
+
+// The sum over slots of what they add to the gradient of the steepness, in an order that is the same
+// for both layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
+template <class T>
+inline T sum_of_parts(const T *parts) {
+    T sum{};
+    for (int64_t k = 0; k < slot_alignment; ++k) sum += parts[k];
+    return sum;
+}
+
+// ---- a lane is a sample
+
+// Between `count` samples of `wires` values each and rows of one value of each.
+template <class real>
+void load_samples(const real *from, int64_t count, Vec<real> *block) {
+    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
+        const int64_t width = wires - wire < lanes<real> ? wires - wire : lanes<real>;
+        Vec<real> tile[lanes<real>] = {};
+        for (int64_t k = 0; k < count; ++k) tile[k] = load(from + k * wires + wire, width);
+        transpose<real>(tile);
+        for (int64_t k = 0; k < width; ++k) block[wire + k] = tile[k];
+    }
+}
+
+template <class real>
+void store_samples(real *to, int64_t count, const Vec<real> *block) {
+    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
+        const int64_t width = wires - wire < lanes<real> ? wires - wire : lanes<real>;
+        Vec<real> tile[lanes<real>] = {};
+        for (int64_t k = 0; k < width; ++k) tile[k] = block[wire + k];
+        transpose<real>(tile);
+        for (int64_t k = 0; k < count; ++k) store(to + k * wires + wire, tile[k], width);
+    }
+}
+
+// Runs a codelet on a block in place; its weights go to w, which begins at its first slot.
+template <class real>
+inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
     const Shape shape = shapes[codelet.shape];
     const Pair *pairs = shape_pairs + shape.first_pair;
-    for (int32_t i = 0; i < shape.comparators; ++i) {
-        const int32_t c = reversed ? shape.comparators - 1 - i : i;
-        mix<real>(block[spread[pairs[c].a]], block[spread[pairs[c].b]], keep[c]);
-    }
-}
-
-// Takes a gradient back through a codelet, in place, and adds the gradients of its weights. `kept` is
-// what the codelet loaded.
-template <class real>
-void codelet_backward(Codelet codelet, Vec<real> *kept, Vec<real> *grad, Weights<real> w, bool reversed,
-                      real *weight_grad) {
     const uint16_t *spread = spreads + codelet.spread;
-    const real *keep = w.keep + codelet.slot, *soft = w.soft + codelet.slot;
-    grad += codelet.base, weight_grad += codelet.slot;
-    const Shape shape = shapes[codelet.shape];
-    Vec<real> product[longest_codelet];  // differences of the payload, then times those of the gradient
-    const auto by_table = [&] {
-        const Pair *pairs = shape_pairs + shape.first_pair;
-        for (int32_t i = 0; i < shape.comparators; ++i) {
-            const int32_t c = reversed ? shape.comparators - 1 - i : i;
-            Vec<real> &a = kept[pairs[c].a], &b = kept[pairs[c].b];
-            product[c] = a - b, mix<real>(a, b, keep[c]);
-        }
-        for (int32_t i = shape.comparators - 1; i >= 0; --i) {
-            const int32_t c = reversed ? shape.comparators - 1 - i : i;
-            Vec<real> &a = grad[spread[pairs[c].a]], &b = grad[spread[pairs[c].b]];
-            product[c] *= a - b, mix<real>(a, b, soft[c]);
-        }
-    };
-    switch (reversed ? -1 : codelet.shape) {
-        case 0: shape_0_backward<real>(kept, grad, spread, keep, soft, product); break;
-        default: by_table();
-    }
-    for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
-        for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
-        Vec<real> sum;
-        memcpy(&sum, weight_grad + c, sizeof sum);
-        sum += row_sums<real, lanes<real>>(product + c);
-        memcpy(weight_grad + c, &sum, sizeof sum);
+    for (int32_t c = 0; c < shape.comparators; ++c) {
+        Vec<real> *lo = block + codelet.base + spread[pairs[c].a], *hi = block + codelet.base + spread[pairs[c].b];
+        if (is_turned(codelet, c)) exchange(lo, hi);
+        Compared<real> result;
+        compare<real>(*lo, *hi, steepness, &result);
+        *lo = result.lo, *hi = result.hi;
+        if (w.keep) w.keep[c] = result.keep, w.soft[c] = result.soft, w.gap[c] = result.gap;
     }
 }
 
-// Runs the listed codelets, in order, on a block. With `kept`, stores there what each of
-// them loads, and returns its end.
+template <class real>
+inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
+                                     Weights<Vec<real>> w, Vec<real> *steepness_parts) {
+    const Shape shape = shapes[codelet.shape];
+    const Pair *pairs = shape_pairs + shape.first_pair;
+    const uint16_t *spread = spreads + codelet.spread;
+    for (int32_t c = shape.comparators - 1; c >= 0; --c) {
+        Vec<real> *lo = grad + codelet.base + spread[pairs[c].a], *hi = grad + codelet.base + spread[pairs[c].b];
+        if (is_turned(codelet, c)) exchange(lo, hi);
+        Backward<real> result;
+        compare_backward<real>(*lo, *hi, weight_grad ? weight_grad[c] : Vec<real>{}, w.soft[c], w.gap[c], steepness, &result);
+        *lo = result.lo, *hi = result.hi;
+        steepness_parts[c % slot_alignment] += result.steepness;
+    }
+}
+
+// Between the slots of `count` samples, `stride` apart, and rows of one slot of each. Weights begin at
+// multiples of slot_alignment, which is a multiple of lanes.
+template <class real>
+inline void gather_slots(const real *from, int64_t stride, int64_t count, int64_t slot_count, Vec<real> *rows) {
+    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
+        Vec<real> *tile = rows + s;
+        for (int64_t k = 0; k < lanes<real>; ++k) tile[k] = k < count ? load(from + k * stride + s) : Vec<real>{};
+        transpose<real>(tile);
+    }
+}
+
+template <class real>
+inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_count, Vec<real> *rows) {
+    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
+        Vec<real> *tile = rows + s;
+        transpose<real>(tile);
+        for (int64_t k = 0; k < count; ++k) store(to + k * stride + s, tile[k]);
+    }
+}
+
+// ---- the lanes are comparators of one level
+
+// Runs all comparators on y in place.
+template <class real>
+void compare_levels(real *y, real steepness, Weights<real> w) {
+    for (int64_t level = 0, first = 0; level < levels; first = level_end[level++])
+        for (int64_t i = first; i < level_end[level]; i += lanes<real>) {
+            const Comparator *at = in_levels + i;
+            const int64_t count = level_end[level] - i < lanes<real> ? level_end[level] - i : lanes<real>;
+            real a[lanes<real>] = {}, b[lanes<real>] = {};
+            for (int64_t k = 0; k < count; ++k) a[k] = y[at[k].lo], b[k] = y[at[k].hi];
+            Compared<real> result;
+            compare<real>(load(a), load(b), all(steepness), &result);
+            for (int64_t k = 0; k < count; ++k) {
+                y[at[k].lo] = result.lo[k], y[at[k].hi] = result.hi[k];
+                if (!w.keep) continue;
+                w.keep[at[k].slot] = result.keep[k];
+                w.soft[at[k].slot] = result.soft[k];
+                w.gap[at[k].slot] = result.gap[k];
+            }
+        }
+}
+
+// Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
+// returns the gradient of the steepness. Overwrites the gaps.
+template <class real>
+real compare_levels_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
+    for (int64_t level = levels - 1; level >= 0; --level)
+        for (int64_t i = level ? level_end[level - 1] : 0; i < level_end[level]; i += lanes<real>) {
+            const Comparator *at = in_levels + i;
+            const int64_t count = level_end[level] - i < lanes<real> ? level_end[level] - i : lanes<real>;
+            real a[lanes<real>] = {}, b[lanes<real>] = {}, into[lanes<real>] = {}, soft[lanes<real>] = {}, gap[lanes<real>] = {};
+            for (int64_t k = 0; k < count; ++k) {
+                a[k] = grad[at[k].lo], b[k] = grad[at[k].hi];
+                soft[k] = w.soft[at[k].slot], gap[k] = w.gap[at[k].slot];
+                if (weight_grad) into[k] = weight_grad[at[k].slot];
+            }
+            Backward<real> result;
+            compare_backward<real>(load(a), load(b), load(into), load(soft), load(gap), all(steepness), &result);
+            for (int64_t k = 0; k < count; ++k) {
+                grad[at[k].lo] = result.lo[k], grad[at[k].hi] = result.hi[k];
+                w.gap[at[k].slot] = result.steepness[k];
+            }
+        }
+    real parts[slot_alignment] = {};
+    for (int64_t c = codelet_count - 1; c >= 0; --c)
+        for (int32_t k = shapes[codelets[c].shape].comparators - 1; k >= 0; --k)
+            parts[k % slot_alignment] += w.gap[codelets[c].slot + k];
+    return sum_of_parts(parts);
+}
+
+// ---------------------------------------------------------------------------------- routing pass
+//
+// A block has one row per wire: a register of columns of a payload. (Exact sorting runs the same
+// codelets on rows of keys.) A codelet's shape is a function that loads its rows, takes `step`s
+// on pairs of them, and stores them.
+// Shape 0: 3 wires, 3 comparators.
+template <class Rows, class Step>
+NSC_APART void shape_0(Rows rows, Step step) {
+    auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2);
+    step(0, w0, w1);
+    step(1, w1, w2);
+    step(2, w0, w1);
+rows.store(0, w0), rows.store(1, w1), rows.store(2, w2);
+}
+
+template <class Rows, class Step>
+NSC_APART void shape_0_backwards(Rows rows, Step step) {
+    auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2);
+    step(2, w0, w1);
+    step(1, w1, w2);
+    step(0, w0, w1);
+rows.store(0, w0), rows.store(1, w1), rows.store(2, w2);
+}
+// Takes the steps of a shape in order, or backwards; shapes without code of their own from their table.
+template <class Rows, class Step>
+inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
+    switch (2 * index + backwards) {
+        case 2 * 0: return shape_0(rows, step);
+        case 2 * 0 + 1: return shape_0_backwards(rows, step);
+    }
+    const Shape shape = shapes[index];
+    const Pair *pairs = shape_pairs + shape.first_pair;
+    typename Rows::Row held[widest_codelet];
+    for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
+    for (int32_t i = 0; i < shape.comparators; ++i) {
+        const int32_t c = backwards ? shape.comparators - 1 - i : i;
+        step(c, held[pairs[c].a], held[pairs[c].b]);
+    }
+    for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
+}
+
+// The rows of a block that a codelet works on.
+template <class T>
+struct InPlace {
+    using Row = T;
+    InPlace(Codelet codelet, Row *block) : first(block + codelet.base), spread(spreads + codelet.spread) {}
+    Row load(int32_t k) const { return first[spread[k]]; }
+    void store(int32_t k, Row row) const { first[spread[k]] = row; }
+    Row *first;
+    const uint16_t *spread;
+};
+
+// The same, and a copy of what is loaded is kept.
+template <class T>
+struct Keeping : InPlace<T> {
+    Keeping(Codelet codelet, T *block, T *kept) : InPlace<T>(codelet, block), kept(kept) {}
+    T load(int32_t k) const { return kept[k] = InPlace<T>::load(k); }
+    T *kept;
+};
+
+// That copy; what becomes of it is not wanted.
+template <class T>
+struct Kept {
+    using Row = T;
+    Row load(int32_t k) const { return kept[k]; }
+    void store(int32_t, Row) const {}
+    const Row *kept;
+};
+
+template <class real>
+inline void mix(Vec<real> &lo, Vec<real> &hi, real keep) {
+    const real swap = 1 - keep;
+    const Vec<real> a = lo, b = hi;
+    lo = keep * a + swap * b;
+    hi = swap * a + keep * b;
+}
+
+// Runs the listed codelets, in order, on a block; `reversed` runs their comparators backwards. With
+// `kept`, stores there what each of them loads, and returns its end.
 template <class real>
 Vec<real> *route_forward(Vec<real> *block, const int32_t *list, int64_t count, const real *keep, bool reversed,
                          Vec<real> *kept) {
     for (int64_t i = 0; i < count; ++i) {
         const Codelet codelet = codelets[list[i]];
-        if (kept) {
-            const uint16_t *spread = spreads + codelet.spread;
-            for (int32_t k = 0; k < shapes[codelet.shape].wires; ++k) *kept++ = block[codelet.base + spread[k]];
+        const real *weights = keep + codelet.slot;
+        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE { mix<real>(a, b, weights[c]); };
+        if (!kept) {
+            run_shape(codelet.shape, reversed, InPlace<Vec<real>>(codelet, block), step);
+            continue;
         }
-        codelet_forward<real>(codelet, block, keep, reversed);
+        run_shape(codelet.shape, reversed, Keeping<Vec<real>>(codelet, block, kept), step);
+        kept += shapes[codelet.shape].wires;
     }
     return kept;
 }
 
-// Takes the gradient of a routed block back to the payload, in place in `grad`, and adds the
-// gradients of the weights to `weight_grad`. `kept` is the end that route_forward returned.
+// Takes the gradient of a routed block back to the payload, in place in `grad`, and adds the gradients
+// of the weights to `weight_grad`. `kept` is the end that route_forward returned.
 template <class real>
 void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<real> *kept, Weights<real> w,
                     bool reversed, real *weight_grad) {
     while (count > 0) {
         const Codelet codelet = codelets[list[--count]];
-        kept -= shapes[codelet.shape].wires;
-        codelet_backward<real>(codelet, kept, grad, w, reversed, weight_grad);
+        const Shape shape = shapes[codelet.shape];
+        const real *keep = w.keep + codelet.slot, *soft = w.soft + codelet.slot;
+        // Differences of the payload in front of each comparator, then times those of the gradient behind it.
+        Vec<real> products[longest_codelet], *product = products;
+        kept -= shape.wires;
+        run_shape(codelet.shape, reversed, Kept<Vec<real>>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE {
+            product[c] = a - b;
+            mix<real>(a, b, keep[c]);
+        });
+        run_shape(codelet.shape, !reversed, InPlace<Vec<real>>(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE {
+            product[c] *= a - b;
+            mix<real>(a, b, soft[c]);
+        });
+        for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
+            for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
+            real *to = weight_grad + codelet.slot + c;
+            store(to, load(to) + row_sums<real, lanes<real>>(product + c));
+        }
+    }
+}
+
+// --------------------------------------------------------------------------------- exact sorting
+
+// Whole numbers in the order of the reals: equal for 0 and -0, and for all NaN, which come last.
+template <class real, class Row>
+inline Row order_key(Row bits) {
+    constexpr int64_t exponent = sizeof(real) == 4 ? 0x7f800000 : 0x7ff0000000000000;
+    constexpr int64_t all_but_sign = sizeof(real) == 4 ? 0x7fffffff : 0x7fffffffffffffff;
+    const Row size = bits & all_but_sign;
+    const Row key = bits < 0 ? bits ^ all_but_sign : bits;
+    return size == 0 ? Row{} : size > exponent ? Row{} + all_but_sign : key;
+}
+
+// One value of each of some samples: where it comes from in its sample, and its key, such that an entry
+// is less where its value comes first, ties by position.
+template <class real>
+struct Entry;
+
+// Key and place in one number.
+template <>
+struct Entry<float> {
+    static void load_samples(const float *x, int64_t count, Entry *block) {
+        typedef int32_t Half __attribute__((vector_size(register_bytes / 2)));
+        for (int64_t wire = 0; wire < wires; wire += lanes<int64_t>) {
+            const int64_t width = wires - wire < lanes<int64_t> ? wires - wire : lanes<int64_t>;
+            Vec<int64_t> tile[lanes<int64_t>] = {};
+            for (int64_t k = 0; k < count; ++k) {
+                Half bits{};
+                memcpy(&bits, x + k * wires + wire, sizeof(float) * width);
+                tile[k] = order_key<float>(__builtin_convertvector(bits, Vec<int64_t>)) * (int64_t(1) << 32);
+            }
+            transpose<int64_t>(tile);
+            for (int64_t k = 0; k < width; ++k) block[wire + k].both = tile[k] | (wire + k);
+        }
+    }
+    static void sort(Entry &lo, Entry &hi) {
+        const Vec<int64_t> a = lo.both, b = hi.both;
+        lo.both = a < b ? a : b, hi.both = a < b ? b : a;
+    }
+    Vec<int64_t> place() const { return both & 0xffffffff; }
+    Vec<int64_t> both;
+};
+
+template <>
+struct Entry<double> {
+    static void load_samples(const double *x, int64_t count, Entry *block) {
+        for (int64_t wire = 0; wire < wires; wire += lanes<int64_t>) {
+            const int64_t width = wires - wire < lanes<int64_t> ? wires - wire : lanes<int64_t>;
+            Vec<int64_t> tile[lanes<int64_t>] = {};
+            for (int64_t k = 0; k < count; ++k) {
+                memcpy(&tile[k], x + k * wires + wire, sizeof(double) * width);
+                tile[k] = order_key<double>(tile[k]);
+            }
+            transpose<int64_t>(tile);
+            for (int64_t k = 0; k < width; ++k) block[wire + k] = {tile[k], all(wire + k)};
+        }
+    }
+    static void sort(Entry &lo, Entry &hi) {
+        const Entry a = lo, b = hi;
+        const auto swap = (b.key < a.key) | ((b.key == a.key) & (b.from < a.from));
+        lo = {swap ? b.key : a.key, swap ? b.from : a.from};
+        hi = {swap ? a.key : b.key, swap ? a.from : b.from};
+    }
+    Vec<int64_t> place() const { return from; }
+    Vec<int64_t> key, from;
+};
+
+// Sorts `count` samples, at most `lanes`, through a block of entries.
+template <class real>
+void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, Entry<real> *block) {
+    Entry<real>::load_samples(x, count, block);
+    for (int64_t c = 0; c < codelet_count; ++c) {
+        const Codelet codelet = codelets[c];
+        run_shape(codelet.shape, false, InPlace<Entry<real>>(codelet, block),
+                  [codelet](int32_t i, Entry<real> &a, Entry<real> &b) NSC_INLINE {
+                      Entry<real>::sort(a, b);
+                      if (is_turned(codelet, i)) exchange(a, b);
+                  });
+    }
+    for (int64_t wire = 0; wire < wires; wire += lanes<int64_t>) {
+        const int64_t width = wires - wire < lanes<int64_t> ? wires - wire : lanes<int64_t>;
+        Vec<int64_t> tile[lanes<int64_t>] = {};
+        for (int64_t k = 0; k < width; ++k) tile[k] = block[wire + k].place();
+        transpose<int64_t>(tile);
+        for (int64_t k = 0; k < count; ++k) {
+            store(indices + k * wires + wire, tile[k], width);
+            for (int64_t i = 0; i < width; ++i) values[k * wires + wire + i] = x[k * wires + tile[k][i]];
+        }
     }
 }
 
@@ -485,13 +882,13 @@ template <class real>
 double block_loss(const Vec<real> *block, Routing routing, const int64_t *target, int64_t first, int64_t width) {
     double sum = 0;
     if (routing == cross_entropy) {
-        for (int64_t k = 0; k < width; ++k) sum -= cut_log(log(double(clipped(block[target[first + k]][k]))));
+        for (int64_t k = 0; k < width; ++k) sum -= cut_log(__builtin_log(double(clipped(block[target[first + k]][k]))));
         return sum / wires;
     }
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
             const real p = clipped(block[row][k]);
-            sum -= cut_log(target[first + k] == row ? log(double(p)) : log1p(-double(p)));
+            sum -= cut_log(target[first + k] == row ? __builtin_log(double(p)) : __builtin_log1p(-double(p)));
         }
     return sum / wires / wires;
 }
@@ -515,28 +912,33 @@ void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing routin
         }
 }
 
-bool is_permutation(const int64_t *target, uint8_t *seen) {
-    memset(seen, 0, wires);
-    for (int64_t c = 0; c < wires; ++c) {
-        if (target[c] < 0 || target[c] >= wires || seen[target[c]]) return false;
-        seen[target[c]] = 1;
-    }
-    return true;
-}
-
 // ------------------------------------------------------------------------------------- the calls
 
 // torch_parallel_for, or null for one thread.
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
+// Runs work(task, memory, state) for each task, on threads of their own. Each thread has `bytes` of
+// memory; where there is none the status says so.
 template <class Work>
-void parallel(ParallelFor pool, int64_t count, int64_t grain, Work &work) {
-    const Body body = [](int64_t begin, int64_t end, void *context) { (*static_cast<Work *>(context))(begin, end); };
+Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
+    struct State {
+        Work &work;
+        int64_t bytes;
+        int32_t status;
+    } state = {work, bytes, ok};
+    const Body body = [](int64_t begin, int64_t end, void *context) {
+        State *state = static_cast<State *>(context);
+        const Memory memory(state->bytes);
+        if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
+        const TinyIsZero guard;
+        for (int64_t task = begin; task < end; ++task) state->work(task, memory);
+    };
     if (pool && count > 1)
-        pool(0, count, grain, body, &work);
+        pool(0, count, grain, body, &state);
     else
-        body(0, count, &work);
+        body(0, count, &state);
+    return static_cast<Status>(state.status);
 }
 
 inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total * piece / pieces; }
@@ -553,239 +955,356 @@ struct Call {
     int64_t payload_columns;
 
     bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
-    bool reversed() const { return routing == transposed; }
-    int64_t columns() const {
-        return routing == none ? 0 : routing == route || routing == transposed ? payload_columns : wires;
-    }
+    bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
+    bool reversed() const { return routing == transposed || routing == rows; }
+    int64_t columns() const { return routing == none ? 0 : is_permutation() ? wires : payload_columns; }
     int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
     int64_t chunks() const { return blocks() < most_chunks ? blocks() : most_chunks; }
-    real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
-    const real *payload_of(int64_t sample) const {
-        return static_cast<const real *>(payload) + sample * payload_stride;
+    int64_t width_of(int64_t column) const {
+        return columns() - column < lanes<real> ? columns() - column : lanes<real>;
     }
-    const int64_t *target_of(int64_t sample) const {
+    real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
+    const int64_t *ranks_of(int64_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
     }
 
     Status check() const {
         for (int64_t b = 0; b < batch; ++b)
             if (!(steepness_of(b) > 0 && __builtin_isfinite(steepness_of(b)))) return bad_steepness;
-        if (!is_loss()) return ok;
+        if (!is_loss() && routing != rows) return ok;
         const Memory seen(wires);
         if (!seen.start) return out_of_memory;
-        for (int64_t b = 0; b < batch; ++b)
-            if (!is_permutation(target_of(b), seen.get<uint8_t>())) return no_permutation;
+        for (int64_t b = 0; b < batch; ++b) {
+            memset(seen.get<uint8_t>(), 0, wires);
+            for (int64_t c = 0; c < columns(); ++c) {
+                const int64_t rank = ranks_of(b)[c];
+                if (rank < 0 || rank >= wires) return no_rank;
+                if (is_loss() && seen.get<uint8_t>()[rank]++) return no_permutation;
+            }
+        }
         return ok;
     }
 
-    // Lists the codelets to run on the block that begins at a column, in running order: of P those
-    // that its columns reach, of any other payload all.
-    int64_t list_codelets(int32_t *list, int64_t column) const {
+    // Lists the codelets to run on a block of columns, in running order: of P those that its columns
+    // reach or that reach its rows, of any other payload all.
+    int64_t list_codelets(int32_t *list, int64_t sample, int64_t column, int64_t width) const {
         int64_t count = 0;
-        if (routing == permutation || is_loss()) {
-            const uint64_t *reached = reached_from[column / cone_columns];
+        const auto listed = [&](auto word_at) {
             for (int64_t word = 0; word < codelet_words; ++word)
-                for (uint64_t bits = reached[word]; bits; bits &= bits - 1)
+                for (uint64_t bits = word_at(word); bits; bits &= bits - 1)
                     list[count++] = int32_t(64 * word + __builtin_ctzll(bits));
+        };
+        if (is_permutation()) {
+            const uint64_t *reached = reached_from[column / cone_columns];
+            listed([&](int64_t word) { return reached[word]; });
+        } else if (routing == rows) {
+            const int64_t *ranks = ranks_of(sample) + column;
+            listed([&](int64_t word) {
+                uint64_t any = 0;
+                for (int64_t k = 0; k < width; ++k) any |= reaching[ranks[k] / cone_columns][word];
+                return any;
+            });
         } else {
-            for (; count < codelet_count; ++count)
-                list[count] = int32_t(reversed() ? codelet_count - 1 - count : count);
+            for (; count < codelet_count; ++count) list[count] = int32_t(count);
         }
+        if (reversed())
+            for (int64_t i = 0; i < count / 2; ++i) exchange(list[i], list[count - 1 - i]);
         return count;
     }
 
-    // Fills a block with columns first ... first + width - 1 of the payload of a sample.
-    void load(Vec<real> *block, int64_t sample, int64_t first, int64_t width) const {
-        if (width < lanes<real> || routing == permutation || is_loss()) memset(block, 0, sizeof(Vec<real>) * wires);
-        if (routing == permutation || is_loss()) {
-            for (int64_t k = 0; k < width; ++k) block[first + k][k] = 1;
+    // Fills a block with `width` columns of the payload of a sample, from `column` on.
+    void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width) const {
+        if (routing == route || routing == transposed) {
+            const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
+            for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
             return;
         }
-        const real *from = payload_of(sample) + first;
-        for (int64_t row = 0; row < wires; ++row)
-            memcpy(&block[row], from + row * payload_columns, sizeof(real) * width);
+        memset(block, 0, sizeof(Vec<real>) * wires);
+        for (int64_t k = 0; k < width; ++k) block[routing == rows ? ranks_of(sample)[column + k] : column + k][k] = 1;
     }
 };
 
-// A block between its memory, one row per wire of `columns` values, and a payload.
+// Between rows of a block and rows of `columns` values each.
 template <class real>
-void store(const Vec<real> *block, real *to, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) memcpy(to + row * columns, &block[row], sizeof(real) * width);
+void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width) {
+    for (int64_t row = 0; row < wires; ++row) store(to + row * columns, block[row], width);
 }
 
 template <class real>
-void load_gradient(Vec<real> *block, const real *from, int64_t columns, int64_t width) {
-    if (width < lanes<real>) memset(block, 0, sizeof(Vec<real>) * wires);
-    for (int64_t row = 0; row < wires; ++row) memcpy(&block[row], from + row * columns, sizeof(real) * width);
+void load_block(Vec<real> *block, const real *from, int64_t columns, int64_t width) {
+    for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * columns, width);
 }
 
 // Samples whose weights are held at a time: as many as fit the aim, at least one.
+template <class real>
 inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
     const int64_t fits = scratch_bytes / (bytes_per_sample + 1);
-    return fits < 1 ? 1 : fits < batch ? fits : batch;
+    const int64_t group = fits < 1 ? 1 : fits < lanes<real> ? fits : fits / lanes<real> * lanes<real>;
+    return group < batch ? group : batch;
 }
 
-// A grain that gives a thread at least some ten microseconds of work.
+// A grain that gives a thread at least some ten microseconds of work, measured in mixes.
 inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
 
+constexpr int64_t arrays = 3;  // of weights, per sample
+
+template <class T>
+Weights<T> weights_at(T *start, int64_t stride) {
+    return {start, start + stride, start + 2 * stride};
+}
+
+// A group of samples that go through the keys pass together, `lanes` at a time or one by one.
 template <class real>
-Weights<real> weights_at(real *memory, int64_t sample) {
-    real *start = memory + sample * 3 * slots;
-    return {start, start + slots, start + 2 * slots};
+struct KeysTask {
+    KeysTask(const Call<real> &call, int64_t group_first, int64_t group_count, int64_t task)
+        : at_once(count_at_once(group_count)), place(task * at_once), first(group_first + place),
+          count(group_count - place < at_once ? group_count - place : at_once) {
+        for (int64_t k = 0; k < lanes<real>; ++k) steepness[k] = call.steepness_of(k < count ? first + k : first);
+    }
+    static int64_t count_at_once(int64_t group) { return group < lanes<real> ? 1 : lanes<real>; }
+    static int64_t count_tasks(int64_t group) { return (group + count_at_once(group) - 1) / count_at_once(group); }
+    bool lanes_are_samples() const { return at_once > 1; }
+    int64_t at_once, place, first, count;  // place in the group, first sample, samples
+    Vec<real> steepness;
+};
+
+template <class real>
+inline void copy_or_clear(real *to, const real *from, int64_t count) {
+    if (from)
+        memcpy(to, from, sizeof(real) * count);
+    else
+        memset(to, 0, sizeof(real) * count);
+}
+
+template <class real>
+inline real sum_of_chunks(const double *losses, int64_t chunks) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[chunk];
+    return real(sum);
+}
+
+// Fills a block with the gradients of the values of a task's samples, and clears the sums for the steepness.
+template <class real>
+inline void load_gradient(const real *values_grad, const KeysTask<real> &task, Vec<real> *block, Vec<real> *parts) {
+    memset(parts, 0, sizeof(Vec<real>) * slot_alignment);
+    if (values_grad)
+        load_samples(values_grad + task.first * wires, task.count, block);
+    else
+        memset(block, 0, sizeof(Vec<real>) * wires);
+}
+
+// Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the place
+// of sample `first`, and their weights, if wanted, to `weights`.
+template <class real>
+Status keys_forward(const Call<real> &call, int64_t first, int64_t count, real *values, real *weights, ParallelFor pool) {
+    using Row = Vec<real>;
+    const bool by_lane = KeysTask<real>::count_at_once(count) > 1;
+    const int64_t bytes = by_lane ? sizeof(Row) * (wires + arrays * longest_codelet) : 0;
+    return parallel(pool, KeysTask<real>::count_tasks(count), grain_of(8 * comparators), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const KeysTask<real> task(call, first, count, number);
+        const real *x = call.x + task.first * wires;
+        real *to = values + task.place * wires, *kept = weights ? weights + task.place * arrays * slots : nullptr;
+        if (!task.lanes_are_samples()) {
+            memcpy(to, x, sizeof(real) * wires);
+            compare_levels(to, task.steepness[0], kept ? weights_at(kept, slots) : Weights<real>{});
+            return;
+        }
+        Row *block = memory.get<Row>(), *tile = block + wires;
+        load_samples(x, task.count, block);
+        for (int64_t c = 0; c < codelet_count; ++c) {
+            const Codelet codelet = codelets[c];
+            compare_codelet<real>(codelet, block, task.steepness, kept ? weights_at(tile, longest_codelet) : Weights<Row>{});
+            for (int64_t a = 0; kept && a < arrays; ++a)
+                scatter_slots(kept + a * slots + codelet.slot, arrays * slots, task.count,
+                              shapes[codelet.shape].comparators, tile + a * longest_codelet);
+        }
+        store_samples(to, task.count, block);
+    });
+}
+
+// Takes gradients of the values, null for zero, and of the weights to gradients of x and the steepness.
+// `weights` are those of keys_forward; weight_grads has `stride` reals per sample.
+template <class real>
+Status keys_backward(const Call<real> &call, int64_t first, int64_t count, const real *values_grad, real *weights,
+                     const real *weight_grads, int64_t stride, real *x_grad, real *steepness_grad, ParallelFor pool) {
+    using Row = Vec<real>;
+    const bool by_lane = KeysTask<real>::count_at_once(count) > 1;
+    const int64_t bytes = by_lane ? sizeof(Row) * (wires + slot_alignment + (arrays + 1) * longest_codelet) : 0;
+    return parallel(pool, KeysTask<real>::count_tasks(count), grain_of(8 * comparators), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const KeysTask<real> task(call, first, count, number);
+        real *to = x_grad + task.first * wires, *kept = weights + task.place * arrays * slots;
+        const real *from = weight_grads + task.place * stride;
+        if (!task.lanes_are_samples()) {
+            copy_or_clear(to, values_grad ? values_grad + task.first * wires : nullptr, wires);
+            steepness_grad[task.first] = compare_levels_backward(to, from, task.steepness[0], weights_at(kept, slots));
+            return;
+        }
+        Row *block = memory.get<Row>(), *parts = block + wires, *into = parts + slot_alignment, *tile = into + longest_codelet;
+        load_gradient(values_grad, task, block, parts);
+        for (int64_t c = codelet_count - 1; c >= 0; --c) {
+            const Codelet codelet = codelets[c];
+            const int64_t slot_count = shapes[codelet.shape].comparators;
+            gather_slots(from + codelet.slot, stride, task.count, slot_count, into);
+            for (int64_t a = 0; a < arrays; ++a)
+                gather_slots(kept + a * slots + codelet.slot, arrays * slots, task.count, slot_count, tile + a * longest_codelet);
+            compare_codelet_backward<real>(codelet, block, into, task.steepness, weights_at(tile, longest_codelet), parts);
+        }
+        store_samples(to, task.count, block);
+        const Row sum = sum_of_parts(parts);
+        store(steepness_grad + task.first, sum, task.count);
+    });
+}
+
+// Both at once, for gradients of the values alone.
+template <class real>
+Status values_backward(const Call<real> &call, const real *values_grad, real *x_grad, real *steepness_grad, ParallelFor pool) {
+    using Row = Vec<real>;
+    const bool by_lane = KeysTask<real>::count_at_once(call.batch) > 1;
+    const int64_t bytes = by_lane ? sizeof(Row) * (wires + slot_alignment + arrays * slots) : sizeof(real) * arrays * slots;
+    return parallel(pool, KeysTask<real>::count_tasks(call.batch), grain_of(16 * comparators), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const KeysTask<real> task(call, 0, call.batch, number);
+        const real *x = call.x + task.first * wires;
+        real *to = x_grad + task.first * wires;
+        if (!task.lanes_are_samples()) {
+            const Weights<real> w = weights_at(memory.get<real>(), slots);
+            memcpy(to, x, sizeof(real) * wires);  // x_grad takes the values, which are not needed
+            compare_levels(to, task.steepness[0], w);
+            copy_or_clear(to, values_grad ? values_grad + task.first * wires : nullptr, wires);
+            steepness_grad[task.first] = compare_levels_backward<real>(to, nullptr, task.steepness[0], w);
+            return;
+        }
+        Row *block = memory.get<Row>(), *parts = block + wires;
+        const Weights<Row> w = weights_at(parts + slot_alignment, slots);
+        const auto at = [&](int64_t slot) { return Weights<Row>{w.keep + slot, w.soft + slot, w.gap + slot}; };
+        load_samples(x, task.count, block);
+        for (int64_t c = 0; c < codelet_count; ++c)
+            compare_codelet<real>(codelets[c], block, task.steepness, at(codelets[c].slot));
+        load_gradient(values_grad, task, block, parts);
+        for (int64_t c = codelet_count - 1; c >= 0; --c)
+            compare_codelet_backward<real>(codelets[c], block, nullptr, task.steepness, at(codelets[c].slot), parts);
+        store_samples(to, task.count, block);
+        const Row sum = sum_of_parts(parts);
+        store(steepness_grad + task.first, sum, task.count);
+    });
 }
 
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null.
 template <class real>
-Status forward(Call<real> call, real *values, real *routed, ParallelFor pool) {
+Status forward(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
+    using Row = Vec<real>;
     const Status checked = call.check();
     if (checked != ok) return checked;
-    const int64_t per_sample = 3 * slots, chunks = call.chunks(), columns = call.columns();
-    const int64_t group = group_size(call.batch, per_sample * sizeof(real));
+    if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
+    const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
+    const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>();
     double *losses = loss_memory.get<double>();
-    int32_t status = ok;
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
-        auto keys = [&](int64_t begin, int64_t end) {
-            for (int64_t b = begin; b < end; ++b)
-                keys_forward(call.x + (first + b) * wires, call.steepness_of(first + b),
-                             values + (first + b) * wires, weights_at(weights, b));
-        };
-        parallel(pool, count, grain_of(8 * comparators), keys);
-        if (call.routing == none) continue;
-        auto routing = [&](int64_t begin, int64_t end) {
-            const Memory memory(sizeof(Vec<real>) * wires + sizeof(int32_t) * codelet_count);
-            if (!memory.start) return (void)__atomic_store_n(&status, int32_t(out_of_memory), __ATOMIC_RELAXED);
-            auto *block = memory.get<Vec<real>>();
+        Status status = keys_forward(call, first, count, values + first * wires, weights, pool);
+        if (status != ok) return status;
+        status = parallel(pool, count * chunks, grain_of(comparators), sizeof(Row) * wires + sizeof(int32_t) * codelet_count,
+                          [&](int64_t task, const Memory &memory) {
+            Row *block = memory.get<Row>();
             auto *list = reinterpret_cast<int32_t *>(block + wires);
-            for (int64_t task = begin; task < end; ++task) {
-                const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
-                double loss = 0;
-                for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
-                    const int64_t column = at * lanes<real>, width = columns - column < lanes<real> ? columns - column : lanes<real>;
-                    call.load(block, sample, column, width);
-                    route_forward<real>(block, list, call.list_codelets(list, column), weights_at(weights, b).keep,
-                                        call.reversed(), nullptr);
-                    if (call.is_loss())
-                        loss += block_loss<real>(block, call.routing, call.target_of(sample), column, width);
-                    else
-                        store<real>(block, routed + sample * wires * columns + column, columns, width);
-                }
-                losses[task] = loss;
+            const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+            const real *keep = weights_at(weights + b * per_sample, slots).keep;
+            double loss = 0;
+            for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
+                const int64_t column = at * lanes<real>, width = call.width_of(column);
+                call.load_payload(block, sample, column, width);
+                route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, call.reversed(), nullptr);
+                if (call.is_loss())
+                    loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
+                else
+                    store_block<real>(block, routed + sample * wires * columns + column, columns, width);
             }
-        };
-        parallel(pool, count * chunks, grain_of(comparators), routing);
-        if (!call.is_loss()) continue;
-        for (int64_t b = 0; b < count; ++b) {
-            double sum = 0;
-            for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[b * chunks + chunk];
-            routed[first + b] = real(sum);
-        }
+            losses[task] = loss;
+        });
+        if (status != ok) return status;
+        for (int64_t b = 0; call.is_loss() && b < count; ++b) routed[first + b] = sum_of_chunks<real>(losses + b * chunks, chunks);
     }
-    return static_cast<Status>(status);
+    return ok;
 }
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch). payload_grad: as the payload, or null.
+// With `losses`, routed_grad is taken as one, and the losses are written as well.
 template <class real>
-Status backward(Call<real> call, const real *values_grad, const real *routed_grad, real *x_grad,
-                real *steepness_grad, real *payload_grad, ParallelFor pool) {
+Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
+                real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
+    using Row = Vec<real>;
     const Status checked = call.check();
     if (checked != ok) return checked;
-    if (!routed_grad) call.routing = none;
-    const int64_t arrays = 3 * slots, chunks = call.chunks(), columns = call.columns();
+    if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
+    const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t sums = (chunks > 0 ? chunks : 1) * slots;
-    const int64_t group = group_size(call.batch, (arrays + sums) * sizeof(real));
-    const Memory weight_memory(group * arrays * sizeof(real)), sum_memory(group * sums * sizeof(real));
-    if (!weight_memory.start || !sum_memory.start) return out_of_memory;
+    const int64_t group = group_size<real>(call.batch, (per_sample + sums) * sizeof(real));
+    const Memory weight_memory(group * per_sample * sizeof(real)), sum_memory(group * sums * sizeof(real));
+    const Memory loss_memory(group * chunks * sizeof(double));
+    if (!weight_memory.start || !sum_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>();
-    int32_t status = ok;
+    double *chunk_losses = loss_memory.get<double>();
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
-        auto keys = [&](int64_t begin, int64_t end) {
-            for (int64_t b = begin; b < end; ++b)  // x_grad takes the values, which are not needed
-                keys_forward(call.x + (first + b) * wires, call.steepness_of(first + b),
-                             x_grad + (first + b) * wires, weights_at(weights, b));
-        };
-        parallel(pool, count, grain_of(8 * comparators), keys);
-        auto routing = [&](int64_t begin, int64_t end) {
-            const Memory memory(sizeof(Vec<real>) * (2 * wires + loads) + sizeof(int32_t) * codelet_count);
-            if (!memory.start) return (void)__atomic_store_n(&status, int32_t(out_of_memory), __ATOMIC_RELAXED);
-            auto *block = memory.get<Vec<real>>(), *grad = block + wires, *kept = grad + wires;
+        // x_grad takes the values, which are not needed
+        Status status = keys_forward(call, first, count, x_grad + first * wires, weights, pool);
+        if (status != ok) return status;
+        const int64_t bytes = sizeof(Row) * (2 * wires + loads) + sizeof(int32_t) * codelet_count;
+        status = parallel(pool, count * chunks, grain_of(4 * comparators), bytes, [&](int64_t task, const Memory &memory) {
+            Row *block = memory.get<Row>(), *grad = block + wires, *kept = grad + wires;
             auto *list = reinterpret_cast<int32_t *>(kept + loads);
-            for (int64_t task = begin; task < end; ++task) {
-                const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
-                const Weights<real> w = weights_at(weights, b);
-                real *weight_grad = weight_grads + task * slots;
-                memset(weight_grad, 0, sizeof(real) * slots);
-                for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
-                    const int64_t column = at * lanes<real>, width = columns - column < lanes<real> ? columns - column : lanes<real>;
-                    const int64_t place = sample * wires * columns + column;
-                    call.load(block, sample, column, width);
-                    const int64_t listed = call.list_codelets(list, column);
-                    Vec<real> *end = route_forward<real>(block, list, listed, w.keep, call.reversed(), kept);
-                    if (call.is_loss())
-                        block_loss_gradient<real>(block, grad, call.routing, call.target_of(sample), column, width,
-                                                  routed_grad[sample]);
-                    else
-                        load_gradient<real>(grad, routed_grad + place, columns, width);
-                    route_backward<real>(grad, list, listed, end, w, call.reversed(), weight_grad);
-                    if (payload_grad) store<real>(grad, payload_grad + place, columns, width);
-                }
-            }
-        };
-        if (call.routing != none) parallel(pool, count * chunks, grain_of(4 * comparators), routing);
-        auto finish = [&](int64_t begin, int64_t end) {
-            for (int64_t b = begin; b < end; ++b) {
-                real *total = weight_grads + b * sums;
-                if (call.routing == none) memset(total, 0, sizeof(real) * slots);
-                for (int64_t chunk = 1; chunk < chunks; ++chunk)
-                    for (int64_t c = 0; c < slots; ++c) total[c] += total[chunk * slots + c];
-                real *grad = x_grad + (first + b) * wires;
-                if (values_grad)
-                    memcpy(grad, values_grad + (first + b) * wires, sizeof(real) * wires);
+            const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+            const Weights<real> w = weights_at(weights + b * per_sample, slots);
+            real *weight_grad = weight_grads + task * slots;
+            double loss = 0;
+            memset(weight_grad, 0, sizeof(real) * slots);
+            for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
+                const int64_t column = at * lanes<real>, width = call.width_of(column);
+                const int64_t place = sample * wires * columns + column;
+                call.load_payload(block, sample, column, width);
+                const int64_t listed = call.list_codelets(list, sample, column, width);
+                Row *end = route_forward<real>(block, list, listed, w.keep, call.reversed(), kept);
+                if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
+                if (call.is_loss())
+                    block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width,
+                                              losses ? real(1) : routed_grad[sample]);
                 else
-                    memset(grad, 0, sizeof(real) * wires);
-                steepness_grad[first + b] =
-                    keys_backward(grad, total, call.steepness_of(first + b), weights_at(weights, b));
+                    load_block<real>(grad, routed_grad + place, columns, width);
+                route_backward<real>(grad, list, listed, end, w, call.reversed(), weight_grad);
+                if (payload_grad) store_block<real>(grad, payload_grad + place, columns, width);
             }
-        };
-        parallel(pool, count, grain_of(8 * comparators), finish);
+            chunk_losses[task] = loss;
+        });
+        if (status != ok) return status;
+        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of_chunks<real>(chunk_losses + b * chunks, chunks);
+        status = parallel(pool, count, grain_of(chunks * comparators), 0, [&](int64_t b, const Memory &) {
+            real *total = weight_grads + b * sums;
+            if (!chunks) memset(total, 0, sizeof(real) * slots);
+            for (int64_t chunk = 1; chunk < chunks; ++chunk)
+                for (int64_t c = 0; c < slots; ++c) total[c] += total[chunk * slots + c];
+        });
+        if (status == ok)
+            status = keys_backward<real>(call, first, count, values_grad, weights, weight_grads, sums, x_grad, steepness_grad, pool);
+        if (status != ok) return status;
     }
-    return static_cast<Status>(status);
+    return ok;
 }
 
-// The order of x ascending, ties by position and NaN last, as torch's stable argsort.
+// Values in ascending order and where they come from, ties by position and NaN last, as torch's stable sort.
 template <class real>
-Status argsort(int64_t batch, const real *x, int64_t *indices, ParallelFor pool) {
-    int32_t status = ok;
-    auto work = [&](int64_t begin, int64_t end) {
-        const Memory memory(sizeof(real) * wires);
-        if (!memory.start) return (void)__atomic_store_n(&status, int32_t(out_of_memory), __ATOMIC_RELAXED);
-        real *key = memory.get<real>();
-        for (int64_t b = begin; b < end; ++b) {
-            int64_t *index = indices + b * wires;
-            memcpy(key, x + b * wires, sizeof(real) * wires);
-            for (int64_t w = 0; w < wires; ++w) index[w] = w;
-            for (int64_t r = 0; r < run_count; ++r) {
-                const Run run = runs[r];
-                for (int32_t i = 0; i < run.count; ++i) {
-                    const int64_t lo = run.lo + i * run.step, hi = run.hi + i * run.step;
-                    const real a = key[lo], c = key[hi];
-                    const int64_t p = index[lo], q = index[hi];
-                    const bool before = c < a || (a != a && c == c);
-                    const bool equal = a == c || (a != a && c != c);
-                    const bool swap = before || (equal && q < p);
-                    key[lo] = swap ? c : a, key[hi] = swap ? a : c;
-                    index[lo] = swap ? q : p, index[hi] = swap ? p : q;
-                }
-            }
-        }
-    };
-    parallel(pool, batch, grain_of(2 * comparators), work);
-    return static_cast<Status>(status);
+Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
+    constexpr int64_t at_once = lanes<int64_t>;
+    return parallel(pool, (batch + at_once - 1) / at_once, grain_of(comparators), sizeof(Entry<real>) * wires,
+                    [&](int64_t task, const Memory &memory) {
+        const int64_t first = task * at_once, count = batch - first < at_once ? batch - first : at_once;
+        sort_samples<real>(x + first * wires, count, values + first * wires, indices + first * wires, memory.get<Entry<real>>());
+    });
 }
 
 }  // namespace
@@ -794,7 +1313,7 @@ Status argsort(int64_t batch, const real *x, int64_t *indices, ParallelFor pool)
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-NSC_API int64_t nsc_abi() { return 1; }
+NSC_API int64_t nsc_abi() { return 2; }
 
 // Must be called once before anything below.
 NSC_API int32_t nsc_prepare() { return prepare(); }
@@ -812,15 +1331,16 @@ NSC_API int32_t nsc_forward_f32(
 NSC_API int32_t nsc_backward_f32(
     int32_t routing, int64_t batch, const float *x, const float *steepness, int64_t steepness_stride,
     const void *payload, int64_t payload_stride, int64_t payload_columns, const float *values_grad,
-    const float *routed_grad, float *x_grad, float *steepness_grad, float *payload_grad, void *pool) {
+    const float *routed_grad, float *x_grad, float *steepness_grad, float *payload_grad,
+    float *losses, void *pool) {
     return backward<float>({static_cast<Routing>(routing), batch, x, steepness, steepness_stride, payload,
                             payload_stride, payload_columns},
-                           values_grad, routed_grad, x_grad, steepness_grad, payload_grad,
+                           values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses,
                            reinterpret_cast<ParallelFor>(pool));
 }
 
-NSC_API int32_t nsc_argsort_f32(int64_t batch, const float *x, int64_t *indices, void *pool) {
-    return argsort<float>(batch, x, indices, reinterpret_cast<ParallelFor>(pool));
+NSC_API int32_t nsc_sort_f32(int64_t batch, const float *x, float *values, int64_t *indices, void *pool) {
+    return hard_sort<float>(batch, x, values, indices, reinterpret_cast<ParallelFor>(pool));
 }
 
 // float64
@@ -836,13 +1356,14 @@ NSC_API int32_t nsc_forward_f64(
 NSC_API int32_t nsc_backward_f64(
     int32_t routing, int64_t batch, const double *x, const double *steepness, int64_t steepness_stride,
     const void *payload, int64_t payload_stride, int64_t payload_columns, const double *values_grad,
-    const double *routed_grad, double *x_grad, double *steepness_grad, double *payload_grad, void *pool) {
+    const double *routed_grad, double *x_grad, double *steepness_grad, double *payload_grad,
+    double *losses, void *pool) {
     return backward<double>({static_cast<Routing>(routing), batch, x, steepness, steepness_stride, payload,
                             payload_stride, payload_columns},
-                           values_grad, routed_grad, x_grad, steepness_grad, payload_grad,
+                           values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses,
                            reinterpret_cast<ParallelFor>(pool));
 }
 
-NSC_API int32_t nsc_argsort_f64(int64_t batch, const double *x, int64_t *indices, void *pool) {
-    return argsort<double>(batch, x, indices, reinterpret_cast<ParallelFor>(pool));
+NSC_API int32_t nsc_sort_f64(int64_t batch, const double *x, double *values, int64_t *indices, void *pool) {
+    return hard_sort<double>(batch, x, values, indices, reinterpret_cast<ParallelFor>(pool));
 }

@@ -81,10 +81,15 @@ def test_forward_mode(method):
     assert torch.autograd.gradcheck(function, args, check_forward_ad=True, check_backward_ad=False)
 
 
-@pytest.mark.parametrize("routing", ["none", "permutation", "route", "transposed", "cross_entropy"])
+@pytest.mark.parametrize("routing", ["none", "permutation", "route", "transposed", "cross_entropy", "rows"])
 def test_opcheck(routing):
     x, steepness, payload = inputs()
-    extra = {"route": payload, "transposed": payload, "cross_entropy": target(3)}.get(routing)
+    extra = {
+        "route": payload,
+        "transposed": payload,
+        "cross_entropy": target(3),
+        "rows": torch.tensor([[4, 0]]).expand(3, 2),
+    }.get(routing)
     spec = operator().kernel.spec
     torch.library.opcheck(torch.ops.nsc.relax, (x, steepness.expand(3), extra, routing, spec))
     values, routed = torch.ops.nsc.relax(x, steepness.expand(3), extra, routing, spec)
@@ -92,7 +97,13 @@ def test_opcheck(routing):
     torch.library.opcheck(
         torch.ops.nsc.relax_backward, (*grads, x, steepness.detach().expand(3), extra, routing, spec)
     )
-    torch.library.opcheck(torch.ops.nsc.argsort, (x.detach(), spec))
+
+
+def test_opcheck_of_the_loss_and_of_exact_sorting():
+    x, steepness, _ = inputs()
+    spec = operator().kernel.spec
+    torch.library.opcheck(torch.ops.nsc.loss, (x, steepness.expand(3), target(3), "cross_entropy", spec))
+    torch.library.opcheck(torch.ops.nsc.hard_sort, (x.detach(), spec))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,0 +1,163 @@
+"""Approximations: the polynomials behind the vectorised sigmoids, one table per arithmetic type.
+
+Each interpolates its function at the Chebyshev nodes of its interval and was worked out in 60 digits.
+With the range reductions of `templates/kernel_functions.cpp.j2` every sigmoid is within 4 units in
+the last place, tails included; the tests hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Approximations:
+    """Coefficients for one arithmetic type as C++ literals, lowest degree first.
+
+    Attributes:
+        exp: (exp(r) - 1 - r) / r² for |r| <= ln(2) / 2.
+        log: (2 atanh(s) / s - 2) / s² in s², for |s| <= tan(π/8)², which is log(m) of 1/√2 <= m <= √2.
+        atan: (atan(z) / z - 1) / z² in z², for 0 <= z <= 1.
+        tail: (1 + t) exp(t²/2) Φ(-t) in (t - 5) / (t + 5), Φ the normal distribution, for t from 0 to
+            where Φ(-t) leaves the normal numbers. The form is that of Shepherd & Laframboise 1981.
+        root_guess: minus the exponent over 2 or 4 and added to this, the bits of a number are those of its
+            inverse square or fourth root within 3.5 %. Searched for the least error.
+        newton_steps: Newton steps from there to full precision.
+        mantissa_bits, exponent_bias: the layout of the type.
+        rounding: a number that, added to another, leaves no places behind the point.
+        log2_high, log2_low: log(2) in two parts; products of the first with exponents are exact.
+        half_root: the bits of 1/√2.
+    """
+
+    exp: tuple[str, ...]
+    log: tuple[str, ...]
+    atan: tuple[str, ...]
+    tail: tuple[str, ...]
+    root_guess: Mapping[int, str]
+    newton_steps: int
+    mantissa_bits: int
+    exponent_bias: int
+    rounding: str
+    log2_high: str
+    log2_low: str
+    half_root: str
+
+
+APPROXIMATIONS: dict[str, Approximations] = {
+    "float32": Approximations(
+        exp=("0.5", "0.166665769", "0.0416665545", "0.00836319488", "0.00139262034"),
+        log=("0.66666685", "0.399887806", "0.295799494"),
+        atan=(
+            "-0.333333317",
+            "0.199997393",
+            "-0.142785687",
+            "0.110337641",
+            "-0.0865688043",
+            "0.0625016944",
+            "-0.035871539",
+            "0.0135077714",
+            "-0.00238699732",
+        ),
+        tail=(
+            "0.46151583",
+            "-0.0915522856",
+            "0.0310304183",
+            "0.0100024805",
+            "-0.02640215",
+            "0.0245353679",
+            "-0.015161913",
+            "0.0065328849",
+            "-0.00170260284",
+            "-3.05044622e-5",
+            "2.08362519e-4",
+        ),
+        root_guess={2: "0x5f376440", 4: "0x4f586040"},
+        newton_steps=3,
+        mantissa_bits=23,
+        exponent_bias=127,
+        rounding="12582912",
+        log2_high="0.693145751953125",
+        log2_low="1.42860677e-6",
+        half_root="0x3f3504f3",
+    ),
+    "float64": Approximations(
+        exp=(
+            "0.5",
+            "0.16666666666666667",
+            "0.041666666666624038",
+            "0.0083333333333300549",
+            "0.0013888888917258758",
+            "1.9841269863088254e-4",
+            "2.4801521225986432e-5",
+            "2.7557268406190795e-6",
+            "2.7620121717381935e-7",
+            "2.5100411082014901e-8",
+        ),
+        log=(
+            "0.66666666666666666",
+            "0.40000000000000877",
+            "0.28571428570803612",
+            "0.22222222391713917",
+            "0.18181795640132906",
+            "0.15386239702814658",
+            "0.13268773138656885",
+            "0.13086626147840102",
+        ),
+        atan=(
+            "-0.3333333333333333",
+            "0.19999999999997532",
+            "-0.14285714285384132",
+            "0.11111111093490828",
+            "-0.090909085908919342",
+            "0.076922989710332169",
+            "-0.066665646992891042",
+            "0.058815068777936561",
+            "-0.052579733342841108",
+            "0.04737749579527779",
+            "-0.042603566326016521",
+            "0.037494868125352471",
+            "-0.031277189066996385",
+            "0.023696731580048622",
+            "-0.015535152475414176",
+            "0.0083689311784501621",
+            "-0.0034958859739163095",
+            "0.0010496035084968515",
+            "-1.9996189377901382e-4",
+            "1.8061954618612152e-5",
+        ),
+        tail=(
+            "0.46151582985003777",
+            "-0.091552281834008813",
+            "0.031030368425963229",
+            "0.010002352385205081",
+            "-0.026401042966294958",
+            "0.024536963244459763",
+            "-0.015170415402485998",
+            "0.0065220006562448458",
+            "-0.0016760723488506492",
+            "7.7916912001437581e-6",
+            "1.8233420251531397e-4",
+            "-5.3608038145015821e-5",
+            "-9.8964688962813401e-6",
+            "9.0612057953971219e-6",
+            "-6.8956834512062498e-8",
+            "-1.3100089700228853e-6",
+            "1.247142009924894e-7",
+            "1.9896232929933336e-7",
+            "-2.1958115388923181e-8",
+            "-3.2085754970955957e-8",
+            "3.5281572897395849e-10",
+            "4.0376458134958437e-9",
+            "7.7194626715840142e-10",
+        ),
+        root_guess={2: "0x5fe6ec8800000000", 4: "0x4feb0c0800000000"},
+        newton_steps=4,
+        mantissa_bits=52,
+        exponent_bias=1023,
+        rounding="6755399441055744",
+        log2_high="0.69314718036912382",
+        log2_low="1.9082149292705877e-10",
+        half_root="0x3fe6a09e667f3bcd",
+    ),
+}
