@@ -11,8 +11,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks import report
-from benchmarks.cases import CASES
+from benchmarks.arithmetic import measure_arithmetic
+from benchmarks.building import BUILDS, build_name, measure_build
+from benchmarks.cases import GROUPS
 from benchmarks.measure import measure
+from benchmarks.memory import MEMORY_CASES, can_measure, measure_memory, memory_name
+from benchmarks.tables import Results, Section, sections
 
 
 @click.command()
@@ -26,30 +30,56 @@ from benchmarks.measure import measure
     "--only", default="", metavar="TEXT", help="Cases whose name contains TEXT; nothing is written."
 )
 def main(out: Path, only: str) -> None:
-    """Time nsc against its peers on this machine's CPU, with one and two threads."""
-    cases = [case for case in CASES if only in case.name]
-    if not cases:
-        raise click.UsageError(f"no case contains {only!r}; there are: {'; '.join(c.name for c in CASES)}")
-    threads = sorted({1, min(2, torch.get_num_threads())})
-    timings = []
-    # A row of the table is never folded, even where the output is piped.
-    console = Console(width=max(120, Console().width))
+    """Measure nsc and its peers on this machine's CPU: time, with one and two threads, memory, builds.
+
+    Results are written when all is measured; an interrupted run leaves the old ones as they are.
+    """
+    groups = [group for group in GROUPS if any(only in case.name for case in group)]
+    held = [case for case in MEMORY_CASES if only in memory_name(case)] if can_measure() else []
+    built = [(network, n) for network, n in BUILDS if only in build_name(network, n)]
+    if not groups and not held and not built:
+        names = [case.name for group in GROUPS for case in group]
+        names += [memory_name(case) for case in MEMORY_CASES]
+        names += [build_name(network, n) for network, n in BUILDS]
+        raise click.UsageError(f"no case contains {only!r}; there are: {'; '.join(names)}")
+    most = min(2, torch.get_num_threads())
+    threads = sorted({1, most})
+    timings, peaks, builds = [], [], []
+    # A row of a table is never folded, even where the output is piped.
+    console = Console(width=max(160, Console().width))
     with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=len(cases) * len(threads))
-        for case in cases:
-            for count in threads:
-                progress.update(task, description=f"{case.name}, {count} thread{'s' if count > 1 else ''}")
-                timings += measure(case, count)
-                progress.advance(task)
-    table = Table(title=report.machine(), title_justify="left")
-    for column in report.COLUMNS:
-        table.add_column(column, no_wrap=True, justify="left" if column in ("work", "peer") else "right")
-    for row in report.rows(timings):
-        table.add_row(*row)
-    console.print(table)
+        task = progress.add_task("", total=len(groups) + len(held) + len(built))
+        arithmetic = measure_arithmetic()
+        for group in groups:
+            more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+            progress.update(task, description=group[0].name + more)
+            timings += measure(group, threads)
+            progress.advance(task)
+        arithmetic = arithmetic.or_better(measure_arithmetic())
+        for case in held:
+            progress.update(task, description=memory_name(case))
+            peaks += measure_memory(case, most)
+            progress.advance(task)
+        for network, n in built:
+            progress.update(task, description=build_name(network, n))
+            builds.append(measure_build(network, n))
+            progress.advance(task)
+    results = Results(timings, arithmetic, peaks, builds)
+    console.print(report.machine())
+    for section in sections(results):
+        console.print(_table(section))
     if not only:
-        for file in report.write(out, timings):
+        for file in report.write(out, results):
             console.print(f"wrote {file}", soft_wrap=True)
+
+
+def _table(section: Section) -> Table:
+    table = Table(title=section.title, title_justify="left", caption=section.text, caption_justify="left")
+    for place, column in enumerate(section.columns):
+        table.add_column(column, no_wrap=True, justify="left" if place < section.left else "right")
+    for row in section.rows:
+        table.add_row(*row)
+    return table
 
 
 if __name__ == "__main__":

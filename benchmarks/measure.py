@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import torch
 
-from benchmarks.cases import WORKS, Call, Case
+from benchmarks.cases import Case
+from benchmarks.networks import operator
+from benchmarks.peers import Call, calls, pose
 
 ROUNDS = 9
 # A round of a quick peer repeats its call until it has taken this long.
 ROUND_SECONDS = 0.05
-# Peers that are this slow take part in fewer rounds, but never in fewer than LEAST_ROUNDS.
-CASE_SECONDS = 8.0
+# Groups that are this slow have fewer rounds, but never fewer than LEAST_ROUNDS.
+GROUP_SECONDS = 8.0
 LEAST_ROUNDS = 3
 
 
@@ -45,31 +48,56 @@ class Timing:
         return self.seconds / self.case.batch * 1e6
 
 
-def measure(case: Case, threads: int) -> list[Timing]:
-    """Return a timing of each peer, the first of which is nsc."""
+@dataclass
+class _Turn:
+    """A peer with a number of threads, and its rounds so far."""
+
+    case: Case
+    peer: str
+    threads: int
+    call: Call
+    repeats: int = 1
+    rounds: list[float] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        torch.set_num_threads(self.threads)
+        self.call()  # builds the kernel, fills caches and allocator
+        once = _time(self.call, 1)
+        self.repeats = max(1, int(ROUND_SECONDS / max(once, 1e-6)))
+        if self.repeats == 1:
+            self.rounds.append(once)
+
+    def take(self) -> None:
+        torch.set_num_threads(self.threads)
+        if self.repeats > 1:
+            self.call()  # what the peer before it left in caches and allocator is not its cost
+        self.rounds.append(_time(self.call, self.repeats))
+
+    def timing(self) -> Timing:
+        median = statistics.median(self.rounds)
+        low, high = min(self.rounds), max(self.rounds)
+        return Timing(self.case, self.peer, self.threads, median, low, high, len(self.rounds))
+
+
+def measure(group: Sequence[Case], threads: Sequence[int]) -> list[Timing]:
+    """Return a timing of each peer on each case for each number of threads; all of them take turns."""
     torch.manual_seed(0)
-    torch.set_num_threads(threads)
-    peers = WORKS[case.work](case)
-    repeats = {name: _repeats(call) for name, call in peers.items()}
-    rounds: dict[str, list[float]] = {name: [] for name in peers}
+    turns = [
+        _Turn(case, peer, count, call)
+        for case in group
+        for peer, call in calls(pose(case, operator(case.network, case.n))).items()
+        for count in threads
+    ]
+    for turn in turns:
+        turn.prepare()
     start = time.perf_counter()
     for number in range(ROUNDS):
-        if number >= LEAST_ROUNDS and time.perf_counter() - start > CASE_SECONDS:
+        if number >= LEAST_ROUNDS and time.perf_counter() - start > GROUP_SECONDS:
             break
-        for name, call in peers.items():
-            if repeats[name] > 1:
-                call()  # what the peer before it left in caches and allocator is not its cost
-            rounds[name].append(_time(call, repeats[name]))
-    return [
-        Timing(case, name, threads, statistics.median(times), min(times), max(times), len(times))
-        for name, times in rounds.items()
-    ]
-
-
-def _repeats(call: Call) -> int:
-    call()  # builds the kernel, fills caches and allocator
-    once = _time(call, 1)
-    return max(1, int(ROUND_SECONDS / max(once, 1e-6)))
+        for turn in turns:
+            if len(turn.rounds) <= number:
+                turn.take()
+    return [turn.timing() for turn in turns]
 
 
 def _time(call: Call, repeats: int) -> float:

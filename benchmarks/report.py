@@ -1,23 +1,23 @@
-"""Reports: the same timings as JSON, Markdown and a picture."""
+"""Reports: the same results as JSON, and as Markdown with pictures."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import platform
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from matplotlib.figure import Figure
 
 import nsc
-from benchmarks.measure import Timing
-
-COLUMNS = ("work", "threads", "nsc, µs a sample", "peer", "µs a sample", "nsc is faster by")
+from benchmarks import growth, pictures
+from benchmarks.cases import Case
+from benchmarks.tables import Results, Section, sections
 
 
 def machine() -> str:
-    """Return what the timings were taken on."""
+    """Return what the results were measured on."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -26,82 +26,74 @@ def machine() -> str:
     return f"{model}, torch {torch.__version__}, Python {platform.python_version()}, nsc {nsc.__version__}"
 
 
-def rows(timings: list[Timing]) -> Iterator[tuple[str, ...]]:
-    """Yield a row of COLUMNS for each peer of nsc on each case."""
-    ours = {(t.case, t.threads): t for t in timings if t.peer == "nsc"}
-    for timing in timings:
-        if timing.peer == "nsc":
-            continue
-        own = ours[timing.case, timing.threads]
-        yield (
-            timing.case.name,
-            str(timing.threads),
-            _short(own.microseconds_per_sample),
-            timing.peer,
-            _short(timing.microseconds_per_sample),
-            f"{_short(timing.seconds / own.seconds)}×",
-        )
+def write(folder: Path, results: Results) -> list[Path]:
+    """Write JSON, Markdown and pictures; return their paths.
 
-
-def write(folder: Path, timings: list[Timing]) -> list[Path]:
-    """Write cpu.json, cpu.md and cpu.png; return their paths."""
+    Everything is made before the first file is written, and files change by renames.
+    """
+    contents = {
+        "cpu.json": (json.dumps(_facts(results), indent=1) + "\n").encode(),
+        "cpu.md": markdown(results).encode(),
+        **pictures.draw_all(results.timings, results.arithmetic, results.peaks),
+    }
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"cpu.{ending}" for ending in ("json", "md", "png")]
-    facts = [
-        {
-            **timing.case.__dict__,
-            "peer": timing.peer,
-            "threads": timing.threads,
-            "us_per_sample": round(timing.microseconds_per_sample, 3),
-            "lowest": round(timing.low / timing.case.batch * 1e6, 3),
-            "highest": round(timing.high / timing.case.batch * 1e6, 3),
-            "rounds": timing.rounds,
-        }
-        for timing in timings
-    ]
-    files[0].write_text(
-        json.dumps({"machine": machine(), "timings": facts}, indent=1) + "\n", encoding="utf-8"
+    for name, content in contents.items():
+        (folder / f".{name}.partial").write_bytes(content)
+    for name in contents:
+        os.replace(folder / f".{name}.partial", folder / name)
+    return [folder / name for name in contents]
+
+
+def markdown(results: Results) -> str:
+    """Return the whole report as Markdown."""
+    return (
+        "\n\n".join((f"# CPU\n\n`python -m benchmarks` on {machine()}.", *map(_markdown, sections(results))))
+        + "\n"
     )
-    table = [COLUMNS, ("---",) * len(COLUMNS), *rows(timings)]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in table)
-    files[1].write_text(
-        f"# CPU\n\n`python -m benchmarks` on {machine()}.\n"
-        "float32; medians of rounds in which the peers take turns.\n\n"
-        f"{text}\n\n![time over n](cpu.png)\n",
-        encoding="utf-8",
-    )
-    draw(files[2], timings)
-    return files
 
 
-def draw(file: Path, timings: list[Timing]) -> None:
-    """Draw time over n of P and its gradient through bitonic, log axes."""
-    figure = Figure(figsize=(7, 4.6), layout="constrained")
-    axes = figure.subplots()
-    curves: dict[tuple[str, int], list[Timing]] = {}
-    for timing in timings:
-        if (timing.case.work, timing.case.network) == ("P + gradient", "bitonic"):
-            curves.setdefault((timing.peer, timing.threads), []).append(timing)
-    colors = {"nsc": "tab:blue", "diffsort": "tab:orange", "indexed torch": "tab:green"}
-    for (peer, threads), curve in curves.items():
-        axes.plot(
-            [t.case.n for t in curve],
-            [t.microseconds_per_sample for t in curve],
-            color=colors[peer],
-            linestyle="-" if threads == 1 else "--",
-            marker="o",
-            markersize=4,
-            label=f"{peer}, {threads} thread{'s' if threads > 1 else ''}",
-        )
-    axes.set(
-        xscale="log", yscale="log", xlabel="n", ylabel="µs per sample", title="P and its gradient, bitonic"
-    )
-    axes.set_xticks(ticks := sorted({t.case.n for c in curves.values() for t in c}), [str(n) for n in ticks])
-    axes.minorticks_off()
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
-    figure.savefig(file, format="png", dpi=130)
+def _markdown(section: Section) -> str:
+    rules = tuple("---" if i < section.left else "---:" for i in range(len(section.columns)))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (section.columns, rules, *section.rows))
+    parts = [f"## {section.title}", section.text]
+    if section.picture:
+        parts.append(f"![{section.title}]({section.picture})")
+    return "\n\n".join(filter(None, (*parts, table)))
 
 
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _facts(results: Results) -> dict[str, object]:
+    return {
+        "machine": machine(),
+        "timings": [
+            {
+                **_case(t.case),
+                "peer": t.peer,
+                "threads": t.threads,
+                "us_per_sample": round(t.microseconds_per_sample, 3),
+                "lowest": round(t.low / t.case.batch * 1e6, 3),
+                "highest": round(t.high / t.case.batch * 1e6, 3),
+                "rounds": t.rounds,
+            }
+            for t in results.timings
+        ],
+        "arithmetic": results.arithmetic and dataclasses.asdict(results.arithmetic),
+        "limits": [
+            {**_case(p.timing.case), "threads": p.timing.threads, "us_per_sample": round(p.limit * 1e6, 3)}
+            for p in (growth.growth(results.timings, results.arithmetic) if results.arithmetic else ())
+        ],
+        "memory": [
+            {
+                **_case(p.case),
+                "peer": p.peer,
+                "threads": p.threads,
+                "mb": round(p.call, 3),
+                "first_mb": round(p.first, 3),
+            }
+            for p in results.peaks
+        ],
+        "builds": [dataclasses.asdict(build) for build in results.builds],
+    }
+
+
+def _case(case: Case) -> dict[str, object]:
+    return {"work": case.work, "network": case.network, "n": case.n, "batch": case.batch}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 
 import pytest
@@ -11,50 +12,242 @@ pytest.importorskip("diffsort")
 
 from click.testing import CliRunner
 
-from benchmarks import cases, measure, report
-from benchmarks.cases import WORKS, Case
+from benchmarks import __main__ as command
+from benchmarks import cases, growth, measure, memory, networks, peers, pictures, report, tables
+from benchmarks.arithmetic import Arithmetic, measure_arithmetic
+from benchmarks.building import Build
+from benchmarks.cases import LOSS, VALUES, Case, P
+from benchmarks.measure import Timing
+from benchmarks.memory import Peak
+from benchmarks.peers import WORKS
+from benchmarks.tables import Results
+from nsc.compiler.verification import Verdict, verify
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
+    """Few rounds, and no minute of torch.compile: what it would compile is what runs."""
     monkeypatch.setattr(measure, "ROUNDS", 3)
     monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
 
 
+def names_of(case):
+    return [peer.name for peer in WORKS[case.work].peers if peer.takes(case)]
+
+
+def timed(case, threads, peer="nsc", seconds=1e-3):
+    return Timing(case, peer, threads, seconds, seconds, seconds, 3)
+
+
+# ------------------------------------------------------------------------------------------ peers
+
+
 @pytest.mark.parametrize("work", WORKS)
 def test_peers_of_a_work_do_the_same(work):
-    results = {name: call() for name, call in WORKS[work](Case(work, "odd_even", 8, 3)).items()}
+    case = Case(work, "odd_even", 8, 3)
+    problem = peers.pose(case, networks.operator("odd_even", 8))
+    torch.manual_seed(1)
+    results = {name: call() for name, call in peers.calls(problem).items()}
+    assert list(results) == names_of(case)
     ours = results.pop("nsc")
     assert results
-    for theirs in results.values():
+    other = {peer.name for peer in WORKS[work].peers if peer.own_relaxation}
+    for name, theirs in results.items():
         for actual, expected in zip(ours, theirs, strict=True):
-            scale = 1 + expected.abs().max()
-            torch.testing.assert_close(actual / scale, expected / scale, rtol=0, atol=1e-4)
+            assert actual.shape == expected.shape
+            if name not in other:
+                scale = 1 + expected.abs().max()
+                torch.testing.assert_close(actual / scale, expected / scale, rtol=0, atol=1e-4)
 
 
-def test_timings_are_written_as_json_table_and_picture(tmp_path):
-    timings = [
-        timing
-        for n in (4, 8)
-        for threads in (1, 2)
-        for timing in measure.measure(Case("P + gradient", "bitonic", n, 2), threads)
-    ]
+def test_peers_go_as_far_as_their_limits():
+    assert names_of(Case(P, "bitonic", 16, 1)) == ["nsc", "diffsort", "indexed torch", "compiled torch"]
+    assert names_of(Case(P, "bitonic", 32, 1)) == ["nsc", "diffsort", "indexed torch"]
+    assert names_of(Case(P, "bitonic", 2048, 1)) == ["nsc"]
+    assert names_of(Case(P, "bitonic", 16, 1, alone=True)) == ["nsc"]
+    limited = [peer for work in WORKS.values() for peer in work.peers if peer.widest or peer.deepest]
+    assert all(peer.why for peer in limited)
+
+
+def test_a_peer_that_cannot_be_imported_is_left_out_and_named(monkeypatch):
+    monkeypatch.setattr(peers, "importable", lambda module: False)
+    case = Case(VALUES, "bitonic", 16, 1)
+    assert "torchsort" not in names_of(case)
+    assert "- torchsort is left out" in tables.against_peers(Results([timed(case, 1)])).text
+    monkeypatch.setattr(peers, "importable", lambda module: True)
+    assert "torchsort" in names_of(case)
+    assert "left out" not in tables.against_peers(Results([timed(case, 1)])).text
+
+
+def test_a_module_that_is_not_there_is_not_importable():
+    assert peers.importable("json")
+    assert not peers.importable("no_such_module")
+
+
+# --------------------------------------------------------------------------------------- networks
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 33, 47])
+def test_the_irregular_network_sorts(n):
+    network = networks.random_merge(n)
+    assert verify(network).verdict is Verdict.SORTS
+    assert network == networks.random_merge(n)
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(networks).failed == 0
+
+
+def test_cases_name_works_and_networks():
+    for case in (case for group in cases.GROUPS for case in group):
+        assert case.work in WORKS
+        assert case.network in networks.NETWORKS
+
+
+# ------------------------------------------------------------------------------------ measurements
+
+
+def test_every_peer_is_timed_with_every_number_of_threads():
+    group = (Case(P, "bitonic", 4, 2), Case(P, "random_merge", 5, 2, alone=True))
+    timings = measure.measure(group, (1, 2))
     assert all(0 < t.low <= t.seconds <= t.high and t.rounds == 3 for t in timings)
-    files = report.write(tmp_path / "new" / "results", timings)
+    measured = [(t.case, t.peer, t.threads) for t in timings]
+    assert measured == [(c, peer, threads) for c in group for peer in names_of(c) for threads in (1, 2)]
+
+
+def test_the_arithmetic_takes_time():
+    found = measure_arithmetic()
+    assert found.lanes in (4, 8, 16)
+    assert 0 < found.forward < found.backward < 1000
+    assert found.or_better(Arithmetic(found.lanes, 0.0, 1e9)) == Arithmetic(found.lanes, 0.0, found.backward)
+    assert found.seconds(1e9) == pytest.approx(found.forward + found.backward)
+
+
+def test_the_limit_counts_comparators_on_columns():
+    assert growth.work_of("bitonic", 16).on_columns == 80
+    assert growth.work_of("bitonic", 8).on_columns == 12
+    wide = growth.work_of("bitonic", 128)
+    assert 0 < wide.light_cone < 1
+    assert wide.on_columns == pytest.approx(wide.comparators * wide.light_cone * 8)
+    point = growth.point(timed(Case(P, "bitonic", 16, 10), threads=2), Arithmetic(16, 1.0, 3.0))
+    assert point.limit == pytest.approx(80 * 4e-9 / 2)
+    assert point.ratio == pytest.approx(1e-4 / point.limit)
+
+
+@pytest.mark.skipif(not memory.can_measure(), reason="no /proc/self/clear_refs")
+def test_memory_is_measured_in_a_process_of_its_own(monkeypatch):
+    monkeypatch.setattr(memory, "MEASURED", ("diffsort",))
+    (peak,) = memory.measure_memory(Case(P, "bitonic", 256, 1), threads=1)
+    # It keeps a matrix of the size of P, 1/4 MB, for each of 36 layers.
+    assert 4 < peak.call < 40
+    assert peak.call <= peak.first
+    assert peak.permutations == pytest.approx(4 * peak.call)
+
+
+# ---------------------------------------------------------------------------------------- reports
+
+
+def everything():
+    """Results of every kind, made up."""
+    bitonic = [case for case in cases.AGAINST_PEERS if case.network == "bitonic" and case.n <= 256]
+    timings = [
+        timed(case, threads, peer, 1e-4 * (place + 1))
+        for case in (*bitonic, *cases.IRREGULAR[:3])
+        for place, peer in enumerate(names_of(case))
+        for threads in (1, 2)
+    ]
+    peaks = [Peak(case, "nsc", 2, 9.0, case.n / 100) for case in memory.MEMORY_CASES[:3]]
+    return Results(timings, Arithmetic(16, 1.0, 3.0), peaks, [Build("bitonic", 1024, 2.0, 3.0)])
+
+
+def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
+    results = everything()
+    files = report.write(tmp_path / "new" / "results", results)
+    assert sorted(f.name for f in files) == sorted(f.name for f in (tmp_path / "new" / "results").iterdir())
+    assert [f.name for f in files] == ["cpu.json", "cpu.md", "cpu.png", "cpu_growth.png", "cpu_memory.png"]
+    assert all(f.read_bytes().startswith(b"\x89PNG") for f in files[2:])
     facts = json.loads(files[0].read_text())
-    assert len(facts["timings"]) == len(timings) == 12
-    table = files[1].read_text()
-    assert table.count("| diffsort |") == 4
-    assert "bitonic 8, batch 2" in table
-    assert files[2].read_bytes().startswith(b"\x89PNG")
+    assert len(facts["timings"]) == len(results.timings)
+    assert all(facts[part] for part in ("arithmetic", "limits", "memory", "builds"))
+    text = files[1].read_text()
+    assert all(f"({f.name})" in text for f in files[2:])
+    assert all(f"## {section.title}" in text for section in tables.sections(results))
+    assert text.count("## ") == 6
+
+
+def test_a_table_has_a_row_for_each_peer():
+    results = everything()
+    section = tables.against_peers(results)
+    shown = [t for t in results.timings if t.threads == 1 and t.case not in cases.IRREGULAR]
+    assert [row[1] for row in section.rows] == [t.peer for t in shown]
+    for made in tables.sections(results):
+        assert {len(row) for row in made.rows} == {len(made.columns)}, made.title
+    first = [row for row in section.rows if row[0] == Case(P, "bitonic", 4, 100).name]
+    assert first == [(Case(P, "bitonic", 4, 100).name, "nsc", "1", "1", "", "")]
+    assert section.rows[1][1:] == ("diffsort", "2", "2", "2×", "2×")
+
+
+def test_the_second_thread_shows_where_there_is_work_for_two():
+    wide, narrow = Case(LOSS, "bitonic", 128, 2), Case(LOSS, "bitonic", 64, 2)
+    timings = [timed(case, k, seconds=3e-3 / k) for case in (wide, narrow) for k in (1, 2)]
+    rows = tables.two_threads(Results(timings)).rows
+    assert [(row[0], row[-1]) for row in rows] == [(wide.name, "2.00×")]
+
+
+def test_nothing_measured_makes_no_section():
+    assert tables.sections(Results()) == []
+
+
+def test_results_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch):
+    (tmp_path / "cpu.md").write_text("old")
+    monkeypatch.setattr(pictures, "draw_all", lambda *results: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        report.write(tmp_path, everything())
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+# ------------------------------------------------------------------------------------ the command
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A benchmark of one case, which neither starts processes nor a compiler."""
+    monkeypatch.setattr(command, "GROUPS", ((Case(P, "bitonic", 4, 2),),))
+    monkeypatch.setattr(command, "MEMORY_CASES", ())
+    monkeypatch.setattr(command, "BUILDS", ())
+    monkeypatch.setattr(command, "measure_arithmetic", lambda: Arithmetic(16, 1.0, 3.0))
+
+
+def test_a_run_shows_and_writes(small, tmp_path):
+    done = CliRunner().invoke(command.main, ["--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "Against peers" in done.output
+    assert (tmp_path / "cpu.md").is_file()
+
+
+def test_a_part_of_it_shows_and_writes_nothing(small, tmp_path):
+    done = CliRunner().invoke(command.main, ["--only", "bitonic 4", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "diffsort" in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_run_leaves_the_old_results(small, tmp_path, monkeypatch):
+    def interrupted(group, threads):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "measure", interrupted)
+    (tmp_path / "cpu.md").write_text("old")
+    assert CliRunner().invoke(command.main, ["--out", str(tmp_path)]).exit_code == 1
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
 def test_an_unknown_case_is_refused():
-    from benchmarks.__main__ import main
-
-    done = CliRunner().invoke(main, ["--only", "nonesuch"])
+    done = CliRunner().invoke(command.main, ["--only", "nonesuch"])
     assert done.exit_code == 2
-    assert cases.CASES[0].name in done.output
+    assert cases.AGAINST_PEERS[0].name in done.output
+    assert "build of odd_even 1024" in done.output

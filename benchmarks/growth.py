@@ -1,0 +1,86 @@
+"""Growth: the time over n, against what the arithmetic of the comparators inside the light cones takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from benchmarks.arithmetic import Arithmetic
+from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
+from benchmarks.measure import Timing
+from benchmarks.networks import network
+from nsc.compiler.explain import explain
+from nsc.compiler.render import CONE_COLUMNS
+from nsc.compiler.schedule import schedule
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one sample of P or of a loss takes.
+
+    Attributes:
+        comparators: size of the network.
+        light_cone: share of the columns of P that a comparator sees, on average.
+        on_columns: comparators on CONE_COLUMNS columns.
+    """
+
+    comparators: int
+    light_cone: float
+    on_columns: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A timing of nsc and its limit.
+
+    Attributes:
+        timing: what was measured.
+        work: what a sample takes.
+        limit: seconds per sample of its arithmetic alone, shared by the threads.
+    """
+
+    timing: Timing
+    work: Work
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        """The time over the limit."""
+        return self.timing.seconds / self.timing.case.batch / self.limit
+
+
+@cache
+def work_of(name: str, n: int) -> Work:
+    """Return what a sample takes, by the schedule that nsc makes of the network."""
+    figures = explain(schedule(network(name, n)))
+    on_columns = figures.comparators * figures.light_cone * n / CONE_COLUMNS
+    return Work(figures.comparators, figures.light_cone, on_columns)
+
+
+def growth(timings: Sequence[Timing], arithmetic: Arithmetic) -> Iterator[Point]:
+    """Yield the points of P and of the cross entropy over n, bitonic."""
+    for timing in timings:
+        case = timing.case
+        if (
+            timing.peer == "nsc"
+            and case in AGAINST_PEERS
+            and case.network == "bitonic"
+            and case.work in (P, LOSS)
+        ):
+            yield point(timing, arithmetic)
+
+
+def point(timing: Timing, arithmetic: Arithmetic) -> Point:
+    """Return a timing with its limit."""
+    work = work_of(timing.case.network, timing.case.n)
+    return Point(timing, work, arithmetic.seconds(work.on_columns) / timing.threads)
+
+
+def irregular(timings: Sequence[Timing]) -> dict[int, list[Timing]]:
+    """Return the timings of the irregular networks, what they are compared with first, by threads."""
+    by_threads: dict[int, list[Timing]] = {}
+    for timing in timings:
+        if timing.case in IRREGULAR:
+            by_threads.setdefault(timing.threads, []).append(timing)
+    return by_threads

@@ -1,0 +1,117 @@
+"""Peak memory of one call above its inputs and outputs, in a process of its own: Linux only."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import nsc
+from benchmarks.cases import LOSS, Case, P
+from benchmarks.fresh import run_fresh
+from benchmarks.networks import operator
+from benchmarks.peers import WORKS, calls, pose
+
+MB = 1 << 20
+FLOAT_BYTES = 4
+# Blocks of this size and above go back to the system when they are freed. glibc would keep the memory of one
+# call for the next, and the peak of a second call would not show.
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+
+# One sample. Below 256 values a call takes less than the system's own accounting shows.
+MEMORY_CASES = (
+    *(Case(P, "bitonic", n, 1) for n in (256, 512, 1024, 2048, 4096)),
+    *(Case(LOSS, "bitonic", n, 1) for n in (256, 512, 1024, 2048, 4096, 8192)),
+)
+MEASURED = ("nsc", "diffsort")
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Peak memory of a peer on a case, above inputs and outputs.
+
+    Attributes:
+        case: the case.
+        peer: who did the work.
+        threads: torch's number of threads.
+        first: MB of the first call, with all that is set up once.
+        call: MB of a later call.
+    """
+
+    case: Case
+    peer: str
+    threads: int
+    first: float
+    call: float
+
+    @property
+    def permutations(self) -> float:
+        """The peak in sizes of P."""
+        return self.call * MB / (FLOAT_BYTES * self.case.batch * self.case.n**2)
+
+
+def memory_name(case: Case) -> str:
+    """Return the measurement in words."""
+    return f"memory of {case.network} {case.n}, {case.work}"
+
+
+def can_measure() -> bool:
+    """Return whether this system can measure peaks."""
+    try:
+        _reset_peak()
+    except OSError:
+        return False
+    return True
+
+
+def measure_memory(case: Case, threads: int) -> list[Peak]:
+    """Return the peaks of nsc and of diffsort where it takes part."""
+    peers = [peer.name for peer in WORKS[case.work].peers if peer.name in MEASURED and peer.takes(case)]
+    with tempfile.TemporaryDirectory() as folder:
+        # The network is compiled once, here.
+        for name, text in operator(case.network, case.n).kernel.files.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        arguments = (case.work, case.network, case.n, case.batch, threads, folder)
+        found = {peer: run_fresh("benchmarks.memory", *arguments, peer, env=MALLOC) for peer in peers}
+    return [Peak(case, peer, threads, peak["first"], peak["call"]) for peer, peak in found.items()]
+
+
+def main(work: str, network: str, n: str, batch: str, threads: str, folder: str, peer: str) -> None:
+    """Print the peaks of a peer's first and second call, MB."""
+    torch.manual_seed(0)
+    torch.set_num_threads(int(threads))
+    case = Case(work, network, int(n), int(batch))
+    call = calls(pose(case, nsc.load(folder)), only=peer)[peer]
+    outputs = FLOAT_BYTES * (math.prod(WORKS[work].output(case)) + case.batch * case.n)
+    first, later = (_peak(call) - outputs / MB for _ in range(2))
+    print(json.dumps({"first": first, "call": later}))
+
+
+def _peak(call: Callable[[], object]) -> float:
+    """Return MB at the peak of a call above the process before it."""
+    gc.collect()
+    before = _reset_peak()
+    call()
+    return _status("VmHWM") - before
+
+
+def _reset_peak() -> float:
+    """Return the MB that the process holds, which are its peak from now on."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _status("VmHWM")
+
+
+def _status(key: str) -> float:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(key)) / 1024
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

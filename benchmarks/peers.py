@@ -1,0 +1,215 @@
+"""Who does the works: nsc and its peers, how far each goes, and why no further."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import diffsort
+import torch
+from torch import Tensor
+
+from benchmarks import cases, indexed
+from benchmarks.cases import Case
+from benchmarks.networks import network
+from nsc.runtime.operator import Operator
+
+STEEPNESS = 20.0
+ART_LAMBDA = 0.25
+LEAST_PROBABILITY = 1e-12
+
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The inputs of a case, the same for all peers.
+
+    Attributes:
+        case: the case.
+        op: nsc's operator.
+        x: (batch, n), with a gradient.
+        ranks: (batch, n), the true ranks of x.
+    """
+
+    case: Case
+    op: Operator
+    x: Tensor
+    ranks: Tensor
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Someone who does a work.
+
+    Attributes:
+        name: for tables.
+        start: from a problem to a call that returns the work's output.
+        widest: most wires, if there is a limit.
+        deepest: most layers, if there is a limit.
+        why: the reason for the limit.
+        module: what must be importable, for a peer that is not always there.
+        own_relaxation: whether it computes another relaxation, so that only times can be compared.
+    """
+
+    name: str
+    start: Callable[[Problem], Callable[[], object]]
+    widest: int | None = None
+    deepest: int | None = None
+    why: str = ""
+    module: str | None = None
+    own_relaxation: bool = False
+
+    def takes(self, case: Case) -> bool:
+        """Return whether the peer takes part in a case."""
+        return (
+            (self.name == "nsc" or not case.alone)
+            and (self.widest is None or case.n <= self.widest)
+            and (self.deepest is None or network(case.network, case.n).depth <= self.deepest)
+            and (self.module is None or importable(self.module))
+        )
+
+
+@dataclass(frozen=True)
+class Work:
+    """A work.
+
+    Attributes:
+        peers: who does it, nsc first.
+        differentiated: whether the gradient of x belongs to it.
+        output: the shape of what is differentiated; () is a loss.
+    """
+
+    peers: tuple[Peer, ...]
+    differentiated: bool = True
+    output: Callable[[Case], tuple[int, ...]] = lambda _: ()
+
+
+@cache
+def importable(module: str) -> bool:
+    """Return whether a module can be imported; one built for another torch cannot."""
+    try:
+        importlib.import_module(module)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def pose(case: Case, op: Operator) -> Problem:
+    """Draw the inputs of a case."""
+    x = torch.randn(case.batch, case.n)
+    return Problem(case, op, x.requires_grad_(), x.detach().argsort(-1).argsort(-1))
+
+
+def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
+    """Return a call for each peer that takes part, or for one; it does the whole work."""
+    case = problem.case
+    work = WORKS[case.work]
+    shape = work.output(case)
+    upstream = torch.randn(shape) if shape else None
+
+    def differentiated(output: Callable[[], object]) -> Call:
+        return lambda: torch.autograd.grad(output(), problem.x, upstream)[0]  # type: ignore[arg-type]
+
+    peers = [peer for peer in work.peers if peer.takes(case) and only in (None, peer.name)]
+    outputs = {peer.name: peer.start(problem) for peer in peers}
+    return {name: differentiated(o) if work.differentiated else o for name, o in outputs.items()}
+
+
+def _diffsort(problem: Problem) -> Callable[[], Tensor]:
+    """Return P, (batch, n, n); diffsort's own convention is x @ P."""
+    case, x = problem.case, problem.x
+    sorter = diffsort.DiffSortNet(
+        case.network, case.n, steepness=STEEPNESS, art_lambda=ART_LAMBDA, distribution="logistic_phi"
+    )
+    return lambda: sorter(x)[1].transpose(1, 2)
+
+
+def _indexed(problem: Problem) -> Callable[[], Tensor]:
+    layers, x = indexed.layers_of(network(problem.case.network, problem.case.n)), problem.x
+    return lambda: indexed.permutation(layers, x, STEEPNESS, ART_LAMBDA)
+
+
+def _indexed_values(problem: Problem) -> Callable[[], Tensor]:
+    layers, x = indexed.layers_of(network(problem.case.network, problem.case.n)), problem.x
+    return lambda: indexed.sort(layers, x, STEEPNESS, ART_LAMBDA)
+
+
+def _loss_of(
+    permutation: Callable[[Problem], Callable[[], Tensor]],
+) -> Callable[[Problem], Callable[[], Tensor]]:
+    """Return the cross entropy through a whole P."""
+
+    def start(problem: Problem) -> Callable[[], Tensor]:
+        rows, P = problem.ranks.unsqueeze(-2), permutation(problem)
+        return lambda: -P().gather(-2, rows).clamp_min(LEAST_PROBABILITY).log().mean()
+
+    return start
+
+
+def _compiled(
+    start: Callable[[Problem], Callable[[], Tensor]],
+) -> Callable[[Problem], Callable[[], Tensor]]:
+    """Return it through torch.compile, which compiles at the first call, outside of the timing.
+
+    For each number of threads it compiles anew, half a minute for 10 layers: deeper networks are left out.
+    """
+
+    def start_compiled(problem: Problem) -> Callable[[], Tensor]:
+        torch.compiler.reset()  # of one function only a few sizes are kept
+        return torch.compile(start(problem), dynamic=False)
+
+    return start_compiled
+
+
+def _torchsort(problem: Problem) -> Callable[[], object]:
+    torchsort = importlib.import_module("torchsort")
+    return lambda: torchsort.soft_sort(problem.x, regularization_strength=1.0)
+
+
+DENSE = "a dense n × n matrix per layer, 3 s a call at 1,024 and eight times that at 2,048"
+KEPT = "autograd keeps copies of P of every layer, 5 GB at 2,048"
+COMPILING = "torch.compile takes half a minute for 10 layers, longer with every layer"
+
+WORKS: dict[str, Work] = {
+    cases.P: Work(
+        (
+            Peer("nsc", lambda p: lambda: p.op.sort_with_permutation(p.x, STEEPNESS)[1]),
+            Peer("diffsort", _diffsort, widest=1024, why=DENSE),
+            Peer("indexed torch", _indexed, widest=1024, why=KEPT),
+            Peer("compiled torch", _compiled(_indexed), deepest=10, why=COMPILING),
+        ),
+        output=lambda case: (case.batch, case.n, case.n),
+    ),
+    cases.LOSS: Work(
+        (
+            Peer("nsc", lambda p: lambda: p.op.cross_entropy(p.x, p.ranks, STEEPNESS)),
+            Peer("diffsort", _loss_of(_diffsort), widest=1024, why=DENSE),
+            Peer("indexed torch", _loss_of(_indexed), widest=1024, why=KEPT),
+        ),
+    ),
+    cases.VALUES: Work(
+        (
+            Peer("nsc", lambda p: lambda: p.op.sort(p.x, STEEPNESS)),
+            Peer("torchsort", _torchsort, module="torchsort", own_relaxation=True),
+            Peer("indexed torch", _indexed_values),
+            Peer("compiled torch", _compiled(_indexed_values), deepest=10, why=COMPILING),
+        ),
+        output=lambda case: (case.batch, case.n),
+    ),
+    cases.EXACT: Work(
+        (
+            Peer("nsc", lambda p: lambda: p.op.hard_sort(p.x.detach())),
+            Peer("torch.sort", lambda p: lambda: torch.sort(p.x.detach())),
+        ),
+        differentiated=False,
+    ),
+}
+
+
+def left_out() -> list[str]:
+    """Return the peers that cannot be imported here."""
+    modules = {peer.module for work in WORKS.values() for peer in work.peers if peer.module}
+    return sorted(module for module in modules if not importable(module))

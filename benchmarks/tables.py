@@ -1,0 +1,246 @@
+"""Tables: what a report says, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks import growth
+from benchmarks.arithmetic import Arithmetic
+from benchmarks.building import Build
+from benchmarks.cases import IRREGULAR
+from benchmarks.measure import Timing
+from benchmarks.memory import Peak
+from benchmarks.peers import WORKS, left_out
+
+# What a second thread is worth shows where there is work for two.
+LEAST_WIRES, LEAST_BATCH = 128, 2
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that was measured; what was not is empty or None."""
+
+    timings: Sequence[Timing] = ()
+    arithmetic: Arithmetic | None = None
+    peaks: Sequence[Peak] = ()
+    builds: Sequence[Build] = ()
+
+    @property
+    def threads(self) -> list[int]:
+        """The numbers of threads that were measured."""
+        return sorted({timing.threads for timing in self.timings})
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with what must be said of it.
+
+    Attributes:
+        title: its heading.
+        text: sentences, Markdown.
+        columns: its columns; those of `left` are text.
+        rows: its rows.
+        left: how many of the first columns are text.
+        picture: the name of a picture that belongs to it.
+    """
+
+    title: str
+    text: str
+    columns: Row
+    rows: list[Row]
+    left: int = 1
+    picture: str | None = None
+
+
+def sections(results: Results) -> list[Section]:
+    """Return the sections of a report; one without rows is left out."""
+    made = [
+        against_peers(results),
+        two_threads(results),
+        against_arithmetic(results),
+        irregular(results),
+        memory(results),
+        builds(results),
+    ]
+    return [section for section in made if section.rows]
+
+
+def against_peers(results: Results) -> Section:
+    """Time per sample of nsc and its peers."""
+    at = {(t.case, t.peer, t.threads): t for t in results.timings}
+    counts = results.threads
+
+    def row(timing: Timing, first: bool) -> Row:
+        own = [at[timing.case, "nsc", count] for count in counts]
+        times = [at[timing.case, timing.peer, count] for count in counts]
+        ratios = [f"{_short(t.seconds / o.seconds)}×" for t, o in zip(times, own, strict=True)]
+        return (
+            timing.case.name if first else "",
+            timing.peer,
+            *(_short(t.microseconds_per_sample) for t in times),
+            *(ratios if timing.peer != "nsc" else [""] * len(counts)),
+        )
+
+    shown = [t for t in results.timings if t.threads == min(counts) and t.case not in IRREGULAR]
+    rows = [row(t, first=t.peer == "nsc") for t in shown]
+    text = [
+        "Microseconds per sample, float32; medians of rounds in which the peers take turns.",
+        *_limits(),
+        *(f"- {name} computes a relaxation of its own: only its times compare" for name in _others()),
+        *(
+            f"- {name} is left out, it cannot be imported: `benchmarks/__init__.py` says how"
+            for name in left_out()
+        ),
+    ]
+    columns = (
+        "work",
+        "peer",
+        *(f"{_threads(count)}, µs" for count in counts),
+        *(f"nsc is faster, {_threads(count)}" for count in counts),
+    )
+    return Section("Against peers", "\n".join(text), columns, rows, 2, "cpu.png")
+
+
+def _limits() -> list[str]:
+    lines = []
+    for peer in (peer for work in WORKS.values() for peer in work.peers if peer.why):
+        reach = f"n = {peer.widest:,}" if peer.widest else f"{peer.deepest} layers"
+        lines.append(f"- {peer.name} goes up to {reach}: {peer.why}")
+    return list(dict.fromkeys(lines))
+
+
+def _others() -> list[str]:
+    return [peer.name for work in WORKS.values() for peer in work.peers if peer.own_relaxation]
+
+
+def two_threads(results: Results) -> Section:
+    """What the second thread is worth."""
+    own = [t for t in results.timings if t.peer == "nsc"]
+    single = {t.case: t for t in own if t.threads == 1}
+    rows = [
+        (
+            t.case.name,
+            _short(single[t.case].microseconds_per_sample),
+            _short(t.microseconds_per_sample),
+            f"{single[t.case].seconds / t.seconds:.2f}×",
+        )
+        for t in own
+        if t.threads == 2 and t.case in single and t.case.n >= LEAST_WIRES and t.case.batch >= LEAST_BATCH
+    ]
+    text = f"nsc alone, n ≥ {LEAST_WIRES} and batches of at least {LEAST_BATCH} samples."
+    return Section(
+        "Two threads against one", text, ("work", "µs, 1 thread", "µs, 2 threads", "faster by"), rows
+    )
+
+
+def against_arithmetic(results: Results) -> Section:
+    """How far nsc is from what its arithmetic takes."""
+    columns = ("work", "threads", "comparators", "light cone", "limit, µs", "nsc, µs", "nsc / limit")
+    if results.arithmetic is None:
+        return Section("Against the arithmetic", "", columns, [])
+    limit = results.arithmetic
+    rows = [
+        (
+            p.timing.case.name,
+            str(p.timing.threads),
+            f"{p.work.comparators:,}",
+            f"{p.work.light_cone:.0%}",
+            _short(p.limit * 1e6),
+            _short(p.timing.microseconds_per_sample),
+            f"{_short(p.ratio)}×",
+        )
+        for p in growth.growth(results.timings, limit)
+    ]
+    text = (
+        "The limit is the arithmetic of all comparators on the columns inside their light cones, at "
+        "the speed of a butterfly that is held in registers: on this machine a comparator on 16 "
+        f"columns of P takes {limit.forward:.2f} ns forward and {limit.backward:.2f} ns backward. The "
+        "weights' sigmoids, the traffic between codelets, the call, and P itself are not in it."
+    )
+    return Section("Against the arithmetic", text, columns, rows, 1, "cpu_growth.png")
+
+
+def irregular(results: Results) -> Section:
+    """Time per comparator of irregular networks."""
+    rows = []
+    for threads, (base, *others) in growth.irregular(results.timings).items():
+        first = _per_comparator(base)
+        for timing in (base, *others):
+            own = _per_comparator(timing)
+            case = timing.case
+            rows.append(
+                (
+                    f"{case.network} {case.n}",
+                    str(threads),
+                    f"{growth.work_of(case.network, case.n).comparators:,}",
+                    _short(timing.microseconds_per_sample),
+                    *(text for a, b in zip(own, first, strict=True) for text in (_short(a), f"{a / b:.2f}×")),
+                )
+            )
+    text = (
+        "P and its gradient, batch 100, all networks in turns. Merge exchange and pairwise are cut "
+        "off where n is no power of two; `random_merge` is a merge sort of wires in random order, "
+        "cut at random places. A comparator of a wider network has more columns to mix: the last two "
+        "figures count it once for every 16 columns inside its light cone."
+    )
+    columns = (
+        "network",
+        "threads",
+        "comparators",
+        "µs",
+        "ns a comparator",
+        "against bitonic 64",
+        "ns for 16 columns",
+        "against bitonic 64",
+    )
+    return Section("Irregular networks", text, columns, rows)
+
+
+def _per_comparator(timing: Timing) -> tuple[float, float]:
+    """Return nanoseconds per comparator, and per comparator on 16 columns."""
+    work = growth.work_of(timing.case.network, timing.case.n)
+    nanoseconds = timing.microseconds_per_sample * 1e3
+    return nanoseconds / work.comparators, nanoseconds / work.on_columns
+
+
+def memory(results: Results) -> Section:
+    """Peak memory above inputs and outputs."""
+    rows = [
+        (
+            p.case.name,
+            p.peer,
+            _short(max(p.call, 0)),
+            f"{_short(max(p.permutations, 0))} × P",
+            _short(p.first),
+        )
+        for p in results.peaks
+    ]
+    threads = max((p.threads for p in results.peaks), default=1)
+    text = (
+        f"Peak of a call in a process of its own, {_threads(threads)}: above the process with the "
+        "inputs, less the outputs (P and the gradient of x), MB of 2^20 bytes. The first call adds "
+        "what is loaded once."
+    )
+    columns = ("work", "peer", "MB", "in sizes of P", "first call, MB")
+    return Section("Memory", text, columns, rows, 2, "cpu_memory.png")
+
+
+def builds(results: Results) -> Section:
+    """Seconds of builds from nothing."""
+    rows = [
+        (f"{b.network} {b.n}", f"{b.text:.1f}", f"{b.library:.1f}", f"{b.text + b.library:.1f}")
+        for b in results.builds
+    ]
+    columns = ("network", "proof and C++ text, s", "C++ compiler, s", "together, s")
+    return Section("Builds from nothing", "With an empty cache.", columns, rows)
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
