@@ -10,8 +10,8 @@ from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
 from benchmarks.measure import Timing
 from benchmarks.networks import network
+from nsc.compiler.codelets import CONE_COLUMNS
 from nsc.compiler.explain import explain
-from nsc.compiler.render import CONE_COLUMNS
 from nsc.compiler.schedule import schedule
 
 

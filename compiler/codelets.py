@@ -7,6 +7,8 @@ for bitonic and 3.9 for odd-even transposition.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsc.compiler.network import Network
@@ -15,6 +17,17 @@ from nsc.compiler.network import Network
 WIDEST = 16
 # As many comparators as a codelet may have, which bounds its code and its scratch memory.
 LONGEST = 128
+
+# Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
+# The bound keeps the build of a large network at a few seconds.
+STRAIGHT_LINE = 1200
+# Columns of P whose light cone is taken as one: as many as the widest register has lanes.
+CONE_COLUMNS = 16
+# What a codelet run on a block of columns costs, in comparators: itself, each wire that it loads, and
+# each comparator that it has no code of its own for.
+RUN_COST = 10
+LOAD_COST = 1
+TABLE_COST = 3
 
 Shape = tuple[tuple[int, int], ...]
 
@@ -39,8 +52,78 @@ class Codelet:
         assert len(self.shape) <= LONGEST
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a kernel does to compute P, a block of CONE_COLUMNS columns at a time, skipping what they
+    do not reach.
+
+    Attributes:
+        runs: codelets run, over all blocks.
+        loads: wires that these load.
+        comparators: comparators in them.
+        by_table: those in shapes that have no straight-line code.
+    """
+
+    runs: int
+    loads: int
+    comparators: int
+    by_table: int
+
+    @property
+    def cost(self) -> int:
+        """An estimate of the time, in comparators."""
+        costs = RUN_COST * self.runs, LOAD_COST * self.loads, TABLE_COST * self.by_table
+        return sum(costs) + self.comparators
+
+
+def work_on_permutation(n: int, codelets: Sequence[Codelet]) -> Work:
+    """Return the work on P of a network on n wires that was cut into these codelets."""
+    reached = [1 << (wire // CONE_COLUMNS) for wire in range(n)]
+    straight = set(straight_line_shapes(shapes_of(codelets)))
+    runs = loads = comparators = by_table = 0
+    for codelet in codelets:
+        by = 0
+        for wire in codelet.wires:
+            by |= reached[wire]
+        for wire in codelet.wires:
+            reached[wire] = by
+        blocks = by.bit_count()
+        runs += blocks
+        loads += blocks * len(codelet.wires)
+        comparators += blocks * len(codelet.shape)
+        by_table += 0 if codelet.shape in straight else blocks * len(codelet.shape)
+    return Work(runs, loads, comparators, by_table)
+
+
+def shapes_of(codelets: Sequence[Codelet]) -> tuple[Shape, ...]:
+    """Return the shapes of some codelets, the most frequent first."""
+    counts = Counter(codelet.shape for codelet in codelets)
+    return tuple(sorted(counts, key=lambda shape: (-counts[shape], shape)))
+
+
+def straight_line_shapes(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    """Return the most frequent shapes, as many as fit STRAIGHT_LINE comparators of code."""
+    total = 0
+    for index, shape in enumerate(shapes):
+        total += len(shape)
+        if total > STRAIGHT_LINE:
+            return shapes[:index]
+    return shapes
+
+
 def cut(network: Network) -> tuple[Codelet, ...]:
     """Cut a network into codelets, in an order that respects the comparator graph.
+
+    The cut is made twice, from the first comparator on and from the last one back, and the one with
+    less work on P is kept. From the back, codelets near the inputs, where light cones are narrow, come
+    out smaller and those behind them fuller.
+    """
+    ends = (_cut(network, backwards=False), _cut(network, backwards=True))
+    return min(ends, key=lambda codelets: work_on_permutation(network.n, codelets).cost)
+
+
+def _cut(network: Network, backwards: bool) -> tuple[Codelet, ...]:
+    """Cut a network from one end.
 
     One pass over the comparators. Each wire belongs to the codelet that touched it last. A comparator
     goes into the codelet of both its wires if that is one; else the two codelets become one if they
@@ -52,11 +135,13 @@ def cut(network: Network) -> tuple[Codelet, ...]:
     Butterflies come out as three to four layers of 16 wires, networks of neighbours as trapezoids
     that narrow and widen in turn. Cost: about a microsecond per comparator.
     """
-    parts = _Parts(network.n)
-    for index, (lo, hi) in enumerate(network.comparators.tolist()):
-        parts.place(index, lo, hi)
     pairs = network.comparators.tolist()
-    return tuple(_codelet(wires, [pairs[i] for i in sorted(held)]) for wires, held in parts.in_order())
+    parts = _Parts(network.n)
+    for index in reversed(range(len(pairs))) if backwards else range(len(pairs)):
+        parts.place(index, *pairs[index])
+    return tuple(
+        _codelet(wires, [pairs[i] for i in sorted(held)]) for wires, held in parts.in_order(backwards)
+    )
 
 
 class _Part:
@@ -85,14 +170,14 @@ class _Parts:
         part.comparators.append(index)
         self.owner[lo] = self.owner[hi] = part
 
-    def in_order(self) -> list[tuple[list[int], list[int]]]:
+    def in_order(self, backwards: bool) -> list[tuple[list[int], list[int]]]:
         """Return wires and comparators of the parts, each behind those it takes wires from.
 
         Of the parts that may come next it is the one whose last wire became free most recently, so
         that what a part leaves in the cache is used while it is there.
         """
         alive = [part for part in self.parts if part.merged_into is None]
-        alive.sort(key=lambda part: (part.level, min(part.wires)))
+        alive.sort(key=lambda part: (-part.level if backwards else part.level, min(part.wires)))
         last: dict[int, int] = {}
         waits = [0] * len(alive)
         followers: list[list[int]] = [[] for _ in alive]

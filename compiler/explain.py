@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsc.compiler.codelets import Codelet
-from nsc.compiler.render import CONE_COLUMNS, straight_line_shapes
+from nsc.compiler.codelets import CONE_COLUMNS, straight_line_shapes, work_on_permutation
 from nsc.compiler.schedule import Schedule
 
 # A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
@@ -46,6 +44,8 @@ def explain(schedule: Schedule) -> Explanation:
     """Return the figures of a schedule. Cost: about that of making it."""
     size, loads = schedule.network.size, schedule.loads
     straight = set(straight_line_shapes(schedule.shapes))
+    work = work_on_permutation(schedule.network.n, schedule.codelets)
+    blocks = -(-schedule.network.n // CONE_COLUMNS)
     own_code = sum(len(c.shape) for c in schedule.codelets if c.shape in straight)
     return Explanation(
         comparators=size,
@@ -55,22 +55,6 @@ def explain(schedule: Schedule) -> Explanation:
         comparators_per_load=size / max(1, loads),
         widest=max((len(c.wires) for c in schedule.codelets), default=0),
         straight_line=own_code / max(1, size),
-        light_cone=light_cone(schedule.network.n, schedule.codelets),
+        light_cone=work.comparators / max(1, blocks * size),
         flops_per_byte=FLOPS_PER_COMPARATOR * size / max(1, BYTES_PER_LOAD * loads),
     )
-
-
-def light_cone(n: int, codelets: Sequence[Codelet]) -> float:
-    """Return the share of the work on P that lies inside the light cones of its blocks of columns."""
-    blocks = -(-n // CONE_COLUMNS)
-    reached = [1 << (wire // CONE_COLUMNS) for wire in range(n)]
-    inside = total = 0
-    for codelet in codelets:
-        by = 0
-        for wire in codelet.wires:
-            by |= reached[wire]
-        for wire in codelet.wires:
-            reached[wire] = by
-        inside += by.bit_count() * len(codelet.shape)
-        total += blocks * len(codelet.shape)
-    return inside / max(1, total)

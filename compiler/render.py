@@ -11,7 +11,7 @@ import jinja2
 import jinja2.meta
 
 from nsc.compiler.approximations import APPROXIMATIONS
-from nsc.compiler.codelets import LONGEST, WIDEST, Shape
+from nsc.compiler.codelets import CONE_COLUMNS, LONGEST, WIDEST, Shape, straight_line_shapes
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
@@ -19,11 +19,6 @@ from nsc.errors import LoweringError
 # The version of the C interface between a kernel and the runtime.
 KERNEL_ABI = 2
 
-# Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
-# The bound keeps the build of a large network at a few seconds.
-STRAIGHT_LINE = 1200
-# Columns of P whose light cone is taken as one: as many as the widest register has lanes.
-CONE_COLUMNS = 16
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
 MOST_CHUNKS = 16
@@ -190,16 +185,6 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         "shape_lines": _wrapped([*shapes, "{0, 0, 0}"]),
         "pair_lines": _wrapped([*(f"{{{a}, {b}}}" for shape in schedule.shapes for a, b in shape), "{0, 0}"]),
     }
-
-
-def straight_line_shapes(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """Return the most frequent shapes, as many as fit STRAIGHT_LINE comparators of code."""
-    total = 0
-    for index, shape in enumerate(shapes):
-        total += len(shape)
-        if total > STRAIGHT_LINE:
-            return shapes[:index]
-    return shapes
 
 
 def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:

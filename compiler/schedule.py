@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
-from nsc.compiler.codelets import Codelet, Shape, cut
+from nsc.compiler.codelets import Codelet, Shape, cut, shapes_of
 from nsc.compiler.network import Network
 
 # The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
@@ -47,9 +46,7 @@ class Schedule:
 def schedule(network: Network) -> Schedule:
     """Cut a network into codelets."""
     codelets = cut(network)
-    counts = Counter(codelet.shape for codelet in codelets)
-    shapes = sorted(counts, key=lambda shape: (-counts[shape], shape))
-    return Schedule(network, codelets, tuple(shapes))
+    return Schedule(network, codelets, shapes_of(codelets))
 
 
 def slots_of(codelet: Codelet) -> int:

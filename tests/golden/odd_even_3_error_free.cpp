@@ -238,6 +238,17 @@ inline Vec<T> all(T value) {
     return value - Vec<T>{};
 }
 
+// The same of a number in memory, which is one instruction there. Compilers that see through it would
+// do the arithmetic on one lane and spread the results, which takes a register's shuffles.
+template <class T>
+inline Vec<T> broadcast(const T &value) {
+    Vec<T> row = all(value);
+#if defined(__x86_64__)
+    asm("" : "+v"(row));
+#endif
+    return row;
+}
+
 // Between a register and memory, `count` values; a full register is one instruction.
 template <class T>
 inline Vec<T> load(const T *from, int64_t count = lanes<T>) {
@@ -291,15 +302,16 @@ inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
            __builtin_shufflevector(p, q, fold_source(places, group, width, 1)...);
 }
 
-template <class real, int group>
-inline Vec<real> row_sums(Vec<real> *rows) {
-    if constexpr (group > 1) {
-        NSC_UNROLL
-        for (int i = 0; i < group / 2; ++i)
-            rows[i] = fold<real, group>(rows[2 * i], rows[2 * i + 1], typename PlacesTo<lanes<real>>::list());
-        return row_sums<real, group / 2>(rows);
+// Folds `count` rows, each of which is made of groups of `lanes` / (rows folded into it) sums, into one.
+template <class real, int count>
+inline Vec<real> row_sums(const Vec<real> *rows) {
+    if constexpr (count == 1) {
+        return rows[0];
+    } else {
+        constexpr int group = 2 * lanes<real> / count;
+        return fold<real, group>(row_sums<real, count / 2>(rows), row_sums<real, count / 2>(rows + count / 2),
+                                 typename PlacesTo<lanes<real>>::list());
     }
-    return rows[0];
 }
 
 // Transposes `lanes` rows of `lanes` values: pairs of rows whose numbers differ in one bit exchange the
@@ -716,9 +728,8 @@ struct Kept {
 };
 
 template <class real>
-inline void mix(Vec<real> &lo, Vec<real> &hi, real keep) {
-    const real swap = 1 - keep;
-    const Vec<real> a = lo, b = hi;
+inline void mix(Vec<real> &lo, Vec<real> &hi, real weight) {
+    const Vec<real> keep = broadcast(weight), swap = 1 - keep, a = lo, b = hi;
     lo = keep * a + swap * b;
     hi = swap * a + keep * b;
 }
