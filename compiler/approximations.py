@@ -21,8 +21,10 @@ class Approximations:
         atan: (atan(z) / z - 1) / z² in z², for 0 <= z <= 1.
         tail: (1 + t) exp(t²/2) Φ(-t) in (t - 5) / (t + 5), Φ the normal distribution, for t from 0 to
             where Φ(-t) leaves the normal numbers. The form is that of Shepherd & Laframboise 1981.
-        root_guess: minus the exponent over 2 or 4 and added to this, the bits of a number are those of its
-            inverse square or fourth root within 3.5 %. Searched for the least error.
+        root_guess: the bits of a number, shifted right by 1 or 2 and taken from this, are those of a guess y
+            at its inverse square or fourth root. Searched for the least |d|, d = 1 - x y² or 1 - x y⁴.
+        root: ((1 - d)^(-1/2) - 1) / d or ((1 - d)^(-1/4) - 1) / d for |d| <= 0.07 or 0.126: what the guess
+            lacks, to 6e-10.
         newton_steps: Newton steps from there to full precision.
         mantissa_bits, exponent_bias: the layout of the type.
         rounding: a number that, added to another, leaves no places behind the point.
@@ -35,6 +37,7 @@ class Approximations:
     atan: tuple[str, ...]
     tail: tuple[str, ...]
     root_guess: Mapping[int, str]
+    root: Mapping[int, tuple[str, ...]]
     newton_steps: int
     mantissa_bits: int
     exponent_bias: int
@@ -43,6 +46,11 @@ class Approximations:
     log2_low: str
     half_root: str
 
+
+_ROOT = {
+    2: ("0.5000000026", "0.3750000024", "0.3124956825", "0.273433452", "0.2478762479", "0.2272571488"),
+    4: ("0.2500000283", "0.1562500257", "0.1171732563", "0.09520192962", "0.08271840405", "0.07243496608"),
+}
 
 APPROXIMATIONS: dict[str, Approximations] = {
     "float32": Approximations(
@@ -72,8 +80,9 @@ APPROXIMATIONS: dict[str, Approximations] = {
             "-3.05044622e-5",
             "2.08362519e-4",
         ),
-        root_guess={2: "0x5f376440", 4: "0x4f586040"},
-        newton_steps=3,
+        root_guess={2: "0x5f374840", 4: "0x4f581840"},
+        root=_ROOT,
+        newton_steps=0,
         mantissa_bits=23,
         exponent_bias=127,
         rounding="12582912",
@@ -151,8 +160,9 @@ APPROXIMATIONS: dict[str, Approximations] = {
             "4.0376458134958437e-9",
             "7.7194626715840142e-10",
         ),
-        root_guess={2: "0x5fe6ec8800000000", 4: "0x4feb0c0800000000"},
-        newton_steps=4,
+        root_guess={2: "0x5fe6e90800000000", 4: "0x4feb030800000000"},
+        root=_ROOT,
+        newton_steps=1,
         mantissa_bits=52,
         exponent_bias=1023,
         rounding="6755399441055744",

@@ -119,7 +119,7 @@ class Relaxation:
             needed.add("inverse_root" if self.root else "log")
         if needed & {"exp", "log"}:
             needed.add("small_exp")
-        if needed & {"small_exp", "cauchy_tail"}:
+        if needed & {"small_exp", "cauchy_tail", "inverse_root"}:
             needed.add("polynomial")
         return frozenset(needed)
 

@@ -28,6 +28,10 @@ _WORD = 64
 SCRATCH_BYTES = 32 << 20
 
 
+# The square and the fourth power.
+_ROOT_POWERS = {2: "power * power", 4: "(power * power) * (power * power)"}
+
+
 @dataclass(frozen=True)
 class Real:
     """An arithmetic type that a kernel is compiled for.
@@ -114,7 +118,8 @@ def _lambda_literals(relaxation: Relaxation) -> dict[str, object]:
         "lambda_low": _literal(strength - high),
         "root": str(root),
         "root_shift": {2: "1", 4: "2"}.get(root or 0, ""),
-        "root_power": {2: "y * y", 4: "(y * y) * (y * y)"}.get(root or 0, ""),
+        "inverse_size": "(1 / size)" if root is None else f"({_ROOT_POWERS[root]})",
+        "root_power": _ROOT_POWERS.get(root or 0, ""),
     }
 
 
@@ -126,14 +131,20 @@ def _literal(value: float) -> str:
 def _constants(real: Real, relaxation: Relaxation) -> dict[str, object]:
     """Return what the functions of a relaxation need to know of an arithmetic type."""
     constants = APPROXIMATIONS[real.name]
-    needed = {"exp": "small_exp", "log": "log", "atan": "cauchy_tail", "tail": "normal_tail"}
+    coefficients = {
+        "small_exp": ("exp", constants.exp),
+        "log": ("log", constants.log),
+        "cauchy_tail": ("atan", constants.atan),
+        "normal_tail": ("tail", constants.tail),
+        "inverse_root": ("root", constants.root.get(relaxation.root or 0, ())),
+    }
     return {
         **constants.__dict__,
         "type": real.type,
         "whole": real.whole,
         "tables": [
-            (name, ", ".join(getattr(constants, name)))
-            for name, function in needed.items()
+            (name, ", ".join(literals))
+            for function, (name, literals) in coefficients.items()
             if function in relaxation.functions
         ],
         "root_guess": constants.root_guess.get(relaxation.root or 0, ""),
