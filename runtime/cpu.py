@@ -21,9 +21,7 @@ from nsc.runtime.routing import (
     check_tensor,
     check_tensors,
     check_values,
-    empty_grads,
     empty_loss,
-    empty_outputs,
     empty_sorted,
     no_permutation,
     no_rank,
@@ -41,16 +39,26 @@ def relax(
     """Implement `nsc::relax`; see `dispatch.relax`."""
     kernel = find(spec)
     check_tensors(kernel, x, steepness, payload, routing)
+    values, routed = relax_unchecked(x, steepness, payload, routing, spec)
+    return values, x.new_empty(x.shape[0], 0) if routed is None else routed
+
+
+def relax_unchecked(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor | None]:
+    """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
+    kernel = find(spec)
     library = kernel.library()
     if library is None:
         check_values(kernel, steepness, payload, routing)
-        values, routed = reference.relax(kernel, x, steepness, payload, routing)
-        return _apart(values, x, steepness), _apart(routed, x, payload)
-    values, routed = empty_outputs(x, steepness, payload, routing, spec)
+        found = reference.relax(kernel, x, steepness, payload, routing)
+        return _apart(found[0], x, steepness), _apart(found[1], x, payload)
+    shapes = output_shapes(x, payload, routing)
+    values, routed = x.new_empty(shapes[0]), None if routing == "none" else x.new_empty(shapes[1])
     x = x.contiguous()
     payload = _inner_contiguous(payload)
     status = library.functions[real_of(x.dtype)].forward(
-        *_call(x, steepness, payload, routing), values.data_ptr(), routed.data_ptr(), _thread_pool()
+        *_call(x, steepness, payload, routing), values.data_ptr(), _address(routed), _thread_pool()
     )
     _check(status, kernel)
     return values, routed
@@ -74,30 +82,51 @@ def relax_backward(
     for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
         if grad is not None:
             check_tensor(kernel, "gradient", grad, shape, x.dtype)
+    args = values_grad, routed_grad, x, steepness, payload, routing, spec
+    x_grad, steepness_grad, payload_grad = relax_backward_unchecked(*args)
+    assert steepness_grad is not None
+    return x_grad, steepness_grad, x.new_empty(0) if payload_grad is None else payload_grad
+
+
+def relax_backward_unchecked(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+    with_steepness: bool = True,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None."""
+    kernel = find(spec)
     library = kernel.library()
     if library is None:
         grads = reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
         inputs = (values_grad, routed_grad, x, steepness, payload)
-        return tuple(_apart(grad, *inputs) for grad in grads)  # type: ignore[return-value]
-    grads = empty_grads(values_grad, routed_grad, x, steepness, payload, routing, spec)
+        payload_grad = _apart(grads[2], *inputs) if takes(routing) == "columns" else None
+        return _apart(grads[0], *inputs), _apart(grads[1], *inputs), payload_grad
+    x_grad = x.new_empty(x.shape)
+    steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+    payload_grad = None
+    if payload is not None and takes(routing) == "columns":
+        payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     x = x.contiguous()
     payload = _inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
-    if routed_grad is None and payload is not None:
-        grads[2].zero_()
     status = library.functions[real_of(x.dtype)].backward(
         *_call(x, steepness, payload, routing),
         _address(values_grad),
         _address(routed_grad),
-        grads[0].data_ptr(),
-        grads[1].data_ptr(),
-        grads[2].data_ptr() if takes(routing) == "columns" else None,
+        x_grad.data_ptr(),
+        _address(steepness_grad),
+        _address(payload_grad),
         None,
         _thread_pool(),
     )
     _check(status, kernel)
-    return grads
+    return x_grad, steepness_grad, payload_grad
 
 
 def loss(

@@ -34,7 +34,7 @@ from nsc.runtime.routing import check_values, empty_grads, empty_loss, empty_out
 
 def relax(
     kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
     """Run the keys pass and a routing.
 
     Args:
@@ -45,15 +45,15 @@ def relax(
         routing: a key of ROUTINGS.
 
     Returns:
-        Values (batch, n), and what was routed: (batch, 0) for "none", P (batch, n, n) for
-        "permutation", (batch, n, m) for a payload, (batch,) for a loss.
+        Values (batch, n), and what was routed: P (batch, n, n) for "permutation", (batch, n, m) for a
+        payload, (batch, n, k) for k rows of P, (batch,) for a loss, None or (batch, 0) for "none".
     """
     if forward_ad._current_level >= 0:
         if not torch.compiler.is_compiling() and not _in_transform():
             check_values(kernel, steepness, payload, routing)
         return reference.relax(kernel, x, steepness, payload, routing)
     if is_plain(x, steepness, payload):
-        return _run_plain(_PlainRelax, cpu.relax, x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
+        return _relax_plain(x, steepness, payload, routing, kernel.spec)
     if not torch.compiler.is_compiling() and _in_transform():
         return _Relax.apply(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return, no-untyped-call]
     return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
@@ -65,12 +65,13 @@ def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: 
     Where a gradient will be wanted it is worked out in the same pass over P, block by block.
     """
     wanted = torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad)
-    if not wanted or forward_ad._current_level >= 0:
-        return relax(kernel, x, steepness, target, routing)[1]
+    in_transform = not torch.compiler.is_compiling() and _in_transform()
+    if not wanted or in_transform or forward_ad._current_level >= 0:
+        losses = relax(kernel, x, steepness, target, routing)[1]
+        assert losses is not None
+        return losses
     if is_plain(x, steepness, target):
         return _PlainLoss.apply(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return, no-untyped-call]
-    if not torch.compiler.is_compiling() and _in_transform():
-        return relax(kernel, x, steepness, target, routing)[1]
     return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]  # type: ignore[no-any-return]
 
 
@@ -103,10 +104,13 @@ def _in_transform() -> bool:
     return torch._C._are_functorch_transforms_active()
 
 
-def _run_plain(function: Any, kernel_call: Callable[..., Any], *args: Any) -> Any:
-    if torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args[:3]):
-        return function.apply(*args)
-    return kernel_call(*args)
+def _relax_plain(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor | None]:
+    wanted = x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
+    if wanted and torch.is_grad_enabled():
+        return _PlainRelax.apply(x, steepness, payload, routing, spec)  # type: ignore[no-any-return, no-untyped-call]
+    return cpu.relax_unchecked(x, steepness, payload, routing, spec)
 
 
 def _setup_relax(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -175,7 +179,6 @@ def _setup_loss(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -
     ctx.set_materialize_grads(False)
 
 
-_backward_of_kernel = _differentiate(cpu.relax_backward)
 _backward_of_operator = _differentiate(lambda *args: torch.ops.nsc.relax_backward(*args))
 
 
@@ -185,13 +188,16 @@ class _PlainRelax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         _setup_relax(ctx, args, None)
-        return cpu.relax(*args)
+        return cpu.relax_unchecked(*args)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if not torch.is_grad_enabled() and is_plain(*grads):
-            return _backward_of_kernel(ctx, *grads)
-        return _backward_of_operator(ctx, *grads)
+        if torch.is_grad_enabled() or not is_plain(*grads):
+            return _backward_of_operator(ctx, *grads)
+        if grads[0] is None and grads[1] is None:
+            return (None,) * 5
+        args: Any = (*grads, *ctx.saved_tensors, ctx.routing, ctx.spec, ctx.needs_input_grad[1])
+        return *cpu.relax_backward_unchecked(*args), None, None
 
 
 class _PlainLoss(torch.autograd.Function):

@@ -196,6 +196,7 @@ class Operator:
 
         The payload of "transposed" and of "rows" is one for all samples; others lead with the shape of x.
         """
+        self._check_tensor(method, "x", x)
         dtype = x.dtype
         if payload is not None and payload.dtype.is_floating_point:
             dtype = torch.promote_types(dtype, payload.dtype)
@@ -211,8 +212,8 @@ class Operator:
                 payload = payload.reshape(keys.shape[0], *payload.shape[x.dim() - 1 :])
         values, routed = dispatch.relax(self._kernel, keys, weights, payload, routing)
         values = _unfolded(values, x.shape, x.dtype)
-        if routing == "none":
-            return values, routed
+        if routed is None:
+            return values, values
         return values, _unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
 
     def _keys(self, method: str, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:

@@ -134,10 +134,10 @@ def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, rout
     if takes(routing) in ("target", "ranks"):
         assert payload is not None
         ranks = torch.arange(kernel.n, device=payload.device)
-        if not bool(((payload >= 0) & (payload < kernel.n)).all()):
-            raise no_rank(kernel)
         if takes(routing) == "target" and not bool((payload.sort(-1).values == ranks).all()):
             raise no_permutation(kernel)
+        if not bool(((payload >= 0) & (payload < kernel.n)).all()):
+            raise no_rank(kernel)
 
 
 def bad_steepness(kernel: Kernel) -> OperandError:

@@ -29,6 +29,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 // What a compiler's own judgement would undo: a step is part of its codelet, a function that many
 // call is one piece of code, a loop over the lanes of a register is no loop.
@@ -104,6 +107,19 @@ struct Memory {
     }
     void *start;
 };
+
+// Says that so much memory is about to be written for the first time: large pages save the system most
+// of the work of handing it out, which takes longer than an exact sort.
+inline void expect_writes(void *start, int64_t bytes) {
+#if defined(__linux__)
+    constexpr uintptr_t page = 4096, least = 1 << 22;
+    const uintptr_t from = (reinterpret_cast<uintptr_t>(start) + page - 1) & ~(page - 1);
+    const uintptr_t to = (reinterpret_cast<uintptr_t>(start) + uintptr_t(bytes)) & ~(page - 1);
+    if (to > from && to - from >= least) (void)madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
+#else
+    (void)start, (void)bytes;
+#endif
+}
 
 template <class T>
 inline void exchange(T &a, T &b) {
@@ -252,11 +268,13 @@ inline Vec<T> broadcast(const T &value) {
 // Between a register and memory, `count` values; a full register is one instruction.
 template <class T>
 inline Vec<T> load(const T *from, int64_t count = lanes<T>) {
-    Vec<T> row{};
-    if (count == lanes<T>)
+    Vec<T> row;
+    if (count == lanes<T>) {
         memcpy(&row, from, sizeof row);
-    else
+    } else {
+        row = Vec<T>{};
         memcpy(&row, from, sizeof(T) * count);
+    }
     return row;
 }
 
@@ -390,12 +408,21 @@ struct Constants<double> {
     static constexpr double exp[] = {0.5, 0.16666666666666667, 0.041666666666624038, 0.0083333333333300549, 0.0013888888917258758, 1.9841269863088254e-4, 2.4801521225986432e-5, 2.7557268406190795e-6, 2.7620121717381935e-7, 2.5100411082014901e-8};
     static constexpr double log[] = {0.66666666666666666, 0.40000000000000877, 0.28571428570803612, 0.22222222391713917, 0.18181795640132906, 0.15386239702814658, 0.13268773138656885, 0.13086626147840102};
 };
-// Sums coefficients[k] x^k.
+// Sums coefficients[k] x^k, neighbours first, which is a shorter chain than one term after another.
 template <class real, int count>
 inline Vec<real> polynomial(const real (&coefficients)[count], Vec<real> x) {
-    Vec<real> sum = all(coefficients[count - 1]);
-    for (int k = count - 2; k >= 0; --k) sum = sum * x + coefficients[k];
-    return sum;
+    Vec<real> terms[(count + 1) / 2];
+    NSC_UNROLL
+    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients[k] + coefficients[k + 1] * x;
+    if (count % 2) terms[count / 2] = all(coefficients[count - 1]);
+    Vec<real> power = x * x;
+    NSC_UNROLL
+    for (int left = (count + 1) / 2; left > 1; left = (left + 1) / 2, power = power * power) {
+        NSC_UNROLL
+        for (int k = 0; k + 1 < left; k += 2) terms[k / 2] = terms[k] + terms[k + 1] * power;
+        if (left % 2) terms[left / 2] = terms[left - 1];
+    }
+    return terms[0];
 }
 // exp(r) for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
@@ -452,216 +479,14 @@ inline Vec<real> phi(Vec<real> d) {
 
 template <class real>
 inline Vec<real> phi_slope(Vec<real> d) {
-    const Vec<real> size = magnitude<real>(d) + real(1e-10);
-    return inverse_power<real>(size) * (1 - real(0x1.3333333333333p-2) * magnitude<real>(d) / size);
+    const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
+    return power * (1 - real(0x1.3333333333333p-2) * magnitude<real>(d) * (1 / size));
 }
 
-// a times x, where a weight of zero silences an infinite x.
-template <class real>
-inline Vec<real> weighted(Vec<real> a, Vec<real> x) {
-    return a == 0 ? Vec<real>{} : a * x;
-}
-
-// ------------------------------------------------------------------------------------- keys pass
+// -------------------------------------------------------------------------------------- codelets
 //
-// `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
-// group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
-// level, gathered from the wires of one sample. Both call the same two functions, so that a sample's
-// results do not depend on its company.
-
-template <class real>
-struct Compared {
-    Vec<real> lo, hi;
-    Vec<real> keep;  // the weight that the forward mixes use
-    Vec<real> soft;  // the weight that the backward mixes use
-    Vec<real> gap;   // x[hi] - x[lo]; infinite where the weight is constant
-};
-
-template <class real>
-NSC_APART void compare(Vec<real> a, Vec<real> b, Vec<real> steepness, Compared<real> *to) {
-    constexpr real infinity = real(__builtin_inf());
-    const auto tie = a == b;
-    const Vec<real> gap = tie ? Vec<real>{} : b - a;
-    // limits: infinite values sort exactly
-    const auto infinite = (magnitude<real>(gap) == infinity) | (tie & (magnitude<real>(a) == infinity));
-    const Vec<real> limit = tie ? all(real(0.5)) : gap > 0 ? all(real(1)) : Vec<real>{};
-    const Vec<real> finite_gap = infinite ? Vec<real>{} : gap;
-    const Vec<real> soft = infinite ? limit : sigmoid<real>(steepness * phi<real>(finite_gap));
-    const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : soft;  // a tie keeps its places
-    to->lo = weighted<real>(keep, a) + weighted<real>(1 - keep, b);
-    to->hi = weighted<real>(1 - keep, a) + weighted<real>(keep, b);
-    to->keep = keep, to->soft = soft;
-    to->gap = infinite ? all(infinity) : gap;
-}
-
-// The gradients of a comparator's values go in and those of its inputs come out, in `a` and `b`; returns
-// what it adds to the gradient of the steepness.
-template <class real>
-struct Backward {
-    Vec<real> lo, hi, steepness;
-};
-
-template <class real>
-NSC_APART void compare_backward(Vec<real> a, Vec<real> b, Vec<real> weight_grad, Vec<real> soft,
-                                                Vec<real> gap, Vec<real> steepness, Backward<real> *to) {
-    const auto constant = magnitude<real>(gap) == real(__builtin_inf());
-    const Vec<real> finite_gap = constant ? Vec<real>{} : gap;
-    const Vec<real> activation = phi<real>(finite_gap);
-    const Vec<real> slope = sigmoid_slope<real>(steepness * activation, soft);
-    const Vec<real> into = constant ? Vec<real>{} : (weight_grad - (a - b) * finite_gap) * slope;
-    const Vec<real> through = into * steepness * phi_slope<real>(finite_gap);
-    to->lo = soft * a + (1 - soft) * b - through;
-    to->hi = (1 - soft) * a + soft * b + through;
-    to->steepness = into * activation;
-}
-
-// What the keys pass leaves for the routing and for the backward pass, by slot.
-template <class T>
-struct Weights {
-    T *keep, *soft, *gap;  // as in Compared
-};
-
-// The sum over slots of what they add to the gradient of the steepness, in an order that is the same
-// for both layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
-template <class T>
-inline T sum_of_parts(const T *parts) {
-    T sum{};
-    for (int64_t k = 0; k < slot_alignment; ++k) sum += parts[k];
-    return sum;
-}
-
-// ---- a lane is a sample
-
-// Between `count` samples of `wires` values each and rows of one value of each.
-template <class real>
-void load_samples(const real *from, int64_t count, Vec<real> *block) {
-    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
-        const int64_t width = wires - wire < lanes<real> ? wires - wire : lanes<real>;
-        Vec<real> tile[lanes<real>] = {};
-        for (int64_t k = 0; k < count; ++k) tile[k] = load(from + k * wires + wire, width);
-        transpose<real>(tile);
-        for (int64_t k = 0; k < width; ++k) block[wire + k] = tile[k];
-    }
-}
-
-template <class real>
-void store_samples(real *to, int64_t count, const Vec<real> *block) {
-    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
-        const int64_t width = wires - wire < lanes<real> ? wires - wire : lanes<real>;
-        Vec<real> tile[lanes<real>] = {};
-        for (int64_t k = 0; k < width; ++k) tile[k] = block[wire + k];
-        transpose<real>(tile);
-        for (int64_t k = 0; k < count; ++k) store(to + k * wires + wire, tile[k], width);
-    }
-}
-
-// Runs a codelet on a block in place; its weights go to w, which begins at its first slot.
-template <class real>
-inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
-    const Shape shape = shapes[codelet.shape];
-    const Pair *pairs = shape_pairs + shape.first_pair;
-    const uint16_t *spread = spreads + codelet.spread;
-    for (int32_t c = 0; c < shape.comparators; ++c) {
-        Vec<real> *lo = block + codelet.base + spread[pairs[c].a], *hi = block + codelet.base + spread[pairs[c].b];
-        if (is_turned(codelet, c)) exchange(lo, hi);
-        Compared<real> result;
-        compare<real>(*lo, *hi, steepness, &result);
-        *lo = result.lo, *hi = result.hi;
-        if (w.keep) w.keep[c] = result.keep, w.soft[c] = result.soft, w.gap[c] = result.gap;
-    }
-}
-
-template <class real>
-inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
-                                     Weights<Vec<real>> w, Vec<real> *steepness_parts) {
-    const Shape shape = shapes[codelet.shape];
-    const Pair *pairs = shape_pairs + shape.first_pair;
-    const uint16_t *spread = spreads + codelet.spread;
-    for (int32_t c = shape.comparators - 1; c >= 0; --c) {
-        Vec<real> *lo = grad + codelet.base + spread[pairs[c].a], *hi = grad + codelet.base + spread[pairs[c].b];
-        if (is_turned(codelet, c)) exchange(lo, hi);
-        Backward<real> result;
-        compare_backward<real>(*lo, *hi, weight_grad ? weight_grad[c] : Vec<real>{}, w.soft[c], w.gap[c], steepness, &result);
-        *lo = result.lo, *hi = result.hi;
-        steepness_parts[c % slot_alignment] += result.steepness;
-    }
-}
-
-// Between the slots of `count` samples, `stride` apart, and rows of one slot of each. Weights begin at
-// multiples of slot_alignment, which is a multiple of lanes.
-template <class real>
-inline void gather_slots(const real *from, int64_t stride, int64_t count, int64_t slot_count, Vec<real> *rows) {
-    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
-        Vec<real> *tile = rows + s;
-        for (int64_t k = 0; k < lanes<real>; ++k) tile[k] = k < count ? load(from + k * stride + s) : Vec<real>{};
-        transpose<real>(tile);
-    }
-}
-
-template <class real>
-inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_count, Vec<real> *rows) {
-    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
-        Vec<real> *tile = rows + s;
-        transpose<real>(tile);
-        for (int64_t k = 0; k < count; ++k) store(to + k * stride + s, tile[k]);
-    }
-}
-
-// ---- the lanes are comparators of one level
-
-// Runs all comparators on y in place.
-template <class real>
-void compare_levels(real *y, real steepness, Weights<real> w) {
-    for (int64_t level = 0, first = 0; level < levels; first = level_end[level++])
-        for (int64_t i = first; i < level_end[level]; i += lanes<real>) {
-            const Comparator *at = in_levels + i;
-            const int64_t count = level_end[level] - i < lanes<real> ? level_end[level] - i : lanes<real>;
-            real a[lanes<real>] = {}, b[lanes<real>] = {};
-            for (int64_t k = 0; k < count; ++k) a[k] = y[at[k].lo], b[k] = y[at[k].hi];
-            Compared<real> result;
-            compare<real>(load(a), load(b), all(steepness), &result);
-            for (int64_t k = 0; k < count; ++k) {
-                y[at[k].lo] = result.lo[k], y[at[k].hi] = result.hi[k];
-                if (!w.keep) continue;
-                w.keep[at[k].slot] = result.keep[k];
-                w.soft[at[k].slot] = result.soft[k];
-                w.gap[at[k].slot] = result.gap[k];
-            }
-        }
-}
-
-// Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
-// returns the gradient of the steepness. Overwrites the gaps.
-template <class real>
-real compare_levels_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
-    for (int64_t level = levels - 1; level >= 0; --level)
-        for (int64_t i = level ? level_end[level - 1] : 0; i < level_end[level]; i += lanes<real>) {
-            const Comparator *at = in_levels + i;
-            const int64_t count = level_end[level] - i < lanes<real> ? level_end[level] - i : lanes<real>;
-            real a[lanes<real>] = {}, b[lanes<real>] = {}, into[lanes<real>] = {}, soft[lanes<real>] = {}, gap[lanes<real>] = {};
-            for (int64_t k = 0; k < count; ++k) {
-                a[k] = grad[at[k].lo], b[k] = grad[at[k].hi];
-                soft[k] = w.soft[at[k].slot], gap[k] = w.gap[at[k].slot];
-                if (weight_grad) into[k] = weight_grad[at[k].slot];
-            }
-            Backward<real> result;
-            compare_backward<real>(load(a), load(b), load(into), load(soft), load(gap), all(steepness), &result);
-            for (int64_t k = 0; k < count; ++k) {
-                grad[at[k].lo] = result.lo[k], grad[at[k].hi] = result.hi[k];
-                w.gap[at[k].slot] = result.steepness[k];
-            }
-        }
-    real parts[slot_alignment] = {};
-    for (int64_t c = codelet_count - 1; c >= 0; --c)
-        for (int32_t k = shapes[codelets[c].shape].comparators - 1; k >= 0; --k)
-            parts[k % slot_alignment] += w.gap[codelets[c].slot + k];
-    return sum_of_parts(parts);
-}
-
-// ---------------------------------------------------------------------------------- routing pass
-//
-// A block has one row per wire: a register of columns of a payload. (Exact sorting runs the same
-// codelets on rows of keys.) A codelet's shape is a function that loads its rows, takes `step`s
+// A block has one row per wire: a register of columns of a payload, or of keys for exact sorting. A
+// codelet's shape is a function that loads its rows, takes `step`s
 // on pairs of them, and stores them.
 // Shape 0: 3 wires, 3 comparators.
 template <class Rows, class Step>
@@ -727,6 +552,293 @@ struct Kept {
     const Row *kept;
 };
 
+// ------------------------------------------------------------------------------------- keys pass
+//
+// `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
+// group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
+// level, gathered from the wires of one sample. Both call the same two functions, so that a sample's
+// results do not depend on its company.
+
+// Some comparators that do not depend on each other. The work is cut into stages, each a short chain of
+// instructions for all of them: one comparator's chain is longer than a processor can look ahead.
+constexpr int32_t at_a_time = 16 / 2;
+
+template <class real>
+struct Comparing {
+    Vec<real> lo[at_a_time], hi[at_a_time];
+    Vec<real> keep[at_a_time];  // the weight that the forward mixes use
+    Vec<real> soft[at_a_time];  // the weight that the backward mixes use
+    Vec<real> gap[at_a_time];   // x[hi] - x[lo]; infinite where the weight is constant
+};
+
+// Whether any lane of a comparison holds.
+template <class Mask>
+inline bool any(Mask mask) {
+    uint64_t words[sizeof(Mask) / 8], all_words = 0;
+    memcpy(words, &mask, sizeof mask);
+    for (uint64_t word : words) all_words |= word;
+    return all_words != 0;
+}
+
+template <class real>
+inline void mix_values(Comparing<real> *c, int32_t i, Vec<real> keep, Vec<real> a, Vec<real> b) {
+    const Vec<real> swap = 1 - keep;
+    c->lo[i] = keep * a + swap * b;
+    c->hi[i] = swap * a + keep * b;
+    c->keep[i] = keep;
+}
+
+// From the wires' values, in `lo` and `hi`, to the new ones and the weights.
+template <class real>
+NSC_APART void compare(int32_t count, Comparing<real> *c, Vec<real> steepness) {
+    constexpr real infinity = real(__builtin_inf());
+    Vec<real> scaled[at_a_time];
+    auto strange = Vec<real>{} != Vec<real>{};  // infinite, NaN, or too far apart
+    for (int32_t i = 0; i < count; ++i) {
+        const Vec<real> gap = c->hi[i] - c->lo[i];
+        const auto finite = magnitude<real>(gap) < infinity;
+        strange |= ~finite;
+        scaled[i] = steepness * phi<real>(finite ? gap : Vec<real>{});
+        c->gap[i] = gap;
+    }
+    for (int32_t i = 0; i < count; ++i) c->soft[i] = sigmoid<real>(scaled[i]);
+    const bool careful = any(strange);
+    for (int32_t i = 0; i < count; ++i) {
+        Vec<real> a = c->lo[i], b = c->hi[i];
+        if (careful) {  // infinite values sort exactly, and a weight of zero silences them
+            const auto tie = a == b;
+            const Vec<real> gap = tie ? Vec<real>{} : c->gap[i];
+            const auto infinite = (magnitude<real>(gap) == infinity) | (tie & (magnitude<real>(a) == infinity));
+            const Vec<real> limit = tie ? all(real(0.5)) : gap > 0 ? all(real(1)) : Vec<real>{};
+            c->soft[i] = infinite ? limit : gap == gap ? c->soft[i] : gap;
+            c->gap[i] = infinite ? all(infinity) : gap;
+        }
+        const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : c->soft[i];  // a tie keeps its places
+        if (!careful) {
+            mix_values(c, i, keep, a, b);
+            continue;
+        }
+        const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
+        mix_values(c, i, keep, a_infinite & (keep == 0) ? Vec<real>{} : a, b_infinite & (keep == 1) ? Vec<real>{} : b);
+        const Vec<real> lo = c->lo[i];
+        mix_values(c, i, keep, a_infinite & (keep == 1) ? Vec<real>{} : a, b_infinite & (keep == 0) ? Vec<real>{} : b);
+        c->lo[i] = lo;
+    }
+}
+
+// The same backwards: gradients of the new values, in `lo` and `hi`, become those of the old ones.
+template <class real>
+struct ComparingBack {
+    Vec<real> lo[at_a_time], hi[at_a_time], soft[at_a_time], gap[at_a_time];
+    Vec<real> weight_grad[at_a_time];  // the gradient of the weight
+    Vec<real> steepness[at_a_time];    // out: what it adds to the gradient of the steepness
+};
+
+template <class real>
+NSC_APART void compare_backward(int32_t count, ComparingBack<real> *c, Vec<real> steepness) {
+    constexpr real infinity = real(__builtin_inf());
+    Vec<real> activation[at_a_time], stretch[at_a_time];
+    for (int32_t i = 0; i < count; ++i) {
+        const Vec<real> gap = c->gap[i] == infinity ? Vec<real>{} : c->gap[i];
+        activation[i] = phi<real>(gap);
+        stretch[i] = phi_slope<real>(gap);
+    }
+    for (int32_t i = 0; i < count; ++i) {
+        const Vec<real> a = c->lo[i], b = c->hi[i], soft = c->soft[i];
+        const Vec<real> slope = sigmoid_slope<real>(steepness * activation[i], soft);
+        const Vec<real> into = c->gap[i] == infinity ? Vec<real>{} : (c->weight_grad[i] - (a - b) * c->gap[i]) * slope;
+        const Vec<real> through = into * steepness * stretch[i];
+        c->lo[i] = soft * a + (1 - soft) * b - through;
+        c->hi[i] = (1 - soft) * a + soft * b + through;
+        c->steepness[i] = into * activation[i];
+    }
+}
+
+// What the keys pass leaves for the routing and for the backward pass, by slot.
+template <class T>
+struct Weights {
+    T *keep, *soft, *gap;  // as in Compared
+};
+
+// The sum over slots of what they add to the gradient of the steepness, in an order that is the same
+// for both layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
+template <class T>
+inline T sum_of_parts(const T *parts) {
+    T sum{};
+    for (int64_t k = 0; k < slot_alignment; ++k) sum += parts[k];
+    return sum;
+}
+
+// ---- a lane is a sample
+
+// Between `count` samples of `wires` values each and rows of one value of each.
+template <class real>
+void load_samples(const real *from, int64_t count, Vec<real> *block) {
+    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
+        const int64_t width = wires - wire < lanes<real> ? wires - wire : lanes<real>;
+        Vec<real> tile[lanes<real>];
+        for (int64_t k = 0; k < lanes<real>; ++k) tile[k] = k < count ? load(from + k * wires + wire, width) : Vec<real>{};
+        transpose<real>(tile);
+        for (int64_t k = 0; k < width; ++k) block[wire + k] = tile[k];
+    }
+}
+
+template <class real>
+void store_samples(real *to, int64_t count, const Vec<real> *block) {
+    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
+        const int64_t width = wires - wire < lanes<real> ? wires - wire : lanes<real>;
+        Vec<real> tile[lanes<real>];
+        for (int64_t k = 0; k < lanes<real>; ++k) tile[k] = k < width ? block[wire + k] : Vec<real>{};
+        transpose<real>(tile);
+        for (int64_t k = 0; k < count; ++k) store(to + k * wires + wire, tile[k], width);
+    }
+}
+
+// Calls run(first, count) for pieces of a shape's comparators that do not depend on each other.
+template <class Run>
+inline void in_pieces(Shape shape, bool backwards, Run run) {
+    const Pair *pairs = shape_pairs + shape.first_pair;
+    uint32_t busy = 0;
+    int32_t first = 0, count = 0;
+    for (int32_t i = 0; i < shape.comparators; ++i) {
+        const int32_t c = backwards ? shape.comparators - 1 - i : i;
+        const uint32_t both = uint32_t(1) << pairs[c].a | uint32_t(1) << pairs[c].b;
+        if (busy & both || count == at_a_time) {
+            run(backwards ? first - count + 1 : first, count);
+            busy = 0, count = 0;
+        }
+        if (!count) first = c;
+        busy |= both, ++count;
+    }
+    if (count) run(backwards ? first - count + 1 : first, count);
+}
+
+// Runs a codelet on a block in place; its weights go to w, which begins at its first slot.
+template <class real>
+inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
+    const Shape shape = shapes[codelet.shape];
+    const InPlace<Vec<real>> rows(codelet, block);
+    in_pieces(shape, false, [&](int32_t first, int32_t count) {
+        const Pair *pairs = shape_pairs + shape.first_pair + first;
+        Comparing<real> piece;
+        for (int32_t i = 0; i < count; ++i) {
+            piece.lo[i] = rows.load(pairs[i].a), piece.hi[i] = rows.load(pairs[i].b);
+            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
+        }
+        compare<real>(count, &piece, steepness);
+        for (int32_t i = 0; i < count; ++i) {
+            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
+            rows.store(pairs[i].a, piece.lo[i]), rows.store(pairs[i].b, piece.hi[i]);
+        }
+        if (!w.keep) return;
+        memcpy(w.keep + first, piece.keep, sizeof(Vec<real>) * count);
+        memcpy(w.soft + first, piece.soft, sizeof(Vec<real>) * count);
+        memcpy(w.gap + first, piece.gap, sizeof(Vec<real>) * count);
+    });
+}
+
+template <class real>
+inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
+                                     Weights<Vec<real>> w, Vec<real> *steepness_parts) {
+    const Shape shape = shapes[codelet.shape];
+    const InPlace<Vec<real>> rows(codelet, grad);
+    in_pieces(shape, true, [&](int32_t first, int32_t count) {
+        const Pair *pairs = shape_pairs + shape.first_pair + first;
+        ComparingBack<real> piece;
+        for (int32_t i = 0; i < count; ++i) {
+            piece.lo[i] = rows.load(pairs[i].a), piece.hi[i] = rows.load(pairs[i].b);
+            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
+            piece.weight_grad[i] = weight_grad ? weight_grad[first + i] : Vec<real>{};
+        }
+        memcpy(piece.soft, w.soft + first, sizeof(Vec<real>) * count);
+        memcpy(piece.gap, w.gap + first, sizeof(Vec<real>) * count);
+        compare_backward<real>(count, &piece, steepness);
+        for (int32_t i = 0; i < count; ++i) {
+            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
+            rows.store(pairs[i].a, piece.lo[i]), rows.store(pairs[i].b, piece.hi[i]);
+        }
+        for (int32_t i = count - 1; i >= 0; --i) steepness_parts[(first + i) % slot_alignment] += piece.steepness[i];
+    });
+}
+
+// Between the slots of `count` samples, `stride` apart, and rows of one slot of each. Weights begin at
+// multiples of slot_alignment, which is a multiple of lanes.
+template <class real>
+inline void gather_slots(const real *from, int64_t stride, int64_t count, int64_t slot_count, Vec<real> *rows) {
+    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
+        Vec<real> *tile = rows + s;
+        for (int64_t k = 0; k < lanes<real>; ++k) tile[k] = k < count ? load(from + k * stride + s) : Vec<real>{};
+        transpose<real>(tile);
+    }
+}
+
+template <class real>
+inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_count, Vec<real> *rows) {
+    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
+        Vec<real> *tile = rows + s;
+        transpose<real>(tile);
+        for (int64_t k = 0; k < count; ++k) store(to + k * stride + s, tile[k]);
+    }
+}
+
+// ---- the lanes are comparators of one level
+
+// Runs all comparators on y in place.
+template <class real>
+void compare_levels(real *y, real steepness, Weights<real> w) {
+    constexpr int64_t most = at_a_time * lanes<real>;
+    Comparing<real> piece = {};
+    real *lo = (real *)piece.lo, *hi = (real *)piece.hi;
+    const real *keep = (real *)piece.keep, *soft = (real *)piece.soft, *gap = (real *)piece.gap;
+    for (int64_t level = 0, first = 0; level < levels; first = level_end[level++])
+        for (int64_t i = first; i < level_end[level]; i += most) {
+            const Comparator *at = in_levels + i;
+            const int64_t count = level_end[level] - i < most ? level_end[level] - i : most;
+            for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
+            compare<real>(int32_t((count + lanes<real> - 1) / lanes<real>), &piece, all(steepness));
+            for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
+            if (!w.keep) continue;
+            for (int64_t k = 0; k < count; ++k) {
+                w.keep[at[k].slot] = keep[k];
+                w.soft[at[k].slot] = soft[k];
+                w.gap[at[k].slot] = gap[k];
+            }
+        }
+}
+
+// Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
+// returns the gradient of the steepness. Overwrites the gaps.
+template <class real>
+real compare_levels_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
+    constexpr int64_t most = at_a_time * lanes<real>;
+    ComparingBack<real> piece = {};
+    real *lo = (real *)piece.lo, *hi = (real *)piece.hi, *soft = (real *)piece.soft, *gap = (real *)piece.gap;
+    real *into = (real *)piece.weight_grad;
+    const real *part = (real *)piece.steepness;
+    for (int64_t level = levels - 1; level >= 0; --level)
+        for (int64_t i = level ? level_end[level - 1] : 0; i < level_end[level]; i += most) {
+            const Comparator *at = in_levels + i;
+            const int64_t count = level_end[level] - i < most ? level_end[level] - i : most;
+            for (int64_t k = 0; k < count; ++k) {
+                lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
+                soft[k] = w.soft[at[k].slot], gap[k] = w.gap[at[k].slot];
+                if (weight_grad) into[k] = weight_grad[at[k].slot];
+            }
+            compare_backward<real>(int32_t((count + lanes<real> - 1) / lanes<real>), &piece, all(steepness));
+            for (int64_t k = 0; k < count; ++k) {
+                grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
+                w.gap[at[k].slot] = part[k];
+            }
+        }
+    real parts[slot_alignment] = {};
+    for (int64_t c = codelet_count - 1; c >= 0; --c)
+        for (int32_t k = shapes[codelets[c].shape].comparators - 1; k >= 0; --k)
+            parts[k % slot_alignment] += w.gap[codelets[c].slot + k];
+    return sum_of_parts(parts);
+}
+
+// ---------------------------------------------------------------------------------- routing pass
+
 template <class real>
 inline void mix(Vec<real> &lo, Vec<real> &hi, real weight) {
     const Vec<real> keep = broadcast(weight), swap = 1 - keep, a = lo, b = hi;
@@ -783,58 +895,99 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
 
 // --------------------------------------------------------------------------------- exact sorting
 
-// Whole numbers in the order of the reals: equal for 0 and -0, and for all NaN, which come last.
-template <class real, class Row>
-inline Row order_key(Row bits) {
-    constexpr int64_t exponent = sizeof(real) == 4 ? 0x7f800000 : 0x7ff0000000000000;
-    constexpr int64_t all_but_sign = sizeof(real) == 4 ? 0x7fffffff : 0x7fffffffffffffff;
-    const Row size = bits & all_but_sign;
-    const Row key = bits < 0 ? bits ^ all_but_sign : bits;
-    return size == 0 ? Row{} : size > exponent ? Row{} + all_but_sign : key;
+// Whole numbers in the order of the reals they are the bits of, and back. 0 and -0 are equal, and all
+// NaN, which come last: `lost` tells which values cannot be made from their keys again.
+template <class real>
+inline Vec<Whole<real>> key_of(Vec<Whole<real>> bits, Vec<Whole<real>> *lost) {
+    using whole = Whole<real>;
+    constexpr whole infinity = sizeof(real) == 4 ? 0x7f800000 : whole(0x7ff0000000000000);
+    constexpr whole lowest = whole(1) << (8 * sizeof(real) - 1), most = ~lowest;
+    const Vec<whole> size = bits & most;
+    *lost |= (bits == lowest) | (size > infinity);
+    const Vec<whole> key = bits < 0 ? bits ^ most : bits;
+    return bits == lowest ? Vec<whole>{} : size > infinity ? all(most) : key;
 }
 
-// One value of each of some samples: where it comes from in its sample, and its key, such that an entry
-// is less where its value comes first, ties by position.
+template <class real>
+inline Vec<real> real_of(Vec<Whole<real>> key) {
+    using whole = Whole<real>;
+    constexpr whole most = ~(whole(1) << (8 * sizeof(real) - 1));
+    return (Vec<real>)(key < 0 ? key ^ most : key);
+}
+
+// Every second lane of p and q, and two rows of which they are the higher halves.
+template <int... places>
+inline Vec<int32_t> odd_lanes(Vec<int32_t> p, Vec<int32_t> q, Places<places...>) {
+    return __builtin_shufflevector(p, q, (2 * places + 1)...);
+}
+
+template <int from, int... places>
+inline Vec<int32_t> in_odd_lanes(Vec<int32_t> p, Places<places...>) {
+    return __builtin_shufflevector(p, Vec<int32_t>{}, (places % 2 ? from + places / 2 : int(lanes<int32_t>))...);
+}
+
+// One value of each of some samples: its key and where it comes from, such that an entry is less where
+// its value comes first, ties by position. A tile has as many wires as a register has reals.
 template <class real>
 struct Entry;
 
 // Key and place in one number.
 template <>
 struct Entry<float> {
-    static void load_samples(const float *x, int64_t count, Entry *block) {
-        typedef int32_t Half __attribute__((vector_size(register_bytes / 2)));
-        for (int64_t wire = 0; wire < wires; wire += lanes<int64_t>) {
-            const int64_t width = wires - wire < lanes<int64_t> ? wires - wire : lanes<int64_t>;
-            Vec<int64_t> tile[lanes<int64_t>] = {};
-            for (int64_t k = 0; k < count; ++k) {
-                Half bits{};
-                memcpy(&bits, x + k * wires + wire, sizeof(float) * width);
-                tile[k] = order_key<float>(__builtin_convertvector(bits, Vec<int64_t>)) * (int64_t(1) << 32);
-            }
-            transpose<int64_t>(tile);
-            for (int64_t k = 0; k < width; ++k) block[wire + k].both = tile[k] | (wire + k);
+    static void load_tile(const float *x, int64_t wire, int64_t width, int64_t count, Entry *block, Vec<int32_t> *lost) {
+        constexpr int64_t half = lanes<int64_t>;
+        const typename PlacesTo<lanes<int32_t>>::list places;
+        Vec<int64_t> tile[2 * half];
+        for (int64_t k = 0; k < half; ++k) {
+            const Vec<float> row = k < count ? load(x + k * wires + wire, width) : Vec<float>{};
+            const Vec<int32_t> key = key_of<float>((Vec<int32_t>)row, lost);
+            tile[k] = (Vec<int64_t>)in_odd_lanes<0>(key, places);
+            tile[half + k] = (Vec<int64_t>)in_odd_lanes<int(half)>(key, places);
+        }
+        transpose<int64_t>(tile), transpose<int64_t>(tile + half);
+        for (int64_t k = 0; k < width; ++k) block[wire + k].both = tile[k] | (wire + k);
+    }
+    static void store_tile(const Entry *block, int64_t wire, int64_t width, int64_t count, float *values, int64_t *indices) {
+        constexpr int64_t half = lanes<int64_t>;
+        const typename PlacesTo<lanes<int32_t>>::list places;
+        Vec<int64_t> tile[2 * half];
+        for (int64_t k = 0; k < 2 * half; ++k) tile[k] = k < width ? block[wire + k].both : Vec<int64_t>{};
+        transpose<int64_t>(tile), transpose<int64_t>(tile + half);
+        for (int64_t k = 0; k < count; ++k) {
+            const Vec<int64_t> first = tile[k], second = tile[half + k];
+            store(values + k * wires + wire, real_of<float>(odd_lanes((Vec<int32_t>)first, (Vec<int32_t>)second, places)), width);
+            store(indices + k * wires + wire, first & 0xffffffff, width < half ? width : half);
+            if (width > half) store(indices + k * wires + wire + half, second & 0xffffffff, width - half);
         }
     }
     static void sort(Entry &lo, Entry &hi) {
         const Vec<int64_t> a = lo.both, b = hi.both;
         lo.both = a < b ? a : b, hi.both = a < b ? b : a;
     }
-    Vec<int64_t> place() const { return both & 0xffffffff; }
     Vec<int64_t> both;
 };
 
 template <>
 struct Entry<double> {
-    static void load_samples(const double *x, int64_t count, Entry *block) {
-        for (int64_t wire = 0; wire < wires; wire += lanes<int64_t>) {
-            const int64_t width = wires - wire < lanes<int64_t> ? wires - wire : lanes<int64_t>;
-            Vec<int64_t> tile[lanes<int64_t>] = {};
-            for (int64_t k = 0; k < count; ++k) {
-                memcpy(&tile[k], x + k * wires + wire, sizeof(double) * width);
-                tile[k] = order_key<double>(tile[k]);
-            }
-            transpose<int64_t>(tile);
-            for (int64_t k = 0; k < width; ++k) block[wire + k] = {tile[k], all(wire + k)};
+    static void load_tile(const double *x, int64_t wire, int64_t width, int64_t count, Entry *block, Vec<int64_t> *lost) {
+        Vec<int64_t> tile[lanes<int64_t>];
+        for (int64_t k = 0; k < lanes<int64_t>; ++k) {
+            const Vec<double> row = k < count ? load(x + k * wires + wire, width) : Vec<double>{};
+            tile[k] = key_of<double>((Vec<int64_t>)row, lost);
+        }
+        transpose<int64_t>(tile);
+        for (int64_t k = 0; k < width; ++k) block[wire + k] = {tile[k], all(wire + k)};
+    }
+    static void store_tile(const Entry *block, int64_t wire, int64_t width, int64_t count, double *values, int64_t *indices) {
+        Vec<int64_t> keys[lanes<int64_t>], places[lanes<int64_t>];
+        for (int64_t k = 0; k < lanes<int64_t>; ++k) {
+            keys[k] = k < width ? block[wire + k].key : Vec<int64_t>{};
+            places[k] = k < width ? block[wire + k].from : Vec<int64_t>{};
+        }
+        transpose<int64_t>(keys), transpose<int64_t>(places);
+        for (int64_t k = 0; k < count; ++k) {
+            store(values + k * wires + wire, real_of<double>(keys[k]), width);
+            store(indices + k * wires + wire, places[k], width);
         }
     }
     static void sort(Entry &lo, Entry &hi) {
@@ -843,14 +996,19 @@ struct Entry<double> {
         lo = {swap ? b.key : a.key, swap ? b.from : a.from};
         hi = {swap ? a.key : b.key, swap ? a.from : b.from};
     }
-    Vec<int64_t> place() const { return from; }
     Vec<int64_t> key, from;
 };
 
-// Sorts `count` samples, at most `lanes`, through a block of entries.
+// Sorts `count` samples, at most lanes<int64_t>, through a block of entries.
 template <class real>
 void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, Entry<real> *block) {
-    Entry<real>::load_samples(x, count, block);
+    Vec<Whole<real>> lost{};
+    const auto for_each_tile = [](auto work) {
+        int64_t wire = 0;
+        for (; wire + lanes<real> <= wires; wire += lanes<real>) work(wire, lanes<real>);
+        if (wire < wires) work(wire, wires - wire);
+    };
+    for_each_tile([&](int64_t wire, int64_t width) { Entry<real>::load_tile(x, wire, width, count, block, &lost); });
     for (int64_t c = 0; c < codelet_count; ++c) {
         const Codelet codelet = codelets[c];
         run_shape(codelet.shape, false, InPlace<Entry<real>>(codelet, block),
@@ -859,16 +1017,9 @@ void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, 
                       if (is_turned(codelet, i)) exchange(a, b);
                   });
     }
-    for (int64_t wire = 0; wire < wires; wire += lanes<int64_t>) {
-        const int64_t width = wires - wire < lanes<int64_t> ? wires - wire : lanes<int64_t>;
-        Vec<int64_t> tile[lanes<int64_t>] = {};
-        for (int64_t k = 0; k < width; ++k) tile[k] = block[wire + k].place();
-        transpose<int64_t>(tile);
-        for (int64_t k = 0; k < count; ++k) {
-            store(indices + k * wires + wire, tile[k], width);
-            for (int64_t i = 0; i < width; ++i) values[k * wires + wire + i] = x[k * wires + tile[k][i]];
-        }
-    }
+    for_each_tile([&](int64_t wire, int64_t width) { Entry<real>::store_tile(block, wire, width, count, values, indices); });
+    if (any(lost))
+        for (int64_t k = 0; k < count * wires; ++k) values[k] = x[k / wires * wires + indices[k]];
 }
 
 // ---------------------------------------------------------------------------------------- losses
@@ -989,7 +1140,7 @@ struct Call {
             memset(seen.get<uint8_t>(), 0, wires);
             for (int64_t c = 0; c < columns(); ++c) {
                 const int64_t rank = ranks_of(b)[c];
-                if (rank < 0 || rank >= wires) return no_rank;
+                if (rank < 0 || rank >= wires) return is_loss() ? no_permutation : no_rank;
                 if (is_loss() && seen.get<uint8_t>()[rank]++) return no_permutation;
             }
         }
@@ -1149,7 +1300,8 @@ Status keys_backward(const Call<real> &call, int64_t first, int64_t count, const
         const real *from = weight_grads + task.place * stride;
         if (!task.lanes_are_samples()) {
             copy_or_clear(to, values_grad ? values_grad + task.first * wires : nullptr, wires);
-            steepness_grad[task.first] = compare_levels_backward(to, from, task.steepness[0], weights_at(kept, slots));
+            const real sum = compare_levels_backward(to, from, task.steepness[0], weights_at(kept, slots));
+            if (steepness_grad) steepness_grad[task.first] = sum;
             return;
         }
         Row *block = memory.get<Row>(), *parts = block + wires, *into = parts + slot_alignment, *tile = into + longest_codelet;
@@ -1163,8 +1315,7 @@ Status keys_backward(const Call<real> &call, int64_t first, int64_t count, const
             compare_codelet_backward<real>(codelet, block, into, task.steepness, weights_at(tile, longest_codelet), parts);
         }
         store_samples(to, task.count, block);
-        const Row sum = sum_of_parts(parts);
-        store(steepness_grad + task.first, sum, task.count);
+        if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
     });
 }
 
@@ -1184,7 +1335,8 @@ Status values_backward(const Call<real> &call, const real *values_grad, real *x_
             memcpy(to, x, sizeof(real) * wires);  // x_grad takes the values, which are not needed
             compare_levels(to, task.steepness[0], w);
             copy_or_clear(to, values_grad ? values_grad + task.first * wires : nullptr, wires);
-            steepness_grad[task.first] = compare_levels_backward<real>(to, nullptr, task.steepness[0], w);
+            const real sum = compare_levels_backward<real>(to, nullptr, task.steepness[0], w);
+            if (steepness_grad) steepness_grad[task.first] = sum;
             return;
         }
         Row *block = memory.get<Row>(), *parts = block + wires;
@@ -1197,8 +1349,7 @@ Status values_backward(const Call<real> &call, const real *values_grad, real *x_
         for (int64_t c = codelet_count - 1; c >= 0; --c)
             compare_codelet_backward<real>(codelets[c], block, nullptr, task.steepness, at(codelets[c].slot), parts);
         store_samples(to, task.count, block);
-        const Row sum = sum_of_parts(parts);
-        store(steepness_grad + task.first, sum, task.count);
+        if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
     });
 }
 
@@ -1209,6 +1360,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
     const Status checked = call.check();
     if (checked != ok) return checked;
     if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
+    if (!call.is_loss()) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
     const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
@@ -1244,7 +1396,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
 }
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
-// steepness_grad: (batch). payload_grad: as the payload, or null.
+// steepness_grad: (batch), or null. payload_grad: as the payload, or null.
 // With `losses`, routed_grad is taken as one, and the losses are written as well.
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
@@ -1311,6 +1463,8 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
 template <class real>
 Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
     constexpr int64_t at_once = lanes<int64_t>;
+    expect_writes(values, sizeof(real) * batch * wires);
+    expect_writes(indices, sizeof(int64_t) * batch * wires);
     return parallel(pool, (batch + at_once - 1) / at_once, grain_of(comparators), sizeof(Entry<real>) * wires,
                     [&](int64_t task, const Memory &memory) {
         const int64_t first = task * at_once, count = batch - first < at_once ? batch - first : at_once;
