@@ -480,3 +480,30 @@ def test_narrower_registers(flag):
     )
     assert done.returncode == 0, done.stderr
     assert flag in done.stdout
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("error_free", [False, True])
+@pytest.mark.parametrize("n", [8, 17])
+def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtype):
+    """Alone the lanes of the keys pass are comparators, in larger batches they are samples."""
+    op = nsc.compile("bitonic", n, error_free=error_free, dtypes=("float32", "float64"))
+    crowd = torch.randn(40, n, dtype=dtype)
+    crowd[3, 1] = torch.inf  # its group takes the careful way
+    crowd[25, 2] = torch.nan
+    ranks = torch.rand(40, n).argsort(-1)
+    upstream, values_upstream = torch.randn(40, n, n, dtype=dtype), torch.randn(40, n, dtype=dtype)
+
+    def results(rows):
+        x = crowd[rows].clone().requires_grad_()
+        steepness = torch.tensor(7.0, dtype=dtype, requires_grad=True)
+        values, P = op.sort_with_permutation(x, steepness)
+        through = (P * upstream[rows]).sum() + (values * values_upstream[rows]).sum()
+        alone = torch.autograd.grad(op.sort(x, steepness), x, values_upstream[rows])[0]
+        loss = torch.autograd.grad(op.cross_entropy(x, ranks[rows], steepness) * len(rows), x)[0]
+        return values, P, torch.autograd.grad(through, x)[0], alone, loss
+
+    whole = results(list(range(40)))
+    for rows in ([0], [5], list(range(4, 20)), list(range(30, 40))):
+        for all_of_them, some in zip(whole, results(rows), strict=True):
+            torch.testing.assert_close(some, all_of_them[rows], rtol=0, atol=0, equal_nan=True)
