@@ -203,8 +203,20 @@ def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
     straight: list[dict[str, object]] = []
     for index, shape in enumerate(straight_line_shapes(shapes)):
         pairs = [{"index": k, "a": a, "b": b} for k, (a, b) in enumerate(shape)]
-        wires = list(range(_wires_of(shape)))
-        straight.append({"index": index, "wires": wires, "comparators": pairs, "backwards": pairs[::-1]})
+        wires = range(_wires_of(shape))
+        fours = [wires[first : first + 4] for first in wires[::4]]
+        straight.append(
+            {
+                "index": index,
+                "wires": len(wires),
+                "comparators": pairs,
+                "backwards": pairs[::-1],
+                "load_lines": [
+                    f"auto {', '.join(f'w{w} = rows.load({w})' for w in four)};" for four in fours
+                ],
+                "store_lines": [f"{', '.join(f'rows.store({w}, w{w})' for w in four)};" for four in fours],
+            }
+        )
     return straight
 
 

@@ -27,7 +27,8 @@ class Operator:
     steepness that changes during training is best a tensor: torch.compile specialises on floats.
 
     NaN spreads to every value it meets. Infinite values sort exactly and have no gradient. Ties mix
-    half and half; in the error-free form they keep their places. Cost per sample: O(size) for
+    half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
+    smallest normal one (1.2e-38 in float32) count as zero. Cost per sample: O(size) for
     values, O(m·size) for m columns of payload, less than O(n·size) for P.
 
     Operators pickle, copy and compare by the content of their package.

@@ -94,18 +94,54 @@ enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross
 
 // ----------------------------------------------------------------------------------- preparation
 
-// Memory that is freed on leaving its scope; null when there is none.
+// A few blocks of memory are kept from call to call: fresh ones come from the system page by page, which
+// takes longer than a small call.
+struct alignas(64) Block {
+    int64_t bytes;
+};
+
+constexpr int64_t largest_kept_block = 1 << 22;
+Block *kept_blocks[8];
+
+// Takes up the block, or frees the one that has been kept longest.
+inline void keep_block(Block *block) {
+    for (Block *&place : kept_blocks)
+        if (block) block = __atomic_exchange_n(&place, block, __ATOMIC_ACQ_REL);
+    free(block);
+}
+
+inline Block *take_block(int64_t bytes) {
+    for (Block *&place : kept_blocks) {
+        Block *block = __atomic_exchange_n(&place, nullptr, __ATOMIC_ACQ_REL);
+        if (block && block->bytes >= bytes) return block;
+        if (block) keep_block(block);
+    }
+    void *start = nullptr;
+    if (posix_memalign(&start, sizeof(Block), sizeof(Block) + size_t(bytes)) != 0) return nullptr;
+    Block *block = static_cast<Block *>(start);
+    block->bytes = bytes;
+    return block;
+}
+
+inline void give_block(Block *block) {
+    if (block && block->bytes <= largest_kept_block)
+        keep_block(block);
+    else
+        free(block);
+}
+
+// Memory for as long as a scope lasts; null when there is none.
 struct Memory {
-    explicit Memory(int64_t bytes) : start(malloc(bytes + 64)) {}
-    ~Memory() { free(start); }
+    explicit Memory(int64_t bytes) : start(take_block(bytes)) {}
+    ~Memory() { give_block(start); }
     Memory(const Memory &) = delete;
     Memory &operator=(const Memory &) = delete;
-    // The memory from the next cache line on.
+    // Begins at a cache line.
     template <class T>
     T *get() const {
-        return reinterpret_cast<T *>((reinterpret_cast<uintptr_t>(start) + 63) & ~uintptr_t(63));
+        return reinterpret_cast<T *>(start + 1);
     }
-    void *start;
+    Block *start;
 };
 
 // Says that so much memory is about to be written for the first time: large pages save the system most
@@ -486,8 +522,8 @@ inline Vec<real> phi_slope(Vec<real> d) {
 // -------------------------------------------------------------------------------------- codelets
 //
 // A block has one row per wire: a register of columns of a payload, or of keys for exact sorting. A
-// codelet's shape is a function that loads its rows, takes `step`s
-// on pairs of them, and stores them.
+// codelet's shape is a function that loads its rows, takes a step on pairs of them, and stores them.
+
 // Shape 0: 3 wires, 3 comparators.
 template <class Rows, class Step>
 NSC_APART void shape_0(Rows rows, Step step) {
@@ -495,7 +531,7 @@ NSC_APART void shape_0(Rows rows, Step step) {
     step(0, w0, w1);
     step(1, w1, w2);
     step(2, w0, w1);
-rows.store(0, w0), rows.store(1, w1), rows.store(2, w2);
+    rows.store(0, w0), rows.store(1, w1), rows.store(2, w2);
 }
 
 template <class Rows, class Step>
@@ -504,8 +540,9 @@ NSC_APART void shape_0_backwards(Rows rows, Step step) {
     step(2, w0, w1);
     step(1, w1, w2);
     step(0, w0, w1);
-rows.store(0, w0), rows.store(1, w1), rows.store(2, w2);
+    rows.store(0, w0), rows.store(1, w1), rows.store(2, w2);
 }
+
 // Takes the steps of a shape in order, or backwards; shapes without code of their own from their table.
 template <class Rows, class Step>
 inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
@@ -563,12 +600,18 @@ struct Kept {
 // instructions for all of them: one comparator's chain is longer than a processor can look ahead.
 constexpr int32_t at_a_time = 16 / 2;
 
+// The wires of such comparators.
 template <class real>
-struct Comparing {
-    Vec<real> lo[at_a_time], hi[at_a_time];
-    Vec<real> keep[at_a_time];  // the weight that the forward mixes use
-    Vec<real> soft[at_a_time];  // the weight that the backward mixes use
-    Vec<real> gap[at_a_time];   // x[hi] - x[lo]; infinite where the weight is constant
+struct Ends {
+    Vec<real> *lo[at_a_time], *hi[at_a_time];
+};
+
+// What the keys pass leaves for the routing and for the backward pass, by slot.
+template <class T>
+struct Weights {
+    T *keep;  // the weight that the forward mixes use
+    T *soft;  // the weight that the backward mixes use
+    T *gap;   // x[hi] - x[lo]; infinite where the weight is constant
 };
 
 // Whether any lane of a comparison holds.
@@ -581,84 +624,72 @@ inline bool any(Mask mask) {
 }
 
 template <class real>
-inline void mix_values(Comparing<real> *c, int32_t i, Vec<real> keep, Vec<real> a, Vec<real> b) {
-    const Vec<real> swap = 1 - keep;
-    c->lo[i] = keep * a + swap * b;
-    c->hi[i] = swap * a + keep * b;
-    c->keep[i] = keep;
+inline Vec<real> mixed(Vec<real> keep, Vec<real> a, Vec<real> b) {
+    return keep * a + (1 - keep) * b;
 }
 
-// From the wires' values, in `lo` and `hi`, to the new ones and the weights.
+// From values to mixed values, in place, and weights.
 template <class real>
-NSC_APART void compare(int32_t count, Comparing<real> *c, Vec<real> steepness) {
+NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness, Weights<Vec<real>> w) {
     constexpr real infinity = real(__builtin_inf());
     Vec<real> scaled[at_a_time];
     auto strange = Vec<real>{} != Vec<real>{};  // infinite, NaN, or too far apart
     for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> gap = c->hi[i] - c->lo[i];
+        const Vec<real> gap = *at.hi[i] - *at.lo[i];
         const auto finite = magnitude<real>(gap) < infinity;
         strange |= ~finite;
         scaled[i] = steepness * phi<real>(finite ? gap : Vec<real>{});
-        c->gap[i] = gap;
+        w.gap[i] = gap;
     }
-    for (int32_t i = 0; i < count; ++i) c->soft[i] = sigmoid<real>(scaled[i]);
+    for (int32_t i = 0; i < count; ++i) w.soft[i] = sigmoid<real>(scaled[i]);
     const bool careful = any(strange);
     for (int32_t i = 0; i < count; ++i) {
-        Vec<real> a = c->lo[i], b = c->hi[i];
-        if (careful) {  // infinite values sort exactly, and a weight of zero silences them
+        const Vec<real> a = *at.lo[i], b = *at.hi[i];
+        if (careful) {  // infinite values sort exactly
             const auto tie = a == b;
-            const Vec<real> gap = tie ? Vec<real>{} : c->gap[i];
+            const Vec<real> gap = tie ? Vec<real>{} : w.gap[i];
             const auto infinite = (magnitude<real>(gap) == infinity) | (tie & (magnitude<real>(a) == infinity));
             const Vec<real> limit = tie ? all(real(0.5)) : gap > 0 ? all(real(1)) : Vec<real>{};
-            c->soft[i] = infinite ? limit : gap == gap ? c->soft[i] : gap;
-            c->gap[i] = infinite ? all(infinity) : gap;
+            w.soft[i] = infinite ? limit : gap == gap ? w.soft[i] : gap;
+            w.gap[i] = infinite ? all(infinity) : gap;
         }
-        const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : c->soft[i];  // a tie keeps its places
-        if (!careful) {
-            mix_values(c, i, keep, a, b);
-            continue;
+        const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : w.soft[i];  // a tie keeps its places
+        w.keep[i] = keep;
+        if (careful) {  // a weight of zero silences an infinite value
+            const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
+            const Vec<real> zero{};
+            *at.lo[i] = mixed<real>(keep, a_infinite & (keep == 0) ? zero : a, b_infinite & (keep == 1) ? zero : b);
+            *at.hi[i] = mixed<real>(keep, b_infinite & (keep == 0) ? zero : b, a_infinite & (keep == 1) ? zero : a);
+        } else {
+            *at.lo[i] = mixed<real>(keep, a, b);
+            *at.hi[i] = mixed<real>(keep, b, a);
         }
-        const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
-        mix_values(c, i, keep, a_infinite & (keep == 0) ? Vec<real>{} : a, b_infinite & (keep == 1) ? Vec<real>{} : b);
-        const Vec<real> lo = c->lo[i];
-        mix_values(c, i, keep, a_infinite & (keep == 1) ? Vec<real>{} : a, b_infinite & (keep == 0) ? Vec<real>{} : b);
-        c->lo[i] = lo;
     }
 }
 
-// The same backwards: gradients of the new values, in `lo` and `hi`, become those of the old ones.
+// From gradients of the mixed values, in place, and of the weights, null for zero, to those of the
+// values; `steepness_grad` takes what each adds to the gradient of the steepness.
 template <class real>
-struct ComparingBack {
-    Vec<real> lo[at_a_time], hi[at_a_time], soft[at_a_time], gap[at_a_time];
-    Vec<real> weight_grad[at_a_time];  // the gradient of the weight
-    Vec<real> steepness[at_a_time];    // out: what it adds to the gradient of the steepness
-};
-
-template <class real>
-NSC_APART void compare_backward(int32_t count, ComparingBack<real> *c, Vec<real> steepness) {
+NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<real> *weight_grad, Vec<real> steepness,
+                                Weights<const Vec<real>> w, Vec<real> *steepness_grad) {
     constexpr real infinity = real(__builtin_inf());
-    Vec<real> activation[at_a_time], stretch[at_a_time];
+    Vec<real> stretch[at_a_time];
     for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> gap = c->gap[i] == infinity ? Vec<real>{} : c->gap[i];
-        activation[i] = phi<real>(gap);
+        const Vec<real> gap = w.gap[i] == infinity ? Vec<real>{} : w.gap[i];
+        steepness_grad[i] = phi<real>(gap);
         stretch[i] = phi_slope<real>(gap);
     }
     for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> a = c->lo[i], b = c->hi[i], soft = c->soft[i];
-        const Vec<real> slope = sigmoid_slope<real>(steepness * activation[i], soft);
-        const Vec<real> into = c->gap[i] == infinity ? Vec<real>{} : (c->weight_grad[i] - (a - b) * c->gap[i]) * slope;
-        const Vec<real> through = into * steepness * stretch[i];
-        c->lo[i] = soft * a + (1 - soft) * b - through;
-        c->hi[i] = (1 - soft) * a + soft * b + through;
-        c->steepness[i] = into * activation[i];
+        const Vec<real> a = *at.lo[i], b = *at.hi[i], soft = w.soft[i], activation = steepness_grad[i];
+        const Vec<real> into = (weight_grad ? weight_grad[i] : Vec<real>{}) - (a - b) * w.gap[i];
+        const Vec<real> slope = sigmoid_slope<real>(steepness * activation, soft);
+        const Vec<real> through = w.gap[i] == infinity ? Vec<real>{} : into * slope;
+        const Vec<real> shift = through * steepness * stretch[i];
+        *at.lo[i] = mixed<real>(soft, a, b) - shift;
+        *at.hi[i] = mixed<real>(soft, b, a) + shift;
+        steepness_grad[i] = through * activation;
     }
 }
-
-// What the keys pass leaves for the routing and for the backward pass, by slot.
-template <class T>
-struct Weights {
-    T *keep, *soft, *gap;  // as in Compared
-};
 
 // The sum over slots of what they add to the gradient of the steepness, in an order that is the same
 // for both layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
@@ -713,51 +744,37 @@ inline void in_pieces(Shape shape, bool backwards, Run run) {
     if (count) run(backwards ? first - count + 1 : first, count);
 }
 
-// Runs a codelet on a block in place; its weights go to w, which begins at its first slot.
+template <class real>
+inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<real> *block) {
+    const Pair *pairs = shape_pairs + shapes[codelet.shape].first_pair + first;
+    const uint16_t *spread = spreads + codelet.spread;
+    Ends<real> at;
+    for (int32_t i = 0; i < count; ++i) {
+        at.lo[i] = block + codelet.base + spread[pairs[i].a], at.hi[i] = block + codelet.base + spread[pairs[i].b];
+        if (is_turned(codelet, first + i)) exchange(at.lo[i], at.hi[i]);
+    }
+    return at;
+}
+
+// Runs a codelet on a block in place; its weights go to w, which begins at its first slot, if wanted.
 template <class real>
 inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
-    const Shape shape = shapes[codelet.shape];
-    const InPlace<Vec<real>> rows(codelet, block);
-    in_pieces(shape, false, [&](int32_t first, int32_t count) {
-        const Pair *pairs = shape_pairs + shape.first_pair + first;
-        Comparing<real> piece;
-        for (int32_t i = 0; i < count; ++i) {
-            piece.lo[i] = rows.load(pairs[i].a), piece.hi[i] = rows.load(pairs[i].b);
-            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
-        }
-        compare<real>(count, &piece, steepness);
-        for (int32_t i = 0; i < count; ++i) {
-            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
-            rows.store(pairs[i].a, piece.lo[i]), rows.store(pairs[i].b, piece.hi[i]);
-        }
-        if (!w.keep) return;
-        memcpy(w.keep + first, piece.keep, sizeof(Vec<real>) * count);
-        memcpy(w.soft + first, piece.soft, sizeof(Vec<real>) * count);
-        memcpy(w.gap + first, piece.gap, sizeof(Vec<real>) * count);
+    in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {
+        Vec<real> keep[at_a_time], soft[at_a_time], gap[at_a_time];
+        const Weights<Vec<real>> unwanted = {keep, soft, gap}, wanted = {w.keep + first, w.soft + first, w.gap + first};
+        (void)soft;
+        compare<real>(count, ends_of<real>(codelet, first, count, block), steepness, w.keep ? wanted : unwanted);
     });
 }
 
 template <class real>
 inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
                                      Weights<Vec<real>> w, Vec<real> *steepness_parts) {
-    const Shape shape = shapes[codelet.shape];
-    const InPlace<Vec<real>> rows(codelet, grad);
-    in_pieces(shape, true, [&](int32_t first, int32_t count) {
-        const Pair *pairs = shape_pairs + shape.first_pair + first;
-        ComparingBack<real> piece;
-        for (int32_t i = 0; i < count; ++i) {
-            piece.lo[i] = rows.load(pairs[i].a), piece.hi[i] = rows.load(pairs[i].b);
-            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
-            piece.weight_grad[i] = weight_grad ? weight_grad[first + i] : Vec<real>{};
-        }
-        memcpy(piece.soft, w.soft + first, sizeof(Vec<real>) * count);
-        memcpy(piece.gap, w.gap + first, sizeof(Vec<real>) * count);
-        compare_backward<real>(count, &piece, steepness);
-        for (int32_t i = 0; i < count; ++i) {
-            if (is_turned(codelet, first + i)) exchange(piece.lo[i], piece.hi[i]);
-            rows.store(pairs[i].a, piece.lo[i]), rows.store(pairs[i].b, piece.hi[i]);
-        }
-        for (int32_t i = count - 1; i >= 0; --i) steepness_parts[(first + i) % slot_alignment] += piece.steepness[i];
+    in_pieces(shapes[codelet.shape], true, [&](int32_t first, int32_t count) {
+        Vec<real> steepness_grad[at_a_time];
+        compare_backward<real>(count, ends_of<real>(codelet, first, count, grad), weight_grad ? weight_grad + first : nullptr,
+                               steepness, {w.keep + first, w.soft + first, w.gap + first}, steepness_grad);
+        for (int32_t i = count - 1; i >= 0; --i) steepness_parts[(first + i) % slot_alignment] += steepness_grad[i];
     });
 }
 
@@ -783,53 +800,79 @@ inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_
 
 // ---- the lanes are comparators of one level
 
+// Comparators of one level, gathered.
+template <class real>
+struct Gathered {
+    Vec<real> lo[at_a_time] = {}, hi[at_a_time] = {}, keep[at_a_time] = {}, soft[at_a_time] = {}, gap[at_a_time] = {};
+    Vec<real> weight_grad[at_a_time] = {}, steepness_grad[at_a_time];
+    Ends<real> ends() {
+        Ends<real> at;
+        for (int32_t i = 0; i < at_a_time; ++i) at.lo[i] = &lo[i], at.hi[i] = &hi[i];
+        return at;
+    }
+    Weights<Vec<real>> weights() { return {keep, soft, gap}; }
+};
+
+// A register's reals one by one.
+template <class real>
+inline real *singly(Vec<real> *rows) {
+    return reinterpret_cast<real *>(rows);
+}
+
+// Calls run(comparators, count) for pieces of each level in turn.
+template <class real, class Run>
+inline void in_level_pieces(bool backwards, Run run) {
+    constexpr int64_t most = at_a_time * lanes<real>;
+    for (int64_t l = 0; l < levels; ++l) {
+        const int64_t level = backwards ? levels - 1 - l : l, end = level_end[level];
+        for (int64_t i = level ? level_end[level - 1] : 0; i < end; i += most) run(in_levels + i, end - i < most ? end - i : most);
+    }
+}
+
 // Runs all comparators on y in place.
 template <class real>
 void compare_levels(real *y, real steepness, Weights<real> w) {
-    constexpr int64_t most = at_a_time * lanes<real>;
-    Comparing<real> piece = {};
-    real *lo = (real *)piece.lo, *hi = (real *)piece.hi;
-    const real *keep = (real *)piece.keep, *soft = (real *)piece.soft, *gap = (real *)piece.gap;
-    for (int64_t level = 0, first = 0; level < levels; first = level_end[level++])
-        for (int64_t i = first; i < level_end[level]; i += most) {
-            const Comparator *at = in_levels + i;
-            const int64_t count = level_end[level] - i < most ? level_end[level] - i : most;
-            for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
-            compare<real>(int32_t((count + lanes<real> - 1) / lanes<real>), &piece, all(steepness));
-            for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
-            if (!w.keep) continue;
-            for (int64_t k = 0; k < count; ++k) {
-                w.keep[at[k].slot] = keep[k];
-                w.soft[at[k].slot] = soft[k];
-                w.gap[at[k].slot] = gap[k];
-            }
+    Gathered<real> all_of;
+    const Ends<real> ends = all_of.ends();
+    real *lo = singly<real>(all_of.lo), *hi = singly<real>(all_of.hi);
+    const Weights<Vec<real>> made = all_of.weights();
+    const real *keep = singly<real>(made.keep), *soft = singly<real>(made.soft), *gap = singly<real>(made.gap);
+    in_level_pieces<real>(false, [&](const Comparator *at, int64_t count) {
+        for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
+        compare<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all(steepness), made);
+        for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
+        if (!w.keep) return;
+        for (int64_t k = 0; k < count; ++k) {
+            w.keep[at[k].slot] = keep[k];
+            w.soft[at[k].slot] = soft[k];
+            w.gap[at[k].slot] = gap[k];
         }
+    });
 }
 
 // Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
 // returns the gradient of the steepness. Overwrites the gaps.
 template <class real>
 real compare_levels_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
-    constexpr int64_t most = at_a_time * lanes<real>;
-    ComparingBack<real> piece = {};
-    real *lo = (real *)piece.lo, *hi = (real *)piece.hi, *soft = (real *)piece.soft, *gap = (real *)piece.gap;
-    real *into = (real *)piece.weight_grad;
-    const real *part = (real *)piece.steepness;
-    for (int64_t level = levels - 1; level >= 0; --level)
-        for (int64_t i = level ? level_end[level - 1] : 0; i < level_end[level]; i += most) {
-            const Comparator *at = in_levels + i;
-            const int64_t count = level_end[level] - i < most ? level_end[level] - i : most;
-            for (int64_t k = 0; k < count; ++k) {
-                lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
-                soft[k] = w.soft[at[k].slot], gap[k] = w.gap[at[k].slot];
-                if (weight_grad) into[k] = weight_grad[at[k].slot];
-            }
-            compare_backward<real>(int32_t((count + lanes<real> - 1) / lanes<real>), &piece, all(steepness));
-            for (int64_t k = 0; k < count; ++k) {
-                grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
-                w.gap[at[k].slot] = part[k];
-            }
+    Gathered<real> all_of;
+    const Ends<real> ends = all_of.ends();
+    real *lo = singly<real>(all_of.lo), *hi = singly<real>(all_of.hi), *into = singly<real>(all_of.weight_grad);
+    const Weights<Vec<real>> made = all_of.weights();
+    real *soft = singly<real>(made.soft), *gap = singly<real>(made.gap);
+    const real *part = singly<real>(all_of.steepness_grad);
+    in_level_pieces<real>(true, [&](const Comparator *at, int64_t count) {
+        for (int64_t k = 0; k < count; ++k) {
+            lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
+            soft[k] = w.soft[at[k].slot], gap[k] = w.gap[at[k].slot];
+            if (weight_grad) into[k] = weight_grad[at[k].slot];
         }
+        compare_backward<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all_of.weight_grad, all(steepness),
+                               {made.keep, made.soft, made.gap}, all_of.steepness_grad);
+        for (int64_t k = 0; k < count; ++k) {
+            grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
+            w.gap[at[k].slot] = part[k];
+        }
+    });
     real parts[slot_alignment] = {};
     for (int64_t c = codelet_count - 1; c >= 0; --c)
         for (int32_t k = shapes[codelets[c].shape].comparators - 1; k >= 0; --k)
