@@ -28,7 +28,8 @@ _WORD = 64
 SCRATCH_BYTES = 32 << 20
 
 
-# The square and the fourth power.
+# The square and the fourth power. Behind x, as x^(-1/2) or x^(-1/4), they make 1 step by step: 1 / x
+# alone would underflow where x is huge.
 _ROOT_POWERS = {2: "power * power", 4: "(power * power) * (power * power)"}
 
 
@@ -118,7 +119,7 @@ def _lambda_literals(relaxation: Relaxation) -> dict[str, object]:
         "lambda_low": _literal(strength - high),
         "root": str(root),
         "root_shift": {2: "1", 4: "2"}.get(root or 0, ""),
-        "inverse_size": "(1 / size)" if root is None else f"({_ROOT_POWERS[root]})",
+        "over_size": "/ size" if root is None else f"* {_ROOT_POWERS[root]}",
         "root_power": _ROOT_POWERS.get(root or 0, ""),
     }
 

@@ -1,0 +1,74 @@
+"""Kernels under the address and undefined-behaviour sanitizers, called from C++ on memory of exact size."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+from networks import irregular
+
+from nsc.compiler import codelets
+from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.relaxations import Relaxation
+
+DRIVER = Path(__file__).with_name("sanitized.cpp")
+# An optimiser would take ten times as long, and hide what is undefined.
+COMMAND = ("g++", "-std=c++17", "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+NATIVE = "-march=native"
+
+CASES = {
+    "one wire": (("bitonic", 1), Relaxation()),
+    "three wires": (("bitonic", 3), Relaxation("gaussian", 0.4, error_free=True)),
+    "more than one register": (("bitonic", 17), Relaxation("cauchy", 0.5)),
+    "many codelets": (("bitonic", 100), Relaxation()),
+    "neighbours": (("odd_even", 17), Relaxation("optimal", 0)),
+    "reversed comparators": ((irregular(20, 60, 0),), Relaxation("reciprocal", 0.25, error_free=True)),
+}
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    """The driver's object file: it is the same for every kernel."""
+    made = tmp_path_factory.mktemp("driver") / "sanitized.o"
+    run(*COMMAND, "-Wall", "-Wextra", "-Werror", "-c", DRIVER, "-o", made)
+    return made
+
+
+def run(*command, env=None):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env=env)
+    assert done.returncode == 0, done.stderr[:4000]
+    return done.stdout
+
+
+def check(case, flags, driver, tmp_path):
+    network, relaxation = CASES[case]
+    request = Request(*network, relaxation=relaxation, dtypes=("float32", "float64"), unproved=True)
+    package = compile_network(request).package
+    source, program = tmp_path / "kernel.cpp", tmp_path / "program"
+    source.write_text(package.files[f"{package.name}.cpp"], encoding="utf-8")
+    run(*COMMAND, *flags, source, driver, "-o", program, "-pthread")
+    n = request.n or request.network.n
+    # New memory is full of zeros and then of NaN, which must make no difference.
+    fill = "max_malloc_fill_size=1000000000:malloc_fill_byte="
+    zeros, nans = (run(program, n, env=os.environ | {"ASAN_OPTIONS": fill + byte}) for byte in ("0", "255"))
+    assert zeros == nans
+
+
+@pytest.fixture(autouse=True)
+def few_straight_shapes(monkeypatch):
+    """Some codelets run straight-line code and some their table, in every network."""
+    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_run_clean(case, driver, tmp_path):
+    check(case, [NATIVE], driver, tmp_path)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are of x86")
+@pytest.mark.parametrize("flags", [["-mno-avx512f"], ["-mno-avx", "-mno-avx2", "-mno-fma"]], ids=" ".join)
+def test_kernels_of_narrower_registers_run_clean(flags, driver, tmp_path):
+    check("neighbours", [NATIVE, *flags], driver, tmp_path)
