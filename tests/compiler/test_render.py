@@ -1,7 +1,10 @@
+import importlib.util
 import math
+import platform
 import re
 import shutil
 import subprocess
+import sys
 
 import jinja2
 import pytest
@@ -83,6 +86,43 @@ def test_golden_text_compiles_without_a_warning(name, options, golden):
     path = golden(name, source(**options))
     flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     done = subprocess.run(["g++", *flags, str(path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def neon_compiler():
+    """Return a compiler for 64-bit ARM, or None."""
+    if shutil.which("aarch64-linux-gnu-g++"):
+        return ["aarch64-linux-gnu-g++"]
+    if importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "c++", "-target", "aarch64-linux-gnu", "-nostdlib++"]
+    return None
+
+
+@pytest.mark.parametrize("registers", ["x86-64", "haswell", "skylake-avx512", "neon"])
+def test_the_text_compiles_for_registers_of_every_width(registers, tmp_path):
+    if registers == "neon":
+        command = neon_compiler()
+        if command is None:
+            pytest.skip("neither aarch64-linux-gnu-g++ nor the ziglang package is installed")
+    elif platform.machine() != "x86_64":
+        pytest.skip("g++ here does not compile for x86")
+    else:
+        command = ["g++", f"-march={registers}"]
+    path = tmp_path / "kernel.cpp"
+    options = {"relaxation": Relaxation("gaussian", 0.4, error_free=True), "dtypes": ("float32", "float64")}
+    path.write_text(source("bitonic", 17, **options), encoding="utf-8")
+    flags = [
+        "-std=c++17",
+        "-O1",
+        "-fPIC",
+        "-c",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-o",
+        str(tmp_path / "kernel.o"),
+    ]
+    done = subprocess.run([*command, *flags, str(path)], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
 
 

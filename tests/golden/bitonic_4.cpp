@@ -489,7 +489,7 @@ inline Vec<real> logistic_tail(Vec<real> t) {
 template <class real>
 inline Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
-    const auto lacks = [&](Vec<real> power) NSC_INLINE { return 1 - x * ((power * power) * (power * power)); };
+    const auto lacks = [&](Vec<real> power) NSC_INLINE { return 1 - x * (power * power) * (power * power); };
     Vec<real> y = (Vec<real>)(C::root_guess - ((Vec<Whole<real>>)x >> 2));
     const Vec<real> d = lacks(y);
     y = y + y * (d * polynomial(C::root, d));
@@ -524,7 +524,7 @@ inline Vec<real> phi(Vec<real> d) {
 template <class real>
 inline Vec<real> phi_slope(Vec<real> d) {
     const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
-    return power * (1 - real(0x1.0000000000000p-2) * magnitude<real>(d) * ((power * power) * (power * power)));
+    return power * (1 - real(0x1.0000000000000p-2) * magnitude<real>(d) * (power * power) * (power * power));
 }
 
 // -------------------------------------------------------------------------------------- codelets
@@ -672,8 +672,9 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
         if (careful) {  // a weight of zero silences an infinite value
             const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
             const Vec<real> zero{};
-            *at.lo[i] = mixed<real>(keep, a_infinite & (keep == 0) ? zero : a, b_infinite & (keep == 1) ? zero : b);
-            *at.hi[i] = mixed<real>(keep, b_infinite & (keep == 0) ? zero : b, a_infinite & (keep == 1) ? zero : a);
+            const auto silent = keep == 0, swap_silent = keep == 1;
+            *at.lo[i] = mixed<real>(keep, (a_infinite & silent) ? zero : a, (b_infinite & swap_silent) ? zero : b);
+            *at.hi[i] = mixed<real>(keep, (b_infinite & silent) ? zero : b, (a_infinite & swap_silent) ? zero : a);
         } else {
             *at.lo[i] = mixed<real>(keep, a, b);
             *at.hi[i] = mixed<real>(keep, b, a);

@@ -430,7 +430,6 @@ template <>
 struct Constants<float> {
     static constexpr int mantissa_bits = 23, exponent_bias = 127;
     static constexpr float rounding = 12582912;  // added, it leaves no places behind the point
-    static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
     static constexpr int32_t half_root = 0x3f3504f3;  // the bits of 1/sqrt(2)
     static constexpr float exp[] = {0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034};
     static constexpr float log[] = {0.66666685, 0.399887806, 0.295799494};
@@ -439,7 +438,6 @@ template <>
 struct Constants<double> {
     static constexpr int mantissa_bits = 52, exponent_bias = 1023;
     static constexpr double rounding = 6755399441055744;  // added, it leaves no places behind the point
-    static constexpr double log2_high = 0.69314718036912382, log2_low = 1.9082149292705877e-10;
     static constexpr int64_t half_root = 0x3fe6a09e667f3bcd;  // the bits of 1/sqrt(2)
     static constexpr double exp[] = {0.5, 0.16666666666666667, 0.041666666666624038, 0.0083333333333300549, 0.0013888888917258758, 1.9841269863088254e-4, 2.4801521225986432e-5, 2.7557268406190795e-6, 2.7620121717381935e-7, 2.5100411082014901e-8};
     static constexpr double log[] = {0.66666666666666666, 0.40000000000000877, 0.28571428570803612, 0.22222222391713917, 0.18181795640132906, 0.15386239702814658, 0.13268773138656885, 0.13086626147840102};
@@ -516,7 +514,7 @@ inline Vec<real> phi(Vec<real> d) {
 template <class real>
 inline Vec<real> phi_slope(Vec<real> d) {
     const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
-    return power * (1 - real(0x1.3333333333333p-2) * magnitude<real>(d) * (1 / size));
+    return power * (1 - real(0x1.3333333333333p-2) * magnitude<real>(d) / size);
 }
 
 // -------------------------------------------------------------------------------------- codelets
@@ -658,8 +656,9 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
         if (careful) {  // a weight of zero silences an infinite value
             const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
             const Vec<real> zero{};
-            *at.lo[i] = mixed<real>(keep, a_infinite & (keep == 0) ? zero : a, b_infinite & (keep == 1) ? zero : b);
-            *at.hi[i] = mixed<real>(keep, b_infinite & (keep == 0) ? zero : b, a_infinite & (keep == 1) ? zero : a);
+            const auto silent = keep == 0, swap_silent = keep == 1;
+            *at.lo[i] = mixed<real>(keep, (a_infinite & silent) ? zero : a, (b_infinite & swap_silent) ? zero : b);
+            *at.hi[i] = mixed<real>(keep, (b_infinite & silent) ? zero : b, (a_infinite & swap_silent) ? zero : a);
         } else {
             *at.lo[i] = mixed<real>(keep, a, b);
             *at.hi[i] = mixed<real>(keep, b, a);
