@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import diffsort
 import torch
@@ -55,7 +56,7 @@ class Peer:
     """
 
     name: str
-    start: Callable[[Problem], Callable[[], object]]
+    start: Callable[[Problem], Callable[[], Any]]
     widest: int | None = None
     deepest: int | None = None
     why: str = ""
@@ -110,8 +111,8 @@ def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
     shape = work.output(case)
     upstream = torch.randn(shape) if shape else None
 
-    def differentiated(output: Callable[[], object]) -> Call:
-        return lambda: torch.autograd.grad(output(), problem.x, upstream)[0]  # type: ignore[arg-type]
+    def differentiated(output: Callable[[], Tensor]) -> Call:
+        return lambda: torch.autograd.grad(output(), problem.x, upstream)[0]
 
     peers = [peer for peer in work.peers if peer.takes(case) and only in (None, peer.name)]
     outputs = {peer.name: peer.start(problem) for peer in peers}
@@ -164,7 +165,7 @@ def _compiled(
     return start_compiled
 
 
-def _torchsort(problem: Problem) -> Callable[[], object]:
+def _torchsort(problem: Problem) -> Callable[[], Any]:
     torchsort = importlib.import_module("torchsort")
     return lambda: torchsort.soft_sort(problem.x, regularization_strength=1.0)
 

@@ -50,7 +50,7 @@ class Section:
     title: str
     text: str
     columns: Row
-    rows: list[Row]
+    rows: Sequence[Row]
     left: int = 1
     picture: str | None = None
 
