@@ -94,8 +94,8 @@ enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross
 
 // ----------------------------------------------------------------------------------- preparation
 
-// A few blocks of memory are kept from call to call: fresh ones come from the system page by page, which
-// takes longer than a small call.
+// A few blocks of memory are kept from call to call: fresh ones are handed out page by page, which takes
+// longer than a small call.
 struct alignas(64) Block {
     int64_t bytes;
 };
@@ -144,8 +144,8 @@ struct Memory {
     Block *start;
 };
 
-// Says that so much memory is about to be written for the first time: large pages save the system most
-// of the work of handing it out, which takes longer than an exact sort.
+// Says that so much memory is about to be written for the first time: on large pages it is handed out in a
+// fraction of the time, which for small pages is longer than that of an exact sort.
 inline void expect_writes(void *start, int64_t bytes) {
 #if defined(__linux__)
     constexpr uintptr_t page = 4096, least = 1 << 22;
