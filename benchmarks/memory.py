@@ -21,8 +21,8 @@ from benchmarks.peers import WORKS, calls, pose
 
 MB = 1 << 20
 FLOAT_BYTES = 4
-# Blocks of this size and above go back to the system when they are freed. glibc would keep the memory of one
-# call for the next, and the peak of a second call would not show.
+# Blocks of this size and above go back to the system when they are freed, so that memory which was freed
+# before the call is not taken again without being seen.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 # One sample. Below 256 values a call takes less than the system's own accounting shows.
@@ -41,14 +41,13 @@ class Peak:
         case: the case.
         peer: who did the work.
         threads: torch's number of threads.
-        first: MB of the first call, with all that is set up once.
-        call: MB of a later call.
+        call: MB of its first call, with the kernel's code and what it keeps for later calls. What torch
+            sets up once is left out, by a call on 4 values before.
     """
 
     case: Case
     peer: str
     threads: int
-    first: float
     call: float
 
     @property
@@ -80,18 +79,19 @@ def measure_memory(case: Case, threads: int) -> list[Peak]:
             (Path(folder) / name).write_text(text, encoding="utf-8")
         arguments = (case.work, case.network, case.n, case.batch, threads, folder)
         found = {peer: run_fresh("benchmarks.memory", *arguments, peer, env=MALLOC) for peer in peers}
-    return [Peak(case, peer, threads, peak["first"], peak["call"]) for peer, peak in found.items()]
+    return [Peak(case, peer, threads, peak) for peer, peak in found.items()]
 
 
 def main(work: str, network: str, n: str, batch: str, threads: str, folder: str, peer: str) -> None:
-    """Print the peaks of a peer's first and second call, MB."""
+    """Print the peak of a peer's call, MB."""
     torch.manual_seed(0)
     torch.set_num_threads(int(threads))
     case = Case(work, network, int(n), int(batch))
     call = calls(pose(case, nsc.load(folder)), only=peer)[peer]
+    small = Case(work, "bitonic", 4, 1)
+    calls(pose(small, operator(small.network, small.n)), only=peer)[peer]()
     outputs = FLOAT_BYTES * (math.prod(WORKS[work].output(case)) + case.batch * case.n)
-    first, later = (_peak(call) - outputs / MB for _ in range(2))
-    print(json.dumps({"first": first, "call": later}))
+    print(json.dumps(_peak(call) - outputs / MB))
 
 
 def _peak(call: Callable[[], object]) -> float:

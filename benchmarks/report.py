@@ -82,13 +82,7 @@ def _facts(results: Results) -> dict[str, object]:
             for p in (growth.growth(results.timings, results.arithmetic) if results.arithmetic else ())
         ],
         "memory": [
-            {
-                **_case(p.case),
-                "peer": p.peer,
-                "threads": p.threads,
-                "mb": round(p.call, 3),
-                "first_mb": round(p.first, 3),
-            }
+            {**_case(p.case), "peer": p.peer, "threads": p.threads, "mb": round(p.call, 3)}
             for p in results.peaks
         ],
         "builds": [dataclasses.asdict(build) for build in results.builds],

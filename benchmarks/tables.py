@@ -209,22 +209,16 @@ def _per_comparator(timing: Timing) -> tuple[float, float]:
 def memory(results: Results) -> Section:
     """Peak memory above inputs and outputs."""
     rows = [
-        (
-            p.case.name,
-            p.peer,
-            _short(max(p.call, 0)),
-            f"{_short(max(p.permutations, 0))} × P",
-            _short(p.first),
-        )
+        (p.case.name, p.peer, _short(max(p.call, 0)), f"{_short(max(p.permutations, 0))} × P")
         for p in results.peaks
     ]
     threads = max((p.threads for p in results.peaks), default=1)
     text = (
-        f"Peak of a call in a process of its own, {_threads(threads)}: above the process with the "
-        "inputs, less the outputs (P and the gradient of x), MB of 2^20 bytes. The first call adds "
-        "what is loaded once."
+        f"Peak of the first call in a process of its own, {_threads(threads)}: above the process with the "
+        "inputs, less the outputs (P and the gradient of x), MB of 2^20 bytes. The kernel's code and what it "
+        "keeps for later calls are in it; what torch sets up once is not."
     )
-    columns = ("work", "peer", "MB", "in sizes of P", "first call, MB")
+    columns = ("work", "peer", "MB", "in sizes of P")
     return Section("Memory", text, columns, rows, 2, "cpu_memory.png")
 
 

@@ -20,7 +20,7 @@ LONGEST = 128
 
 # Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
 # The bound keeps the build of a large network at a few seconds.
-STRAIGHT_LINE = 1200
+STRAIGHT_LINE = 600
 # Columns of P whose light cone is taken as one: as many as the widest register has lanes.
 CONE_COLUMNS = 16
 # What a codelet run on a block of columns costs, in comparators: itself, each wire that it loads, and

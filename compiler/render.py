@@ -22,6 +22,8 @@ KERNEL_ABI = 2
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
 MOST_CHUNKS = 16
+# Mixes that a piece should have at least: a few microseconds, far above what its sums take.
+CHUNK_MIXES = 4096
 # Bits of a word in the table of turned comparators.
 _WORD = 64
 # Aim for the memory of weights and their gradients that are held at a time.
@@ -87,6 +89,7 @@ def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals
             "schedule": {
                 **_codelet_tables(schedule),
                 "most_chunks": MOST_CHUNKS,
+                "chunk_mixes": CHUNK_MIXES,
                 "scratch_bytes": SCRATCH_BYTES,
             },
             "straight_shapes": _straight_shapes(schedule.shapes),

@@ -144,7 +144,6 @@ def test_memory_is_measured_in_a_process_of_its_own(monkeypatch):
     (peak,) = memory.measure_memory(Case(P, "bitonic", 256, 1), threads=1)
     # It keeps a matrix of the size of P, 1/4 MB, for each of 36 layers.
     assert 4 < peak.call < 40
-    assert peak.call <= peak.first
     assert peak.permutations == pytest.approx(4 * peak.call)
 
 
@@ -160,7 +159,7 @@ def everything():
         for place, peer in enumerate(names_of(case))
         for threads in (1, 2)
     ]
-    peaks = [Peak(case, "nsc", 2, 9.0, case.n / 100) for case in memory.MEMORY_CASES[:3]]
+    peaks = [Peak(case, "nsc", 2, case.n / 100) for case in memory.MEMORY_CASES[:3]]
     return Results(timings, Arithmetic(16, 1.0, 3.0), peaks, [Build("bitonic", 1024, 2.0, 3.0)])
 
 

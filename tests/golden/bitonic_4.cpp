@@ -53,6 +53,7 @@ constexpr int64_t loads = 4;  // wires that the codelets load together
 constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
 constexpr int64_t widest_codelet = 16, longest_codelet = 128;  // most wires, most comparators
 constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
+constexpr int64_t chunk_mixes = 4096;  // comparators times blocks in a piece, about
 constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
 
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
@@ -346,31 +347,23 @@ struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
 
-// Sums over lanes, `lanes` rows at a time: folding two rows into one halves the lanes of each, so that
-// in the end every lane of one register is the sum of a row.
-//
-// Where lane `place` of a fold comes from: p and q hold groups of `group` lanes, each folded to its half.
-constexpr int fold_source(int place, int group, int width, int half) {
-    const int which = place / (group / 2), groups = width / group;
-    return (which % groups) * group + place % (group / 2) + half * (group / 2) + (which / groups) * width;
-}
-
-template <class real, int group, int... places>
+// Folds the lanes of p and q that differ in one bit of their numbers: in lanes without the bit are then
+// sums of p's, in those with it q's. Half of what is added stays in its lane, which is no shuffle.
+template <class real, int bit, int... places>
 inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
     constexpr int width = lanes<real>;
-    return __builtin_shufflevector(p, q, fold_source(places, group, width, 0)...) +
-           __builtin_shufflevector(p, q, fold_source(places, group, width, 1)...);
+    return __builtin_shufflevector(p, q, (places & bit ? width + places : places)...) +
+           __builtin_shufflevector(p, q, ((places & bit ? width + places : places) ^ bit)...);
 }
 
-// Folds `count` rows, each of which is made of groups of `lanes` / (rows folded into it) sums, into one.
-template <class real, int count>
+// Sums over lanes, `lanes` rows at a time: in lane k that of row k.
+template <class real, int count = lanes<real>>
 inline Vec<real> row_sums(const Vec<real> *rows) {
     if constexpr (count == 1) {
         return rows[0];
     } else {
-        constexpr int group = 2 * lanes<real> / count;
-        return fold<real, group>(row_sums<real, count / 2>(rows), row_sums<real, count / 2>(rows + count / 2),
-                                 typename PlacesTo<lanes<real>>::list());
+        return fold<real, count / 2>(row_sums<real, count / 2>(rows), row_sums<real, count / 2>(rows + count / 2),
+                                     typename PlacesTo<lanes<real>>::list());
     }
 }
 
@@ -946,7 +939,7 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
         for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
             for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
             real *to = weight_grad + codelet.slot + c;
-            store(to, load(to) + row_sums<real, lanes<real>>(product + c));
+            store(to, load(to) + row_sums<real>(product + c));
         }
     }
 }
@@ -1179,7 +1172,12 @@ struct Call {
     bool reversed() const { return routing == transposed || routing == rows; }
     int64_t columns() const { return routing == none ? 0 : is_permutation() ? wires : payload_columns; }
     int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
-    int64_t chunks() const { return blocks() < most_chunks ? blocks() : most_chunks; }
+    // Pieces that the columns are cut into, at most one per block; small ones would mostly be sums to add up.
+    int64_t chunks() const {
+        const int64_t pieces = 1 + comparators * blocks() / chunk_mixes, most = pieces < most_chunks ? pieces : most_chunks;
+        return blocks() < most ? blocks() : most;
+    }
+    int64_t mixes_per_chunk() const { return chunks() ? comparators * blocks() / chunks() : 0; }
     int64_t width_of(int64_t column) const {
         return columns() - column < lanes<real> ? columns() - column : lanes<real>;
     }
@@ -1429,7 +1427,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         Status status = keys_forward(call, first, count, values + first * wires, weights, pool);
         if (status != ok) return status;
-        status = parallel(pool, count * chunks, grain_of(comparators), sizeof(Row) * wires + sizeof(int32_t) * codelet_count,
+        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), sizeof(Row) * wires + sizeof(int32_t) * codelet_count,
                           [&](int64_t task, const Memory &memory) {
             Row *block = memory.get<Row>();
             auto *list = reinterpret_cast<int32_t *>(block + wires);
@@ -1477,7 +1475,7 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
         Status status = keys_forward(call, first, count, x_grad + first * wires, weights, pool);
         if (status != ok) return status;
         const int64_t bytes = sizeof(Row) * (2 * wires + loads) + sizeof(int32_t) * codelet_count;
-        status = parallel(pool, count * chunks, grain_of(4 * comparators), bytes, [&](int64_t task, const Memory &memory) {
+        status = parallel(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), bytes, [&](int64_t task, const Memory &memory) {
             Row *block = memory.get<Row>(), *grad = block + wires, *kept = grad + wires;
             auto *list = reinterpret_cast<int32_t *>(kept + loads);
             const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
