@@ -1,0 +1,78 @@
+"""Kernels in CUDA C++, run on the CPU by emulation.h."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import Tensor
+
+HEADER = Path(__file__).with_name("emulation.h")
+COMMAND = (
+    "g++",
+    "-std=c++17",
+    "-O1",
+    "-shared",
+    "-fPIC",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unknown-pragmas",
+)
+ORDERS = {"ascending": 0, "descending": 1, "shuffled": 2}
+KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)')
+
+Dim3 = tuple[int, int, int]
+
+
+class EmulationError(Exception):
+    """A kernel did what it must not do."""
+
+
+class Emulated:
+    """The kernels of a CUDA source."""
+
+    def __init__(self, text: str, folder: Path) -> None:
+        source, library = folder / "kernels.cpp", folder / "kernels.so"
+        exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
+        source.write_text(f'#include "{HEADER}"\n{text}\n{exports}', encoding="utf-8")
+        done = subprocess.run([*COMMAND, source, "-o", library], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[:4000]
+        self._library = ctypes.CDLL(str(library))
+
+    def launch(
+        self,
+        kernel: str,
+        grid: Dim3,
+        block: Dim3,
+        arguments: Sequence[Tensor | ctypes._SimpleCData | None],
+        shared_bytes: int = 0,
+        order: str = "ascending",
+        seed: int = 0,
+    ) -> None:
+        """Run a kernel; tensors are passed as their addresses.
+
+        Raises:
+            EmulationError: threads at different barriers, a shuffle of lanes that are not there, an access
+                beyond shared memory.
+        """
+        function = self._library[f"emulated_{kernel}"]
+        function.restype = ctypes.c_char_p
+        held = [
+            ctypes.c_void_p(None if a is None else a.data_ptr()) if a is None or isinstance(a, Tensor) else a
+            for a in arguments
+        ]
+        addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, held))
+        message = function(
+            (ctypes.c_uint * 3)(*grid),
+            (ctypes.c_uint * 3)(*block),
+            ctypes.c_size_t(shared_bytes),
+            addresses,
+            ORDERS[order],
+            ctypes.c_uint64(seed),
+        )
+        if message is not None:
+            raise EmulationError(message.decode())

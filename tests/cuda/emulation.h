@@ -1,0 +1,417 @@
+// Runs CUDA C++ on a CPU, so that tests can run kernels where there is no GPU: included before the kernels.
+//
+// Each thread of a block is a fiber, blocks run one after another. Fibers change at barriers and shuffles
+// only, in an order that the caller chooses: a kernel that lacks a barrier sees another order's results.
+// Shared memory begins as NaN, and what lies beyond it cannot be read or written. A launch that goes wrong
+// ends with a message instead of a crash:
+//   - threads that wait at different barriers, or for ever;
+//   - shuffles whose lanes disagree on the mask, or that name a lane that has left;
+//   - a read or write outside shared memory.
+// What it does not see: races between blocks, limits of registers and of shared memory.
+#pragma once
+
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+struct uint3 {
+    unsigned x, y, z;
+};
+using dim3 = uint3;
+
+namespace emulation {
+
+constexpr size_t stack_bytes = 128 << 10, page = 4096, guard = 64;
+constexpr unsigned most_threads = 1024, warp_size = 32;
+
+// ------------------------------------------------------------------------------------------ fibers
+
+#if defined(__x86_64__)
+// Saves what a call must keep on the old stack, and returns on the new one.
+extern "C" void emulation_switch(void **old_stack, void *new_stack);
+asm(R"(
+.text
+.hidden emulation_switch
+.globl emulation_switch
+emulation_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+)");
+constexpr int saved_registers = 6;
+
+inline void *new_fiber(char *stack_end, void (*start)()) {
+    // A function expects its stack to be 8 bytes off a multiple of 16, where its return address lies.
+    void **top = reinterpret_cast<void **>((reinterpret_cast<uintptr_t>(stack_end) & ~uintptr_t(15)) - 8);
+    *--top = reinterpret_cast<void *>(start);
+    for (int i = 0; i < saved_registers; ++i) *--top = nullptr;
+    return top;
+}
+#elif defined(__aarch64__)
+extern "C" void emulation_switch(void **old_stack, void *new_stack);
+asm(R"(
+.text
+.hidden emulation_switch
+.globl emulation_switch
+emulation_switch:
+    sub sp, sp, #160
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #160
+    ret
+)");
+
+inline void *new_fiber(char *stack_end, void (*start)()) {
+    constexpr int frame = 160, link_register = 88;
+    char *top = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(stack_end) & ~uintptr_t(15)) - frame;
+    memset(top, 0, frame);
+    memcpy(top + link_register, &start, sizeof start);
+    return top;
+}
+#else
+#error "the emulation knows x86-64 and aarch64"
+#endif
+
+// ------------------------------------------------------------------------------------------- state
+
+// What waits at one place in the text: a block's threads at a barrier, a warp's lanes at a shuffle.
+struct Meeting {
+    unsigned generation, arrived;
+    int line;
+};
+
+struct Warp {
+    Meeting meeting;
+    uint32_t mask, arrived, alive;
+    uint64_t given[2][warp_size];  // by the generation's parity: who is late still reads the one before
+};
+
+struct Thread {
+    void *stack;
+    uint3 index;
+    unsigned warp, lane;
+    bool left;
+};
+
+enum Order { ascending, descending, shuffled };
+
+struct Block {
+    std::vector<Thread> threads;
+    std::vector<Warp> warps;
+    std::vector<unsigned> order, place;  // running order, and each thread's place in it
+    unsigned current, alive;
+    Meeting barrier;
+    uint64_t fruitless;  // changes of fibers since something happened
+    uint3 index;
+    dim3 size, grid;
+    unsigned char *shared;
+    void *launcher;  // its stack
+    const void *kernel;
+    void (*call)(const void *kernel);
+    char message[256];
+    bool failed;
+};
+
+inline Block block;
+
+inline Thread &self() { return block.threads[block.current]; }
+
+// Ends the launch; the first message stays.
+[[noreturn]] inline void fail(const char *what, int line) {
+    if (!block.failed)
+        snprintf(block.message, sizeof block.message, "%s (line %d, block %u, thread %u)", what, line, block.index.x,
+                 self().index.x);
+    block.failed = true;
+    void *forgotten;
+    emulation_switch(&forgotten, block.launcher);
+    abort();
+}
+
+inline void run_next(int line, const char *if_nobody_moves) {
+    const unsigned count = unsigned(block.threads.size());
+    if (++block.fruitless > 4 * uint64_t(count) + 64) fail(if_nobody_moves, line);
+    unsigned at = block.place[block.current];
+    do at = (at + 1) % count;
+    while (block.threads[block.order[at]].left);
+    const unsigned next = block.order[at];
+    if (next == block.current) return;
+    void **old_stack = &self().stack;
+    block.current = next;
+    emulation_switch(old_stack, block.threads[next].stack);
+}
+
+// ---------------------------------------------------------------------------- barriers and shuffles
+
+inline void release(Meeting &meeting) {
+    meeting.arrived = 0;
+    ++meeting.generation;
+    block.fruitless = 0;
+}
+
+inline void barrier(int line) {
+    Meeting &meeting = block.barrier;
+    if (!meeting.arrived)
+        meeting.line = line;
+    else if (meeting.line != line)
+        fail("threads of a block wait at different barriers", line);
+    const unsigned generation = meeting.generation;
+    block.fruitless = 0;
+    if (++meeting.arrived == block.alive) return release(meeting);
+    while (generation == meeting.generation) run_next(line, "threads wait for ever at a barrier");
+}
+
+// Leaves a value for the warp's other lanes and waits for them; returns all of theirs.
+inline const uint64_t *exchange(uint32_t mask, uint64_t value, int line) {
+    const Thread &thread = self();
+    Warp &warp = block.warps[thread.warp];
+    if (!(mask >> thread.lane & 1)) fail("a lane is not in its own mask", line);
+    if (mask & ~warp.alive) fail("a mask names a lane that has left", line);
+    if (!warp.arrived) {
+        warp.mask = mask;
+        warp.meeting.line = line;
+    } else if (warp.mask != mask || warp.meeting.line != line) {
+        fail("lanes of a warp disagree on a shuffle", line);
+    }
+    const unsigned generation = warp.meeting.generation;
+    warp.given[generation & 1][thread.lane] = value;
+    warp.arrived |= 1u << thread.lane;
+    block.fruitless = 0;
+    if (warp.arrived == warp.mask) {
+        warp.arrived = 0;
+        release(warp.meeting);
+    }
+    while (generation == warp.meeting.generation) run_next(line, "lanes wait for ever at a shuffle");
+    return warp.given[generation & 1];
+}
+
+template <class T>
+T from_lane(uint32_t mask, T value, unsigned source, int line) {
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    const uint64_t *given = exchange(mask, bits, line);
+    if (!(mask >> source & 1)) fail("a shuffle reads a lane outside its mask", line);
+    memcpy(&value, given + source, sizeof value);
+    return value;
+}
+
+// ------------------------------------------------------------------------------------------ launch
+
+inline void run_thread() {
+    block.call(block.kernel);
+    Thread &thread = self();
+    Warp &warp = block.warps[thread.warp];
+    thread.left = true;
+    block.fruitless = 0;
+    warp.alive &= ~(1u << thread.lane);
+    if (warp.arrived && warp.mask >> thread.lane & 1) fail("a lane leaves while others of its warp wait for it", warp.meeting.line);
+    if (!--block.alive) {
+        void *forgotten;
+        emulation_switch(&forgotten, block.launcher);
+    }
+    if (block.barrier.arrived == block.alive) release(block.barrier);
+    run_next(0, "nobody can go on");
+    abort();
+}
+
+// The pages behind shared memory cannot be touched: the first that does so arrives here.
+inline char *forbidden;
+inline struct sigaction before;
+
+inline void on_bad_address(int number, siginfo_t *info, void *) {
+    const char *address = static_cast<const char *>(info->si_addr);
+    if (address < forbidden || address >= forbidden + page) {
+        sigaction(number, &before, nullptr);  // not ours: it happens again and is somebody else's
+        return;
+    }
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    fail("a read or write beyond shared memory", 0);
+}
+
+struct Memory {
+    explicit Memory(size_t bytes) : bytes(bytes) {
+        start = static_cast<char *>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (start == MAP_FAILED) abort();
+    }
+    ~Memory() { munmap(start, bytes); }
+    Memory(const Memory &) = delete;
+    Memory &operator=(const Memory &) = delete;
+    char *start;
+    size_t bytes;
+};
+
+inline bool guard_is_whole() {
+    return std::all_of(block.shared - guard, block.shared, [](unsigned char byte) { return byte == 0xff; });
+}
+
+// Runs all blocks; returns whether nothing went wrong, else block.message says what.
+inline bool launch(dim3 grid, dim3 size, size_t shared_bytes, Order order, uint64_t seed, const void *kernel,
+                   void (*call)(const void *)) {
+    const unsigned count = size.x * size.y * size.z;
+    block = Block{};
+    block.size = size, block.grid = grid, block.kernel = kernel, block.call = call;
+    if (!count || count > most_threads || shared_bytes % 16) {
+        snprintf(block.message, sizeof block.message, "no block has %u threads and %zu bytes of shared memory", count, shared_bytes);
+        return false;
+    }
+    const Memory stacks(count * stack_bytes);
+    const size_t usable = (shared_bytes + guard + page - 1) / page * page;
+    const Memory memory(usable + page);
+    forbidden = memory.start + usable;
+    mprotect(forbidden, page, PROT_NONE);
+    block.shared = reinterpret_cast<unsigned char *>(forbidden - shared_bytes);
+    struct sigaction action = {};
+    action.sa_sigaction = on_bad_address;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, &before);
+    std::mt19937_64 random(seed);
+    block.threads.resize(count), block.order.resize(count), block.place.resize(count);
+    for (unsigned z = 0; z < grid.z; ++z)
+        for (unsigned y = 0; y < grid.y; ++y)
+            for (unsigned x = 0; x < grid.x && !block.failed; ++x) {
+                block.index = {x, y, z}, block.alive = count, block.barrier = {}, block.fruitless = 0;
+                block.warps.assign((count + warp_size - 1) / warp_size, Warp{});
+                memset(memory.start, 0xff, usable);  // NaN
+                for (unsigned i = 0; i < count; ++i) {
+                    block.threads[i] = {new_fiber(stacks.start + (i + 1) * stack_bytes, run_thread),
+                                        {i % size.x, i / size.x % size.y, i / size.x / size.y}, i / warp_size, i % warp_size, false};
+                    block.warps[i / warp_size].alive |= 1u << i % warp_size;
+                    block.order[i] = order == descending ? count - 1 - i : i;
+                }
+                if (order == shuffled) std::shuffle(block.order.begin(), block.order.end(), random);
+                for (unsigned i = 0; i < count; ++i) block.place[block.order[i]] = i;
+                block.current = block.order[0];
+                emulation_switch(&block.launcher, self().stack);
+                if (!block.failed && !guard_is_whole()) {
+                    block.failed = true;
+                    snprintf(block.message, sizeof block.message, "a write in front of shared memory (block %u)", x);
+                }
+            }
+    sigaction(SIGSEGV, &before, nullptr);
+    return !block.failed;
+}
+
+// A kernel with its arguments where cuLaunchKernel expects them: an array of pointers to each.
+template <auto kernel>
+struct Callable;
+
+template <class... Arguments, void (*kernel)(Arguments...)>
+struct Callable<kernel> {
+    static void call(const void *arguments) {
+        apply(static_cast<void *const *>(arguments), std::index_sequence_for<Arguments...>());
+    }
+    template <size_t... places>
+    static void apply(void *const *arguments, std::index_sequence<places...>) {
+        kernel(*static_cast<std::remove_reference_t<Arguments> *>(arguments[places])...);
+    }
+};
+
+}  // namespace emulation
+
+// Makes a kernel callable from outside: returns null, or what went wrong.
+#define EMULATED(kernel)                                                                                              \
+    extern "C" __attribute__((visibility("default"))) const char *emulated_##kernel(                                 \
+        const unsigned *grid, const unsigned *size, size_t shared_bytes, void **arguments, int order, uint64_t seed) { \
+        const bool ok = emulation::launch({grid[0], grid[1], grid[2]}, {size[0], size[1], size[2]}, shared_bytes,     \
+                                          static_cast<emulation::Order>(order), seed, arguments,                      \
+                                          emulation::Callable<kernel>::call);                                         \
+        return ok ? nullptr : emulation::block.message;                                                               \
+    }
+
+// ------------------------------------------------------------------------------- CUDA's own names
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static const
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define shared_memory (emulation::block.shared)
+#define threadIdx (emulation::self().index)
+#define blockIdx (emulation::block.index)
+#define blockDim (emulation::block.size)
+#define gridDim (emulation::block.grid)
+
+inline void __syncthreads(int line = __builtin_LINE()) { emulation::barrier(line); }
+inline void __syncwarp(uint32_t mask = ~0u, int line = __builtin_LINE()) { emulation::exchange(mask, 0, line); }
+
+template <class T>
+T __shfl_sync(uint32_t mask, T value, int source, int width = 32, int line = __builtin_LINE()) {
+    const unsigned lane = emulation::self().lane;
+    return emulation::from_lane(mask, value, (lane & ~(width - 1)) | (source & (width - 1)), line);
+}
+template <class T>
+T __shfl_xor_sync(uint32_t mask, T value, int bits, int width = 32, int line = __builtin_LINE()) {
+    const unsigned lane = emulation::self().lane, source = lane ^ bits;
+    return emulation::from_lane(mask, value, source / width == lane / width ? source : lane, line);
+}
+template <class T>
+T __shfl_down_sync(uint32_t mask, T value, unsigned by, int width = 32, int line = __builtin_LINE()) {
+    const unsigned lane = emulation::self().lane, source = lane + by;
+    return emulation::from_lane(mask, value, source / width == lane / width ? source : lane, line);
+}
+template <class T>
+T __ldg(const T *from) {
+    return *from;
+}
+inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+inline double rsqrt(double x) { return 1 / sqrt(x); }
+inline int __float_as_int(float x) {
+    int bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+inline float __int_as_float(int bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
