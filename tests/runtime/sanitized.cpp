@@ -173,7 +173,7 @@ static void refuse_bad_calls(int64_t wires) {
 template <class real>
 static void exercise(int64_t wires) {
     for (const int64_t batch : {0, 1, 2, 17})
-        for (int kind = 0; kind < 4; kind += wires > 64 ? 3 : 1) call_all<real>(wires, batch, kind, nullptr);
+        for (int kind = wires > 64 ? 3 : 0; kind < 4; ++kind) call_all<real>(wires, batch, kind, nullptr);
     call_all<real>(wires, 17, 0, reinterpret_cast<void *>(run_on_threads));
     refuse_bad_calls<real>(wires);
 }

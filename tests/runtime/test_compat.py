@@ -13,15 +13,15 @@ import torch
 import nsc
 from nsc.compat import DISTRIBUTIONS, DiffSortNet
 
-SIZES = (2, 3, 17)
-ALL_SIZES = (2, 3, 4, 5, 7, 8, 16, 17, 49)
+SIZES = {"odd_even": (2, 3, 9), "bitonic": (8,)}
+ALL_SIZES = {"odd_even": (2, 3, 4, 5, 7, 8, 16, 17, 49), "bitonic": (2, 5, 8, 17)}
 STORED = json.loads((Path(__file__).parents[1] / "data" / "reference_values.json").read_text())
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("network", ["odd_even", "bitonic"])
 def test_values_P_and_gradients_are_diffsorts(network, distribution):
-    for n in ALL_SIZES if distribution == "logistic_phi" else SIZES:
+    for n in (ALL_SIZES if distribution == "logistic_phi" else SIZES)[network]:
         theirs = diffsort.DiffSortNet(network, n, steepness=3.0, distribution=distribution)
         ours = DiffSortNet(network, n, steepness=3.0, distribution=distribution)
         x = torch.randn(4, n, dtype=torch.float64, requires_grad=True)
