@@ -25,8 +25,8 @@ BOTH = ("float32", "float64")
 
 
 @functools.cache
-def operator(network="bitonic", n=8, **options):
-    return nsc.compile(network, n, dtypes=BOTH, **options)
+def operator(network="bitonic", n=8, dtypes=BOTH, **options):
+    return nsc.compile(network, n, dtypes=dtypes, **options)
 
 
 def oracle(op, x, steepness, payload=None, routing="none"):
@@ -142,7 +142,7 @@ def test_shifting_the_input_leaves_P_and_scaling_it_scales_the_steepness():
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)
 @pytest.mark.parametrize("network", ["odd_even", "bitonic"])
 def test_large_steepness_is_torch_sort(network, sigmoid):
-    op = operator(network, 8, relaxation=sigmoid)
+    op = operator(network, 8, ("float64",), relaxation=sigmoid)
     x = torch.stack([torch.randperm(8) for _ in range(20)]).double()
     values, P = op.sort_with_permutation(x, 1e12)
     expected, indices = torch.sort(x)
@@ -170,7 +170,7 @@ def test_equal_values_have_finite_P_and_gradients(sigmoid):
     [("logistic", False), ("gaussian", False), ("reciprocal", True), ("cauchy", True), ("optimal", True)],
 )
 def test_monotone_families_have_no_negative_derivative(sigmoid, monotone):
-    op = operator("odd_even", 6, relaxation=sigmoid, art_lambda=0)
+    op = operator("odd_even", 6, ("float64",), relaxation=sigmoid, art_lambda=0)
     lowest = min(
         torch.autograd.functional.jacobian(lambda x: op.sort(x, 1.0), x * scale).min().item()
         for x, scale in itertools.product(torch.randn(20, 6, dtype=torch.float64), (0.5, 2.0, 5.0))
@@ -338,7 +338,7 @@ def test_nan_spreads_and_never_hangs():
 @pytest.mark.parametrize("error_free", [False, True])
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)
 def test_infinite_values_sort_exactly(sigmoid, error_free):
-    op = operator("odd_even", 6, relaxation=sigmoid, error_free=error_free)
+    op = operator("odd_even", 6, ("float64",), relaxation=sigmoid, error_free=error_free)
     inf = torch.inf
     x = torch.tensor([[inf, 0.3, -inf, 1.2, inf, 0.4]], dtype=torch.float64, requires_grad=True)
     values, P = op.sort_with_permutation(x, 1e3)
