@@ -6,7 +6,7 @@ called. Compiled and exported programs keep the string, so they find their kerne
 has imported its package.
 
 Four ways lead to a kernel, because no single one serves every transform of torch:
-  - plain eager tensors reach it through an autograd.Function, in a third of an operator's time;
+  - plain eager tensors reach it through an autograd.Function, in a fraction of an operator's time;
   - torch.compile, dispatch modes and subclasses of tensors call the operator, whose backward formula
     is registered;
   - inside torch.func an autograd.Function with a vmap rule calls it, since registered formulas do

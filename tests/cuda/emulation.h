@@ -11,19 +11,17 @@
 #pragma once
 
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <random>
-#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 struct uint3 {
@@ -393,25 +391,4 @@ template <class T>
 T __shfl_xor_sync(uint32_t mask, T value, int bits, int width = 32, int line = __builtin_LINE()) {
     const unsigned lane = emulation::self().lane, source = lane ^ bits;
     return emulation::from_lane(mask, value, source / width == lane / width ? source : lane, line);
-}
-template <class T>
-T __shfl_down_sync(uint32_t mask, T value, unsigned by, int width = 32, int line = __builtin_LINE()) {
-    const unsigned lane = emulation::self().lane, source = lane + by;
-    return emulation::from_lane(mask, value, source / width == lane / width ? source : lane, line);
-}
-template <class T>
-T __ldg(const T *from) {
-    return *from;
-}
-inline float rsqrtf(float x) { return 1 / sqrtf(x); }
-inline double rsqrt(double x) { return 1 / sqrt(x); }
-inline int __float_as_int(float x) {
-    int bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-inline float __int_as_float(int bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }

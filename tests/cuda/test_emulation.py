@@ -45,6 +45,13 @@ extern "C" __global__ void half(float *y) {
     __syncthreads();
     y[threadIdx.x] = other;
 }
+
+// Reads what nobody wrote, and writes what the next block must not see.
+extern "C" __global__ void unset(float *y) {
+    float *held = reinterpret_cast<float *>(shared_memory);
+    y[threadIdx.x] = held[threadIdx.x];
+    held[threadIdx.x] = 1;
+}
 """
 
 WRONG = {
@@ -89,6 +96,12 @@ def test_barriers_and_shuffles(right, order):
 def test_a_missing_barrier_shows(tmp_path):
     racing = Emulated(RIGHT.replace("__syncthreads();", "", 1), tmp_path)
     assert not all(reversed_by(racing, order=order) for order in ORDERS)
+
+
+def test_shared_memory_begins_as_nan_in_every_block(right):
+    y = torch.zeros(32)
+    right.launch("unset", (2, 1, 1), (32, 1, 1), [y], 128)
+    assert y.isnan().all()
 
 
 @pytest.fixture(scope="module")
