@@ -1,7 +1,7 @@
 """Approximations: the polynomials behind the vectorised sigmoids, one table per arithmetic type.
 
 Each interpolates its function at the Chebyshev nodes of its interval and was worked out in 60 digits.
-With the range reductions of `templates/kernel_functions.cpp.j2` every sigmoid is within 4 units in
+With the range reductions of `templates/kernel_functions.j2` every sigmoid is within 4 units in
 the last place, tails included, the gaussian within 5; the tests hold it.
 """
 

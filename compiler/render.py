@@ -61,6 +61,23 @@ REALS: dict[str, Real] = {
 
 
 @dataclass(frozen=True)
+class Language:
+    """How a target's language declares what the kernels of all targets share.
+
+    Attributes:
+        function: what stands before a function.
+        table: what stands before a table.
+    """
+
+    function: str
+    table: str
+
+
+CPP = Language("inline", "constexpr")
+CUDA = Language("__device__ inline", "__device__ const")
+
+
+@dataclass(frozen=True)
 class Header:
     """What the head of a generated file says of its origin."""
 
@@ -93,6 +110,7 @@ def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals
                 "scratch_bytes": SCRATCH_BYTES,
             },
             "straight_shapes": _straight_shapes(schedule.shapes),
+            "language": CPP.__dict__,
             "relaxation": {
                 "tail": sigmoid.tail,
                 "slope": sigmoid.slope,
@@ -147,7 +165,7 @@ def _constants(real: Real, relaxation: Relaxation) -> dict[str, object]:
         "type": real.type,
         "whole": real.whole,
         "tables": [
-            (name, ", ".join(literals))
+            (name, len(literals), ", ".join(literals))
             for function, (name, literals) in coefficients.items()
             if function in relaxation.functions
         ],

@@ -45,6 +45,10 @@
 
 namespace {
 
+constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
+constexpr int64_t chunk_mixes = 4096;  // comparators times blocks in a piece, about
+constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
+
 constexpr int64_t wires = 4;
 constexpr int64_t comparators = 6;
 constexpr int64_t levels = 3;  // at most
@@ -52,9 +56,6 @@ constexpr int64_t codelet_count = 1;
 constexpr int64_t loads = 4;  // wires that the codelets load together
 constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
 constexpr int64_t widest_codelet = 16, longest_codelet = 128;  // most wires, most comparators
-constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
-constexpr int64_t chunk_mixes = 4096;  // comparators times blocks in a piece, about
-constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
 
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
@@ -96,8 +97,9 @@ inline bool is_turned(Codelet codelet, int32_t comparator) {
     return turns[codelet.turns][comparator / 64] >> comparator % 64 & 1;
 }
 
-enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
+
+enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 
 // ----------------------------------------------------------------------------------- preparation
 
@@ -329,10 +331,20 @@ inline void store(T *to, Vec<T> row, int64_t count = lanes<T>) {
         memcpy(to, &row, sizeof(T) * count);
 }
 
+// Numbers and their bits, whole numbers as numbers.
 template <class real>
-inline Vec<real> magnitude(Vec<real> v) {
-    constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
-    return (Vec<real>)((Vec<Whole<real>>)v & ~sign);
+inline Vec<Whole<real>> bits_of(Vec<real> v) {
+    return (Vec<Whole<real>>)v;
+}
+
+template <class real>
+inline Vec<real> from_bits(Vec<Whole<real>> bits) {
+    return (Vec<real>)bits;
+}
+
+template <class real>
+inline Vec<real> converted(Vec<Whole<real>> v) {
+    return __builtin_convertvector(v, Vec<real>);
 }
 
 // The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
@@ -422,6 +434,18 @@ struct TinyIsZero {
 
 // ------------------------------------------------------------------------------------- functions
 
+template <class real>
+inline Vec<real> magnitude(Vec<real> v) {
+    constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
+    return from_bits<real>(bits_of<real>(v) & ~sign);
+}
+
+// The coefficients of a polynomial, from the constant on.
+template <class real, int count>
+struct Table {
+    real at[count];
+};
+
 // What differs between the arithmetic types.
 template <class real>
 struct Constants;
@@ -432,16 +456,16 @@ struct Constants<float> {
     static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
     static constexpr int32_t root_guess = 0x4f581840;
     static constexpr int newton_steps = 0;
-    static constexpr float exp[] = {0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034};
-    static constexpr float root[] = {0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608};
+    static inline constexpr Table<float, 5> exp() { return {{0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034}}; }
+    static inline constexpr Table<float, 6> root() { return {{0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608}}; }
 };
-// Sums coefficients[k] x^k, neighbours first, which is a shorter chain than one term after another.
+// Sums coefficients.at[k] x^k, neighbours first, which is a shorter chain than one term after another.
 template <class real, int count>
-inline Vec<real> polynomial(const real (&coefficients)[count], Vec<real> x) {
+inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
     Vec<real> terms[(count + 1) / 2];
     NSC_UNROLL
-    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients[k] + coefficients[k + 1] * x;
-    if (count % 2) terms[count / 2] = all(coefficients[count - 1]);
+    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients.at[k] + coefficients.at[k + 1] * x;
+    if (count % 2) terms[count / 2] = all(coefficients.at[count - 1]);
     Vec<real> power = x * x;
     NSC_UNROLL
     for (int left = (count + 1) / 2; left > 1; left = (left + 1) / 2, power = power * power) {
@@ -454,13 +478,13 @@ inline Vec<real> polynomial(const real (&coefficients)[count], Vec<real> x) {
 // exp(r) for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
 inline Vec<real> small_exp(Vec<real> r) {
-    return 1 + (r + r * r * polynomial(Constants<real>::exp, r));
+    return 1 + (r + r * r * polynomial(Constants<real>::exp(), r));
 }
 
 template <class real>
 inline Vec<real> power_of_two(Vec<real> shifted) {
     using C = Constants<real>;
-    return (Vec<real>)(((Vec<Whole<real>>)shifted + C::exponent_bias) << C::mantissa_bits);
+    return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
 }
 // exp(x) for x <= 0, and what `rest` makes of the argument's remainder r; zero where it is below the smallest normal number.
 template <class real, class Rest>
@@ -483,9 +507,9 @@ template <class real>
 inline Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
     const auto lacks = [&](Vec<real> power) NSC_INLINE { return 1 - x * (power * power) * (power * power); };
-    Vec<real> y = (Vec<real>)(C::root_guess - ((Vec<Whole<real>>)x >> 2));
+    Vec<real> y = from_bits<real>(C::root_guess - (bits_of<real>(x) >> 2));
     const Vec<real> d = lacks(y);
-    y = y + y * (d * polynomial(C::root, d));
+    y = y + y * (d * polynomial(C::root(), d));
     for (int step = 0; step < C::newton_steps; ++step) y = y + y * lacks(y) / 4;
     return y;
 }

@@ -45,6 +45,10 @@
 
 namespace {
 
+constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
+constexpr int64_t chunk_mixes = 4096;  // comparators times blocks in a piece, about
+constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
+
 constexpr int64_t wires = 3;
 constexpr int64_t comparators = 3;
 constexpr int64_t levels = 3;  // at most
@@ -52,9 +56,6 @@ constexpr int64_t codelet_count = 1;
 constexpr int64_t loads = 3;  // wires that the codelets load together
 constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
 constexpr int64_t widest_codelet = 16, longest_codelet = 128;  // most wires, most comparators
-constexpr int64_t most_chunks = 16;  // pieces that a sample's columns are cut into
-constexpr int64_t chunk_mixes = 4096;  // comparators times blocks in a piece, about
-constexpr int64_t scratch_bytes = 33554432;  // aim for the weights held at a time
 
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
@@ -90,8 +91,9 @@ constexpr Pair shape_pairs[] = {
 // Whether a codelet's comparator leaves the minimum on its second wire.
 inline bool is_turned(Codelet, int32_t) { return false; }
 
-enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
+
+enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 
 // ----------------------------------------------------------------------------------- preparation
 
@@ -323,10 +325,20 @@ inline void store(T *to, Vec<T> row, int64_t count = lanes<T>) {
         memcpy(to, &row, sizeof(T) * count);
 }
 
+// Numbers and their bits, whole numbers as numbers.
 template <class real>
-inline Vec<real> magnitude(Vec<real> v) {
-    constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
-    return (Vec<real>)((Vec<Whole<real>>)v & ~sign);
+inline Vec<Whole<real>> bits_of(Vec<real> v) {
+    return (Vec<Whole<real>>)v;
+}
+
+template <class real>
+inline Vec<real> from_bits(Vec<Whole<real>> bits) {
+    return (Vec<real>)bits;
+}
+
+template <class real>
+inline Vec<real> converted(Vec<Whole<real>> v) {
+    return __builtin_convertvector(v, Vec<real>);
 }
 
 // The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
@@ -416,6 +428,18 @@ struct TinyIsZero {
 
 // ------------------------------------------------------------------------------------- functions
 
+template <class real>
+inline Vec<real> magnitude(Vec<real> v) {
+    constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
+    return from_bits<real>(bits_of<real>(v) & ~sign);
+}
+
+// The coefficients of a polynomial, from the constant on.
+template <class real, int count>
+struct Table {
+    real at[count];
+};
+
 // What differs between the arithmetic types.
 template <class real>
 struct Constants;
@@ -424,24 +448,24 @@ struct Constants<float> {
     static constexpr int mantissa_bits = 23, exponent_bias = 127;
     static constexpr float rounding = 12582912;  // added, it leaves no places behind the point
     static constexpr int32_t half_root = 0x3f3504f3;  // the bits of 1/sqrt(2)
-    static constexpr float exp[] = {0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034};
-    static constexpr float log[] = {0.66666685, 0.399887806, 0.295799494};
+    static inline constexpr Table<float, 5> exp() { return {{0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034}}; }
+    static inline constexpr Table<float, 3> log() { return {{0.66666685, 0.399887806, 0.295799494}}; }
 };
 template <>
 struct Constants<double> {
     static constexpr int mantissa_bits = 52, exponent_bias = 1023;
     static constexpr double rounding = 6755399441055744;  // added, it leaves no places behind the point
     static constexpr int64_t half_root = 0x3fe6a09e667f3bcd;  // the bits of 1/sqrt(2)
-    static constexpr double exp[] = {0.5, 0.16666666666666667, 0.041666666666624038, 0.0083333333333300549, 0.0013888888917258758, 1.9841269863088254e-4, 2.4801521225986432e-5, 2.7557268406190795e-6, 2.7620121717381935e-7, 2.5100411082014901e-8};
-    static constexpr double log[] = {0.66666666666666666, 0.40000000000000877, 0.28571428570803612, 0.22222222391713917, 0.18181795640132906, 0.15386239702814658, 0.13268773138656885, 0.13086626147840102};
+    static inline constexpr Table<double, 10> exp() { return {{0.5, 0.16666666666666667, 0.041666666666624038, 0.0083333333333300549, 0.0013888888917258758, 1.9841269863088254e-4, 2.4801521225986432e-5, 2.7557268406190795e-6, 2.7620121717381935e-7, 2.5100411082014901e-8}}; }
+    static inline constexpr Table<double, 8> log() { return {{0.66666666666666666, 0.40000000000000877, 0.28571428570803612, 0.22222222391713917, 0.18181795640132906, 0.15386239702814658, 0.13268773138656885, 0.13086626147840102}}; }
 };
-// Sums coefficients[k] x^k, neighbours first, which is a shorter chain than one term after another.
+// Sums coefficients.at[k] x^k, neighbours first, which is a shorter chain than one term after another.
 template <class real, int count>
-inline Vec<real> polynomial(const real (&coefficients)[count], Vec<real> x) {
+inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
     Vec<real> terms[(count + 1) / 2];
     NSC_UNROLL
-    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients[k] + coefficients[k + 1] * x;
-    if (count % 2) terms[count / 2] = all(coefficients[count - 1]);
+    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients.at[k] + coefficients.at[k + 1] * x;
+    if (count % 2) terms[count / 2] = all(coefficients.at[count - 1]);
     Vec<real> power = x * x;
     NSC_UNROLL
     for (int left = (count + 1) / 2; left > 1; left = (left + 1) / 2, power = power * power) {
@@ -454,13 +478,13 @@ inline Vec<real> polynomial(const real (&coefficients)[count], Vec<real> x) {
 // exp(r) for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
 inline Vec<real> small_exp(Vec<real> r) {
-    return 1 + (r + r * r * polynomial(Constants<real>::exp, r));
+    return 1 + (r + r * r * polynomial(Constants<real>::exp(), r));
 }
 
 template <class real>
 inline Vec<real> power_of_two(Vec<real> shifted) {
     using C = Constants<real>;
-    return (Vec<real>)(((Vec<Whole<real>>)shifted + C::exponent_bias) << C::mantissa_bits);
+    return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
 }
 // x^-lambda, x > 0, normal and finite: 2^-(k + f) with k + f = lambda log2(x) and |f| <= 1/2.
 template <class real>
@@ -468,11 +492,11 @@ inline Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
     using whole = Whole<real>;
     // x = 2^e m with 1/sqrt(2) <= m < sqrt(2), log(m) = 2 atanh(s)
-    const Vec<whole> bits = (Vec<whole>)x, e = (bits - C::half_root) >> C::mantissa_bits;
-    const Vec<real> m = (Vec<real>)(bits - (e << C::mantissa_bits)), s = (m - 1) / (m + 1), w = s * s;
-    const Vec<real> log_m = 2 * s + s * w * polynomial(C::log, w);
+    const Vec<whole> bits = bits_of<real>(x), e = (bits - C::half_root) >> C::mantissa_bits;
+    const Vec<real> m = from_bits<real>(bits - (e << C::mantissa_bits)), s = (m - 1) / (m + 1), w = s * s;
+    const Vec<real> log_m = 2 * s + s * w * polynomial(C::log(), w);
     // lambda in two parts, the first so short that its products with e are exact
-    const Vec<real> exponent = __builtin_convertvector(e, Vec<real>);
+    const Vec<real> exponent = converted<real>(e);
     const Vec<real> high = exponent * real(0x1.3340000000000p-2);
     const Vec<real> low = exponent * real(-0x1.999999999a000p-15) + log_m * (real(0x1.3333333333333p-2) * real(1.4426950408889634));
     const Vec<real> shifted = C::rounding - (high + low), k = shifted - C::rounding;
