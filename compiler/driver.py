@@ -5,21 +5,23 @@ from __future__ import annotations
 import keyword
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from nsc.compiler.cuda import levels
 from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.formats import read_network, write_network
 from nsc.compiler.network import Network
 from nsc.compiler.package import MANIFEST, Package, check_name, manifest_text
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.render import KERNEL_ABI, REALS, Header, render, render_cpp
+from nsc.compiler.render import KERNEL_ABI, REALS, Header, arrays_of_weights, render, render_cpp, render_cuda
 from nsc.compiler.schedule import schedule
 from nsc.compiler.verification import Proof, Verdict, verify
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
-TARGETS = ("cpu",)
+# What can be compiled for, and how its source file ends.
+TARGETS = {"cpu": ".cpp", "cuda": ".cu"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Request:
         n: number of wires; needed by a family, a check or a help for a file.
         relaxation: how comparators are softened.
         dtypes: arithmetic types to compile for, keys of REALS.
-        target: what machine to compile for.
+        targets: what machines to compile for, keys of TARGETS.
         name: the package's name; None: made from the network and n.
         unproved: whether a network that no exact method settled is accepted.
         version: the version of nsc, for headers.
@@ -44,7 +46,7 @@ class Request:
     n: int | None = None
     relaxation: Relaxation = field(default_factory=Relaxation)
     dtypes: tuple[str, ...] = ("float32",)
-    target: str = "cpu"
+    targets: tuple[str, ...] = ("cpu",)
     name: str | None = None
     unproved: bool = False
     version: str = "0"
@@ -56,12 +58,16 @@ class Request:
                 f"dtypes must be some of {', '.join(REALS)} (float32 also serves bfloat16 and "
                 f"float16), got {', '.join(map(repr, self.dtypes)) or 'none'}"
             )
-        if self.target not in TARGETS:
-            raise LoweringError(f"no target {self.target!r}; known: {', '.join(TARGETS)}")
+        if not self.targets or any(target not in TARGETS for target in self.targets):
+            raise LoweringError(
+                f"targets must be some of {', '.join(TARGETS)}, got "
+                f"{', '.join(map(repr, self.targets)) or 'none'}"
+            )
         if self.name is not None:
             check_name(self.name)
         ordered = tuple(dtype for dtype in REALS if dtype in self.dtypes)
         object.__setattr__(self, "dtypes", ordered)
+        object.__setattr__(self, "targets", tuple(target for target in TARGETS if target in self.targets))
 
 
 @dataclass(frozen=True)
@@ -148,10 +154,17 @@ def _render(request: Request, network: Network, proof: Proof) -> Package:
     name = request.name or default_name(request.network, network.n)
     relaxation = request.relaxation
     header = Header(name, _command(request, name), request.version, _proof_line(proof))
-    source = f"{name}.cpp"
+    sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
+    made, in_levels = schedule(network), None
+    texts = {}
+    if "cpu" in sources:
+        texts[sources["cpu"]] = render_cpp(header, made, relaxation, request.dtypes)
+    if "cuda" in sources:
+        in_levels = levels(made, arrays_of_weights(relaxation))
+        texts[sources["cuda"]] = render_cuda(header, in_levels, relaxation, request.dtypes)
     files = {
         "__init__.py": _module(request, header, network),
-        source: render_cpp(header, schedule(network), relaxation, request.dtypes),
+        **texts,
         "network.json": write_network(network),
         "proof.json": proof.to_json(),
     }
@@ -167,10 +180,10 @@ def _render(request: Request, network: Network, proof: Proof) -> Package:
         "sigmoid": relaxation.sigmoid,
         "art_lambda": relaxation.art_lambda,
         "error_free": relaxation.error_free,
-        "target": request.target,
         "reals": {real: list(REALS[real].serves) for real in request.dtypes},
         "abi": KERNEL_ABI,
-        "source": source,
+        "sources": sources,
+        "cuda": {} if in_levels is None else asdict(in_levels.launch),
     }
     files[MANIFEST] = manifest_text(facts, files)
     return Package(name, MappingProxyType(files))
@@ -204,6 +217,8 @@ def _command(request: Request, name: str) -> str:
         words.append("--error-free")
     if request.dtypes != ("float32",):
         words += [f"--dtype {dtype}" for dtype in request.dtypes]
+    if request.targets != ("cpu",):
+        words.append(f"--target {','.join(request.targets)}")
     if request.unproved:
         words.append("--unproved")
     return " ".join(words)
@@ -229,6 +244,7 @@ def _module(request: Request, header: Header, network: Network) -> str:
                 "depth": network.depth,
                 "relaxation": request.relaxation.describe(),
                 "dtypes": ", ".join(request.dtypes),
+                "targets": " and ".join(request.targets),
                 "accepts": ", ".join(accepts),
                 "default_steepness": 2 * network.depth,
                 "tie_note": " in the gradient and keep their places" if error_free else "",

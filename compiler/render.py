@@ -12,12 +12,13 @@ import jinja2.meta
 
 from nsc.compiler.approximations import APPROXIMATIONS
 from nsc.compiler.codelets import CONE_COLUMNS, LONGEST, WIDEST, Shape, straight_line_shapes
+from nsc.compiler.cuda import STEP_WIDTH, WARP, Levels, steps
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
 
 # The version of the C interface between a kernel and the runtime.
-KERNEL_ABI = 2
+KERNEL_ABI = 3
 
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
@@ -89,44 +90,84 @@ class Header:
 
 def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]) -> str:
     """Return the C++ source of a kernel; the same arguments, the same text."""
+    values = _kernel_values(header, schedule, relaxation, reals, CPP)
+    tuning = {"most_chunks": MOST_CHUNKS, "chunk_mixes": CHUNK_MIXES, "scratch_bytes": SCRATCH_BYTES}
+    return render("kernel.cpp.j2", {**values, "schedule": _codelet_tables(schedule) | tuning})
+
+
+def render_cuda(header: Header, levels: Levels, relaxation: Relaxation, reals: tuple[str, ...]) -> str:
+    """Return the CUDA source of a kernel; the same arguments, the same text."""
+    values = _kernel_values(header, levels.schedule, relaxation, reals, CUDA)
+    return render("kernel.cu.j2", {**values, "cuda": _level_tables(levels)})
+
+
+def _kernel_values(
+    header: Header, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...], language: Language
+) -> dict[str, object]:
+    """Return what the kernels of all targets are made from."""
     network = schedule.network
     sigmoid = SIGMOIDS[relaxation.sigmoid]
-    return render(
-        "kernel.cpp.j2",
-        {
-            "kernel": {
-                **header.__dict__,
-                "n": network.n,
-                "size": network.size,
-                "depth": network.depth,
-                "digest": network.digest,
-                "relaxation": relaxation.describe(),
-                "abi": KERNEL_ABI,
-            },
-            "schedule": {
-                **_codelet_tables(schedule),
-                "most_chunks": MOST_CHUNKS,
-                "chunk_mixes": CHUNK_MIXES,
-                "scratch_bytes": SCRATCH_BYTES,
-            },
-            "straight_shapes": _straight_shapes(schedule.shapes),
-            "language": CPP.__dict__,
-            "relaxation": {
-                "tail": sigmoid.tail,
-                "slope": sigmoid.slope,
-                "source": f"{relaxation.sigmoid}, {sigmoid.source}",
-                "functions": relaxation.functions,
-                "has_art": relaxation.art_lambda > 0,
-                "art_lambda": repr(relaxation.art_lambda),
-                **_lambda_literals(relaxation),
-                "exact_forward": relaxation.error_free,
-                "error_free": relaxation.error_free,
-                "arrays": 3 if relaxation.error_free else 2,
-            },
-            "approximations": [_constants(REALS[real], relaxation) for real in reals],
-            "reals": [REALS[real].__dict__ for real in reals],
+    return {
+        "kernel": {
+            **header.__dict__,
+            "n": network.n,
+            "size": network.size,
+            "depth": network.depth,
+            "digest": network.digest,
+            "relaxation": relaxation.describe(),
+            "abi": KERNEL_ABI,
         },
-    )
+        "schedule": _codelet_tables(schedule),
+        "straight_shapes": _straight_shapes(schedule.shapes),
+        "language": language.__dict__,
+        "relaxation": {
+            "tail": sigmoid.tail,
+            "slope": sigmoid.slope,
+            "source": f"{relaxation.sigmoid}, {sigmoid.source}",
+            "functions": relaxation.functions,
+            "has_art": relaxation.art_lambda > 0,
+            "art_lambda": repr(relaxation.art_lambda),
+            **_lambda_literals(relaxation),
+            "exact_forward": relaxation.error_free,
+            "error_free": relaxation.error_free,
+            "arrays": arrays_of_weights(relaxation),
+        },
+        "approximations": [_constants(REALS[real], relaxation) for real in reals],
+        "reals": [REALS[real].__dict__ for real in reals],
+    }
+
+
+def arrays_of_weights(relaxation: Relaxation) -> int:
+    """Return how many numbers the keys pass leaves for each comparator."""
+    return 3 if relaxation.error_free else 2
+
+
+def _level_tables(levels: Levels) -> dict[str, object]:
+    """Return the tables of levels and steps, and the threads that run them."""
+    shapes, launch = levels.schedule.shapes, levels.launch
+    step_ends: list[str] = []
+    steps_of = []
+    for shape in shapes:
+        ends = steps(shape)
+        steps_of.append(f"{{{len(step_ends)}, {len(ends)}}}")
+        step_ends += ["0", *map(str, ends)]
+    return {
+        "level_count": len(levels.ends),
+        "step_width": STEP_WIDTH,
+        "most_steps": max((len(steps(shape)) for shape in shapes), default=0),
+        "tile_warps": launch.tile_threads // WARP,
+        "widest_group": launch.widest_group,
+        "sample_threads": launch.sample_threads,
+        "keys_threads": launch.keys_threads,
+        "routing_threads": launch.routing_threads,
+        "level_lines": _wrapped([*map(str, levels.ends), "0"]),
+        "steps_lines": _wrapped([*steps_of, "{0, 0}"]),
+        "step_end_lines": _wrapped([*step_ends, "0"]),
+        "cone_columns": WARP,
+        "cones": launch.cones,
+        "all_straight": 0 < len(shapes) == len(straight_line_shapes(shapes)),
+        "directions": [{"name": "route", "reversed": "false"}, {"name": "reversed", "reversed": "true"}],
+    }
 
 
 def _lambda_literals(relaxation: Relaxation) -> dict[str, object]:

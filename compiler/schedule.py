@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from nsc.compiler.codelets import Codelet, Shape, cut, shapes_of
 from nsc.compiler.network import Network
@@ -47,6 +48,32 @@ def schedule(network: Network) -> Schedule:
     """Cut a network into codelets."""
     codelets = cut(network)
     return Schedule(network, codelets, shapes_of(codelets))
+
+
+def in_levels(made: Schedule) -> tuple[Schedule, tuple[int, ...]]:
+    """Order a schedule's codelets by level: those of a level take no wire from each other.
+
+    A codelet's level is the first behind all it takes wires from; inside a level codelets of one shape
+    stand together.
+
+    Returns:
+        The schedule in that order, and where in it each level ends.
+    """
+    number = {shape: index for index, shape in enumerate(made.shapes)}
+    free = [0] * made.network.n
+    levels: list[list[Codelet]] = []
+    for codelet in made.codelets:
+        level = max(free[wire] for wire in codelet.wires)
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(codelet)
+        for wire in codelet.wires:
+            free[wire] = level + 1
+    for level_codelets in levels:
+        level_codelets.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
+    ordered = tuple(codelet for level_codelets in levels for codelet in level_codelets)
+    ends = tuple(accumulate(map(len, levels)))
+    return replace(made, codelets=ordered), ends
 
 
 def slots_of(codelet: Codelet) -> int:

@@ -22,6 +22,7 @@ def compile(
     art_lambda: float = 0.25,
     error_free: bool = False,
     dtypes: tuple[str, ...] = ("float32",),
+    targets: tuple[str, ...] = ("cpu",),
     name: str | None = None,
     unproved: bool = False,
 ) -> Operator:
@@ -34,6 +35,7 @@ def compile(
         art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none.
         error_free: forward exact values and a 0/1 P, backward the soft gradients.
         dtypes: arithmetic types, float32 (serves bfloat16 and float16 too) and float64.
+        targets: cpu, cuda, or both: for which tensors there are kernels.
         name: the operator's name in messages and in the cache.
         unproved: accept a network that no exact method settled.
 
@@ -52,6 +54,7 @@ def compile(
         n=n,
         relaxation=Relaxation(relaxation, art_lambda, error_free),
         dtypes=tuple(dtypes),
+        targets=tuple(targets),
         name=name,
         unproved=unproved,
         version=nsc.__version__,

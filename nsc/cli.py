@@ -32,6 +32,7 @@ from nsc.compiler.verification import Proof, Verdict
 from nsc.compiler.verification import verify as verify_network
 from nsc.errors import NetworkError, NscError, UnprovedError, VerificationError
 from nsc.runtime.kernel import Kernel
+from nsc.runtime.nvrtc import build as build_cuda
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -102,7 +103,21 @@ def main() -> None:
     show_default=True,
     help="Arithmetic type, repeatable; float32 also serves bfloat16 and float16.",
 )
-@click.option("--target", type=click.Choice(list(TARGETS)), default="cpu", show_default=True)
+@click.option(
+    "--target",
+    "targets",
+    default="cpu",
+    show_default=True,
+    metavar="TARGET[,TARGET]",
+    help=f"What to compile for: some of {', '.join(TARGETS)}.",
+)
+@click.option(
+    "--arch",
+    "architectures",
+    multiple=True,
+    metavar="sm_NN",
+    help="GPU architecture to build the CUDA kernels for now, repeatable; else they are built on first use.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -121,7 +136,8 @@ def compile_command(
     art_lambda: float,
     error_free: bool,
     dtypes: tuple[str, ...],
-    target: str,
+    targets: str,
+    architectures: tuple[str, ...],
     out: Path,
     name: str | None,
     unproved: bool,
@@ -135,16 +151,19 @@ def compile_command(
         n=n,
         relaxation=Relaxation(relaxation, art_lambda, error_free),
         dtypes=tuple(dict.fromkeys(dtypes)),
-        target=target,
+        targets=tuple(targets.split(",")),
         name=name,
         unproved=unproved,
         version=nsc.__version__,
     )
+    if architectures and "cuda" not in request.targets:
+        raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
     with _status("proving and rendering", as_json):
         compiled = compile_network(request)
     kernel = Kernel(compiled.package.files)
     with _status("building", as_json):
-        artifact = kernel.build()
+        artifacts = [kernel.build()] if "cpu" in request.targets else []
+        artifacts += [build_cuda(kernel, architecture) for architecture in dict.fromkeys(architectures)]
     folder = write(compiled.package, out)
     seconds = time.perf_counter() - start
     if as_json:
@@ -153,20 +172,26 @@ def compile_command(
             "folder": str(folder),
             **_counts(compiled.network),
             **_proof_facts(compiled.proof),
-            "library": str(artifact.library),
-            "cached": artifact.cached,
-            "command": shlex.join(artifact.command),
+            "binaries": [str(artifact.binary) for artifact in artifacts],
+            "targets": request.targets,
+            "cached": all(artifact.cached for artifact in artifacts),
+            "commands": [shlex.join(artifact.command) for artifact in artifacts],
             "seconds": round(seconds, 3),
         }
         click.echo(json.dumps(facts, indent=1))
         return
     network, proof = compiled.network, compiled.proof
-    built = "built before" if artifact.cached else "built"
+    built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
     click.echo(f"{folder}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
     click.echo(f"{proof.verdict.value}: {proof.method}: {proof.detail}")
     if verbose:
-        click.echo(shlex.join(artifact.command))
-    click.echo(f"{built}, in {seconds:.2f} s; use it with: {_import_line(folder)}")
+        for artifact in artifacts:
+            click.echo(shlex.join(artifact.command))
+    if "cuda" in request.targets and not architectures:
+        click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
+    click.echo(
+        f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {_import_line(folder)}"
+    )
 
 
 def _import_line(folder: Path) -> str:

@@ -1,9 +1,9 @@
-"""The build cache: each kernel is compiled once per machine, compiler and source.
+"""The build cache: each kernel is compiled once per compiler, architecture and source.
 
 The contract of `build`: look for a valid entry; else take the lock, look again under it, compile in
-a private folder, check, and publish with an atomic rename. An entry is a shared library and a record
-with its SHA-256, checked at every hit, because loading a damaged library would end the process. A
-library is never rewritten in place. When locks do not work the rename alone keeps entries whole.
+a private folder, check, and publish with an atomic rename. An entry is a binary and a record
+with its SHA-256, checked at every hit, because loading a damaged binary would end the process. A
+binary is never rewritten in place. When locks do not work the rename alone keeps entries whole.
 """
 
 from __future__ import annotations
@@ -14,26 +14,46 @@ import functools
 import hashlib
 import json
 import os
-import platform
 import shlex
 import shutil
 import stat
-import subprocess
-import sys
 import tempfile
 import uuid
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import filelock
 import platformdirs
 
 from nsc.errors import BuildError
-from nsc.runtime.toolchain import Toolchain, find_toolchain
 
 _LOCK_SECONDS = 600
-_COMPILE_SECONDS = 600
+
+
+class Compiler(Protocol):
+    """What turns a source file into a binary.
+
+    Attributes:
+        source_suffix, binary_suffix: how its files end, with the dot.
+        identity: all that the binary depends on, apart from the source.
+    """
+
+    @property
+    def source_suffix(self) -> str: ...
+
+    @property
+    def binary_suffix(self) -> str: ...
+
+    @property
+    def identity(self) -> tuple[str, ...]: ...
+
+    def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
+        """Return the complete build command."""
+
+    def compile(self, source: Path, binary: Path) -> None:
+        """Write the binary, or raise BuildError with the command and its log."""
 
 
 @dataclass(frozen=True)
@@ -41,50 +61,40 @@ class Artifact:
     """A built kernel on disk.
 
     Attributes:
-        library: the shared library.
+        binary: the shared library or cubin.
         command: the complete build command, with its files.
         cached: whether it was there before.
     """
 
-    library: Path
+    binary: Path
     command: tuple[str, ...]
     cached: bool
 
 
-def build(name: str, source: str, version: str) -> Artifact:
-    """Return the shared library of a kernel's source, compiled unless the cache holds it.
+def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
+    """Return the binary of a kernel's source, compiled unless the cache holds it.
 
     Args:
         name: the kernel's name, for file names that people can tell apart.
-        source: C++ text.
+        source: its text.
+        compiler: what compiles it.
         version: the version of nsc, part of the key.
 
     Raises:
-        ToolchainError: no compiler.
         BuildError: the compiler failed; the error carries its command and log.
     """
-    toolchain = find_toolchain()
-    key = _key(toolchain, source, version)
+    entry = f"{name}-{_key(compiler, source, version)}"
     for folder in _folders():
         try:
-            return _build_in(folder, f"{name}-{key}", toolchain, source)
+            return _build_in(folder, entry, compiler, source)
         except OSError as error:
             _warn_once(folder, error)
     raise BuildError("neither the cache folder nor a temporary folder can be written; set NSC_CACHE_DIR")
 
 
-def _key(toolchain: Toolchain, source: str, version: str) -> str:
+def _key(compiler: Compiler, source: str, version: str) -> str:
     state = hashlib.sha256()
-    for part in (
-        version,
-        source,
-        shlex.join(toolchain.command),
-        toolchain.version,
-        toolchain.instruction_set,
-        sys.platform,
-        platform.machine(),
-        "-".join(platform.libc_ver()),
-    ):
+    for part in (version, source, *compiler.identity):
         state.update(part.encode() + b"\0")
     return state.hexdigest()[:24]
 
@@ -109,27 +119,28 @@ def _process_folder() -> Path:
     return folder
 
 
-def _build_in(folder: Path, entry: str, toolchain: Toolchain, source: str) -> Artifact:
-    library, record = folder / f"{entry}.so", folder / f"{entry}.json"
+def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Artifact:
+    binary = folder / f"{entry}{compiler.binary_suffix}"
+    record = folder / f"{entry}.json"
     if folder.is_dir():
         _check_owner(folder)
-        if _valid(library, record):
-            return Artifact(library, _command(toolchain, library), cached=True)
+        if _valid(binary, record):
+            return Artifact(binary, _command(compiler, binary), cached=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check_owner(folder)
     lock = filelock.FileLock(folder / f"{entry}.lock")
     with contextlib.suppress(filelock.Timeout, NotImplementedError):
         lock.acquire(timeout=_LOCK_SECONDS)
     try:
-        if _valid(library, record):
-            return Artifact(library, _command(toolchain, library), cached=True)
+        if _valid(binary, record):
+            return Artifact(binary, _command(compiler, binary), cached=True)
         if lock.is_locked:
             for left_by_a_killed_build in folder.glob(f".{entry}.*"):
                 shutil.rmtree(left_by_a_killed_build, ignore_errors=True)
-        _compile(folder, entry, toolchain, source)
+        _compile(folder, entry, compiler, source)
     finally:
         lock.release()
-    return Artifact(library, _command(toolchain, library), cached=False)
+    return Artifact(binary, _command(compiler, binary), cached=False)
 
 
 def _check_owner(folder: Path) -> None:
@@ -144,10 +155,10 @@ def _check_owner(folder: Path) -> None:
         )
 
 
-def _valid(library: Path, record: Path) -> bool:
+def _valid(binary: Path, record: Path) -> bool:
     try:
         stated = json.loads(record.read_text(encoding="utf-8"))["sha256"]
-        return bool(stated == _digest(library))
+        return bool(stated == _digest(binary))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -156,41 +167,23 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _command(toolchain: Toolchain, library: Path) -> tuple[str, ...]:
-    return (*toolchain.command, str(library.with_suffix(".cpp")), "-o", str(library))
+def _command(compiler: Compiler, binary: Path) -> tuple[str, ...]:
+    return compiler.command_for(binary.with_suffix(compiler.source_suffix), binary)
 
 
-def _compile(folder: Path, entry: str, toolchain: Toolchain, source: str) -> None:
-    """Compile in a private folder and publish source, library and record, the record last."""
+def _compile(folder: Path, entry: str, compiler: Compiler, source: str) -> None:
+    """Compile in a private folder and publish source, binary and record, the record last."""
     with tempfile.TemporaryDirectory(prefix=f".{entry}.", dir=folder) as private:
         work = Path(private)
-        text, library, record = work / f"{entry}.cpp", work / f"{entry}.so", work / f"{entry}.json"
+        text, record = work / f"{entry}{compiler.source_suffix}", work / f"{entry}.json"
+        binary = work / f"{entry}{compiler.binary_suffix}"
         text.write_text(source, encoding="utf-8")
-        command = (*toolchain.command, str(text), "-o", str(library))
-        try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=_COMPILE_SECONDS,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired:
-            raise BuildError(f"the compiler took over {_COMPILE_SECONDS} s", command) from None
-        except OSError as error:
-            raise BuildError(f"the compiler does not run: {error}", command) from None
-        if done.returncode != 0 or not library.is_file():
-            raise BuildError(
-                f"the compiler failed with exit code {done.returncode}.\ncommand: "
-                f"{shlex.join(command)}\n{done.stderr.strip()[-2000:]}",
-                command,
-                done.stderr,
-            )
+        compiler.compile(text, binary)
+        command = shlex.join(compiler.command_for(text, binary))
         record.write_text(
-            json.dumps({"sha256": _digest(library), "command": shlex.join(command)}, indent=1),
-            encoding="utf-8",
+            json.dumps({"sha256": _digest(binary), "command": command}, indent=1), encoding="utf-8"
         )
-        for part in (text, library, record):
+        for part in (text, binary, record):
             os.replace(part, folder / part.name)
 
 

@@ -18,11 +18,12 @@ from nsc.runtime.routing import (
     ROUTINGS,
     bad_steepness,
     check_keys,
-    check_tensor,
+    check_relax_backward,
     check_tensors,
     check_values,
     empty_loss,
     empty_sorted,
+    inner_contiguous,
     no_permutation,
     no_rank,
     output_shapes,
@@ -56,7 +57,7 @@ def relax_unchecked(
     shapes = output_shapes(x, payload, routing)
     values, routed = x.new_empty(shapes[0]), None if routing == "none" else x.new_empty(shapes[1])
     x = x.contiguous()
-    payload = _inner_contiguous(payload)
+    payload = inner_contiguous(payload)
     status = library.functions[real_of(x.dtype)].forward(
         *_call(x, steepness, payload, routing), values.data_ptr(), _address(routed), _thread_pool()
     )
@@ -78,10 +79,7 @@ def relax_backward(
     A gradient that is None is zero. The weights are computed anew, so forward saves only its inputs.
     """
     kernel = find(spec)
-    check_tensors(kernel, x, steepness, payload, routing)
-    for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
-        if grad is not None:
-            check_tensor(kernel, "gradient", grad, shape, x.dtype)
+    check_relax_backward(kernel, values_grad, routed_grad, x, steepness, payload, routing)
     args = values_grad, routed_grad, x, steepness, payload, routing, spec
     x_grad, steepness_grad, payload_grad = relax_backward_unchecked(*args)
     assert steepness_grad is not None
@@ -112,7 +110,7 @@ def relax_backward_unchecked(
     if payload is not None and takes(routing) == "columns":
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     x = x.contiguous()
-    payload = _inner_contiguous(payload)
+    payload = inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
     status = library.functions[real_of(x.dtype)].backward(
@@ -193,15 +191,6 @@ def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) ->
         stride,
         columns,
     )
-
-
-def _inner_contiguous(payload: Tensor | None) -> Tensor | None:
-    """Return a payload whose samples are contiguous; one expanded over the batch stays one."""
-    if payload is None or payload.shape[0] == 0:
-        return payload
-    if payload.stride(0) == 0 and payload.shape[0] > 1 and payload[0].is_contiguous():
-        return payload
-    return payload.contiguous()
 
 
 def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:

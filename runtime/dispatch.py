@@ -26,10 +26,15 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from nsc.runtime import cpu, reference
+from nsc.runtime import cpu, cuda, reference
 from nsc.runtime.derivatives import second_vjp
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.routing import check_values, empty_grads, empty_loss, empty_outputs, empty_sorted, takes
+
+
+def _home(x: Tensor) -> Any:
+    """Return the module that implements the operators for a tensor's device."""
+    return cuda if x.is_cuda else cpu
 
 
 def relax(
@@ -77,23 +82,27 @@ def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: 
 
 def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return x, (batch, n), ascending, and where its values come from: ties by position, NaN last."""
-    sort = cpu.hard_sort if is_plain(x) else torch.ops.nsc.hard_sort
+    sort = _home(x).hard_sort if is_plain(x) else torch.ops.nsc.hard_sort
     differentiable = x.requires_grad or forward_ad._current_level >= 0
     if differentiable or (not torch.compiler.is_compiling() and _in_transform()):
         # A gather has all of torch's derivatives.
         indices = sort(x.detach(), kernel.spec)[1]
         return x.gather(-1, indices), indices
-    return sort(x, kernel.spec)
+    return sort(x, kernel.spec)  # type: ignore[no-any-return]
 
 
 def is_plain(*tensors: Tensor | None) -> bool:
-    """Return whether a kernel may be called directly: eager mode, CPU tensors and nothing that looks on."""
+    """Return whether a kernel may be called directly: eager mode, CPU or CUDA tensors, and nothing that
+    looks on."""
     return (
         not torch.compiler.is_compiling()
         and not _in_transform()
         and forward_ad._current_level < 0
         and torch._C._len_torch_dispatch_stack() == 0
-        and all(t is None or (type(t) in _PLAIN and t.is_cpu and torch._C._has_storage(t)) for t in tensors)
+        and all(
+            t is None or (type(t) in _PLAIN and (t.is_cpu or t.is_cuda) and torch._C._has_storage(t))
+            for t in tensors
+        )
     )
 
 
@@ -110,7 +119,9 @@ def _relax_plain(
     wanted = x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
     if wanted and torch.is_grad_enabled():
         return _PlainRelax.apply(x, steepness, payload, routing, spec)  # type: ignore[no-any-return, no-untyped-call]
-    return cpu.relax_unchecked(x, steepness, payload, routing, spec)
+    return _home(x).relax_unchecked(  # type: ignore[no-any-return]
+        x, steepness, payload, routing, spec
+    )
 
 
 def _setup_relax(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -188,7 +199,7 @@ class _PlainRelax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         _setup_relax(ctx, args, None)
-        return cpu.relax_unchecked(*args)
+        return _home(args[0]).relax_unchecked(*args)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -197,7 +208,7 @@ class _PlainRelax(torch.autograd.Function):
         if grads[0] is None and grads[1] is None:
             return (None,) * 5
         args: Any = (*grads, *ctx.saved_tensors, ctx.routing, ctx.spec, ctx.needs_input_grad[1])
-        return *cpu.relax_backward_unchecked(*args), None, None
+        return *_home(ctx.saved_tensors[0]).relax_backward_unchecked(*args), None, None
 
 
 class _PlainLoss(torch.autograd.Function):
@@ -205,7 +216,7 @@ class _PlainLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        losses, *grads = cpu.loss(*args)
+        losses, *grads = _home(args[0]).loss(*args)
         *tensors, ctx.routing, ctx.spec = args
         ctx.save_for_backward(*tensors, *grads)
         ctx.set_materialize_grads(False)
@@ -256,19 +267,19 @@ _SCHEMAS = {
     " -> (Tensor losses, Tensor x_grad, Tensor steepness_grad)",
     "hard_sort": "(Tensor x, str kernel) -> (Tensor, Tensor)",
 }
-_IMPLEMENTATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "relax": (cpu.relax, empty_outputs),
-    "relax_backward": (cpu.relax_backward, empty_grads),
-    "loss": (cpu.loss, empty_loss),
-    "hard_sort": (cpu.hard_sort, empty_sorted),
+_FAKES: dict[str, Callable[..., Any]] = {
+    "relax": empty_outputs,
+    "relax_backward": empty_grads,
+    "loss": empty_loss,
+    "hard_sort": empty_sorted,
 }
 
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
 for _name, _schema in _SCHEMAS.items():
-    _cpu, _fake = _IMPLEMENTATIONS[_name]
     _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
-    _library.impl(_name, _cpu, "CPU")
-    torch.library.register_fake(f"nsc::{_name}", _fake, lib=_library)
+    _library.impl(_name, getattr(cpu, _name), "CPU")
+    _library.impl(_name, getattr(cuda, _name), "CUDA")
+    torch.library.register_fake(f"nsc::{_name}", _FAKES[_name], lib=_library)
     torch.library.register_vmap(
         f"nsc::{_name}",
         functools.partial(_vmap, getattr(torch.ops.nsc, _name)),

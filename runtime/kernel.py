@@ -11,7 +11,7 @@ import json
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -22,10 +22,11 @@ import numpy.typing as npt
 
 from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime import cache
+from nsc.runtime.toolchain import find_toolchain
 
 PACKAGE_FORMAT = "nsc-package/1"
 # The version of the C interface that this runtime speaks.
-KERNEL_ABI = 2
+KERNEL_ABI = 3
 
 # Suffix of the C functions for an arithmetic type.
 _SUFFIX = {"float32": "f32", "float64": "f64"}
@@ -40,9 +41,27 @@ _FACTS: dict[str, type | tuple[type, ...]] = {
     "error_free": bool,
     "reals": dict,
     "abi": int,
-    "source": str,
+    "sources": dict,
+    "cuda": dict,
     "files": dict,
 }
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What launches of CUDA kernels depend on, as the manifest says; see compiler/cuda.py."""
+
+    slots: int
+    arrays: int
+    cones: int
+    kept_rows: int
+    kept_rows_permutation: int
+    tile_threads: int
+    widest_group: int
+    routing_threads: int
+    sample_threads: int
+    keys_threads: int
+
 
 Pairs = npt.NDArray[np.int64]
 
@@ -75,7 +94,9 @@ class Kernel:
         self.serves: dict[str, str] = {d: real for real, served in facts["reals"].items() for d in served}
         # The arithmetic types that it is compiled for.
         self.reals = frozenset(self.serves.values())
-        self.source: str = self.files[facts["source"]]
+        # Target to source text.
+        self.sources: dict[str, str] = {target: self.files[file] for target, file in facts["sources"].items()}
+        self._launch_facts: dict[str, int] = facts["cuda"]
         self.spec = f"{self.name}-{hashlib.sha256(self.files['manifest.json'].encode()).hexdigest()[:16]}"
         self._lock = threading.Lock()
         self._library: _Library | None = None
@@ -107,7 +128,22 @@ class Kernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        return cache.build(self.name, self.source, self.version)
+        return cache.build(self.name, self.sources["cpu"], find_toolchain(), self.version)
+
+    @cached_property
+    def launch(self) -> Launch:
+        """What launches of the CUDA kernels depend on.
+
+        Raises:
+            PackageError: facts that are missing or no whole numbers.
+        """
+        try:
+            return Launch(**{field.name: int(self._launch_facts[field.name]) for field in fields(Launch)})
+        except (KeyError, ValueError, TypeError) as error:
+            raise PackageError(
+                f"the manifest of {self.name} does not say how to launch its CUDA kernels ({error}): "
+                "compile the package again"
+            ) from None
 
     def library(self) -> _Library | None:
         """Return the loaded library; None, after one warning, on a machine with no compiler.
@@ -119,7 +155,7 @@ class Kernel:
             with self._lock:
                 if self._library is None and self._unbuilt is None:
                     try:
-                        self._library = _Library(self.build().library, self.reals)
+                        self._library = _Library(self.build().binary, self.reals)
                     except ToolchainError as error:
                         self._unbuilt = str(error)
                         warnings.warn(
@@ -190,7 +226,7 @@ def _checked_facts(files: Mapping[str, str]) -> dict[str, Any]:
                 f"{facts['name']}: {name} was changed or is missing since nsc wrote it: compile the "
                 "package again (an edited source is not covered by its proof)"
             )
-    needed = {facts["source"], "network.json"} - set(listed)
+    needed = {*facts["sources"].values(), "network.json"} - set(listed)
     if needed:
         raise PackageError(f"{facts['name']}: the manifest does not list {sorted(needed)}")
     return dict(facts)

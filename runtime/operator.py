@@ -45,6 +45,7 @@ class Operator:
         self._serves = {
             getattr(torch, name): getattr(torch, real) for name, real in self._kernel.serves.items()
         }
+        self._devices = frozenset([*self._kernel.sources, "meta"])
 
     @property
     def name(self) -> str:
@@ -226,9 +227,11 @@ class Operator:
                 f"{self.name}.{method}: x has {found}, this op sorts {self.n}; compile one with "
                 "nsc compile --net … --n N"
             )
-        if not x.is_cpu and not x.is_meta:
+        if x.device.type not in self._devices:
+            targets = ", ".join(self._kernel.sources)
             raise OperandError(
-                f"{self.name}.{method}: x is on {x.device}, this op is compiled for cpu: move x with .cpu()"
+                f"{self.name}.{method}: x is on {x.device}, this op is compiled for {targets}: move x, or "
+                "compile with --target cpu,cuda"
             )
         real = self._serves.get(dtype or x.dtype)
         if real is None:
@@ -281,6 +284,8 @@ class Operator:
                 raise OperandError(
                     f"{self.name}.{method}: steepness must be a finite number above 0, got {steepness}"
                 )
+            if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
+                return keys.new_full((1,), float(steepness)).expand(keys.shape[0])
             if dispatch.is_plain(keys):
                 return _constant(float(steepness), keys.dtype, keys.shape[0])
             value = torch.tensor(float(steepness), dtype=keys.dtype, device=keys.device)

@@ -108,6 +108,31 @@ def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor 
         check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
 
 
+def check_relax_backward(
+    kernel: Kernel,
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+) -> None:
+    """Check the arguments of `nsc::relax_backward` as `check_tensors` does."""
+    check_tensors(kernel, x, steepness, payload, routing)
+    for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
+        if grad is not None:
+            check_tensor(kernel, "gradient", grad, shape, x.dtype)
+
+
+def inner_contiguous(payload: Tensor | None) -> Tensor | None:
+    """Return a payload whose samples are contiguous; one expanded over the batch stays one."""
+    if payload is None or payload.shape[0] == 0:
+        return payload
+    if payload.stride(0) == 0 and payload.shape[0] > 1 and payload[0].is_contiguous():
+        return payload
+    return payload.contiguous()
+
+
 def check_keys(kernel: Kernel, x: Tensor) -> None:
     """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
     if real_of(x.dtype) not in kernel.reals:

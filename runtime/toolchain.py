@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from nsc.errors import BuildError, ToolchainError
 
@@ -31,6 +32,7 @@ FLAGS = (
 _GCC_FLAGS = ("-funswitch-loops",)
 _ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
 _PROBE_SECONDS = 60
+_COMPILE_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,45 @@ class Toolchain:
     command: tuple[str, ...]
     version: str
     instruction_set: str
+    source_suffix = ".cpp"
+    binary_suffix = ".so"
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """All that a library depends on, apart from its source."""
+        system = (sys.platform, platform.machine(), "-".join(platform.libc_ver()))
+        return (shlex.join(self.command), self.version, self.instruction_set, *system)
+
+    def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
+        """Return the complete build command."""
+        return (*self.command, str(source), "-o", str(binary))
+
+    def compile(self, source: Path, binary: Path) -> None:
+        """Compile a source to a shared library.
+
+        Raises:
+            BuildError: the compiler failed; the error carries its command and log.
+        """
+        command = self.command_for(source, binary)
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=_COMPILE_SECONDS,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"the compiler took over {_COMPILE_SECONDS} s", command) from None
+        except OSError as error:
+            raise BuildError(f"the compiler does not run: {error}", command) from None
+        if done.returncode != 0 or not binary.is_file():
+            raise BuildError(
+                f"the compiler failed with exit code {done.returncode}.\ncommand: "
+                f"{shlex.join(command)}\n{done.stderr.strip()[-2000:]}",
+                command,
+                done.stderr,
+            )
 
 
 def find_toolchain() -> Toolchain:

@@ -102,14 +102,15 @@ def test_compile_prints_json(cache):
     assert (facts["verdict"], facts["method"]) == ("sorts", "exhaustive")
     assert facts["network"] == FAMILIES["bitonic"](4).digest
     assert Path(facts["folder"], "manifest.json").is_file()
-    assert Path(facts["library"]).is_file()
-    assert cache in Path(facts["library"]).parents
-    assert facts["library"] in shlex.split(facts["command"])
+    (binary,), (command,) = facts["binaries"], facts["commands"]
+    assert Path(binary).is_file()
+    assert cache in Path(binary).parents
+    assert binary in shlex.split(command)
     assert json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["cached"] is True
 
 
 def test_verbose_shows_the_build_command():
-    command = json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["command"]
+    command = json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["commands"][0]
     assert command in call("compile", "--net", "bitonic", "--n", 4, "--verbose")[0].splitlines()
     assert command not in call("compile", "--net", "bitonic", "--n", 4)[0]
 

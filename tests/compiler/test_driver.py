@@ -95,7 +95,8 @@ def test_names_that_are_no_plain_identifier_are_refused(name):
         ({"dtypes": ()}, "got none"),
         ({"dtypes": ("float16",)}, "float32, float64"),
         ({"dtypes": ("float32", "int8")}, "'int8'"),
-        ({"target": "tpu"}, "no target 'tpu'; known: cpu"),
+        ({"targets": ("cpu", "tpu")}, "cpu, cuda, got 'cpu', 'tpu'"),
+        ({"targets": ()}, "got none"),
     ],
 )
 def test_bad_requests_are_refused(options, message):
@@ -172,7 +173,8 @@ def test_the_manifest_says_what_the_package_is():
     assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, False)
     assert facts["reals"] == {"float64": ["float64"]}
     assert set(facts["files"]) == set(files) - {"manifest.json"}
-    assert facts["source"] in files
+    assert facts["sources"] == {"cpu": "bitonic_4.cpp"}
+    assert facts["cuda"] == {}
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,7 @@ def test_the_manifest_says_what_the_package_is():
     [
         (Request("bitonic", 4), "nsc compile --net bitonic --n 4"),
         (Request("bitonic", 4, name="b"), "nsc compile --net bitonic --n 4 --name b"),
+        (Request("bitonic", 4, targets=("cuda", "cpu")), "nsc compile --net bitonic --n 4 --target cpu,cuda"),
         (Request(SWAP), "nsc compile --net network.json --name network_2"),
         (
             Request("odd_even", 3, Relaxation("optimal", 0.1, True), ("float64", "float32")),

@@ -5,7 +5,7 @@
 // Shared memory begins as NaN, and what lies beyond it cannot be read or written. A launch that goes wrong
 // ends with a message instead of a crash:
 //   - threads that wait at different barriers, or for ever;
-//   - shuffles whose lanes disagree on the mask, or that name a lane that has left;
+//   - lanes of one mask that meet at different shuffles, or a mask that names a lane that has left;
 //   - a read or write outside shared memory.
 // What it does not see: races between blocks, limits of registers and of shared memory.
 #pragma once
@@ -123,10 +123,16 @@ struct Meeting {
     int line;
 };
 
-struct Warp {
+// Lanes of a warp that meet: those of one mask.
+struct Team {
     Meeting meeting;
-    uint32_t mask, arrived, alive;
+    uint32_t mask, arrived;
     uint64_t given[2][warp_size];  // by the generation's parity: who is late still reads the one before
+};
+
+struct Warp {
+    uint32_t alive;
+    Team teams[2 * warp_size];  // as many masks as halves of halves have, those not met yet with mask 0
 };
 
 struct Thread {
@@ -209,22 +215,22 @@ inline const uint64_t *exchange(uint32_t mask, uint64_t value, int line) {
     Warp &warp = block.warps[thread.warp];
     if (!(mask >> thread.lane & 1)) fail("a lane is not in its own mask", line);
     if (mask & ~warp.alive) fail("a mask names a lane that has left", line);
-    if (!warp.arrived) {
-        warp.mask = mask;
-        warp.meeting.line = line;
-    } else if (warp.mask != mask || warp.meeting.line != line) {
-        fail("lanes of a warp disagree on a shuffle", line);
-    }
-    const unsigned generation = warp.meeting.generation;
-    warp.given[generation & 1][thread.lane] = value;
-    warp.arrived |= 1u << thread.lane;
+    Team *place = warp.teams;
+    while (place->mask && place->mask != mask) ++place;
+    Team &team = *place;
+    if (team.arrived && team.meeting.line != line) fail("lanes of a warp disagree on a shuffle", line);
+    team.mask = mask;
+    team.meeting.line = line;
+    const unsigned generation = team.meeting.generation;
+    team.given[generation & 1][thread.lane] = value;
+    team.arrived |= 1u << thread.lane;
     block.fruitless = 0;
-    if (warp.arrived == warp.mask) {
-        warp.arrived = 0;
-        release(warp.meeting);
+    if (team.arrived == team.mask) {
+        team.arrived = 0;
+        release(team.meeting);
     }
-    while (generation == warp.meeting.generation) run_next(line, "lanes wait for ever at a shuffle");
-    return warp.given[generation & 1];
+    while (generation == team.meeting.generation) run_next(line, "lanes wait for ever at a shuffle");
+    return team.given[generation & 1];
 }
 
 template <class T>
@@ -247,7 +253,8 @@ inline void run_thread() {
     thread.left = true;
     block.fruitless = 0;
     warp.alive &= ~(1u << thread.lane);
-    if (warp.arrived && warp.mask >> thread.lane & 1) fail("a lane leaves while others of its warp wait for it", warp.meeting.line);
+    for (const Team &team : warp.teams)
+        if (team.arrived && team.mask >> thread.lane & 1) fail("a lane leaves while others of its warp wait for it", team.meeting.line);
     if (!--block.alive) {
         void *forgotten;
         emulation_switch(&forgotten, block.launcher);
@@ -392,3 +399,22 @@ T __shfl_xor_sync(uint32_t mask, T value, int bits, int width = 32, int line = _
     const unsigned lane = emulation::self().lane, source = lane ^ bits;
     return emulation::from_lane(mask, value, source / width == lane / width ? source : lane, line);
 }
+inline int __any_sync(uint32_t mask, int condition, int line = __builtin_LINE()) {
+    const uint64_t *given = emulation::exchange(mask, condition != 0, line);
+    int any = 0;
+    for (unsigned lane = 0; lane < emulation::warp_size; ++lane) any |= (mask >> lane & 1) && given[lane];
+    return any;
+}
+
+template <class To, class From>
+To emulated_bits(From value) {
+    static_assert(sizeof(To) == sizeof(From));
+    To bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+inline int __float_as_int(float value) { return emulated_bits<int>(value); }
+inline float __int_as_float(int bits) { return emulated_bits<float>(bits); }
+inline long long __double_as_longlong(double value) { return emulated_bits<long long>(value); }
+inline double __longlong_as_double(long long bits) { return emulated_bits<double>(bits); }

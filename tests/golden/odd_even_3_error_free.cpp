@@ -1542,7 +1542,7 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-NSC_API int64_t nsc_abi() { return 2; }
+NSC_API int64_t nsc_abi() { return 3; }
 
 // Must be called once before anything below.
 NSC_API int32_t nsc_prepare() { return prepare(); }

@@ -86,8 +86,8 @@ def builds(tmp_path):
 def test_a_second_build_is_a_hit_and_leaves_nothing_behind(folder):
     first, second = kernel().build(), kernel().build()
     assert (first.cached, second.cached) == (False, True)
-    assert first.library == second.library
-    assert first.command[-1] == str(first.library)
+    assert first.binary == second.binary
+    assert first.command[-1] == str(first.binary)
     endings = sorted(path.suffix for path in folder.iterdir())
     assert [e for e in endings if e != ".lock"] == [".cpp", ".json", ".so"]
 
@@ -140,7 +140,7 @@ def test_a_killed_build_is_built_again_and_swept_up(folder, tmp_path):
 
 @pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty", "no record", "bad record"])
 def test_a_damaged_entry_is_built_again(folder, damage):
-    library = kernel().build().library
+    library = kernel().build().binary
     record = library.with_suffix(".json")
     whole = library.read_bytes()
     if damage == "truncate":
@@ -155,7 +155,7 @@ def test_a_damaged_entry_is_built_again(folder, damage):
         record.write_text("[]")
     again = kernel().build()
     assert not again.cached
-    assert again.library == library
+    assert again.binary == library
     assert kernel().build().cached
     printed = finish(start(USE, "odd_even_3"))
     assert printed == "[1.0, 2.0, 3.0] True []\n"
@@ -165,7 +165,9 @@ READ_ONLY = """
 import os, sys, warnings
 from pathlib import Path
 from nsc.runtime import cache
+from nsc.runtime.toolchain import find_toolchain
 
+toolchain = find_toolchain()
 # Root may write everywhere, so as root become nobody; all that is needed is imported by now.
 if os.getuid() == 0:
     os.setgid(65534)
@@ -177,8 +179,8 @@ try:
         folder.chmod(mode)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            built = cache.build("k", source, "1")
-        print(built.cached, folder in built.library.parents, *[w.message for w in caught])
+            built = cache.build("k", source, toolchain, "1")
+        print(built.cached, folder in built.binary.parents, *[w.message for w in caught])
 finally:
     folder.chmod(0o700)
     import shutil
@@ -201,7 +203,7 @@ def test_a_cache_folder_that_cannot_be_made(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.warns(RuntimeWarning, match="NSC_CACHE_DIR"):
         artifact = kernel().build()
-    assert artifact.library.is_file()
+    assert artifact.binary.is_file()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert kernel().build().cached
@@ -212,7 +214,7 @@ def test_a_cache_folder_that_others_may_write_to_is_not_trusted(folder):
     folder.chmod(0o777)
     with pytest.warns(RuntimeWarning, match="others may write"):
         artifact = kernel().build()
-    assert folder not in artifact.library.parents
+    assert folder not in artifact.binary.parents
 
 
 def test_a_named_compiler_that_is_missing(folder, monkeypatch):
@@ -311,7 +313,7 @@ def test_ziglang_is_tried_before_the_reference(folder, tmp_path):
 
 
 def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
-    library = kernel().build().library
+    library = kernel().build().binary
     record = library.with_suffix(".json")
     library.write_bytes(b"no library")
     record.write_text(json.dumps({"sha256": cache._digest(library)}))

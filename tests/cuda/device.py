@@ -1,0 +1,52 @@
+"""A device for `runtime.cuda` that is emulation.h: the real sources and the real launches, on CPU tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+
+from emulated import Emulated
+from torch import Tensor
+
+from nsc.runtime.cuda import Argument
+from nsc.runtime.kernel import Kernel
+from nsc.runtime.nvrtc import tile_columns
+
+# What a block of an H100 may ask for.
+SHARED_BYTES = 227 << 10
+
+
+class EmulatedProgram:
+    """Implements `cuda.Program`.
+
+    Attributes:
+        order: the order in which threads run between barriers.
+        blocks: how many blocks the device runs at a time.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        folder: Path,
+        shared_bytes: int = SHARED_BYTES,
+        edit: Callable[[str], str] = str,
+    ) -> None:
+        self.tile_columns = tile_columns(kernel.n, kernel.launch, shared_bytes)
+        self.order = "ascending"
+        self.blocks = 3
+        defines = "".join(
+            f"#define NSC_TILE_COLUMNS_F{bits} {self.tile_columns[f'float{bits}']}\n" for bits in (32, 64)
+        )
+        self._kernels = Emulated(defines + edit(kernel.sources["cuda"]), folder)
+        self.launch("nsc_prepare", kernel.launch.cones + 1, 32, -(-kernel.n // 16) * 16, ())
+
+    def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
+        return self.blocks
+
+    def launch(
+        self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
+    ) -> None:
+        values = [a if a is None or isinstance(a, Tensor) else ctypes.c_int64(a) for a in arguments]
+        shared_bytes = -(-shared_bytes // 16) * 16
+        self._kernels.launch(function, (blocks, 1, 1), (threads, 1, 1), values, shared_bytes, self.order)

@@ -1,0 +1,369 @@
+"""The CUDA kernels, run on the CPU, against the plain torch reference: every operator, every relaxation."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+from device import EmulatedProgram
+from emulated import ORDERS, EmulationError
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import nsc
+from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
+from nsc.runtime import cuda, cupy_program, nvrtc, reference
+from nsc.runtime.kernel import Kernel, register
+
+BATCH = 5
+TOLERANCE = {
+    torch.float64: {"rtol": 1e-9, "atol": 1e-9},
+    torch.float32: {"rtol": 5e-4, "atol": 5e-5},
+}
+# What is routed, with the number of columns of its payload.
+ROUTED = [
+    ("none", 0),
+    ("permutation", 0),
+    ("route", 1),
+    ("route", 35),
+    ("transposed", 1),
+    ("transposed", 3),
+    ("rows", 2),
+    ("cross_entropy", 0),
+    ("binary_cross_entropy", 0),
+]
+
+
+def irregular(n: int) -> Network:
+    """A merge exchange network whose wires cross at random between comparators, which point both ways."""
+    layers = family_network("merge_exchange", n).layers()
+    draw, names, crossed = random.Random(1), list(range(n)), []
+    # From the end: a comparator does not mind if its wires were exchanged before it.
+    for layer in reversed([layer.tolist() for layer in layers]):
+        crossed.append([(names[lo], names[hi]) for lo, hi in layer])
+        for lo, hi in layer:
+            if draw.random() < 0.5:
+                names[lo], names[hi] = names[hi], names[lo]
+    return Network.from_layers(n, crossed[::-1])
+
+
+class Device:
+    """A kernel with the device it is emulated on."""
+
+    def __init__(self, monkeypatch, folder, request, **options):
+        self.kernel = register(compile_network(request).package.files)
+        self.program = EmulatedProgram(self.kernel, folder, **options)
+        self.dtype = getattr(torch, request.dtypes[0])
+        monkeypatch.setattr(cuda, "program_of", lambda kernel, device: self.program)
+
+    def inputs(self, routing, columns, batch=BATCH):
+        n, draw = self.kernel.n, torch.Generator().manual_seed(2)
+        x = torch.randn(batch, n, dtype=self.dtype, generator=draw)
+        steepness = torch.tensor(3.0, dtype=self.dtype).expand(batch)
+        if routing == "rows":
+            return x, steepness, torch.arange(n).flip(0)[:columns].expand(batch, -1)
+        if routing.endswith("entropy"):
+            return x, steepness, torch.stack([torch.randperm(n, generator=draw) for _ in range(batch)])
+        payload = torch.randn(batch, n, columns, dtype=self.dtype, generator=draw) if columns else None
+        return x, steepness, payload
+
+    def check(self, routing, columns, batch=BATCH):
+        """Compare values, what is routed and all gradients with the reference."""
+        inputs = self.inputs(routing, columns, batch)
+        leaves = [
+            t.clone().requires_grad_() if t is not None and t.dtype.is_floating_point else t for t in inputs
+        ]
+        wanted = reference.relax(self.kernel, *leaves, routing)
+        found = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
+        kinds = (0,) if routing == "none" else (0, 1)
+        grads = [torch.randn_like(t) for t in wanted]
+        total = self.nothing(leaves) + sum((wanted[k] * grads[k]).sum() for k in kinds)
+        places = [k for k, t in enumerate(leaves) if t is not None and t.requires_grad]
+        found_grads = cuda.relax_backward_unchecked(
+            grads[0], grads[1] if 1 in kinds else None, *inputs, routing, self.kernel.spec
+        )
+        for k in kinds:
+            self.close(found[k], wanted[k].detach())
+        wanted_grads = torch.autograd.grad(total, [leaves[k] for k in places])
+        for k, grad in zip(places, wanted_grads, strict=True):
+            self.close(found_grads[k], grad)
+        if routing.endswith("entropy"):
+            losses, x_grad, steepness_grad = cuda.loss(*inputs, routing, self.kernel.spec)
+            wanted = reference.relax(self.kernel, *leaves, routing)[1]
+            self.close(losses, wanted.detach())
+            grads = torch.autograd.grad(wanted.sum() + self.nothing(leaves), leaves[:2])
+            self.close(x_grad, grads[0])
+            self.close(steepness_grad, grads[1])
+        return found, found_grads
+
+    @staticmethod
+    def nothing(leaves):
+        """Zero, which depends on x and steepness: a loss of a network of one wire does not."""
+        return 0 * leaves[0].sum() + 0 * leaves[1].sum()
+
+    def check_hard_sort(self, batch=BATCH):
+        x = torch.randn(batch, self.kernel.n, dtype=self.dtype).round()
+        x[0, : self.kernel.n // 2] = torch.tensor([torch.nan, -torch.inf, -0.0, 0.0]).repeat(self.kernel.n)[
+            : self.kernel.n // 2
+        ]
+        values, indices = cuda.hard_sort(x, self.kernel.spec)
+        wanted = reference.hard_sort(x)
+        assert torch.equal(indices, wanted[1])
+        assert torch.equal(values.view(torch.uint8), wanted[0].view(torch.uint8))
+
+    def close(self, found, wanted):
+        scale = max(1.0, float(wanted.abs().max())) if wanted.numel() else 1.0
+        torch.testing.assert_close(found / scale, wanted / scale, **TOLERANCE[wanted.dtype])
+
+
+@pytest.fixture
+def device(monkeypatch, tmp_path):
+    def make(network, n=None, relaxation=None, dtype="float64", **options):
+        request = Request(
+            network, n, relaxation or Relaxation(), (dtype,), ("cuda",), name="tested", unproved=True
+        )
+        # A library is known by its path: each has a folder of its own.
+        return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), request, **options)
+
+    return make
+
+
+NETWORKS = [
+    (Network.from_layers(1, []), 1, "float64"),
+    (Network.from_layers(2, [[(0, 1)]]), 2, "float32"),
+    ("odd_even", 3, "float64"),
+    ("odd_even", 5, "float32"),
+    ("bitonic", 8, "float64"),
+    ("bitonic", 16, "float32"),
+    (irregular(33), 33, "float64"),
+    ("bitonic", 64, "float32"),
+    ("odd_even_merge", 128, "float64"),
+    ("bitonic", 256, "float32"),
+]
+
+
+@pytest.mark.parametrize(
+    ("network", "n", "dtype"), NETWORKS, ids=[f"{n}-{dtype}" for _, n, dtype in NETWORKS]
+)
+def test_every_operator(device, network, n, dtype):
+    made = device(network, n, dtype=dtype)
+    for number, (routing, columns) in enumerate(ROUTED):
+        made.program.order = list(ORDERS)[number % len(ORDERS)]
+        made.check(routing, columns, batch=BATCH if n < 128 else 2)
+    made.check_hard_sort()
+
+
+@pytest.mark.parametrize(
+    ("sigmoid", "art_lambda", "error_free"),
+    [
+        *((sigmoid, 0.25, False) for sigmoid in SIGMOIDS),
+        ("logistic", 0.0, True),
+        ("reciprocal", 0.5, False),
+        ("gaussian", 0.4, True),
+    ],
+)
+def test_every_relaxation(device, sigmoid, art_lambda, error_free):
+    made = device("odd_even", 4, Relaxation(sigmoid, art_lambda, error_free))
+    for routing, columns in (("permutation", 0), ("transposed", 1), ("cross_entropy", 0)):
+        made.check(routing, columns)
+
+
+def test_tiles_narrower_than_a_warp(device):
+    """Several teams of threads in a warp, as a device with less shared memory has."""
+    made = device(irregular(40), 40, shared_bytes=4 * 40 * 8 * 8)
+    assert made.program.tile_columns == {"float32": 16, "float64": 8}
+    for routing, columns in ROUTED:
+        made.program.order = "shuffled"
+        made.check(routing, columns, batch=3)
+    shared = device("bitonic", 128, shared_bytes=4 * 128 * 8)
+    assert shared.program.tile_columns == {"float32": 8, "float64": 4}
+    shared.check("permutation", 0, batch=1)
+    shared.check("cross_entropy", 0, batch=1)
+
+
+def test_a_column_that_fits_no_block(device):
+    with pytest.raises(BuildError, match=r"128 values of float64 does not fit the 1,000 bytes"):
+        device("bitonic", 128, shared_bytes=1000)
+
+
+def test_the_same_bits_whatever_the_device_and_the_company(device, monkeypatch):
+    made = device("bitonic", 64, dtype="float32")
+
+    def bits(batch=BATCH):
+        inputs = made.inputs("permutation", 0, BATCH)
+        x, steepness, _ = (t if t is None else t[:batch] for t in inputs)
+        grad = torch.ones(batch, 64, 64).cumsum(-1)
+        spec = made.kernel.spec
+        grads = cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)
+        return [*cuda.relax_unchecked(x, steepness, None, "permutation", spec), *grads[:2]]
+
+    first = bits()
+    for blocks, order, scratch in (
+        (1, "descending", 1),
+        (100, "shuffled", cuda.SCRATCH_BYTES),
+        (2, "ascending", 1 << 15),
+    ):
+        made.program.blocks, made.program.order = blocks, order
+        monkeypatch.setattr(cuda, "SCRATCH_BYTES", scratch)
+        assert all(map(torch.equal, bits(), first))
+    assert all(torch.equal(found, wanted[:2]) for found, wanted in zip(bits(2), first, strict=True))
+
+
+def test_infinities_ties_and_nan(device):
+    for error_free in (False, True):
+        made = device("bitonic", 4, Relaxation(error_free=error_free))
+        x = torch.tensor(
+            [
+                [torch.inf, 1, -torch.inf, 2],
+                [torch.inf, torch.inf, 0, -torch.inf],
+                [1, 1, 2, 2],
+                [0, torch.nan, 1, 2],
+                [1e308, -1e308, 0, 1],
+            ],
+            dtype=torch.float64,
+        )
+        steepness = torch.tensor(2.0, dtype=torch.float64).expand(len(x))
+        spec = made.kernel.spec
+        found = cuda.relax_unchecked(x, steepness, None, "permutation", spec)
+        wanted = reference.relax(made.kernel, x, steepness, None, "permutation")
+        for a, b in zip(found, wanted, strict=True):
+            torch.testing.assert_close(a, b, equal_nan=True, **TOLERANCE[torch.float64])
+        leaf = x.clone().requires_grad_()
+        P = reference.relax(made.kernel, leaf, steepness, None, "permutation")[1]
+        grad = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).expand(len(x), 4, 4)
+        (P * grad).sum().backward()
+        x_grad = cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)[0]
+        finite = [0, 1, 2, 4]
+        torch.testing.assert_close(x_grad[finite], leaf.grad[finite], **TOLERANCE[torch.float64])
+        assert x_grad[3].isnan().any()
+
+
+def test_what_makes_no_sense_gives_nan(device):
+    """A check on the host would have to wait for the device."""
+    made = device("odd_even", 5)
+    x, steepness, target = made.inputs("cross_entropy", 0)
+    spec = made.kernel.spec
+    for bad in (0.0, -1.0, torch.inf, torch.nan):
+        one_bad = torch.cat([steepness[1:], steepness.new_tensor([bad])])
+        values, P = cuda.relax_unchecked(x, one_bad, None, "permutation", spec)
+        assert P[-1].isnan().all()
+        assert values[-1].isnan().all()
+        assert not P[:-1].isnan().any()
+    for wrong in (
+        torch.tensor([0, 1, 2, 3, 3]),
+        torch.tensor([0, 1, 2, 3, 2**60]),
+        torch.tensor([0, 1, -1, 3, 4]),
+    ):
+        targets = torch.cat([target[1:], wrong[None]])
+        for losses, *grads in (
+            cuda.loss(x, steepness, targets, "cross_entropy", spec),
+            (cuda.relax_unchecked(x, steepness, targets, "binary_cross_entropy", spec)[1],),
+        ):
+            assert losses[-1].isnan()
+            assert not losses[:-1].isnan().any()
+            for grad in grads:
+                assert grad[-1].isnan().any()
+                assert not grad[:-1].isnan().any()
+    ranks = torch.tensor([4, 5]).expand(BATCH, -1)
+    rows = cuda.relax_unchecked(x, steepness, ranks, "rows", spec)[1]
+    assert rows[..., 1].isnan().all()
+    assert not rows[..., 0].isnan().any()
+
+
+def test_empty_and_uneven_operands(device):
+    made = device("bitonic", 8)
+    spec = made.kernel.spec
+    x, steepness, payload = made.inputs("route", 3)
+    launched = []
+    made.program.launch = lambda *args: launched.append(args)
+    none = cuda.relax_unchecked(x[:0], steepness[:0], payload[:0], "route", spec)
+    assert [tuple(t.shape) for t in none] == [(0, 8), (0, 8, 3)]
+    assert cuda.hard_sort(x[:0], spec)[1].shape == (0, 8)
+    assert cuda.loss(x[:0], steepness[:0], torch.empty(0, 8, dtype=torch.int64), "cross_entropy", spec)[
+        0
+    ].shape == (0,)
+    assert launched == []
+    del made.program.launch
+    routed = cuda.relax_unchecked(x, steepness, payload[..., :0], "route", spec)[1]
+    assert routed.shape == (BATCH, 8, 0)
+    grads = cuda.relax_backward_unchecked(None, routed, x, steepness, payload[..., :0], "route", spec)
+    assert not grads[0].any()
+    uneven = x.t().contiguous().t(), steepness, payload.transpose(1, 2).contiguous().transpose(1, 2)
+    wanted = cuda.relax_unchecked(x, steepness, payload, "route", spec)
+    assert all(map(torch.equal, cuda.relax_unchecked(*uneven, "route", spec), wanted))
+    one_for_all = cuda.relax_unchecked(x, steepness, payload[:1].expand(BATCH, -1, -1), "route", spec)[1]
+    assert torch.equal(one_for_all[0], wanted[1][0])
+
+
+# Text with a barrier, the same without it, and a network on which its lack shows.
+BARRIERS = {
+    "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
+    "between the levels of the keys": ("wait_for_sample();\n    }\n}", "}\n}", "bitonic", 128),
+    "between the steps of a codelet": ("                __syncwarp();\n", "", "odd_even", 16),
+    "between a loss and its gradient": (
+        "Tile<real>::wait();\n        tile.for_each_row([&](int32_t row, real &at) { at = row ==",
+        "tile.for_each_row([&](int32_t row, real &at) { at = row ==",
+        "bitonic",
+        128,
+    ),
+}
+
+
+@pytest.mark.parametrize("barrier", BARRIERS)
+def test_a_missing_barrier_is_found_out(device, barrier):
+    text, without, network, n = BARRIERS[barrier]
+    made = device(network, n, edit=lambda source: edited(source, text, without))
+
+    def run():
+        for order in ORDERS:
+            made.program.order = order
+            made.check("cross_entropy", 0, batch=1)
+
+    with pytest.raises((AssertionError, EmulationError)):
+        run()
+
+
+def edited(source, text, without):
+    assert source.count(text) == 1
+    return source.replace(text, without)
+
+
+def test_a_package_without_the_target():
+    kernel = Kernel(compile_network(Request("bitonic", 4)).package.files)
+    with pytest.raises(PackageError, match="how to launch its CUDA kernels"):
+        _ = kernel.launch
+
+
+def test_operators_say_what_they_are_compiled_for():
+    x = torch.zeros(2, 4)
+    with pytest.raises(
+        OperandError, match=r"x is on cpu, this op is compiled for cuda: .* --target cpu,cuda"
+    ):
+        nsc.compile("bitonic", 4, targets=("cuda",)).sort(x)
+    with FakeTensorMode():
+        on_gpu = torch.empty(2, 4, device="cuda")
+        with pytest.raises(OperandError, match=r"x is on cuda:0, this op is compiled for cpu"):
+            nsc.compile("bitonic", 4).sort(on_gpu)
+        op = nsc.compile("bitonic", 4, targets=("cpu", "cuda"))
+        values, P = op.sort_with_permutation(on_gpu)
+        assert (values.device.type, P.shape, P.dtype) == ("cuda", (2, 4, 4), torch.float32)
+        assert (
+            op.cross_entropy(on_gpu.half(), torch.zeros(2, 4, dtype=torch.int64, device="cuda")).dtype
+            == torch.half
+        )
+
+
+def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
+    for name in ("cupy", "cupy.cuda"):
+        monkeypatch.setitem(sys.modules, name, None)
+    kernel = Kernel(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
+    for build in (lambda: nvrtc.build(kernel, "sm_90"), lambda: cupy_program._cupy()):
+        with pytest.raises(ToolchainError, match=r"pip install 'nsc\[cuda\]'"):
+            build()
