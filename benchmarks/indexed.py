@@ -23,9 +23,10 @@ class Layer:
     order: Tensor
 
 
-def layers_of(network: Network) -> list[Layer]:
+def layers_of(network: Network, device: str = "cpu") -> list[Layer]:
     """Return the index tensors of a network."""
-    return [_layer(network.n, pairs) for pairs in network.layers()]
+    with torch.device(device):
+        return [_layer(network.n, pairs) for pairs in network.layers()]
 
 
 def _layer(n: int, pairs: Comparators) -> Layer:
@@ -43,7 +44,7 @@ def sort(layers: list[Layer], x: Tensor, steepness: float, art_lambda: float) ->
 
 def permutation(layers: list[Layer], x: Tensor, steepness: float, art_lambda: float) -> Tensor:
     """Return P, (batch, n, n)."""
-    P = torch.eye(x.shape[-1]).expand(x.shape[0], -1, -1)
+    P = torch.eye(x.shape[-1], device=x.device).expand(x.shape[0], -1, -1)
     for layer in layers:
         keep = _keep(layer, x, steepness, art_lambda)
         x = _mixed(layer, keep, x, -1)

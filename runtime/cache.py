@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Protocol
 
 import filelock
-import platformdirs
 
 from nsc.errors import BuildError
 
@@ -101,8 +100,14 @@ def _key(compiler: Compiler, source: str, version: str) -> str:
 
 def _folders() -> list[Path]:
     """Return the cache folder and, should it not serve, a temporary one of this process."""
-    stated = os.environ.get("NSC_CACHE_DIR")
-    return [Path(stated or platformdirs.user_cache_dir("nsc", appauthor=False)), _process_folder()]
+    stated = os.environ.get("NSC_CACHE_DIR") or _user_folder()
+    return [Path(stated), _process_folder()]
+
+
+def _user_folder() -> str:
+    import platformdirs  # not needed where the folder is stated
+
+    return platformdirs.user_cache_dir("nsc", appauthor=False)
 
 
 @functools.cache

@@ -172,8 +172,13 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     batch, real = x.shape[0], real_of(x.dtype)
     if batch:
         launch = kernel.launch
-        samples = launch.keys_threads // launch.sample_threads
-        shared = samples * _places(kernel.n) * _ENTRY_BYTES[real]
+        if launch.tile_threads == WARP:  # a thread has a sample
+            samples = launch.keys_threads
+            places = samples // WARP * (WARP + 1) * kernel.n
+        else:
+            samples = launch.keys_threads // launch.sample_threads
+            places = samples * _places(kernel.n)
+        shared = places * _ENTRY_BYTES[real]
         blocks = _ceil(batch, samples)
         program_of(kernel, x.device).launch(
             f"nsc_sort_{_SUFFIX[real]}",
