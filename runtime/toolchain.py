@@ -93,7 +93,8 @@ class Toolchain:
 def find_toolchain() -> Toolchain:
     """Return the first usable compiler of $NSC_CXX, $CXX, c++, g++, clang++ and ziglang.
 
-    A compiler that the user names in $NSC_CXX is used or refused, never passed over.
+    A compiler that the user names in $NSC_CXX is used or refused, never passed over. Flags behind a name
+    come last, so that they win.
 
     Raises:
         ToolchainError: none was found; the message lists what was tried.
@@ -115,27 +116,35 @@ def _find(nsc_cxx: str | None, cxx: str | None, path: str | None) -> Toolchain:
         if found is not None:
             return _probe(found)
     if importlib.util.find_spec("ziglang") is not None:
-        return _probe((sys.executable, "-m", "ziglang", "c++", *_ZIG_FLAGS))
+        return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS))
     tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
     raise ToolchainError(
         f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install 'nsc[compiler]'"
     )
 
 
-def _located(command: str) -> tuple[str, ...] | None:
+# A compiler's words, and the flags that stand behind them.
+_Program = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _located(command: str) -> _Program | None:
     try:
         words = shlex.split(command)
     except ValueError:
         return None
-    program = shutil.which(words[0]) if words else None
-    return (program, *words[1:]) if program else None
+    path = shutil.which(words[0]) if words else None
+    if path is None:
+        return None
+    flags = next((k for k, word in enumerate(words) if word.startswith("-")), len(words))
+    return (path, *words[1:flags]), tuple(words[flags:])
 
 
-def _probe(program: tuple[str, ...]) -> Toolchain:
+def _probe(found: _Program) -> Toolchain:
+    program, flags = found
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     version = _output((*program, "--version"))
     own = () if "clang" in version else _GCC_FLAGS
-    command = (*program, *FLAGS, *own, native)
+    command = (*program, *FLAGS, *own, native, *flags)
     verbose = _output((*command, "-E", "-v", "-x", "c++", os.devnull, "-o", os.devnull))
     resolved = [line for line in verbose.splitlines() if "cc1" in line]
     return Toolchain(command, version.strip(), "\n".join(resolved))

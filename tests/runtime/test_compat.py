@@ -13,8 +13,8 @@ import torch
 import nsc
 from nsc.compat import DISTRIBUTIONS, DiffSortNet
 
-SIZES = {"odd_even": (2, 3, 9), "bitonic": (8,)}
-ALL_SIZES = {"odd_even": (2, 3, 4, 5, 7, 8, 16, 17, 49), "bitonic": (2, 5, 8, 17)}
+SIZES = {"odd_even": (3, 9), "bitonic": (8,)}
+ALL_SIZES = {"odd_even": (2, 3, 4, 7, 8, 17), "bitonic": (2, 5, 8, 17)}
 STORED = json.loads((Path(__file__).parents[1] / "data" / "reference_values.json").read_text())
 
 

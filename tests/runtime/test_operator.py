@@ -89,7 +89,7 @@ def test_every_family(network, n):
     check_against_reference(nsc.compile(network, n, dtypes=("float64",)))
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 100])
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 50])
 def test_every_size(n):
     check_against_reference(nsc.compile("bitonic", n, dtypes=("float64",)))
 
@@ -391,10 +391,10 @@ def test_hard_sort_of_every_family_with_its_gradient(network):
 
 @pytest.mark.parametrize("batch", [1, 3, 40])
 def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
-    op = operator("bitonic", 100)
-    x = torch.randn(batch, 100, requires_grad=True)
-    target = torch.stack([torch.randperm(100) for _ in range(batch)])
-    upstream = torch.randn(batch, 100, 100)
+    op = operator("bitonic", 68)
+    x = torch.randn(batch, 68, requires_grad=True)
+    target = torch.stack([torch.randperm(68) for _ in range(batch)])
+    upstream = torch.randn(batch, 68, 68)
 
     def run():
         values, P = op.sort_with_permutation(x, 20.0)
@@ -415,8 +415,8 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
 
 
 def test_a_sample_does_not_depend_on_its_batch():
-    op = operator("bitonic", 100)
-    x = torch.randn(50, 100)
+    op = operator("bitonic", 68)
+    x = torch.randn(50, 68)
     alone = torch.stack([op.sort_with_permutation(row, 20.0)[1] for row in x])
     assert torch.equal(op.sort_with_permutation(x, 20.0)[1], alone)
 
@@ -429,7 +429,7 @@ def irregular(n, size, seed):
     return nsc.Network.from_comparators(n, front + back)
 
 
-@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 300), (40, 2500)])
+@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (40, 900)])
 def test_irregular_networks(n, size):
     """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
     check_against_reference(
@@ -438,8 +438,8 @@ def test_irregular_networks(n, size):
 
 
 def test_reversed_routing_is_the_transpose():
-    op = operator("bitonic", 100)
-    x, payload = torch.randn(2, 100, dtype=torch.float64), torch.randn(2, 100, 21, dtype=torch.float64)
+    op = operator("bitonic", 68)
+    x, payload = torch.randn(2, 68, dtype=torch.float64), torch.randn(2, 68, 21, dtype=torch.float64)
     P = op.sort_with_permutation(x, 20.0)[1]
     spec, steepness = op.kernel.spec, torch.full((2,), 20.0, dtype=torch.float64)
     forward = torch.ops.nsc.relax(x, steepness, payload, "route", spec)[1]
@@ -476,7 +476,7 @@ def test_narrower_registers(flag):
         [sys.executable, "-c", NARROW],
         capture_output=True,
         text=True,
-        env=os.environ | {"NSC_CXX": f"g++ {flag}"},
+        env=os.environ | {"NSC_CXX": f"g++ -O1 {flag}"},
     )
     assert done.returncode == 0, done.stderr
     assert flag in done.stdout

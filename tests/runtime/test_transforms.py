@@ -98,7 +98,7 @@ def test_opcheck(routing):
     torch.library.opcheck(torch.ops.nsc.relax, operands(routing))
 
 
-@pytest.mark.parametrize("routing", ["permutation", "route", "cross_entropy"])
+@pytest.mark.parametrize("routing", ["route", "cross_entropy"])
 def test_opcheck_of_the_backward(routing):
     x, steepness, *rest = operands(routing)
     values, routed = torch.ops.nsc.relax(x, steepness, *rest)

@@ -1,0 +1,15 @@
+"""What the tests of the runtime share."""
+
+from __future__ import annotations
+
+import pytest
+
+# Files that ask what kernels compute, not how well they are optimised: there they are built in half the
+# time. All others build them as users do.
+QUICK_BUILDS = {"test_operator", "test_operands", "test_transforms", "test_compat"}
+
+
+@pytest.fixture(autouse=True)
+def quick_builds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.module.__name__ in QUICK_BUILDS:
+        monkeypatch.setenv("NSC_CXX", "c++ -O1")
