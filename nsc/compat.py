@@ -35,7 +35,7 @@ class DiffSortNet(torch.nn.Module):
     Args:
         sorting_network_type: "odd_even" or "bitonic".
         size: number of values to sort.
-        device: "cpu".
+        device: "cpu" or "cuda": what else than CPU tensors is served.
         steepness: 1 / unit of x.
         art_lambda: strength of the activation replacement trick, used by "logistic_phi" alone.
         interpolation_type: deprecated name of `distribution`.
@@ -71,8 +71,8 @@ class DiffSortNet(torch.nn.Module):
             raise LoweringError(
                 f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
             )
-        if torch.device(device).type != "cpu":
-            raise LoweringError(f"device must be 'cpu', got {device!r}")
+        if torch.device(device).type not in ("cpu", "cuda"):
+            raise LoweringError(f"device must be 'cpu' or 'cuda', got {device!r}")
         sigmoid, replaced = DISTRIBUTIONS[distribution]
         self.sorting_network_type = sorting_network_type
         self.size = size
@@ -80,7 +80,9 @@ class DiffSortNet(torch.nn.Module):
         self.art_lambda = art_lambda
         self.distribution = distribution
         self._spec = (sorting_network_type, size, sigmoid, float(art_lambda) if replaced else 0.0)
-        _operator(*self._spec, "float32")  # refuses a bad size or art_lambda here; builds nothing yet
+        self._targets = ("cpu", "cuda") if torch.device(device).type == "cuda" else ("cpu",)
+        # Refuses a bad size or art_lambda here; builds nothing yet.
+        _operator(*self._spec, "float32", self._targets)
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.
@@ -93,11 +95,13 @@ class DiffSortNet(torch.nn.Module):
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
             )
         real = "float64" if vectors.dtype == torch.float64 else "float32"
-        operator = _operator(*self._spec, real)
+        operator = _operator(*self._spec, real, self._targets)
         values, permutation = operator.sort_with_permutation(vectors, self.steepness)
         return values, permutation.transpose(-1, -2)
 
 
 @functools.cache
-def _operator(network: str, size: int, sigmoid: str, art_lambda: float, real: str) -> Operator:
-    return compile(network, size, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(real,))
+def _operator(
+    network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
+) -> Operator:
+    return compile(network, size, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(real,), targets=targets)

@@ -55,7 +55,7 @@ def test_defaults_are_diffsorts():
         ({"sorting_network_type": "bubble"}, "odd_even, bitonic"),
         ({"distribution": "laplace"}, "logistic_phi"),
         ({"distribution": "logistic", "interpolation_type": "gaussian"}, "disagree"),
-        ({"device": "cuda"}, "cpu"),
+        ({"device": "meta"}, "'cpu' or 'cuda', got 'meta'"),
     ],
 )
 def test_bad_arguments(arguments, message):
