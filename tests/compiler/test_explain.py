@@ -28,15 +28,16 @@ def test_an_empty_network():
     assert (made.codelets, made.loads, made.comparators_per_load, made.light_cone) == (0, 0, 0, 0)
 
 
-def test_what_lies_outside_the_light_cone_is_zero_in_P():
+def test_what_lies_outside_the_light_cone_is_zero_in_P(monkeypatch):
     """Two networks side by side: neither's columns reach the other's rows, nor its codelets."""
-    halves = [FAMILIES["bitonic"](32).comparators + 32 * side for side in (0, 1)]
-    network = Network.from_comparators(64, [*halves[0].tolist(), *halves[1].tolist()])
+    monkeypatch.setenv("NSC_CXX", "c++ -Og")
+    halves = [FAMILIES["bitonic"](16).comparators + 16 * side for side in (0, 1)]
+    network = Network.from_comparators(32, [*halves[0].tolist(), *halves[1].tolist()])
     assert explain(schedule(network)).light_cone <= 0.5
-    whole = FAMILIES["merge_exchange"](64)
-    sorter = Network.from_comparators(64, [*network.comparators.tolist(), *whole.comparators.tolist()])
+    whole = FAMILIES["merge_exchange"](32)
+    sorter = Network.from_comparators(32, [*network.comparators.tolist(), *whole.comparators.tolist()])
     op = nsc.compile(sorter, name="halves_first", unproved=True, dtypes=("float64",))
-    x = torch.randn(64, dtype=torch.float64)
+    x = torch.randn(32, dtype=torch.float64)
     values, P = op.sort_with_permutation(x, 5.0)
     torch.testing.assert_close(P @ x, values)
-    torch.testing.assert_close(P.sum(0), torch.ones(64, dtype=torch.float64))
+    torch.testing.assert_close(P.sum(0), torch.ones(32, dtype=torch.float64))

@@ -6,10 +6,10 @@ import pytest
 
 # Files that ask what kernels compute, not how well they are optimised: there they are built in half the
 # time. All others build them as users do.
-QUICK_BUILDS = {"test_operator", "test_operands", "test_transforms", "test_compat"}
+QUICK_BUILDS = {"test_operator", "test_operands", "test_transforms", "test_compat", "test_hard_sort"}
 
 
 @pytest.fixture(autouse=True)
 def quick_builds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.module.__name__ in QUICK_BUILDS:
-        monkeypatch.setenv("NSC_CXX", "c++ -O1")
+        monkeypatch.setenv("NSC_CXX", "c++ -Og")

@@ -1,6 +1,6 @@
-// Calls everything a kernel offers, on memory of exactly the size that it may touch: `sanitized WIRES`.
-// Compiled together with a kernel under the address and undefined-behaviour sanitizers. Prints a digest
-// of all results.
+// Calls everything a kernel offers for arithmetic in REAL, on memory of exactly the size that it may
+// touch: `sanitized WIRES`. Compiled together with a kernel under the address and undefined-behaviour
+// sanitizers. Prints a digest of all results.
 
 #include <cstdint>
 #include <cstdio>
@@ -181,7 +181,6 @@ static void exercise(int64_t wires) {
 int main(int, char **arguments) {
     const int64_t wires = atoll(arguments[1]);
     require(nsc_prepare() == 0, "prepare fails");
-    exercise<float>(wires);
-    exercise<double>(wires);
+    exercise<REAL>(wires);
     printf("%llx\n", static_cast<unsigned long long>(digest));
 }

@@ -19,21 +19,28 @@ DRIVER = Path(__file__).with_name("sanitized.cpp")
 COMMAND = ("g++", "-std=c++17", "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = "-march=native"
 
+REALS = {"float32": "float", "float64": "double"}
 CASES = {
-    "one wire": (("bitonic", 1), Relaxation()),
-    "three wires": (("bitonic", 3), Relaxation("gaussian", 0.4, error_free=True)),
-    "more than one register": (("bitonic", 17), Relaxation("cauchy", 0.5)),
-    "many codelets": (("bitonic", 48), Relaxation()),
-    "neighbours": (("odd_even", 17), Relaxation("optimal", 0)),
-    "reversed comparators": ((irregular(20, 60, 0),), Relaxation("reciprocal", 0.25, error_free=True)),
+    "one wire": (("bitonic", 1), Relaxation(), "float64"),
+    "three wires": (("bitonic", 3), Relaxation("gaussian", 0.4, error_free=True), "float32"),
+    "more than one register": (("bitonic", 17), Relaxation("cauchy", 0.5), "float32"),
+    "many codelets": (("bitonic", 33), Relaxation(), "float64"),
+    "neighbours": (("odd_even", 17), Relaxation("optimal", 0), "float32"),
+    "reversed comparators": (
+        (irregular(20, 60, 0),),
+        Relaxation("reciprocal", 0.25, error_free=True),
+        "float64",
+    ),
 }
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    """The driver's object file: it is the same for every kernel."""
-    made = tmp_path_factory.mktemp("driver") / "sanitized.o"
-    run(*COMMAND, "-Wall", "-Wextra", "-Werror", "-c", DRIVER, "-o", made)
+def drivers(tmp_path_factory):
+    """The driver's object files: they are the same for every kernel of a dtype."""
+    folder = tmp_path_factory.mktemp("drivers")
+    made = {dtype: folder / f"{dtype}.o" for dtype in REALS}
+    for dtype, path in made.items():
+        run(*COMMAND, f"-DREAL={REALS[dtype]}", "-Wall", "-Wextra", "-Werror", "-c", DRIVER, "-o", path)
     return made
 
 
@@ -43,13 +50,13 @@ def run(*command, env=None):
     return done.stdout
 
 
-def check(case, flags, driver, tmp_path):
-    network, relaxation = CASES[case]
-    request = Request(*network, relaxation=relaxation, dtypes=("float32", "float64"), unproved=True)
+def check(case, flags, drivers, tmp_path):
+    network, relaxation, dtype = CASES[case]
+    request = Request(*network, relaxation=relaxation, dtypes=(dtype,), unproved=True)
     package = compile_network(request).package
     source, program = tmp_path / "kernel.cpp", tmp_path / "program"
     source.write_text(package.files[f"{package.name}.cpp"], encoding="utf-8")
-    run(*COMMAND, *flags, source, driver, "-o", program, "-pthread")
+    run(*COMMAND, *flags, source, drivers[dtype], "-o", program, "-pthread")
     n = request.n or request.network.n
     # New memory is full of zeros and then of NaN, which must make no difference.
     fill = "max_malloc_fill_size=1000000000:malloc_fill_byte="
@@ -64,11 +71,11 @@ def few_straight_shapes(monkeypatch):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_kernels_run_clean(case, driver, tmp_path):
-    check(case, [NATIVE], driver, tmp_path)
+def test_kernels_run_clean(case, drivers, tmp_path):
+    check(case, [NATIVE], drivers, tmp_path)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are of x86")
 @pytest.mark.parametrize("flags", [["-mno-avx", "-mno-avx2", "-mno-fma"]], ids=" ".join)
-def test_kernels_of_narrower_registers_run_clean(flags, driver, tmp_path):
-    check("neighbours", [NATIVE, *flags], driver, tmp_path)
+def test_kernels_of_narrower_registers_run_clean(flags, drivers, tmp_path):
+    check("neighbours", [NATIVE, *flags], drivers, tmp_path)
