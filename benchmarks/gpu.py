@@ -249,13 +249,10 @@ def measure_limits() -> Limits:
     kernel = cupy.RawKernel(FMA_SOURCE, "multiply_add")
     blocks, threads, count = 8 * torch.cuda.get_device_properties(0).multi_processor_count, 256, 4096
     out = torch.empty(blocks * threads, device=DEVICE)
-    arguments = (out.data_ptr(), cupy.int32(count))
-
-    def run() -> None:
-        with cupy.cuda.Stream.from_external(torch.cuda.current_stream()):
-            kernel((blocks,), (threads,), arguments)
-
-    return Limits(2 * source.numel() / copy, blocks * threads * count * 8 / min(rounds(run)))
+    arguments = (cupy.int64(out.data_ptr()), cupy.int32(count))
+    # On the default stream, which is torch's current one here and CuPy's.
+    fma = min(rounds(lambda: kernel((blocks,), (threads,), arguments)))
+    return Limits(2 * source.numel() / copy, blocks * threads * count * 8 / fma)
 
 
 def limit_seconds(work: str, n: int, batch: int, limits: Limits) -> float:

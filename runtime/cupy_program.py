@@ -1,16 +1,16 @@
-"""A kernel's CUDA functions on a device: built, loaded and launched through CuPy."""
+"""A kernel's CUDA functions on a device: built, loaded and launched by the driver's API as CuPy has it."""
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from nsc.errors import OperandError, ToolchainError
+from nsc.errors import BuildError, OperandError, ToolchainError
 from nsc.runtime.cuda import Argument
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.nvrtc import build, tile_columns
@@ -18,6 +18,9 @@ from nsc.runtime.nvrtc import build, tile_columns
 _WARP = 32
 # The routing's number comes first, and it is an int32 in the kernels.
 _ROUTING_FUNCTIONS = ("nsc_route", "nsc_reversed")
+# Beyond this a function must be told so before its launch.
+_PLAIN_SHARED_BYTES = 48 << 10
+_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of the driver's enumeration CUfunction_attribute
 
 
 def loaded(kernel: Kernel, device: torch.device) -> CupyProgram:
@@ -27,8 +30,7 @@ def loaded(kernel: Kernel, device: torch.device) -> CupyProgram:
 
 @functools.cache
 def _loaded(kernel: Kernel, device: int) -> CupyProgram:
-    with torch.cuda.device(device):
-        return CupyProgram(kernel, device)
+    return CupyProgram(kernel, device)
 
 
 class CupyProgram:
@@ -45,56 +47,71 @@ class CupyProgram:
                 f"{kernel.name} is not loaded yet, which cannot be done while a CUDA graph is captured: "
                 "call it once before"
             )
-        cupy = _cupy()
-        self._cupy = cupy
+        self._driver = _cupy().cuda.driver
         self._device = device
-        attributes = cupy.cuda.Device(device).attributes
-        self._multiprocessors: int = attributes["MultiProcessorCount"]
-        shared_bytes = attributes["MaxSharedMemoryPerBlockOptin"]
+        properties: Any = torch.cuda.get_device_properties(device)
+        self._multiprocessors: int = properties.multi_processor_count
+        shared_bytes = properties.shared_memory_per_block_optin
         self.tile_columns = tile_columns(kernel.n, kernel.launch, shared_bytes)
-        architecture = f"sm_{attributes['ComputeCapabilityMajor']}{attributes['ComputeCapabilityMinor']}"
-        binary = build(kernel, architecture, shared_bytes).binary
-        self._module = cupy.RawModule(path=str(binary))
-        self._functions: dict[tuple[str, int], Any] = {}
-        self.launch("nsc_prepare", kernel.launch.cones + 1, _WARP, -(-kernel.n // 16) * 16, ())
-        # Calls on other streams must find the tables written.
-        torch.cuda.synchronize(device)
+        binary = build(kernel, f"sm_{properties.major}{properties.minor}", shared_bytes).binary
+        self._functions: dict[tuple[str, int], int] = {}
+        with torch.cuda.device(device):
+            # Makes torch's context the thread's, which no context is before a thread's first call.
+            torch.cuda.synchronize(device)
+            self._context: int = self._driver.ctxGetCurrent()
+            try:
+                self._module = self._driver.moduleLoad(str(binary))
+            except self._driver.CUDADriverError as error:
+                raise BuildError(
+                    f"the driver does not load {binary} ({error}): it may be older than NVRTC"
+                ) from None
+            self.launch("nsc_prepare", kernel.launch.cones + 1, _WARP, -(-kernel.n // 16) * 16, ())
+            # Calls on other streams must find the tables written.
+            torch.cuda.synchronize(device)
 
     def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
         """Return how many blocks of a function the device runs at a time."""
-        handle = self._function(function, shared_bytes).kernel.ptr
-        per_multiprocessor = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            handle, threads, shared_bytes
-        )
-        return max(1, int(per_multiprocessor)) * self._multiprocessors
+        with torch.cuda.device(self._device):
+            handle = self._function(function, shared_bytes)
+            per_multiprocessor: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                handle, threads, shared_bytes
+            )
+        return max(1, per_multiprocessor) * self._multiprocessors
 
     def launch(
         self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
     ) -> None:
-        """Launch a function on torch's current stream of the device."""
-        values = [np.int64(_address(argument)) for argument in arguments]
+        """Launch a function on torch's current stream of the device; the arguments are copied."""
+        values: list[ctypes.c_int64 | ctypes.c_int32] = [ctypes.c_int64(_word(a)) for a in arguments]
         if function.startswith(_ROUTING_FUNCTIONS):
-            values[0] = values[0].astype(np.int32)
+            values[0] = ctypes.c_int32(values[0].value)
+        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         with torch.cuda.device(self._device):
-            stream = self._cupy.cuda.Stream.from_external(torch.cuda.current_stream())
-            with stream:
-                self._function(function, shared_bytes)((blocks,), (threads,), values, shared_mem=shared_bytes)
+            self._driver.launchKernel(
+                self._function(function, shared_bytes),
+                *(blocks, 1, 1),
+                *(threads, 1, 1),
+                shared_bytes,
+                torch.cuda.current_stream().cuda_stream,
+                ctypes.addressof(addresses),
+                0,
+            )
 
-    def _function(self, name: str, shared_bytes: int) -> Any:
+    def _function(self, name: str, shared_bytes: int) -> int:
+        """Return a function's handle, ready for the thread and for that much shared memory."""
+        # Autograd's threads begin without a context, and torch sets one only where it has to.
+        if self._driver.ctxGetCurrent() != self._context:
+            self._driver.ctxSetCurrent(self._context)
         found = self._functions.get((name, shared_bytes))
         if found is None:
-            found = self._module.get_function(name)
+            found = self._driver.moduleGetFunction(self._module, name)
             if shared_bytes > _PLAIN_SHARED_BYTES:
-                found.max_dynamic_shared_size_bytes = shared_bytes
+                self._driver.funcSetAttribute(found, _MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
             self._functions[name, shared_bytes] = found
         return found
 
 
-# Beyond this a function must be told so before its launch.
-_PLAIN_SHARED_BYTES = 48 << 10
-
-
-def _address(argument: Argument) -> int:
+def _word(argument: Argument) -> int:
     if isinstance(argument, Tensor):
         return argument.data_ptr()
     return 0 if argument is None else argument
