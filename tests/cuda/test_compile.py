@@ -36,6 +36,10 @@ def compiled(made, architecture):
     return nvrtc.find_nvrtc(architecture, made.n, made.launch).compiled(made.sources["cuda"])
 
 
+def test_golden_text(golden):
+    golden("bitonic_4.cu", kernel(Request("bitonic", 4, targets=("cuda",))).sources["cuda"])
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_compiles_without_warnings_or_spills(request_, architecture):
