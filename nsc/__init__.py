@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nsc.api import compile, load
     from nsc.compiler.network import Network
     from nsc.compiler.relaxations import Relaxation
-    from nsc.compiler.verification import Proof, Verdict, verify
+    from nsc.compiler.verify import Proof, Verdict, verify
     from nsc.runtime.operator import Operator
 
 __version__ = "0.1.0"
@@ -39,14 +39,14 @@ __version__ = "0.1.0"
 _HOMES: dict[str, str | None] = {
     "Network": "nsc.compiler.network",
     "Operator": "nsc.runtime.operator",
-    "Proof": "nsc.compiler.verification",
+    "Proof": "nsc.compiler.verify",
     "Relaxation": "nsc.compiler.relaxations",
-    "Verdict": "nsc.compiler.verification",
+    "Verdict": "nsc.compiler.verify",
     "compat": None,
     "compile": "nsc.api",
     "load": "nsc.api",
     "nn": None,
-    "verify": "nsc.compiler.verification",
+    "verify": "nsc.compiler.verify",
 }
 
 __all__ = [

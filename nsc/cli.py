@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,15 +29,16 @@ from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
 from nsc.compiler.schedule import schedule
-from nsc.compiler.verification import Proof, Verdict
-from nsc.compiler.verification import verify as verify_network
+from nsc.compiler.verify import FORMS, Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
+from nsc.compiler.verify import parse as parse_property
+from nsc.compiler.verify import verify as verify_network
 from nsc.errors import NetworkError, NscError, UnprovedError, VerificationError
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.nvrtc import build as build_cuda
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-EXIT_CODES = {Verdict.SORTS: 0, Verdict.DOES_NOT_SORT: 1, Verdict.UNPROVED: 3}
+EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
 BAD_INPUT = 2
 INTERRUPTED = 130
 LARGEST_DIAGRAM = 32
@@ -58,7 +60,7 @@ class _Group(click.Group):
 
 def _exit_code(error: NscError) -> int:
     if isinstance(error, VerificationError):
-        return EXIT_CODES[Verdict.DOES_NOT_SORT]
+        return EXIT_CODES[Verdict.REFUTED]
     return EXIT_CODES[Verdict.UNPROVED] if isinstance(error, UnprovedError) else BAD_INPUT
 
 
@@ -171,7 +173,7 @@ def compile_command(
             "name": compiled.package.name,
             "folder": str(folder),
             **_counts(compiled.network),
-            **_proof_facts(compiled.proof),
+            "proof": compiled.proof.facts(),
             "binaries": [str(artifact.binary) for artifact in artifacts],
             "targets": request.targets,
             "cached": all(artifact.cached for artifact in artifacts),
@@ -183,7 +185,7 @@ def compile_command(
     network, proof = compiled.network, compiled.proof
     built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
     click.echo(f"{folder}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
-    click.echo(f"{proof.verdict.value}: {proof.method}: {proof.detail}")
+    click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
     if verbose:
         for artifact in artifacts:
             click.echo(shlex.join(artifact.command))
@@ -208,32 +210,101 @@ def _status(what: str, quiet: bool) -> Any:
 @main.command("verify")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @_network_options(required=False)
+@click.option(
+    "--property",
+    "asked",
+    default="sort",
+    show_default=True,
+    metavar="PROPERTY",
+    help=f"What to prove: {'; '.join(FORMS)}.",
+)
+@click.option("--wires", metavar="W,W,…", help="Where the property's outputs are, smallest first.")
+@click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend.")
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    default=Budget().states,
+    show_default=True,
+    help="0-1 patterns that the method of reachable sets may hold at a time.",
+)
+@click.option("--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="When to give up.")
+@click.option(
+    "--check",
+    "proof_file",
+    type=click.Path(path_type=Path),
+    help="Prove nothing anew: say whether this proof, as --json printed it, is of this network.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
-def verify_command(file: Path | None, net: str | None, n: int | None, as_json: bool) -> None:
-    """Say whether a network sorts: proved, refuted with a counterexample, or unproved.
+def verify_command(
+    file: Path | None,
+    net: str | None,
+    n: int | None,
+    asked: str,
+    wires: str | None,
+    presorted: str,
+    max_states: int,
+    time_limit: float | None,
+    proof_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Say whether a network sorts, or has another property: proved, refuted or unproved.
 
-    Exit code: 0 sorts, 1 does not sort, 2 bad input, 3 unproved.
+    What is refuted comes with a counterexample, and with the comparator that would mend it if a single
+    one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
-    asked = net if file is None else str(file)
-    if asked is None or (file is not None and net is not None):
+    named = net if file is None else str(file)
+    if named is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
-    network = describe(asked, n)
-    start = time.perf_counter()
-    with _status("verifying", as_json):
-        proof = verify_network(network)
-    seconds = time.perf_counter() - start
-    if as_json:
-        click.echo(json.dumps({**_counts(network), **_proof_facts(proof), "seconds": round(seconds, 3)}))
+    network = describe(named, n)
+    if proof_file is not None:
+        proof = check_proof(network, read_proof(proof_file))
     else:
-        click.echo(
-            f"{proof.verdict.value}: {network.n} wires, {network.size:,} comparators, {network.depth} layers"
-        )
-        click.echo(f"method: {proof.method}: {proof.detail} ({seconds:.2f} s)")
-        if proof.counterexample is not None and proof.failing_input is not None:
-            for what, values in (("0-1", proof.counterexample), ("integer", proof.failing_input)):
-                click.echo(f"{what} input:  {' '.join(map(str, values))}")
-                click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
+        property_ = parse_property(asked, network.n, _wires(wires), presorted)
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        with _status("verifying", as_json):
+            proof = verify_network(network, property_, Budget(max_states, deadline))
+    failure = None
+    if proof.counterexample is not None:
+        with _status("looking for the cause", as_json):
+            failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)
+        proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
+    if as_json:
+        causes = {} if failure is None else _causes(failure)
+        click.echo(json.dumps({**_counts(network), **proof.facts(), **causes}))
+    else:
+        _print_proof(network, proof, failure)
     sys.exit(EXIT_CODES[proof.verdict])
+
+
+def _wires(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(wire) for wire in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--wires takes numbers such as 3,1,2, found {text!r}") from None
+
+
+def _causes(failure: Failure) -> dict[str, object]:
+    return {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": failure.mend}
+
+
+def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> None:
+    click.echo(f"{proof.sentence()}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
+    seconds = "" if proof.seconds is None else f" ({proof.seconds:.2f} s)"
+    click.echo(f"method: {proof.method}: {proof.detail}{seconds}")
+    if failure is None:
+        return
+    for what, values in (("0-1", failure.vector), ("integer", failure.values)):
+        click.echo(f"{what} input:  {' '.join(map(str, values))}")
+        click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
+    shown = ", ".join(map(str, failure.wires[:16])) + (", …" if len(failure.wires) > 16 else "")
+    where = (
+        "which no comparator touches" if failure.layer is None else f"last touched in layer {failure.layer}"
+    )
+    click.echo(f"wrong on wires {shown}, {where}")
+    if failure.mend is not None:
+        click.echo(f"mended by one comparator: {failure.mend}")
 
 
 @main.command("list")
@@ -306,14 +377,4 @@ def _counts(network: Network) -> dict[str, object]:
         "size": network.size,
         "depth": network.depth,
         "network": network.digest,
-    }
-
-
-def _proof_facts(proof: Proof) -> dict[str, object]:
-    return {
-        "verdict": proof.verdict.value,
-        "method": proof.method,
-        "detail": proof.detail,
-        "counterexample": proof.counterexample,
-        "failing_input": proof.failing_input,
     }

@@ -13,6 +13,10 @@ class NetworkError(NscError, ValueError):
     """A comparator graph, a family's argument or a network file that describes no network."""
 
 
+class PropertyError(NscError, ValueError):
+    """A property that a network on so many wires cannot have, or a file that holds no proof."""
+
+
 class VerificationError(NscError):
     """A network that does not sort.
 

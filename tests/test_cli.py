@@ -14,10 +14,10 @@ from click.testing import CliRunner
 import nsc
 from nsc.cli import main
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import FORMATS
+from nsc.compiler.formats import FORMATS, write_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS
-from nsc.compiler.verification import Proof, Verdict
+from nsc.compiler.verify import Proof, Verdict
 
 FILES = ["__init__.py", "manifest.json", "network.json", "proof.json"]
 SORTER = FORMATS["nsc JSON"].example
@@ -64,7 +64,7 @@ def test_compile_writes_a_package_that_is_used_as_it_says():
     assert (done.returncode, done.stderr) == (0, "")
     first, proof, last = done.stdout.splitlines()
     assert first == "generated/bitonic_4: 4 wires, 6 comparators, 3 layers"
-    assert proof.startswith("sorts: exhaustive: ")
+    assert proof.startswith("sorts: exhaustion: ")
     assert last.endswith("use it with: from generated import bitonic_4")
     place = Path("generated/bitonic_4")
     assert sorted(path.name for path in place.iterdir()) == sorted([*FILES, "bitonic_4.cpp"])
@@ -99,7 +99,7 @@ def test_compile_prints_json(cache):
     facts = json.loads(out)
     assert err == ""
     assert (facts["name"], facts["n"], facts["size"], facts["depth"]) == ("bitonic_4", 4, 6, 3)
-    assert (facts["verdict"], facts["method"]) == ("sorts", "exhaustive")
+    assert (facts["proof"]["verdict"], facts["proof"]["method"]) == ("proved", "exhaustion")
     assert facts["network"] == FAMILIES["bitonic"](4).digest
     assert Path(facts["folder"], "manifest.json").is_file()
     (binary,), (command,) = facts["binaries"], facts["commands"]
@@ -142,7 +142,7 @@ def test_network_files_of_every_format_are_read(text):
 
 
 def test_an_unproved_network_needs_the_users_word(monkeypatch):
-    monkeypatch.setattr("nsc.compiler.verification.METHODS", {})
+    monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
     out, err = call("compile", "--net", "bitonic", "--n", 4, code=3)
     assert (out, paths()) == ("", [])
     assert err.startswith("nsc: the network is unproved: ")
@@ -161,13 +161,13 @@ def test_verify_says_what_it_found_by_its_exit_code(monkeypatch):
     out, err = call("verify", "not.txt", code=1)
     assert out.startswith("does not sort: 3 wires, 2 comparators, 2 layers\n")
     assert err == ""
-    shown = [line.partition(":")[2].split() for line in out.splitlines()[2:]]
+    shown = [line.partition(":")[2].split() for line in out.splitlines()[2:6]]
     network = Network.from_comparators(3, [(0, 1), (1, 2)])
     for given, comes_out in zip(shown[::2], shown[1::2], strict=True):
         values = network.apply(list(map(int, given))).tolist()
         assert list(map(str, values)) == comes_out
         assert values != sorted(values)
-    monkeypatch.setattr("nsc.compiler.verification.METHODS", {})
+    monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
     assert call("verify", "sorter.json", code=3)[0].startswith("unproved: ")
 
 
@@ -177,7 +177,7 @@ def test_verify_exit_codes_of_the_process():
         (["--net", "odd_even", "--n", 5], 0),
         (["not.txt"], 1),
         (["missing.txt"], 2),
-        (["--net", "pairwise", "--n", 64], 3),
+        (["--net", "pairwise", "--n", 256, "--time-limit", 0.5], 3),
     ):
         done = process("verify", *words)
         assert done.returncode == code
@@ -187,12 +187,58 @@ def test_verify_exit_codes_of_the_process():
 def test_verify_prints_json():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     facts = json.loads(call("verify", "--json", "not.txt", code=1)[0])
-    assert (facts["n"], facts["size"], facts["depth"], facts["verdict"]) == (3, 2, 2, "does not sort")
+    assert (facts["n"], facts["size"], facts["depth"], facts["verdict"]) == (3, 2, 2, "refuted")
     assert len(facts["counterexample"]) == len(facts["failing_input"]) == 3
     assert facts["network"] == Network.from_layers(3, [[(0, 1)], [(1, 2)]]).digest
     facts = json.loads(call("verify", "--json", "--net", "bitonic", "--n", 4)[0])
-    assert facts["verdict"] == "sorts"
+    assert facts["verdict"] == "proved"
     assert facts["counterexample"] is None
+
+
+def test_verify_proves_other_properties():
+    words = "verify", "--net", "merge_exchange", "--n", 9
+    assert call(*words, "--property", "median")[0].startswith("median: proved: 9 wires")
+    out = call(*words, "--property", "top-2", "--wires", "8,7", code=1)[0]
+    assert out.startswith("top-2 on wires 8,7: refuted: 9 wires")
+    presorted = "--property", "sort", "--presorted", "0-3,4-7"
+    merge = Network.from_layers(
+        8, [[(0, 4), (1, 5), (2, 6), (3, 7)], [(2, 4), (3, 5)], [(1, 2), (3, 4), (5, 6)]]
+    )
+    Path("merge.json").write_text(write_network(merge), encoding="utf-8")
+    assert call("verify", "merge.json", *presorted)[0].startswith("sort, presorted 0-3,4-7: proved")
+    assert call("verify", "merge.json", "--property", "merge-4+4")[0].startswith("merge-4+4: proved")
+    assert call("verify", "merge.json", code=1)[0].startswith("does not sort")
+    for bad in (
+        ["--property", "largest"],
+        ["--property", "top-10"],
+        ["--property", "median", "--wires", "x"],
+        ["--presorted", "4-3"],
+        ["--max-states", 0],
+        ["--time-limit", -1],
+    ):
+        check_refused([*words, *bad])
+
+
+def test_verify_says_what_would_mend_a_network():
+    Path("less.txt").write_text("[(0,2),(1,3)]\n[(0,1),(2,3)]\n", encoding="utf-8")
+    out = call("verify", "less.txt", "--n", 4, code=1)[0]
+    assert "wrong on wires 1, 2, last touched in layer 1\n" in out
+    assert out.endswith("mended by one comparator: insert (1, 2) behind layer 1\n")
+    facts = json.loads(call("verify", "less.txt", "--n", 4, "--json", code=1)[0])
+    assert (facts["wrong_wires"], facts["wrong_layer"]) == ([1, 2], 1)
+    assert facts["mend"] == "insert (1, 2) behind layer 1"
+
+
+def test_verify_checks_a_proof_that_was_kept():
+    words = "verify", "--net", "bitonic", "--n", 8
+    Path("proof.json").write_text(call(*words, "--json")[0], encoding="utf-8")
+    assert call(*words, "--check", "proof.json")[0].startswith("sorts: 8 wires")
+    check_refused(["verify", "--net", "odd_even", "--n", 8, "--check", "proof.json"])
+    check_refused([*words, "--check", "missing.json"])
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    Path("refuted.json").write_text(call("verify", "not.txt", "--json", code=1)[0], encoding="utf-8")
+    assert call("verify", "not.txt", "--check", "refuted.json", code=1)[0].startswith("does not sort")
+    check_refused(["verify", "not.txt", "--check", "not.txt"])
 
 
 def test_verify_takes_a_family_in_the_place_of_a_file():
@@ -487,5 +533,5 @@ def test_proofs_of_the_command_are_those_of_the_library():
     out, _ = call("verify", "--net", "bitonic", "--n", 8, "--json")
     proof = nsc.verify(FAMILIES["bitonic"](8))
     assert isinstance(proof, Proof)
-    assert proof.verdict is Verdict.SORTS
+    assert proof.verdict is Verdict.PROVED
     assert json.loads(out)["detail"] == proof.detail

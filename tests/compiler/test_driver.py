@@ -13,7 +13,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.verification import Verdict
+from nsc.compiler.verify import Verdict
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
 SWAP = Network.from_layers(2, [[(0, 1)]])
@@ -148,7 +148,7 @@ def test_a_network_that_does_not_sort_is_refused_with_its_counterexample(n):
 
 
 def test_an_unproved_network_is_refused_unless_asked_for(monkeypatch):
-    monkeypatch.setattr("nsc.compiler.verification.METHODS", {})
+    monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
     with pytest.raises(UnprovedError, match="--unproved"):
         prove(SWAP)
     assert prove(SWAP, unproved=True).verdict is Verdict.UNPROVED

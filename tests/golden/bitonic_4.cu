@@ -3,7 +3,7 @@
 // Made by:    nsc compile --net bitonic --n 4 --target cuda
 // nsc:        0
 // Network:    4 wires, 6 comparators, 3 layers, sha256 8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a
-// Proof:      sorts every input, by exhaustive: untangled to standard form; all 2^4 0-1 inputs come out sorted
+// Proof:      sorts every input, by exhaustion: untangled to standard form; all 2^4 0-1 inputs come out sorted
 // Relaxation: logistic, ART λ = 0.25
 //
 // A relaxed comparator (lo, hi) is a 2x2 mix with keep weight a = f(steepness * phi(x[hi] - x[lo])):

@@ -1,4 +1,4 @@
-"""Passes: functions from a network to a network."""
+"""Untangle: the standard form of a network."""
 
 from __future__ import annotations
 
@@ -21,15 +21,6 @@ class Untangled(NamedTuple):
 
     network: Network
     outputs: npt.NDArray[np.int64]
-
-
-def relayer(network: Network) -> Network:
-    """Return the same comparators, each in the earliest layer that the order on its wires allows.
-
-    >>> relayer(Network.from_layers(4, [[(0, 1)], [(2, 3)]])).depth
-    1
-    """
-    return Network.from_comparators(network.n, network.comparators)
 
 
 def untangle(network: Network) -> Untangled:

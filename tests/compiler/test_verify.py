@@ -1,5 +1,8 @@
 import itertools
 import json
+import sys
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,11 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import is_unsorted, networks, run, sorts_all, tangled
 
-from nsc.compiler import reachable, zero_one
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes import untangle
-from nsc.compiler.verification import METHODS, Verdict, verify
+from nsc.compiler.verify import METHODS, Budget, Verdict, reachable, sort, verify, zero_one
+from nsc.compiler.verify.question import BudgetError, question
+
+
+def asked(network, **budget):
+    return question(network, sort(network.n), Budget(**budget))
+
+
+def ranks(network):
+    return sort(network.n).ranks
+
+
+def exhaust(network):
+    """Return a failing input that trying them all finds, or None."""
+    return next((found for found in zero_one.exhaust(network, ranks(network)) if found is not None), None)
 
 
 def is_counterexample(network, vector):
@@ -25,7 +41,7 @@ def is_counterexample(network, vector):
 def check(network, sorts):
     proof = verify(network)
     assert proof.network == network.digest
-    assert proof.verdict is (Verdict.SORTS if sorts else Verdict.DOES_NOT_SORT)
+    assert proof.verdict is (Verdict.PROVED if sorts else Verdict.REFUTED)
     if sorts:
         assert proof.counterexample is None
         assert proof.failing_input is None
@@ -78,7 +94,7 @@ def test_exact_methods_agree_with_brute_force_on_their_own(seed):
         network = mutated(rng)
         sorts = sorts_all(network.n, network.comparators.tolist())
         refuted += not sorts
-        for failing in (zero_one.exhaust(network), reachable.search(network).failing):
+        for failing in (exhaust(network), reachable.search(asked(network)).failing):
             assert (failing is None) == sorts
             assert sorts or is_counterexample(network, failing)
     assert refuted > 50
@@ -89,7 +105,7 @@ def test_exact_methods_agree_with_brute_force_on_their_own(seed):
 def test_any_network_gets_the_right_verdict(network):
     sorts = sorts_all(network.n, network.comparators.tolist())
     check(network, sorts)
-    failing = reachable.search(network).failing
+    failing = reachable.search(asked(network)).failing
     assert (failing is None) == sorts
     assert sorts or is_counterexample(network, failing)
 
@@ -99,36 +115,45 @@ def test_any_network_gets_the_right_verdict(network):
 def test_the_method_for_neighbours_is_exact(n, data):
     wires = data.draw(st.lists(st.integers(0, n - 2), max_size=n * n))
     network = Network.from_comparators(n, [(wire, wire + 1) for wire in wires])
-    result = METHODS["primitive"](network)
+    answer = METHODS["primitive"](asked(network))
     if sorts_all(n, network.comparators.tolist()):
-        assert isinstance(result, str)
+        assert answer.proved is not None
     else:
-        assert is_counterexample(network, result)
+        assert is_counterexample(network, answer.failing)
 
 
 @pytest.mark.parametrize("pairs", [[(0, 2)], [(1, 0)], [(0, 1), (0, 2)]])
 def test_the_method_for_neighbours_says_nothing_of_others(pairs):
-    assert METHODS["primitive"](Network.from_comparators(3, pairs)) is None
+    assert METHODS["primitive"](asked(Network.from_comparators(3, pairs))) is None
 
 
 def test_every_method_settles_some_network():
     for method, network in {
-        "trivial": Network.from_layers(1, []),
+        "lint": Network.from_layers(1, []),
         "primitive": FAMILIES["odd_even"](30),
-        "exhaustive": FAMILIES["pairwise"](16),
+        "exhaustion": FAMILIES["pairwise"](16),
         "reachable sets": FAMILIES["odd_even_merge"](30),
+        "SAT": FAMILIES["pairwise"](64),
     }.items():
         proof = verify(network)
-        assert (proof.verdict, proof.method) == (Verdict.SORTS, method)
-    assert set(METHODS) == {"trivial", "primitive", "exhaustive", "reachable sets"}
+        assert (proof.verdict, proof.method) == (Verdict.PROVED, method)
+    assert list(METHODS) == ["lint", "primitive", "exhaustion", "reachable sets", "SAT"]
 
 
-@pytest.mark.parametrize("method", ["primitive", "exhaustive", "reachable sets"])
-def test_every_method_refutes_where_sampling_fails(method, monkeypatch):
-    monkeypatch.setattr(zero_one, "sample_inputs", lambda n, count: [np.zeros((1, n), dtype=bool)])
-    family, n = {"primitive": ("odd_even", 25), "exhaustive": ("pairwise", 12)}.get(method, ("bitonic", 25))
+@pytest.mark.parametrize(
+    ("method", "family", "n", "gone"),
+    [
+        ("lint", "pairwise", 12, -1),
+        ("primitive", "odd_even", 25, 0),
+        ("exhaustion", "pairwise", 12, 21),
+        ("reachable sets", "bitonic", 25, 0),
+        ("SAT", "pairwise", 64, 272),
+    ],
+)
+def test_every_method_refutes_where_sampling_fails(method, family, n, gone, monkeypatch):
+    monkeypatch.setattr(zero_one, "sample_inputs", lambda n, *_: [np.zeros((1, n), dtype=bool)])
     whole = untangle(FAMILIES[family](n)).network
-    network = Network.from_comparators(n, whole.comparators[:-1])
+    network = Network.from_comparators(n, np.delete(whole.comparators, gone, axis=0))
     assert check(network, sorts=False).method == method
 
 
@@ -143,21 +168,28 @@ def test_every_method_refutes_where_sampling_fails(method, monkeypatch):
 )
 def test_large_families_are_proved(name, method):
     proof = verify(FAMILIES[name](1024))
-    assert (proof.verdict, proof.method) == (Verdict.SORTS, method)
+    assert (proof.verdict, proof.method) == (Verdict.PROVED, method)
 
 
-def test_what_no_method_settles_is_unproved():
-    proof = verify(FAMILIES["pairwise"](64))
+def test_what_no_method_settles_in_its_time_is_unproved():
+    proof = verify(FAMILIES["pairwise"](256), budget=Budget(deadline=time.monotonic() + 0.5))
     assert proof.verdict is Verdict.UNPROVED
     assert proof.method not in METHODS
     assert proof.counterexample is None
+    assert "reachable sets ended at" in proof.detail
+    assert "SAT ended at" in proof.detail
 
 
-def test_the_search_ends_at_its_budget(monkeypatch):
-    monkeypatch.setattr(reachable, "BUDGET_PATTERNS", 100)
-    with pytest.raises(reachable.BudgetError, match="patterns"):
-        reachable.search(FAMILIES["bitonic"](32))
-    assert verify(FAMILIES["bitonic"](32)).verdict is Verdict.UNPROVED
+def test_the_search_ends_at_its_budget():
+    with pytest.raises(BudgetError, match="patterns"):
+        reachable.search(asked(FAMILIES["bitonic"](32), states=100))
+    with pytest.raises(BudgetError, match="time"):
+        reachable.search(asked(FAMILIES["bitonic"](32), deadline=time.monotonic() - 1))
+
+
+def test_without_a_solver_the_ladder_ends_before_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pysat.solvers", None)
+    assert METHODS["SAT"](asked(FAMILIES["bitonic"](32))) is None
 
 
 def test_a_refutation_needs_no_larger_budget_than_a_proof(monkeypatch):
@@ -165,12 +197,12 @@ def test_a_refutation_needs_no_larger_budget_than_a_proof(monkeypatch):
     for bits in range(8, 24):
         monkeypatch.setattr(reachable, "BUDGET_BITS", 1 << bits)
         try:
-            assert reachable.search(whole).failing is None
+            assert reachable.search(asked(whole)).failing is None
             break
-        except reachable.BudgetError:
+        except BudgetError:
             continue
     less = Network.from_comparators(32, whole.comparators[:-1])
-    assert is_counterexample(less, reachable.search(less).failing)
+    assert is_counterexample(less, reachable.search(asked(less)).failing)
 
 
 @pytest.mark.parametrize(("name", "n"), [("bitonic", 64), ("merge_exchange", 100), ("odd_even", 40)])
@@ -181,7 +213,7 @@ def test_one_comparator_less_is_refuted(name, n):
         less = Network.from_comparators(n, np.delete(network.comparators, gone, axis=0))
         proof = verify(less)
         assert proof.verdict is not Verdict.UNPROVED
-        if proof.verdict is Verdict.DOES_NOT_SORT:
+        if proof.verdict is Verdict.REFUTED:
             check(less, sorts=False)
             refuted += 1
     assert refuted >= 10
@@ -223,7 +255,7 @@ def test_reversed_comparators_may_sort():
 def test_an_unused_wire_on_many_is_refuted_by_the_search():
     pairs = [(wire, wire + 1) for wire in range(0, 29, 2)]
     network = Network.from_comparators(31, pairs)
-    outcome = reachable.search(network)
+    outcome = reachable.search(asked(network))
     assert is_counterexample(network, outcome.failing)
 
 
@@ -232,21 +264,20 @@ def test_packed_inputs_find_the_first_failing_one(n):
     network = Network.from_layers(n, [])
     vectors = np.array(list(itertools.product([False, True], repeat=n)))
     failing = [k for k, vector in enumerate(vectors.tolist()) if is_unsorted(vector)]
-    found = zero_one.first_unsorted(network, zero_one.pack(vectors), len(vectors))
-    assert found == (failing[0] if failing else None)
+    assert zero_one.first_wrong_vector(network, ranks(network), vectors) == (failing[0] if failing else None)
     if failing:
         first = failing[0]
-        assert zero_one.first_unsorted(network, zero_one.pack(vectors), first) is None
+        assert zero_one.first_wrong_vector(network, ranks(network), vectors[:first]) is None
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_inputs_are_exhausted_chunk_by_chunk(name, monkeypatch):
     monkeypatch.setattr(zero_one, "_CHUNK_WORDS", 1)
     whole = FAMILIES[name](9)
-    assert zero_one.exhaust(whole) is None
+    assert exhaust(whole) is None
     for gone in range(whole.size):
         less = Network.from_comparators(9, np.delete(whole.comparators, gone, axis=0))
-        failing = zero_one.exhaust(less)
+        failing = exhaust(less)
         assert (failing is None) == sorts_all(9, less.comparators.tolist())
         assert failing is None or is_counterexample(less, failing)
 
@@ -273,13 +304,14 @@ def test_the_permutation_of_a_vector_maps_back_to_it(network, data):
 
 def test_proofs_are_json_and_the_same_each_time():
     sorts, fails = FAMILIES["bitonic"](8), Network.from_layers(2, [[(1, 0)]])
-    assert verify(sorts).to_json() == verify(sorts).to_json()
-    proof = json.loads(verify(sorts).to_json())
+    first, second = (replace(verify(sorts), seconds=None).to_json() for _ in range(2))
+    assert first == second
+    proof = json.loads(first)
     assert proof["format"] == "nsc-proof/1"
-    assert proof["verdict"] == "sorts"
+    assert (proof["verdict"], proof["property"]) == ("proved", "sort")
     assert proof["network"] == sorts.digest
     assert proof["counterexample"] is None
     refuted = json.loads(verify(fails).to_json())
-    assert refuted["verdict"] == "does not sort"
+    assert refuted["verdict"] == "refuted"
     assert is_counterexample(fails, refuted["counterexample"])
     assert sorted(refuted["failing_input"]) == [0, 1]

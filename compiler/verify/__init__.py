@@ -1,0 +1,24 @@
+"""Verification: whether a network does what it is said to do, proved, refuted, or unproved."""
+
+from nsc.compiler.verify.check import check_proof, read_proof
+from nsc.compiler.verify.failure import Failure, diagnose
+from nsc.compiler.verify.ladder import METHODS, verify
+from nsc.compiler.verify.proof import Proof, Verdict
+from nsc.compiler.verify.property import FORMS, Property, parse, sort
+from nsc.compiler.verify.question import Budget
+
+__all__ = [
+    "FORMS",
+    "METHODS",
+    "Budget",
+    "Failure",
+    "Proof",
+    "Property",
+    "Verdict",
+    "check_proof",
+    "diagnose",
+    "parse",
+    "read_proof",
+    "sort",
+    "verify",
+]

@@ -1,0 +1,151 @@
+"""Failure: what a user wants to know of a network that does not do its work."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsc.compiler.network import Network
+from nsc.compiler.verify import zero_one
+from nsc.compiler.verify.ladder import verify
+from nsc.compiler.verify.proof import Vector, Verdict
+from nsc.compiler.verify.property import Property
+from nsc.compiler.verify.question import Budget, sorted_selections
+
+# All inputs of a weight are tried if they have at most this many values; beyond, ones are taken away.
+_MOST_OF_A_WEIGHT = 1 << 21
+# Mends that are tried, times comparators: about two seconds, and all of a network on 32 wires.
+_MOST_STEPS = 1 << 22
+_SAMPLE = 1024
+_MEND_STATES = 1 << 16
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An input that comes out wrong, where it goes wrong, and what would mend the network.
+
+    Attributes:
+        vector: a 0-1 input of as few ones as were found.
+        values: a permutation of 0 … n-1 that comes out wrong.
+        wires: the output wires that are wrong for the vector.
+        layer: the last layer with a comparator on one of them; None if there is none.
+        mend: a single comparator to insert or to turn, with which the property is proved; None if
+            none was found, or the network is too large to try.
+    """
+
+    vector: Vector
+    values: Vector
+    wires: tuple[int, ...]
+    layer: int | None
+    mend: str | None
+
+
+def diagnose(network: Network, property_: Property, vector: Vector) -> Failure:
+    """Return what can be said of a network that a 0-1 input refutes."""
+    least = _lightest(network, property_, vector)
+    wires = _wrong_wires(network, property_, least)
+    layer = None
+    for index, pairs in enumerate(network.layers()):
+        if np.isin(pairs, wires).any():
+            layer = index
+    return Failure(least, zero_one.permutation_of(least), wires, layer, _mend(network, property_, least))
+
+
+def _lightest(network: Network, property_: Property, vector: Vector) -> Vector:
+    n = network.n
+    best = np.array(vector, dtype=bool)
+    for weight in range(1, int(best.sum())):
+        if math.comb(n, weight) * n > _MOST_OF_A_WEIGHT:
+            break
+        places = np.array(list(itertools.combinations(range(n), weight)))
+        inputs = np.zeros((len(places), n), dtype=bool)
+        inputs[np.arange(len(places))[:, None], places] = True
+        inputs = _in_runs(inputs, property_)
+        failing = property_.fails(network, inputs)
+        if failing.any():
+            return tuple(inputs[int(failing.argmax())].astype(int).tolist())
+    while True:
+        lighter = _in_runs(
+            np.array([_without(best, int(place)) for place in np.flatnonzero(best)]), property_
+        )
+        failing = property_.fails(network, lighter)
+        if not failing.any():
+            return tuple(best.astype(int).tolist())
+        best = lighter[int(failing.argmax())]
+
+
+def _without(vector: zero_one.Inputs, place: int) -> zero_one.Inputs:
+    lighter: zero_one.Inputs = vector.copy()
+    lighter[place] = False
+    return lighter
+
+
+def _in_runs(inputs: zero_one.Inputs, property_: Property) -> zero_one.Inputs:
+    for run in property_.presorted:
+        inputs[:, list(run)] = np.sort(inputs[:, list(run)], axis=1)
+    return inputs
+
+
+def _wrong_wires(network: Network, property_: Property, vector: Vector) -> tuple[int, ...]:
+    out = network.apply(np.array(vector))
+    zeros = vector.count(0)
+    wrong: list[int] = []
+    for selection in property_.selections:
+        wires = list(selection.wires)
+        if (out[wires] == 0).sum() != np.clip(zeros - selection.first, 0, len(wires)):
+            wrong += wires
+    return tuple(wrong)
+
+
+def _mend(network: Network, property_: Property, vector: Vector) -> str | None:
+    """Return the first mend, in words, that passes the vector and a sample of inputs, and then a proof."""
+    n = network.n
+    layers = [[(int(lo), int(hi)) for lo, hi in layer] for layer in network.layers()]
+    if (network.size + (len(layers) + 1) * n * n) * network.size > _MOST_STEPS:
+        return None
+    behind, ranks = sorted_selections(property_)
+    sample = [np.array([vector], dtype=bool)]
+    sample += zero_one.sample_inputs(n, _SAMPLE, tuple(ranks.values()), property_.presorted)
+    inputs = np.concatenate(sample)
+    zeros = n - inputs.sum(axis=1)
+    wanted = {wire: _integer(zeros <= rank) for wire, rank in ranks.items()}
+    state = [_integer(inputs[:, wire]) for wire in range(n)]
+    front: list[Pair] = []
+    for index in range(len(layers) + 1):
+        layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
+        for words, instead in _changes(layer, index, n):
+            out = _applied([*instead, *rest, *behind], state)
+            if all(out[wire] == value for wire, value in wanted.items()):
+                made = Network.from_comparators(n, [*front, *instead, *rest])
+                if verify(made, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
+                    return words
+        state = _applied(layer, state)
+        front += layer
+    return None
+
+
+def _changes(layer: list[Pair], index: int, n: int) -> Iterator[tuple[str, list[Pair]]]:
+    """Yield what a layer can be changed to, in words and as comparators."""
+    for place, (lo, hi) in enumerate(layer):
+        yield f"turn ({lo}, {hi}) in layer {index}", [*layer[:place], (hi, lo), *layer[place + 1 :]]
+    for pair in itertools.permutations(range(n), 2):
+        yield f"insert {pair} {f'behind layer {index - 1}' if index else 'in front'}", [pair, *layer]
+
+
+def _integer(values: zero_one.Inputs) -> int:
+    """Return an integer whose bits are a wire's values, so that a comparator is two operations."""
+    return int.from_bytes(np.packbits(values).tobytes(), "big")
+
+
+def _applied(comparators: list[Pair], state: list[int]) -> list[int]:
+    out = list(state)
+    for lo, hi in comparators:
+        a, b = out[lo], out[hi]
+        out[lo], out[hi] = a & b, a | b
+    return out

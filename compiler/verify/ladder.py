@@ -1,0 +1,110 @@
+"""The ladder: exact methods from the cheapest, and an honest "unproved".
+
+Deciding a property is co-NP-complete in general; what no method settles within its budget is
+UNPROVED, never "ok".
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from nsc.compiler.network import Network
+from nsc.compiler.verify import zero_one
+from nsc.compiler.verify.answer import Method
+from nsc.compiler.verify.exhaustion import exhaustion
+from nsc.compiler.verify.lint import lint
+from nsc.compiler.verify.primitive import primitive
+from nsc.compiler.verify.proof import Proof, Vector, Verdict
+from nsc.compiler.verify.property import Property, sort
+from nsc.compiler.verify.question import Budget, BudgetError, Question, question
+from nsc.compiler.verify.reachable import reachable_sets
+from nsc.compiler.verify.sat import sat
+from nsc.errors import PropertyError
+
+RANDOM_INPUTS = 4096
+
+METHODS: dict[str, Method] = {
+    "lint": lint,
+    "primitive": primitive,
+    "exhaustion": exhaustion,
+    "reachable sets": reachable_sets,
+    "SAT": sat,
+}
+
+
+def verify(network: Network, property_: Property | None = None, budget: Budget | None = None) -> Proof:
+    """Decide whether a network has a property, for every input.
+
+    Args:
+        network: any network; reversed comparators keep their meaning.
+        property_: what is asked; None: whether it sorts ascending, wire 0 the smallest.
+        budget: what may be spent.
+
+    Raises:
+        PropertyError: the property is one of another number of wires.
+
+    Cost: O(size) and a sample of 0-1 inputs first; then the first method that applies.
+    """
+    wanted = sort(network.n) if property_ is None else property_
+    if wanted.n != network.n:
+        raise PropertyError(f"{wanted.name} is asked of {wanted.n} wires, the network has {network.n}")
+    start = time.perf_counter()
+    asked = question(network, wanted, Budget() if budget is None else budget)
+    ranks, runs = asked.ranks, asked.runs
+    sampled = 0
+    for inputs in zero_one.sample_inputs(network.n, RANDOM_INPUTS, tuple(ranks.values()), runs):
+        found = zero_one.first_wrong_vector(asked.network, ranks, inputs)
+        if found is not None:
+            vector = tuple(inputs[found].astype(int).tolist())
+            return _refuted(network, wanted, vector, "sampling", f"0-1 input {sampled + found} tried fails")
+        sampled += len(inputs)
+    spent = []
+    for name, method in METHODS.items():
+        try:
+            answer = method(asked)
+        except BudgetError as ended:
+            spent.append(f"{name} ended at {ended}")
+            continue
+        if answer is None:
+            continue
+        if answer.failing is not None:
+            return _refuted(network, wanted, answer.failing, name, "found by an exact method")
+        detail = f"untangled to standard form; {answer.proved}" if asked.tangled else str(answer.proved)
+        return Proof(
+            Verdict.PROVED,
+            wanted.name,
+            name,
+            detail,
+            network.digest,
+            answer.states,
+            answer.conflicts,
+            time.perf_counter() - start,
+        )
+    why = "; ".join(spent) or "no exact method applies"
+    return Proof(
+        Verdict.UNPROVED,
+        wanted.name,
+        "sampling",
+        f"{sampled:,} structured and random 0-1 inputs passed; {why}",
+        network.digest,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _refuted(network: Network, wanted: Property, vector: Vector, method: str, detail: str) -> Proof:
+    assert wanted.fails(network, np.array([vector], dtype=bool)).all()
+    failing = zero_one.permutation_of(vector)
+    return Proof(
+        Verdict.REFUTED,
+        wanted.name,
+        method,
+        detail,
+        network.digest,
+        counterexample=vector,
+        failing_input=failing,
+    )
+
+
+__all__ = ["METHODS", "Question", "verify"]

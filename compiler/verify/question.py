@@ -1,0 +1,86 @@
+"""Question: a property of a network in the form that every method decides."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from nsc.compiler.families import merge_exchange
+from nsc.compiler.network import Network
+from nsc.compiler.passes import restrict, untangle
+from nsc.compiler.verify.property import Property
+
+
+class BudgetError(Exception):
+    """A method would take more states or more time than the budget allows."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a verification may take.
+
+    Attributes:
+        states: 0-1 patterns that a join of two components may make, of the method of reachable sets.
+        deadline: the end, by time.monotonic; None: none.
+    """
+
+    states: int = 1 << 23
+    deadline: float | None = None
+
+    def check(self) -> None:
+        """Raise BudgetError once the time is over."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise BudgetError("the time limit")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether some wires of a network carry each its rank, for all 0-1 inputs whose runs ascend.
+
+    Attributes:
+        network: in standard form, without what these wires do not depend on.
+        ranks: wire to rank, 0 the smallest.
+        runs: wires whose inputs ascend.
+        budget: what a method may take.
+        tangled: whether the network that was asked of had reversed comparators.
+    """
+
+    network: Network
+    ranks: dict[int, int]
+    runs: tuple[tuple[int, ...], ...]
+    budget: Budget
+    tangled: bool = False
+
+    @property
+    def is_sort(self) -> bool:
+        """Whether every wire should carry the rank of its number."""
+        return len(self.ranks) == self.network.n and all(w == r for w, r in self.ranks.items())
+
+
+def question(network: Network, property_: Property, budget: Budget) -> Question:
+    """Return the question whose answer says whether a network has a property.
+
+    Wires that carry ranks in any order are sorted behind the network, which asks for each rank on its
+    own; reversed comparators are untangled, which renames outputs; what no named output depends on is
+    left out.
+    """
+    tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
+    behind, ranks = sorted_selections(property_)
+    standard, outputs = untangle(
+        Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
+    )
+    renamed = {int(outputs[wire]): rank for wire, rank in ranks.items()}
+    return Question(restrict(standard, renamed), renamed, property_.presorted, budget, tangled)
+
+
+def sorted_selections(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    """Return comparators that sort the wires which carry ranks in any order, and each wire's rank then."""
+    comparators, ranks = [], property_.ranks
+    for selection in property_.selections:
+        wires = selection.wires
+        if len(wires) > 1:
+            comparators += [
+                (wires[lo], wires[hi]) for lo, hi in merge_exchange(len(wires)).comparators.tolist()
+            ]
+            ranks |= {wire: selection.first + k for k, wire in enumerate(wires)}
+    return comparators, ranks

@@ -1,0 +1,414 @@
+"""Exact verification by reachable 0-1 sets per connected component of wires.
+
+For every component, the wires joined so far by comparators, the set of 0-1 patterns that it can
+hold is kept; a comparator that joins two components multiplies their sets, some of one set at a time.
+Polynomial for networks that merge sorted parts: a sorted component of k wires has k + 1 patterns, so
+a bitonic or odd-even merge of n wires peaks at (n/2 + 1)² of them. Networks that join wires before
+they are sorted (pairwise, odd-even transposition) grow exponentially and end at the budget.
+
+Where only some wires matter, those that no comparator needs any more are forgotten, and a pattern
+carries how many zeros its inputs had. Patterns with more zeros than one above the highest rank that is
+asked for are left out: outputs do not fall when inputs rise, so they can be wrong only if others are.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import networkx
+import numpy as np
+import numpy.typing as npt
+
+from nsc.compiler.network import Network
+from nsc.compiler.verify.answer import Answer
+from nsc.compiler.verify.proof import Vector
+from nsc.compiler.verify.question import Budget, BudgetError, Question
+
+Bits = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int32]
+
+# One component's patterns times wires, in bits, after repeats are removed: 128 MB.
+BUDGET_BITS = 1 << 30
+# A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
+_ROW_BYTES = 1 << 13
+_DONE = -1
+
+
+@dataclass
+class Component:
+    """A set of wires and the patterns they can hold.
+
+    Attributes:
+        rows: wire to its packed bits, bit t (little-endian) in pattern t; patterns may repeat.
+        count: number of patterns, a multiple of 8.
+        zeros: of each pattern, how many inputs of the component were 0.
+        inputs: how many inputs the component has.
+        whole: whether all wires of these inputs are still in it.
+    """
+
+    rows: dict[int, Bits]
+    count: int
+    zeros: Counts
+    inputs: int
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the search found: a failing 0-1 input or None, and the most patterns of a join."""
+
+    failing: Vector | None
+    peak: int
+
+
+def search(asked: Question) -> Outcome:
+    """Return whether the wires carry their ranks, with a failing 0-1 input if they do not.
+
+    Raises:
+        BudgetError: more patterns or more time than the budget allows.
+    """
+    ranks = asked.ranks.values()
+    n = asked.network.n
+    if len(ranks) < n and n - min(ranks, default=0) < max(ranks, default=0) + 1:
+        # Ones are fewer to count than zeros: minimum and maximum, 0 and 1 change places.
+        network = Network(n, asked.network.comparators[:, ::-1], asked.network.layer_starts)
+        turned = {wire: n - 1 - rank for wire, rank in asked.ranks.items()}
+        runs = tuple(run[::-1] for run in asked.runs)
+        outcome = _search(network, turned, runs, asked.budget)
+        failing = outcome.failing
+        return Outcome(None if failing is None else tuple(1 - bit for bit in failing), outcome.peak)
+    return _search(asked.network, asked.ranks, asked.runs, asked.budget)
+
+
+def _search(
+    network: Network, ranks: dict[int, int], runs: tuple[tuple[int, ...], ...], budget: Budget
+) -> Outcome:
+    made = _Search(network, ranks, budget, trace=False)
+    try:
+        made.run(runs)
+        return Outcome(None, made.peak)
+    except _FailingError:
+        # Patterns forget the inputs they came from; a second run carries these along.
+        try:
+            _Search(network, ranks, budget, trace=True).run(runs)
+        except _FailingError as failing:
+            return Outcome(failing.vector, made.peak)
+        raise AssertionError("the same search found no failing pattern") from None
+
+
+class _FailingError(Exception):
+    """Carries a failing input, where inputs are traced."""
+
+    def __init__(self, vector: Vector | None) -> None:
+        super().__init__()
+        self.vector = vector
+
+
+class _Search:
+    """One run over the comparator graph; with `trace` wire n + w carries the input of wire w."""
+
+    def __init__(self, network: Network, ranks: dict[int, int], budget: Budget, trace: bool) -> None:
+        self.network, self.ranks, self.budget, self.trace = network, ranks, budget, trace
+        n = network.n
+        self.most_zeros = max(ranks.values(), default=0) + 1
+        self.pairs: list[tuple[int, int]] = [(lo, hi) for lo, hi in network.comparators.tolist()]
+        # Each wire's comparators, the next one last, above a sentinel that is no comparator.
+        self.queue: list[list[int]] = [[_DONE] for _ in range(n)]
+        for index, pair in reversed(list(enumerate(self.pairs))):
+            for wire in pair:
+                self.queue[wire].append(index)
+        self.component: dict[int, Component] = {}
+        self.joins: list[tuple[int, int]] = []
+        self.peak = 0
+
+    def _presorted(self, run: tuple[int, ...]) -> Component:
+        """Return the component of a run: its patterns are the ascending ones."""
+        size = len(run) + 1
+        ones = np.resize(np.arange(size), -(-size // 8) * 8)
+        rows = {
+            wire: np.packbits(place >= len(run) - ones, bitorder="little") for place, wire in enumerate(run)
+        }
+        if self.trace:
+            rows |= {self.network.n + wire: row.copy() for wire, row in rows.items()}
+        return Component(rows, len(ones), (len(run) - ones).astype(np.int32), len(run))
+
+    def run(self, runs: tuple[tuple[int, ...], ...]) -> None:
+        """Start with a component a run, and join, cheapest product first.
+
+        A component changes only when it is itself joined.
+
+        Raises:
+            _FailingError: some wire does not carry its rank.
+        """
+        if len(self.ranks) == self.network.n:
+            self._check_connected(runs)
+        free = sorted(set(range(self.network.n)) - {wire for run in runs for wire in run})
+        for run in (*runs, *((wire,) for wire in free)):
+            self._enter(self._advanced(self._presorted(run), self._plan(run)))
+        for wire in list(self.component):
+            self._note_join(wire)
+        while self.joins:
+            cost, index = heapq.heappop(self.joins)
+            lo, hi = self.pairs[index]
+            if self._is_join(index) and cost == self._cost(index):
+                self._join(lo, hi)
+
+    def _check_connected(self, runs: tuple[tuple[int, ...], ...]) -> None:
+        """Where all wires have ranks, two parts that never meet can hold the wrong share of zeros each."""
+        graph = networkx.Graph(self.pairs)
+        graph.add_nodes_from(range(self.network.n))
+        for run in runs:
+            networkx.add_path(graph, run)
+        part = next(networkx.connected_components(graph))
+        if len(part) < self.network.n:
+            # With ones in the part alone it must carry the highest ranks; then zeros alone are wrong there.
+            highest = all(self.ranks[wire] >= self.network.n - len(part) for wire in part)
+            raise _FailingError(tuple(int((wire in part) != highest) for wire in range(self.network.n)))
+
+    def _head(self, wire: int) -> int:
+        return self.queue[wire][-1]
+
+    def _ready(self, index: int) -> bool:
+        if index == _DONE:
+            return False
+        lo, hi = self.pairs[index]
+        return self.queue[lo][-1] == self.queue[hi][-1] == index
+
+    def _is_join(self, index: int) -> bool:
+        if not self._ready(index):
+            return False
+        lo, hi = self.pairs[index]
+        return self.component[lo] is not self.component[hi]
+
+    def _note_join(self, wire: int) -> None:
+        index = self._head(wire)
+        if self._is_join(index):
+            heapq.heappush(self.joins, (self._cost(index), index))
+
+    def _cost(self, index: int) -> int:
+        lo, hi = self.pairs[index]
+        return self.component[lo].count * self.component[hi].count
+
+    def _plan(self, wires: tuple[int, ...] | list[int]) -> list[tuple[int, int]]:
+        """Take the comparators that are ready and inside some wires from the queues, in order."""
+        inside, plan, stack = set(wires), [], list(wires)
+        while stack:
+            index = self._head(stack.pop())
+            if self._ready(index) and inside.issuperset(self.pairs[index]):
+                lo, hi = self.pairs[index]
+                plan.append((lo, hi))
+                self.queue[lo].pop()
+                self.queue[hi].pop()
+                stack += (lo, hi)
+        return plan
+
+    def _join(self, lo: int, hi: int) -> None:
+        """Replace two components by what their product becomes."""
+        a, b = self.component[lo], self.component[hi]
+        count = a.count * b.count
+        if count > self.budget.states:
+            raise BudgetError(f"{count:,} patterns in a join")
+        self.peak = max(self.peak, count)
+        plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
+        pieces: list[Component] = []
+        bits = 0
+        for piece in self._products(a, b):
+            self.budget.check()
+            kept = self._advanced(piece, plan)
+            bits += kept.count * len(kept.rows)
+            if bits > BUDGET_BITS:
+                raise BudgetError(f"patterns of {bits // 8 >> 20:,} MB")
+            pieces.append(kept)
+        joined = _concatenated(pieces)
+        if len(pieces) > 1:
+            joined = self._without_repeats(joined)
+        self._enter(joined)
+        for wire in joined.rows:
+            if wire < self.network.n:
+                self._note_join(wire)
+
+    def _products(self, a: Component, b: Component) -> Iterator[Component]:
+        """Yield the product of two components in pieces; pattern (s, t) has index s·count(b) + t."""
+        whole = np.array([0, 0xFF], dtype=np.uint8)
+        size = max(1, 8 * _ROW_BYTES // b.count)
+        a_bits = {wire: np.unpackbits(row, bitorder="little") for wire, row in a.rows.items()}
+        for start in range(0, a.count, size):
+            part = slice(start, min(start + size, a.count))
+            length = part.stop - part.start
+            rows = {wire: np.repeat(whole[bits[part]], b.count // 8) for wire, bits in a_bits.items()}
+            rows |= {wire: np.tile(row, length) for wire, row in b.rows.items()}
+            zeros = (a.zeros[part, None] + b.zeros).ravel()
+            yield Component(rows, length * b.count, zeros, a.inputs + b.inputs, a.whole and b.whole)
+
+    def _enter(self, component: Component) -> None:
+        for wire in component.rows:
+            if wire < self.network.n:
+                self.component[wire] = component
+
+    def _advanced(self, component: Component, plan: list[tuple[int, int]]) -> Component:
+        """Return what comparators make of a component, which they use up, without repeats."""
+        rows = component.rows
+        spare = np.empty_like(next(iter(rows.values())))
+        for lo, hi in plan:
+            a, b = rows[lo], rows[hi]
+            np.bitwise_and(a, b, out=spare)
+            np.bitwise_or(a, b, out=b)
+            rows[lo], spare = spare, a
+        n = self.network.n
+        if all(self._head(wire) == _DONE for wire in rows if wire < n):
+            self._check(component)
+        for wire in [wire for wire in rows if wire < n]:
+            if self._head(wire) == _DONE and wire not in self.ranks:
+                del rows[wire]
+                component.whole = False
+        return self._without_repeats(component)
+
+    def _check(self, component: Component) -> None:
+        """Raise _FailingError if a wire of a finished component can carry what its rank forbids."""
+        n = self.network.n
+        rows = component.rows
+        if len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items()):
+            for wire in range(n - 1):
+                failing = rows[wire] & ~rows[wire + 1]
+                if failing.any():
+                    raise self._failing(component, failing, 0)
+            return
+        for wire in rows:
+            if wire not in self.ranks:
+                continue
+            rank = self.ranks[wire]
+            # Wrong zeros show if all other components hold ones, wrong ones if they hold zeros.
+            few = np.packbits(component.zeros <= rank, bitorder="little")
+            others = n - component.inputs
+            many = np.packbits(component.zeros > rank - others, bitorder="little")
+            for failing, fill in ((~rows[wire] & few, 1), (rows[wire] & many, 0)):
+                if failing.any():
+                    raise self._failing(component, failing, fill)
+
+    def _failing(self, component: Component, failing: Bits, fill: int) -> _FailingError:
+        if not self.trace:
+            return _FailingError(None)
+        pattern = int(np.unpackbits(failing, bitorder="little").argmax())
+        n = self.network.n
+        vector = [fill] * n
+        for wire, row in component.rows.items():
+            if wire >= n:
+                vector[wire - n] = int(row[pattern >> 3] >> (pattern & 7) & 1)
+        return _FailingError(tuple(vector))
+
+    def _without_repeats(self, component: Component) -> Component:
+        wires = [wire for wire in component.rows if wire < self.network.n]
+        if component.whole:
+            chain = _chain(component, wires)
+            if chain is not None:
+                return self._selected(component, chain)
+        rows = [component.rows[wire] for wire in wires]
+        if not component.whole:
+            # What is forgotten counts: patterns with other numbers of zeros are others.
+            rows += [
+                np.packbits(component.zeros >> bit & 1 == 1, bitorder="little")
+                for bit in range(int(component.zeros.max()).bit_length())
+            ]
+        if not rows:
+            return self._selected(component, np.zeros(1, np.int64))
+        return self._selected(component, _first_of_each(np.stack(rows)))
+
+    def _selected(self, component: Component, kept: npt.NDArray[np.int64]) -> Component:
+        kept = kept[component.zeros[kept] <= self.most_zeros]
+        kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
+        if len(kept) >= component.count:
+            return component
+        rows = {}
+        if component.rows:
+            selected = _select(np.stack(list(component.rows.values())), kept)
+            rows = dict(zip(component.rows, selected, strict=True))
+        return Component(
+            rows,
+            len(kept),
+            component.zeros[kept],
+            component.inputs,
+            component.whole,
+        )
+
+
+def _concatenated(pieces: list[Component]) -> Component:
+    if len(pieces) == 1:
+        return pieces[0]
+    first = pieces[0]
+    return Component(
+        {wire: np.concatenate([piece.rows[wire] for piece in pieces]) for wire in first.rows},
+        sum(piece.count for piece in pieces),
+        np.concatenate([piece.zeros for piece in pieces]),
+        first.inputs,
+        first.whole,
+    )
+
+
+def _chain(component: Component, wires: list[int]) -> npt.NDArray[np.int64] | None:
+    """Return an index of each pattern where the wires, in some order, always ascend; None otherwise.
+
+    A component that comes out of a merge is such a one, and has at most one pattern more than wires.
+    """
+    rows = np.stack([component.rows[wire] for wire in wires])
+    ones = np.array([int(np.bitwise_count(row).sum()) for row in rows])
+    order = np.argsort(ones, kind="stable")
+    for fewer, more in itertools.pairwise(order):
+        if (rows[fewer] & ~rows[more]).any():
+            return None
+    kept = []
+    before = None
+    for place in order:
+        row = rows[place]
+        new = row if before is None else row & ~before
+        if new.any():
+            byte = int((new != 0).argmax())
+            kept.append(8 * byte + (int(new[byte]) & -int(new[byte])).bit_length() - 1)
+        before = row
+    if before is not None and (before != 0xFF).any():
+        byte = int((before != 0xFF).argmax())
+        free = ~int(before[byte]) & 0xFF
+        kept.append(8 * byte + (free & -free).bit_length() - 1)
+    return np.array(kept, dtype=np.int64)
+
+
+def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:
+    """Return the index of the first of each pattern among equal ones; rows hold a wire each."""
+    patterns = _transposed(rows)
+    keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
+    return np.unique(keys, return_index=True)[1]
+
+
+def _transposed(rows: Bits) -> Bits:
+    """Return a row of packed wires per pattern for a row of packed patterns per wire.
+
+    By blocks of 8 × 8 bits held in a 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
+    """
+    wires, width = rows.shape
+    padded = np.zeros((-(-wires // 8) * 8, width), dtype=np.uint8)
+    padded[:wires] = rows
+    block = padded.reshape(-1, 8, width).transpose(0, 2, 1).copy().view("<u8")[..., 0]
+    for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        swapped = (block ^ (block >> np.uint64(distance))) & np.uint64(mask)
+        block = block ^ swapped ^ (swapped << np.uint64(distance))
+    return np.ascontiguousarray(block.view(np.uint8).reshape(len(block), 8 * width).T)
+
+
+def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
+    """Return the rows with the kept patterns alone, in that order."""
+    bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def reachable_sets(asked: Question) -> Answer | None:
+    """Decide by the 0-1 patterns that can be reached, a component of joined wires at a time."""
+    outcome = search(asked)
+    if outcome.failing is not None:
+        return Answer(failing=outcome.failing, states=outcome.peak)
+    what = "sorted" if asked.is_sort else "right"
+    return Answer(
+        proved=f"every reachable 0-1 pattern is {what}; at most {outcome.peak:,} in a component",
+        states=outcome.peak,
+    )

@@ -1,0 +1,237 @@
+"""Properties other than sorting: every method against brute force, and what is said of a failure."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from strategies import tangled
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.passes import reflect, restrict
+from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
+from nsc.compiler.verify.question import question
+from nsc.errors import PropertyError
+
+FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
+
+
+def inputs_of(property_):
+    """All 0-1 inputs whose runs ascend."""
+    vectors = np.array(list(itertools.product([False, True], repeat=property_.n)))
+    for run in property_.presorted:
+        vectors = vectors[(np.diff(vectors[:, list(run)].astype(int), axis=1) >= 0).all(axis=1)]
+    return vectors
+
+
+def holds(network, property_):
+    """Say by all permutations whether a network has a property; shares no code with the methods."""
+    for values in itertools.permutations(range(property_.n)):
+        if any([values[k] for k in run] != sorted(values[k] for k in run) for run in property_.presorted):
+            continue
+        out = list(values)
+        for lo, hi in network.comparators.tolist():
+            out[lo], out[hi] = min(out[lo], out[hi]), max(out[lo], out[hi])
+        for selection in property_.selections:
+            wanted = range(selection.first, selection.first + len(selection.wires))
+            if sorted(out[wire] for wire in selection.wires) != list(wanted):
+                return False
+    return True
+
+
+def drawn(draw, most):
+    """Return a random network of 1 to `most` wires, sorting or nearly so or neither, and a property."""
+    n = draw.randint(1, most)
+    pairs = []
+    if n > 1 and draw.random() < 0.6:
+        pairs = FAMILIES[draw.choice(list(FAMILIES))](n).comparators.tolist()
+        for _ in range(draw.randint(0, 2)):
+            if pairs and draw.random() < 0.5:
+                del pairs[draw.randrange(len(pairs))]
+            else:
+                pairs.insert(draw.randint(0, len(pairs)), draw.sample(range(n), 2))
+    elif n > 1:
+        pairs = [draw.sample(range(n), 2) for _ in range(draw.randint(0, 14))]
+    k = draw.randint(1, n)
+    form = draw.choice(
+        ["sort", f"top-{k}", f"bottom-{k}", f"top-{k}-set", f"bottom-{k}-set", f"rank-{k - 1}", "median"]
+        + ([f"merge-{k}+{n - k}"] if k < n else [])
+    )
+    outputs = {"r": 1, "m": 2 - n % 2}.get(form[0], k)
+    named = form != "sort" and not form.startswith("merge") and draw.random() < 0.4
+    wires = draw.sample(range(n), outputs) if named else None
+    first = draw.randint(0, max(0, n - 2))
+    run = f"{first}-{draw.randint(first + 1, n - 1)}" if n > 1 and draw.random() < 0.3 else ""
+    presorted = "" if form.startswith("merge") else run
+    return Network.from_comparators(n, pairs), parse(form, n, wires, presorted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_method_agrees_with_brute_force(seed):
+    draw = random.Random(seed)
+    settled = {(name, proved): 0 for name in METHODS for proved in (True, False)}
+    for _ in range(120):
+        network, property_ = drawn(draw, 7)
+        vectors = inputs_of(property_)
+        truth = not property_.fails(network, vectors).any()
+        proof = verify(network, property_)
+        assert proof.verdict is (Verdict.PROVED if truth else Verdict.REFUTED)
+        failing = [] if truth else [proof.counterexample]
+        for name, method in METHODS.items():
+            answer = method(question(network, property_, Budget()))
+            if answer is not None:
+                assert (answer.proved is not None) == truth, name
+                failing += [] if truth else [answer.failing]
+                settled[name, truth] += 1
+        allowed = set(map(tuple, vectors.astype(int).tolist()))
+        assert allowed.issuperset(failing)
+        assert all(property_.fails(network, np.array(failing, dtype=bool).reshape(-1, network.n)))
+    assert all(settled[name, True] for name in METHODS)
+    assert all(settled[name, False] for name in ("exhaustion", "reachable sets", "SAT"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_0_1_inputs_is_on_all(seed):
+    draw = random.Random(seed)
+    truths = []
+    for _ in range(60):
+        network, property_ = drawn(draw, 5)
+        truths.append(holds(network, property_))
+        assert (verify(network, property_).verdict is Verdict.PROVED) == truths[-1]
+    assert 10 < sum(truths) < 50
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "text"),
+    [
+        ("bitonic", 512, "top-8"),
+        ("bitonic", 300, "bottom-5-set"),
+        ("merge_exchange", 512, "merge-256+256"),
+        ("merge_exchange", 25, "median"),
+        ("odd_even_merge", 100, "rank-37"),
+        ("odd_even", 300, "top-20"),
+        ("pairwise", 32, "rank-15"),
+    ],
+)
+def test_large_selections_are_proved_and_refuted(name, n, text):
+    network = FAMILIES[name](n)
+    assert verify(network, parse(text, n)).verdict is Verdict.PROVED
+    property_ = parse(text, n)
+    wires = [wire for selection in property_.selections for wire in selection.wires]
+    small = restrict(network, wires)
+    assert small.size <= network.size
+    assert verify(small, property_).verdict is Verdict.PROVED
+    last = np.flatnonzero(np.isin(small.comparators, wires).any(axis=1))[-1]
+    less = Network.from_comparators(n, np.delete(small.comparators, last, axis=0))
+    assert verify(less, property_).verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reflected_and_tangled_networks_keep_reflected_properties(seed):
+    draw = random.Random(seed)
+    for _ in range(40):
+        network, _ = drawn(draw, 6)
+        n = network.n
+        assert reflect(reflect(network)) == network
+        for rank in range(n):
+            there = verify(network, parse(f"rank-{rank}", n)).verdict
+            assert verify(reflect(network), parse(f"rank-{n - 1 - rank}", n)).verdict is there
+        sorts = verify(network).verdict
+        if sorts is Verdict.PROVED and (network.comparators[:, 0] < network.comparators[:, 1]).all():
+            assert verify(tangled(network, np.random.default_rng(seed))).verdict is sorts
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "options", "message"),
+    [
+        ("sorted", 4, {}, "no property is called 'sorted'; there are: sort, top-K"),
+        ("top-5", 4, {}, "4 wires has 1 to 4 such outputs"),
+        ("top-0", 4, {}, "1 to 4"),
+        ("rank-4", 4, {}, "4 wires have the ranks 0 … 3"),
+        ("merge-2+3", 4, {}, "fill all 4 wires"),
+        ("merge-4+0", 4, {}, "not empty"),
+        ("merge-2+2", 4, {"presorted": "0-1"}, "fill all 4 wires"),
+        ("median", 5, {"wires": [1, 2]}, "has 1 outputs, 2 wires are named"),
+        ("median", 5, {"wires": [5]}, "outside 0 … 4"),
+        ("top-2", 5, {"wires": [1, 1]}, "named twice"),
+        ("sort", 5, {"presorted": "3-1"}, "lower wire first; found '3-1'"),
+        ("sort", 5, {"presorted": "0-3,3-4"}, "presorted wire is named twice"),
+        ("sort", 5, {"presorted": "0-5"}, "outside 0 … 4"),
+    ],
+)
+def test_properties_that_make_no_sense(text, n, options, message):
+    with pytest.raises(PropertyError, match=message):
+        parse(text, n, **options)
+    with pytest.raises(PropertyError, match="the network has 4"):
+        verify(FOUR, sort(5))
+
+
+@pytest.mark.parametrize("text", ["sort", "median", "top-2", "top-3-set", "rank-0", "merge-2+3"])
+def test_the_name_of_a_property_is_parsed_again(text):
+    made = parse(text, 5)
+    assert parse(made.name, 5) == made
+    if text in ("median", "rank-0"):
+        made = parse(text, 5, [3], "0-1,2-4")
+        assert made.name == f"{text} on wires 3, presorted 0-1,2-4"
+        assert parse(made.name, 5) == made
+
+
+def test_the_lightest_counterexample_where_it_is_wrong_and_its_mend():
+    pairs = FOUR.comparators.tolist()
+    less = Network.from_comparators(4, pairs[:-1])
+    failure = diagnose(less, sort(4), (0, 1, 0, 1))
+    assert sum(failure.vector) == 2
+    assert sort(4).fails(less, np.array([failure.vector], dtype=bool)).all()
+    assert set(failure.wires) == {1, 2}
+    assert failure.layer == 1
+    assert failure.mend == "insert (1, 2) behind layer 1"
+    turned = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (3, 2)], [(1, 2)]])
+    assert diagnose(turned, sort(4), verify(turned).counterexample).mend == "turn (3, 2) in layer 1"
+    nothing = Network.from_layers(3, [])
+    failure = diagnose(nothing, sort(3), (1, 0, 0))
+    assert (failure.vector, failure.layer, failure.mend) == ((1, 0, 0), None, None)
+
+
+@pytest.mark.parametrize("n", [6, 9, 12])
+def test_a_comparator_taken_out_is_mended(n):
+    whole = FAMILIES["merge_exchange"](n)
+    for gone in range(0, whole.size, 5):
+        less = Network.from_comparators(n, np.delete(whole.comparators, gone, axis=0))
+        proof = verify(less)
+        if proof.verdict is Verdict.REFUTED:
+            failure = diagnose(less, sort(n), proof.counterexample)
+            assert failure.mend is not None
+            assert sum(failure.vector) <= sum(proof.counterexample)
+
+
+def test_a_heavy_counterexample_of_many_wires_is_made_lighter():
+    whole = FAMILIES["bitonic"](64)
+    less = Network.from_comparators(64, whole.comparators[:-1])
+    proof = verify(less)
+    failure = diagnose(less, sort(64), proof.counterexample)
+    assert sort(64).fails(less, np.array([failure.vector], dtype=bool)).all()
+    assert sum(failure.vector) <= sum(proof.counterexample)
+    assert failure.mend is None
+
+
+def test_proofs_are_kept_and_checked():
+    median = parse("median", 4)
+    for network, property_ in ((FOUR, sort(4)), (FOUR, median), (Network.from_layers(4, []), median)):
+        proof = verify(network, property_)
+        again = Proof.from_json(proof.to_json())
+        assert again == proof
+        assert check_proof(network, again) == proof
+        with pytest.raises(PropertyError, match="is of network"):
+            check_proof(FAMILIES["odd_even"](4), again)
+    forged = Proof.from_json(proof.to_json().replace(proof.network, FOUR.digest))
+    with pytest.raises(PropertyError, match="comes out right"):
+        check_proof(FOUR, forged)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "nsc-proof/1"}', '{"format": 3}', "[" * 100_000]
+)
+def test_what_is_no_proof(text):
+    with pytest.raises(PropertyError, match="not a proof"):
+        Proof.from_json(text)
