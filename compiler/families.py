@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import MAX_SIZE, Comparators, Network, check_wires
-from nsc.compiler.passes import relayer
+from nsc.compiler.passes.relayer import relayer
 from nsc.errors import NetworkError
 
 Family = Callable[[int], Network]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
-from nsc.compiler.passes import restrict, untangle
+from nsc.compiler.passes.restrict import restrict
+from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify.property import Property
 
 

@@ -64,8 +64,12 @@ class Outcome:
     peak: int
 
 
-def search(asked: Question) -> Outcome:
+def search(asked: Question, used: npt.NDArray[np.bool_] | None = None) -> Outcome:
     """Return whether the wires carry their ranks, with a failing 0-1 input if they do not.
+
+    Args:
+        asked: the question.
+        used: (size,); if given, true is written for each comparator that exchanges a 1 and a 0.
 
     Raises:
         BudgetError: more patterns or more time than the budget allows.
@@ -77,16 +81,20 @@ def search(asked: Question) -> Outcome:
         network = Network(n, asked.network.comparators[:, ::-1], asked.network.layer_starts)
         turned = {wire: n - 1 - rank for wire, rank in asked.ranks.items()}
         runs = tuple(run[::-1] for run in asked.runs)
-        outcome = _search(network, turned, runs, asked.budget)
+        outcome = _search(network, turned, runs, asked.budget, used)
         failing = outcome.failing
         return Outcome(None if failing is None else tuple(1 - bit for bit in failing), outcome.peak)
-    return _search(asked.network, asked.ranks, asked.runs, asked.budget)
+    return _search(asked.network, asked.ranks, asked.runs, asked.budget, used)
 
 
 def _search(
-    network: Network, ranks: dict[int, int], runs: tuple[tuple[int, ...], ...], budget: Budget
+    network: Network,
+    ranks: dict[int, int],
+    runs: tuple[tuple[int, ...], ...],
+    budget: Budget,
+    used: npt.NDArray[np.bool_] | None,
 ) -> Outcome:
-    made = _Search(network, ranks, budget, trace=False)
+    made = _Search(network, ranks, budget, trace=False, used=used)
     try:
         made.run(runs)
         return Outcome(None, made.peak)
@@ -110,8 +118,15 @@ class _FailingError(Exception):
 class _Search:
     """One run over the comparator graph; with `trace` wire n + w carries the input of wire w."""
 
-    def __init__(self, network: Network, ranks: dict[int, int], budget: Budget, trace: bool) -> None:
-        self.network, self.ranks, self.budget, self.trace = network, ranks, budget, trace
+    def __init__(
+        self,
+        network: Network,
+        ranks: dict[int, int],
+        budget: Budget,
+        trace: bool,
+        used: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.network, self.ranks, self.budget, self.trace, self.used = network, ranks, budget, trace, used
         n = network.n
         self.most_zeros = max(ranks.values(), default=0) + 1
         self.pairs: list[tuple[int, int]] = [(lo, hi) for lo, hi in network.comparators.tolist()]
@@ -192,14 +207,14 @@ class _Search:
         lo, hi = self.pairs[index]
         return self.component[lo].count * self.component[hi].count
 
-    def _plan(self, wires: tuple[int, ...] | list[int]) -> list[tuple[int, int]]:
+    def _plan(self, wires: tuple[int, ...] | list[int]) -> list[int]:
         """Take the comparators that are ready and inside some wires from the queues, in order."""
         inside, plan, stack = set(wires), [], list(wires)
         while stack:
             index = self._head(stack.pop())
             if self._ready(index) and inside.issuperset(self.pairs[index]):
                 lo, hi = self.pairs[index]
-                plan.append((lo, hi))
+                plan.append(index)
                 self.queue[lo].pop()
                 self.queue[hi].pop()
                 stack += (lo, hi)
@@ -248,12 +263,15 @@ class _Search:
             if wire < self.network.n:
                 self.component[wire] = component
 
-    def _advanced(self, component: Component, plan: list[tuple[int, int]]) -> Component:
+    def _advanced(self, component: Component, plan: list[int]) -> Component:
         """Return what comparators make of a component, which they use up, without repeats."""
         rows = component.rows
         spare = np.empty_like(next(iter(rows.values())))
-        for lo, hi in plan:
+        for index in plan:
+            lo, hi = self.pairs[index]
             a, b = rows[lo], rows[hi]
+            if self.used is not None and not self.used[index]:
+                self.used[index] = (a & ~b).any()
             np.bitwise_and(a, b, out=spare)
             np.bitwise_or(a, b, out=b)
             rows[lo], spare = spare, a

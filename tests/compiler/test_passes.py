@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from strategies import networks, run, sorts_all, tangled
 
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.passes import relayer, untangle
+from nsc.compiler.passes.relayer import relayer
+from nsc.compiler.passes.untangle import untangle
 
 many = settings(deadline=None, max_examples=150)
 

@@ -9,7 +9,8 @@ from strategies import tangled
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes import reflect, restrict
+from nsc.compiler.passes.reflect import reflect
+from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
 from nsc.compiler.verify.question import question
 from nsc.errors import PropertyError

@@ -12,7 +12,7 @@ from strategies import is_unsorted, networks, run, sorts_all, tangled
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.passes import untangle
+from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import METHODS, Budget, Verdict, reachable, sort, verify, zero_one
 from nsc.compiler.verify.question import BudgetError, question
 

@@ -1,0 +1,157 @@
+"""Passes that make a network smaller: each keeps what it claims, and none makes it larger or deeper."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import networks, run, sorts_all
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.optimize import counts, optimize
+from nsc.compiler.passes.canonical import canonical
+from nsc.compiler.passes.redundant import remove_redundant
+from nsc.compiler.passes.restrict import live_halves, restrict
+from nsc.compiler.passes.truncate import truncate
+from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.verify import Budget, Verdict, parse, sort, verify
+from nsc.compiler.verify.question import BudgetError
+from nsc.errors import NetworkError
+
+many = settings(deadline=None, max_examples=100)
+
+
+def outputs_of(network, wires):
+    vectors = np.array(list(itertools.product([0, 1], repeat=network.n)))
+    return network.apply(vectors)[:, list(wires)]
+
+
+def padded(n, extra, seed):
+    """Return a sorting network with comparators behind and between that change nothing."""
+    draw = random.Random(seed)
+    pairs = FAMILIES["merge_exchange"](n).comparators.tolist()
+    for _ in range(extra):
+        lo, hi = sorted(draw.sample(range(n), 2))
+        pairs.append([lo, hi])
+    place = draw.randrange(len(pairs))
+    return Network.from_comparators(n, [*pairs[:place], pairs[place], *pairs[place:]])
+
+
+@many
+@given(networks(wires=(1, 8)), st.data())
+def test_restricting_keeps_the_outputs_asked_for(network, data):
+    wires = data.draw(st.sets(st.integers(0, network.n - 1)))
+    small = restrict(network, wires)
+    assert small.size <= network.size
+    assert small.depth <= network.depth
+    assert (outputs_of(small, wires) == outputs_of(network, wires)).all()
+    halves = live_halves(small, wires)
+    assert halves.any(axis=1).all()  # a second time there is nothing to gain
+    assert restrict(small, wires) == small
+    assert live_halves(network, wires).sum() == halves.sum()
+
+
+@many
+@given(networks(wires=(2, 8)), st.data())
+def test_wires_together_may_exchange_their_values_and_no_more(network, data):
+    wires = sorted(data.draw(st.sets(st.integers(0, network.n - 1), min_size=2)))
+    small = restrict(network, wires, [wires])
+    assert small.size <= restrict(network, wires).size
+    found, wanted = outputs_of(small, wires), outputs_of(network, wires)
+    assert (np.sort(found, axis=1) == np.sort(wanted, axis=1)).all()
+
+
+def test_the_minimum_takes_a_tree_of_half_comparators():
+    network = restrict(FAMILIES["merge_exchange"](16), [0])
+    assert network.size == 15
+    assert live_halves(network, [0]).tolist() == [[True, False]] * 15
+    with pytest.raises(NetworkError, match="output 16 is outside 0 … 15"):
+        restrict(network, [16])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("n", [8, 11])
+def test_truncated_sorting_networks_sort(name, n):
+    whole = untangle(FAMILIES[name](n)).network
+    for fewer in range(1, n + 1):
+        small = truncate(whole, fewer)
+        assert sorts_all(fewer, small.comparators.tolist())
+        assert small.depth <= whole.depth
+    assert small == whole
+
+
+def test_what_cannot_be_truncated():
+    with pytest.raises(NetworkError, match="untangle it first"):
+        truncate(FAMILIES["bitonic"](8), 5)
+    for n in (0, 9):
+        with pytest.raises(NetworkError, match="1 … 8"):
+            truncate(untangle(FAMILIES["bitonic"](8)).network, n)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_redundant_comparators_go_and_no_others(seed):
+    n = 5 + seed
+    network = padded(n, 6, seed)
+    small = remove_redundant(network, sort(n), Budget())
+    assert small.size <= network.size - 7
+    assert sorts_all(n, small.comparators.tolist())
+    for gone in range(small.size):  # what is left exchanges something
+        less = Network.from_comparators(n, np.delete(small.comparators, gone, axis=0))
+        assert (outputs_of(less, range(n)) != outputs_of(small, range(n))).any()
+    values = list(range(n))
+    random.Random(seed).shuffle(values)
+    assert run(small.comparators.tolist(), values) == run(network.comparators.tolist(), values)
+
+
+def test_redundant_comparators_are_not_looked_for_in_vain():
+    with pytest.raises(NetworkError, match="verify it first"):
+        remove_redundant(Network.from_layers(3, [[(0, 1)]]), sort(3), Budget())
+    with pytest.raises(BudgetError):
+        remove_redundant(FAMILIES["bitonic"](32), sort(32), Budget(states=100))
+
+
+@many
+@given(networks(wires=(1, 8)), st.data())
+def test_the_canonical_form_is_one_for_all_layerings(network, data):
+    form = canonical(network)
+    assert canonical(form) == form
+    assert form.size == network.size
+    assert form.depth <= network.depth
+    spread = Network.from_layers(network.n, [[pair] for layer in network.layers() for pair in layer])
+    assert canonical(spread).digest == form.digest
+    values = data.draw(st.permutations(range(network.n)))
+    assert run(form.comparators.tolist(), values) == run(network.comparators.tolist(), values)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    ("text", "presorted"),
+    [("sort", ""), ("top-3", ""), ("bottom-2-set", ""), ("median", ""), ("rank-3", ""), ("sort", "0-4,5-9")],
+)
+def test_optimised_networks_keep_the_property_and_are_never_larger(name, text, presorted):
+    network, property_ = FAMILIES[name](10), parse(text, 10, None, presorted)
+    made = optimize(network, property_, Budget())
+    assert verify(made.network, property_).verdict is Verdict.PROVED
+    assert made.before == counts(network, property_)
+    assert made.after == counts(made.network, property_)
+    assert made.skipped is None
+    for name_ in ("size", "depth", "half_operations"):
+        assert getattr(made.after, name_) <= getattr(made.before, name_)
+    if text != "sort" or presorted:
+        assert made.after.size < made.before.size
+
+
+def test_merging_is_what_is_left_of_sorting_presorted_halves():
+    made = optimize(FAMILIES["odd_even_merge"](16), parse("merge-8+8", 16), Budget())
+    assert (made.after.size, made.after.depth) == (25, 4)  # Knuth 5.3.4: Batcher's merge of 8 and 8
+
+
+def test_beyond_the_budget_only_redundant_comparators_stay():
+    property_ = parse("top-2", 32)
+    made = optimize(FAMILIES["pairwise"](32), property_, Budget(states=32))
+    assert "reachable sets ended at" in made.skipped
+    assert made.after.size < made.before.size
+    assert verify(made.network, property_).verdict is Verdict.PROVED
