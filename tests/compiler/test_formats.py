@@ -65,7 +65,7 @@ def test_lists_of_layers_and_flat_lists_are_read(network):
 def test_large_networks_are_written_as_runs(name, monkeypatch):
     network = FAMILIES[name](512)
     assert (network.size > LONGEST_PLAIN) == (name == "odd_even")
-    monkeypatch.setattr("nsc.compiler.formats.LONGEST_PLAIN", 100)
+    monkeypatch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", 100)
     text = write_network(network)
     items = [item for layer in json.loads(text)["layers"] for item in layer]
     assert any(len(item) == 4 for item in items)
