@@ -1,4 +1,4 @@
-"""The command line: nsc compile, verify, list, show, explain.
+"""The command line: nsc compile, verify, convert, list, show, explain.
 
 Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input or no toolchain;
 3 unproved; 130 interrupted.
@@ -23,6 +23,15 @@ from nsc.compiler.diagram import knuth_diagram
 from nsc.compiler.driver import TARGETS, Request, compile_network, describe
 from nsc.compiler.explain import explain
 from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import (
+    format_of_path,
+    read_network,
+    read_stream,
+    readable,
+    save_network,
+    writable,
+    write_network,
+)
 from nsc.compiler.network import Network
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
@@ -62,8 +71,19 @@ def _exit_code(error: NscError) -> int:
     return EXIT_CODES[Verdict.UNPROVED] if isinstance(error, UnprovedError) else BAD_INPUT
 
 
+def _index_base_option(function: F) -> F:
+    return click.option(
+        "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="What a file counts wires from."
+    )(function)
+
+
 def _network_options(required: bool) -> Callable[[F], F]:
     def decorate(function: F) -> F:
+        function = click.option(
+            "--format",
+            type=click.Choice(readable()),
+            help="A file's format; default: found from its content.",
+        )(_index_base_option(function))
         function = click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")(
             function
         )
@@ -132,6 +152,8 @@ def main() -> None:
 def compile_command(
     net: str,
     n: int | None,
+    format: str | None,
+    index_base: int | None,
     relaxation: str,
     art_lambda: float,
     error_free: bool,
@@ -155,6 +177,8 @@ def compile_command(
         name=name,
         unproved=unproved,
         version=nsc.__version__,
+        format=format,
+        index_base=index_base,
     )
     if architectures and "cuda" not in request.targets:
         raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
@@ -209,7 +233,14 @@ def _status(what: str, quiet: bool) -> Any:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @_network_options(required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
-def verify_command(file: Path | None, net: str | None, n: int | None, as_json: bool) -> None:
+def verify_command(
+    file: Path | None,
+    net: str | None,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    as_json: bool,
+) -> None:
     """Say whether a network sorts: proved, refuted with a counterexample, or unproved.
 
     Exit code: 0 sorts, 1 does not sort, 2 bad input, 3 unproved.
@@ -217,7 +248,7 @@ def verify_command(file: Path | None, net: str | None, n: int | None, as_json: b
     asked = net if file is None else str(file)
     if asked is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
-    network = describe(asked, n)
+    network = describe(asked, n, format, index_base)
     start = time.perf_counter()
     with _status("verifying", as_json):
         proof = verify_network(network)
@@ -234,6 +265,37 @@ def verify_command(file: Path | None, net: str | None, n: int | None, as_json: b
                 click.echo(f"{what} input:  {' '.join(map(str, values))}")
                 click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
     sys.exit(EXIT_CODES[proof.verdict])
+
+
+@main.command("convert")
+@click.argument("source", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("target", metavar="B", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--from", "from_", type=click.Choice(readable()), help="A's format; default: found from content."
+)
+@click.option("--to", type=click.Choice(writable()), help="B's format; default: by B's suffix, nsc for -.")
+@click.option("--n", type=int, metavar="N", help="Number of wires, where A does not state it.")
+@_index_base_option
+def convert_command(
+    source: Path, target: Path, from_: str | None, to: str | None, n: int | None, index_base: int | None
+) -> None:
+    """Write the network in file A to file B, in another format; - is standard input or output.
+
+    B is written whole or not at all, and replaced if it is there.
+    """
+    standard = Path("-")
+    format_ = to or ("nsc" if target == standard else format_of_path(target))
+    if source == standard:
+        network = read_stream(sys.stdin.buffer, "standard input", n, format=from_, index_base=index_base)
+    else:
+        network = read_network(source, n, format=from_, index_base=index_base)
+    if target == standard:
+        click.echo(write_network(network, format_).encode(), nl=False)
+        return
+    save_network(network, target, format_)
+    click.echo(
+        f"{target}: {network.n} wires, {network.size:,} comparators, {network.depth} layers, as {format_}"
+    )
 
 
 @main.command("list")
@@ -272,9 +334,9 @@ def list_command(n: int, as_json: bool) -> None:
 
 @main.command("show")
 @_network_options(required=True)
-def show_command(net: str, n: int | None) -> None:
+def show_command(net: str, n: int | None, format: str | None, index_base: int | None) -> None:
     """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
-    network = describe(net, n)
+    network = describe(net, n, format, index_base)
     if network.n <= LARGEST_DIAGRAM:
         click.echo(knuth_diagram(network))
     else:
@@ -285,9 +347,11 @@ def show_command(net: str, n: int | None) -> None:
 @main.command("explain")
 @_network_options(required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain_command(net: str, n: int | None, as_json: bool) -> None:
+def explain_command(
+    net: str, n: int | None, format: str | None, index_base: int | None, as_json: bool
+) -> None:
     """Say how a network is scheduled: codelets, comparators per wire loaded, light cones."""
-    made = explain(schedule(describe(net, n)))
+    made = explain(schedule(describe(net, n, format, index_base)))
     if as_json:
         click.echo(json.dumps(made.__dict__, indent=1))
         return

@@ -1,19 +1,41 @@
-"""SorterHunter's JSON: a flat list of comparators under "nw"."""
+"""SorterHunter's JSON: a flat list of comparators under "nw".
+
+Source: https://github.com/bertdobbelaere/SorterHunter
+"""
 
 from __future__ import annotations
 
-from nsc.compiler.formats.json_text import is_integer, json_object, shown, stated_wires, wires_array
+import json
+import re
+
+from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.scanning import is_pair, json_object, shown, stated_wires
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
 
-def parse_sorterhunter(text: str, n: int | None) -> Network:
-    """Return the network of a text in SorterHunter's JSON, relayered."""
+def _recognises(text: str) -> bool:
+    return re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text
+
+
+def _parse(text: str) -> Listing:
     data = json_object(text)
-    wires = stated_wires(data, "N", n)
+    n = stated_wires(data, "N")
     flat = data.get("nw")
-    if not isinstance(flat, list) or not all(
-        isinstance(p, list) and len(p) == 2 and all(map(is_integer, p)) for p in flat
-    ):
+    if not isinstance(flat, list) or not all(map(is_pair, flat)):
         raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(flat)}')
-    return Network.from_comparators(wires, wires_array(wires, flat))
+    return Listing(comparators_array(flat), n=n)
+
+
+def _write(network: Network) -> str:
+    facts = {"N": network.n, "L": network.size, "D": network.depth, "nw": network.comparators.tolist()}
+    return json.dumps(facts, separators=(",", ":")) + "\n"
+
+
+FORMAT = Format(
+    example='{"N":4,"L":5,"D":3,"nw":[[0,2],[1,3],[0,1],[2,3],[1,2]]}',
+    holds_wires=True,
+    recognises=_recognises,
+    parse=_parse,
+    write=_write,
+)
