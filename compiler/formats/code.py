@@ -12,11 +12,11 @@ from nsc.compiler.formats.listing import Format, Listing, comparators_array
 from nsc.compiler.formats.scanning import WIRE, pairs_of, without_comments
 from nsc.compiler.network import Network
 
-_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*\(")
+_NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,79})\s*\(")
 
 
 def _recognises(text: str) -> bool:
-    return re.match(r"\s*(//|/\*|#|[A-Za-z_][A-Za-z0-9_]*\s*\()", text) is not None
+    return re.match(r"\s*(//|/\*|#|[A-Za-z_][A-Za-z0-9_]{0,79}\s*\()", text) is not None
 
 
 def _parse(text: str) -> Listing:
@@ -28,8 +28,8 @@ def _parse(text: str) -> Listing:
     return Listing(comparators_array(pairs))
 
 
-def _call(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\s*{name}\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*[;,]?")
+def _call(name: str) -> str:
+    return rf"\s*{name}\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*[;,]?"
 
 
 def _write(network: Network) -> str:

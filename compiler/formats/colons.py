@@ -8,7 +8,7 @@ from nsc.compiler.formats.listing import Format, Listing, comparators_array
 from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.compiler.network import Network
 
-_PAIR = re.compile(rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)")
+_PAIR = rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)"
 
 
 def _recognises(text: str) -> bool:

@@ -9,6 +9,7 @@ Source: https://graphviz.org/doc/info/lang.html
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 
 _ID = r'(?:"([^"\n]*)"|(-?[A-Za-z0-9_.]+))'
 _OPENING = re.compile(rf"\s*(?:strict\s+)?digraph\b\s*{_ID}?\s*\{{[\s;]*", re.IGNORECASE)
-_ASSIGNMENT = re.compile(rf"{_ID}\s*=\s*{_ID}[\s;,]*")
-_STEP = re.compile(rf"{_ID}\s*(->\s*)?")
-_ATTRIBUTES = re.compile(r"\[[\s;,]*")
-_END = re.compile(r"[\s;]*")
+# What a graph consists of, one at a time: name=value, a node with or without an arrow, a bracket, or
+# a character that has no place.
+_TOKEN = re.compile(rf"(?:{_ID}\s*(?:(=)\s*{_ID}|(->))?|([\[\]])|([\s\S]))[\s;,]*")
 _DEFAULTS = ("node", "edge")
 
 
@@ -44,75 +44,74 @@ def _graph(text: str) -> networkx.DiGraph:
     opening = _OPENING.match(text)
     if opening is None or not text.endswith("}"):
         raise NetworkError("a comparator graph in DOT is one digraph { … }")
-    graph = networkx.DiGraph()
-    at, end = opening.end(), len(text) - 1
-    while at < end:
-        assignment = _ASSIGNMENT.match(text, at, end)
-        if assignment is not None:
-            graph.graph[_word(assignment, 1)] = _value(assignment, 3)
-            at = assignment.end()
-            continue
-        path, after = _path(text, at, end)
-        facts, after = _attributes(text, after, end)
-        if path == ["graph"]:
-            graph.graph.update(facts)
-        elif len(path) > 1:
-            networkx.add_path(graph, path)
-        elif facts and path[0] not in _DEFAULTS:
-            graph.add_node(path[0])
-            graph.nodes[path[0]].update(facts)
-        elif path[0] not in _DEFAULTS:
-            raise _unexpected(text, at, "a node's attributes, as in 0 [lo=0,hi=2]")
-        at = _after(_END, text, after, end)
-    return graph
+    reader = _Reader(networkx.DiGraph())
+    for token in _TOKEN.finditer(text, opening.end(), len(text) - 1):
+        if not reader.takes(token):
+            line = text.count("\n", 0, token.start()) + 1
+            found = shown(text[token.start() : token.start() + 40])
+            raise NetworkError(
+                f"line {line}: expected a node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found {found}"
+            )
+    if not reader.ends():
+        raise NetworkError("the last statement has no end")
+    reader.graph.add_edges_from(reader.edges)
+    return reader.graph
 
 
-def _path(text: str, at: int, end: int) -> tuple[list[str], int]:
-    """Return the nodes of ``a -> b -> c`` or of ``a`` alone, and where the text goes on."""
-    path = []
-    while True:
-        step = _STEP.match(text, at, end)
-        if step is None:
-            raise _unexpected(text, at, "a node, an edge or an attribute")
-        path.append(_word(step, 1))
-        at = step.end()
-        if step[3] is None:
-            return path, at
+class _Reader:
+    """Builds a graph of tokens; a statement ends where the next begins."""
+
+    def __init__(self, graph: networkx.DiGraph) -> None:
+        self.graph = graph
+        self.edges: list[tuple[str, str]] = []
+        self.path: list[str] = []
+        self.arrow = False  # whether the path goes on
+        self.facts: dict[str, int | str] | None = None  # the attributes, while their bracket is open
+
+    def takes(self, token: re.Match[str]) -> bool:
+        """Take a token, and say whether it has a place here."""
+        quoted, word, equals, quoted_value, value, arrow, bracket, junk = token.groups()
+        name = word if quoted is None else quoted
+        if equals and self.facts is not None:
+            self.facts[name] = _value(value, quoted_value)
+        elif equals:
+            if not self.ends():
+                return False
+            self.graph.graph[name] = _value(value, quoted_value)
+        elif bracket == "[" and self.path and not self.arrow and self.facts is None:
+            self.facts = {}
+        elif bracket == "]" and self.facts is not None:
+            self._add(self.facts)
+            self.facts = None
+        elif junk is not None or bracket is not None or self.facts is not None:
+            return False
+        else:
+            if not self.arrow and not self.ends():
+                return False
+            self.path.append(name)
+            self.arrow = arrow is not None
+        return True
+
+    def ends(self) -> bool:
+        """End a statement without attributes, and say whether it may: a node needs lo and hi."""
+        if self.arrow or self.facts is not None or len(self.path) == 1:
+            return False
+        self._add({})
+        return True
+
+    def _add(self, facts: dict[str, int | str]) -> None:
+        if self.path == ["graph"]:
+            self.graph.graph.update(facts)
+        elif len(self.path) > 1:
+            self.edges += itertools.pairwise(self.path)
+        elif self.path and self.path[0] not in _DEFAULTS:
+            self.graph.add_nodes_from([(self.path[0], facts)])
+        self.path = []
 
 
-def _attributes(text: str, at: int, end: int) -> tuple[dict[str, int | str], int]:
-    """Return what stands in brackets at a place, if anything, and where the text goes on."""
-    facts: dict[str, int | str] = {}
-    opening = _ATTRIBUTES.match(text, at, end)
-    if opening is None:
-        return facts, at
-    at = opening.end()
-    while not text.startswith("]", at, end):
-        assignment = _ASSIGNMENT.match(text, at, end)
-        if assignment is None:
-            raise _unexpected(text, at, "an attribute, as lo=0, or ]")
-        facts[_word(assignment, 1)] = _value(assignment, 3)
-        at = assignment.end()
-    return facts, at + 1
-
-
-def _after(pattern: re.Pattern[str], text: str, at: int, end: int) -> int:
-    match = pattern.match(text, at, end)
-    return at if match is None else match.end()
-
-
-def _word(match: re.Match[str], group: int) -> str:
-    return match[group] if match[group] is not None else match[group + 1]
-
-
-def _value(match: re.Match[str], group: int) -> int | str:
-    word = _word(match, group)
-    return int(word) if re.fullmatch("[0-9]{1,9}", word) else word
-
-
-def _unexpected(text: str, at: int, expected: str) -> NetworkError:
-    line = text.count("\n", 0, at) + 1
-    return NetworkError(f"line {line}: expected {expected}, found {shown(text[at : at + 40])}")
+def _value(word: str | None, quoted: str) -> int | str:
+    text = quoted if word is None else word
+    return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else text
 
 
 def _write(network: Network) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 from nsc.compiler.formats.graphs import listing_of
@@ -11,6 +12,7 @@ from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+_GRAPH = re.compile(r"<(?:[^\s<>/:]{1,40}:)?graph[\s/>]")
 
 
 def _recognises(text: str) -> bool:
@@ -24,6 +26,8 @@ def _parse(text: str) -> Listing:
             raise NetworkError(f"{word} has no place in a network file: remove it")
     if _NAMESPACE not in text:
         raise NetworkError(f"GraphML has the namespace {_NAMESPACE}, this text has not")
+    if len(_GRAPH.findall(text)) > 1:
+        raise NetworkError("several graphs: one network a file")
     import networkx
 
     try:

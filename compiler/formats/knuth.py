@@ -11,7 +11,7 @@ from nsc.compiler.formats.listing import Format, Listing, comparators_array
 from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.compiler.network import Network
 
-_PAIR = re.compile(rf"\s*\[\s*{WIRE}\s*:\s*{WIRE}\s*\]")
+_PAIR = rf"\s*\[\s*{WIRE}\s*:\s*{WIRE}\s*\]"
 
 
 def _recognises(text: str) -> bool:

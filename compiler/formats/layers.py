@@ -12,7 +12,7 @@ from nsc.compiler.formats.scanning import WIRE, pairs_of, shown
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
-_PAIR = re.compile(rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)")
+_PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
 
 
 def _recognises(text: str) -> bool:

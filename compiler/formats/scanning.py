@@ -1,7 +1,7 @@
 """Scanning: pairs of wires in a text that holds nothing else, and excerpts for messages.
 
-Everything here is linear in the text: a pattern is only ever matched where the last match ended, and
-no pattern can split a text in two ways.
+Everything here is linear in the text: where a pattern does not match at once the reading ends, and no
+pattern can split a text in two ways.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ WIRE = "([0-9]{1,9})"
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
-def pairs_of(text: str, pattern: re.Pattern[str], example: str, line: int = 1) -> list[Pair]:
+def pairs_of(text: str, pattern: str, example: str, line: int = 1) -> list[Pair]:
     """Return the comparators that a text consists of.
 
     Args:
         text: the text, without trailing space.
-        pattern: one comparator with the space around it; its first two groups are lo and hi.
+        pattern: one comparator with the space around it; its two groups are lo and hi.
         example: a comparator, for messages.
         line: number of the text's first line.
 
@@ -32,21 +32,18 @@ def pairs_of(text: str, pattern: re.Pattern[str], example: str, line: int = 1) -
         NetworkError: anything but comparators, or one that joins a wire to itself.
     """
     pairs = []
-    at = 0
-    while at < len(text):
-        match = pattern.match(text, at)
-        if match is None:
-            at += len(text[at:]) - len(text[at:].lstrip())
-            where = line + text.count("\n", 0, at)
-            raise NetworkError(f"line {where}: expected {example}, found {shown(text[at : at + 40])}")
-        lo, hi = int(match[1]), int(match[2])
+    for match in re.finditer(f"{pattern}|([\\s\\S])", text):  # one or the other: nothing is passed over
+        low, high, other = match.groups()
+        lo, hi = (0, 0) if low is None else (int(low), int(high))
         if lo == hi:
-            where = line + text.count("\n", 0, match.start(1))
-            raise NetworkError(
-                f"line {where}: comparator ({lo}, {hi}) joins a wire to itself: lo and hi must differ"
-            )
+            rest = text[match.start() :].lstrip()
+            where = line + text.count("\n", 0, len(text) - len(rest))
+            if other is None:
+                raise NetworkError(
+                    f"line {where}: comparator ({lo}, {hi}) joins a wire to itself: lo and hi must differ"
+                )
+            raise NetworkError(f"line {where}: expected {example}, found {shown(rest[:40])}")
         pairs.append((lo, hi))
-        at = match.end()
     return pairs
 
 

@@ -16,8 +16,8 @@ from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.errors import NetworkError
 
 _WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
-_PAIRS = re.compile(r"'nw'\s*:\s*\[([^]]*)\]")
-_PAIR = re.compile(rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)")
+_OPENING = re.compile(r"'nw'\s*:\s*\[")
+_PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
 
 
 def _recognises(text: str) -> bool:
@@ -39,10 +39,11 @@ def _parse(text: str) -> Listing:
         numbers = " and ".join(str(n) for n in sorted(wires)[:2])
         raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
     number, line = found[-1]
-    pairs = _PAIRS.search(line)
-    if pairs is None:
+    opening = _OPENING.search(line)
+    closing = -1 if opening is None else line.find("]", opening.end())
+    if opening is None or closing < 0:
         raise NetworkError(f"line {number}: 'nw', the list of comparators, is missing")
-    flat = pairs_of(pairs[1].strip(), _PAIR, "(0,2)", number)
+    flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", number)
     return Listing(comparators_array(flat), n=next(iter(wires)))
 
 

@@ -123,7 +123,7 @@ def parse_network(
     try:
         return settle(parse(text), n, index_base)
     except NetworkError as error:
-        raise NetworkError(f"as {name}: {error}") from None
+        raise NetworkError(f"in format {name!r}: {error}") from None
 
 
 def write_network(network: Network, format: str = "nsc") -> str:
