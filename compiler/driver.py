@@ -31,6 +31,8 @@ class Request:
     Args:
         network: a family's name, the path of a network file, or a network.
         n: number of wires; needed by a family, a check or a help for a file.
+        format: the file's format, a name in FORMATS; None: found from its content.
+        index_base: what the file counts wires from, 0 or 1, where its format leaves that open.
         relaxation: how comparators are softened.
         dtypes: arithmetic types to compile for, keys of REALS.
         targets: what machines to compile for, keys of TARGETS.
@@ -50,6 +52,8 @@ class Request:
     name: str | None = None
     unproved: bool = False
     version: str = "0"
+    format: str | None = None
+    index_base: int | None = None
 
     def __post_init__(self) -> None:
         unknown = [dtype for dtype in self.dtypes if dtype not in REALS]
@@ -94,17 +98,25 @@ def compile_network(request: Request) -> Compiled:
         VerificationError: the network does not sort.
         UnprovedError: no method settled it, and the request does not accept that.
     """
-    network = describe(request.network, request.n)
+    network = describe(request.network, request.n, request.format, request.index_base)
     proof = prove(network, request.unproved)
     return Compiled(network, proof, _render(request, network, proof))
 
 
-def describe(network: str | Path | Network, n: int | None) -> Network:
+def describe(
+    network: str | Path | Network, n: int | None, format: str | None = None, index_base: int | None = None
+) -> Network:
     """Return the network that a family's name and n, or a file, stand for.
 
     Raises:
-        NetworkError: neither a family nor a file, or n missing for a family.
+        NetworkError: neither a family nor a file, n missing for a family, or a format or an index
+            base for anything but a file.
     """
+    if isinstance(network, Network) or network in FAMILIES:
+        for option, value in (("--format", format), ("--index-base", index_base)):
+            if value is not None:
+                what = "a network" if isinstance(network, Network) else f"family {network}"
+                raise NetworkError(f"{what} takes no {option}, which says how to read a file: leave it out")
     if isinstance(network, Network):
         if n is not None and n != network.n:
             raise NetworkError(f"the network has {network.n} wires, n says {n}: leave n out")
@@ -117,7 +129,7 @@ def describe(network: str | Path | Network, n: int | None) -> Network:
     looks_like_file = os.path.exists(path) or path.suffix or len(path.parts) > 1
     if not looks_like_file:
         raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
-    return read_network(path, n)
+    return read_network(path, n, format=format, index_base=index_base)
 
 
 def prove(network: Network, unproved: bool = False) -> Proof:

@@ -213,7 +213,7 @@ def _starts_array(starts: npt.ArrayLike, size: int) -> npt.NDArray[np.int64]:
     array = array.astype(np.int64)
     if (np.diff(array) < 0).any():
         raise NetworkError(f"layer_starts must not fall, got {str(starts)[:80]}")
-    return np.unique(array)
+    return array[np.diff(array, prepend=-1) > 0]
 
 
 def _check_pairs(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:

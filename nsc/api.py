@@ -25,6 +25,8 @@ def compile(
     targets: tuple[str, ...] = ("cpu",),
     name: str | None = None,
     unproved: bool = False,
+    format: str | None = None,
+    index_base: int | None = None,
 ) -> Operator:
     """Prove a network and return its operator, built on first use and cached on disk.
 
@@ -38,6 +40,8 @@ def compile(
         targets: cpu, cuda, or both: for which tensors there are kernels.
         name: the operator's name in messages and in the cache.
         unproved: accept a network that no exact method settled.
+        format: the network file's format; None: found from its content.
+        index_base: what the network file counts wires from, 0 or 1.
 
     Raises:
         NetworkError, LoweringError: a request that makes no sense.
@@ -58,5 +62,7 @@ def compile(
         name=name,
         unproved=unproved,
         version=nsc.__version__,
+        format=format,
+        index_base=index_base,
     )
     return Operator(compile_network(request).package.files)

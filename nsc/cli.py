@@ -1,4 +1,4 @@
-"""The command line: nsc compile, verify, list, show, explain.
+"""The command line: nsc compile, verify, convert, optimize, list, show, explain.
 
 Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input or no toolchain;
 3 unproved; 130 interrupted.
@@ -11,7 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +24,17 @@ from nsc.compiler.diagram import knuth_diagram
 from nsc.compiler.driver import TARGETS, Request, compile_network, describe
 from nsc.compiler.explain import explain
 from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import (
+    format_of_path,
+    read_network,
+    read_stream,
+    readable,
+    save_network,
+    writable,
+    write_network,
+)
 from nsc.compiler.network import Network
+from nsc.compiler.optimize import optimize
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
@@ -64,19 +74,59 @@ def _exit_code(error: NscError) -> int:
     return EXIT_CODES[Verdict.UNPROVED] if isinstance(error, UnprovedError) else BAD_INPUT
 
 
+def _index_base_option(function: F) -> F:
+    return click.option(
+        "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="What a file counts wires from."
+    )(function)
+
+
+def _reading_options(function: F) -> F:
+    function = click.option(
+        "--format",
+        type=click.Choice(readable()),
+        help="A file's format; default: found from its content.",
+    )(_index_base_option(function))
+    return click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")(function)
+
+
 def _network_options(required: bool) -> Callable[[F], F]:
     def decorate(function: F) -> F:
-        function = click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")(
-            function
-        )
         return click.option(
             "--net",
             required=required,
             metavar="FAMILY|FILE",
             help=f"A family ({', '.join(FAMILIES)}) or a network file.",
-        )(function)
+        )(_reading_options(function))
 
     return decorate
+
+
+def _property_options(function: F) -> F:
+    options = (
+        click.option(
+            "--property",
+            "asked",
+            default="sort",
+            show_default=True,
+            metavar="PROPERTY",
+            help=f"What the network does: {'; '.join(FORMS)}.",
+        ),
+        click.option("--wires", metavar="W,W,…", help="Where the property's outputs are, smallest first."),
+        click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend."),
+        click.option(
+            "--max-states",
+            type=click.IntRange(min=1),
+            default=Budget().states,
+            show_default=True,
+            help="0-1 patterns that the method of reachable sets may hold at a time.",
+        ),
+        click.option(
+            "--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="When to give up."
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -134,6 +184,8 @@ def main() -> None:
 def compile_command(
     net: str,
     n: int | None,
+    format: str | None,
+    index_base: int | None,
     relaxation: str,
     art_lambda: float,
     error_free: bool,
@@ -157,6 +209,8 @@ def compile_command(
         name=name,
         unproved=unproved,
         version=nsc.__version__,
+        format=format,
+        index_base=index_base,
     )
     if architectures and "cuda" not in request.targets:
         raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
@@ -210,24 +264,7 @@ def _status(what: str, quiet: bool) -> Any:
 @main.command("verify")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @_network_options(required=False)
-@click.option(
-    "--property",
-    "asked",
-    default="sort",
-    show_default=True,
-    metavar="PROPERTY",
-    help=f"What to prove: {'; '.join(FORMS)}.",
-)
-@click.option("--wires", metavar="W,W,…", help="Where the property's outputs are, smallest first.")
-@click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend.")
-@click.option(
-    "--max-states",
-    type=click.IntRange(min=1),
-    default=Budget().states,
-    show_default=True,
-    help="0-1 patterns that the method of reachable sets may hold at a time.",
-)
-@click.option("--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="When to give up.")
+@_property_options
 @click.option(
     "--check",
     "proof_file",
@@ -239,6 +276,8 @@ def verify_command(
     file: Path | None,
     net: str | None,
     n: int | None,
+    format: str | None,
+    index_base: int | None,
     asked: str,
     wires: str | None,
     presorted: str,
@@ -255,14 +294,13 @@ def verify_command(
     named = net if file is None else str(file)
     if named is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
-    network = describe(named, n)
+    network = describe(named, n, format, index_base)
     if proof_file is not None:
         proof = check_proof(network, read_proof(proof_file))
     else:
         property_ = parse_property(asked, network.n, _wires(wires), presorted)
-        deadline = None if time_limit is None else time.monotonic() + time_limit
         with _status("verifying", as_json):
-            proof = verify_network(network, property_, Budget(max_states, deadline))
+            proof = verify_network(network, property_, _budget(max_states, time_limit))
     failure = None
     if proof.counterexample is not None:
         with _status("looking for the cause", as_json):
@@ -285,6 +323,10 @@ def _wires(text: str | None) -> list[int] | None:
         raise click.UsageError(f"--wires takes numbers such as 3,1,2, found {text!r}") from None
 
 
+def _budget(max_states: int, time_limit: float | None) -> Budget:
+    return Budget(max_states, None if time_limit is None else time.monotonic() + time_limit)
+
+
 def _causes(failure: Failure) -> dict[str, object]:
     return {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": failure.mend}
 
@@ -305,6 +347,94 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
     click.echo(f"wrong on wires {shown}, {where}")
     if failure.mend is not None:
         click.echo(f"mended by one comparator: {failure.mend}")
+
+
+@main.command("convert")
+@click.argument("source", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("target", metavar="B", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--from", "from_", type=click.Choice(readable()), help="A's format; default: found from content."
+)
+@click.option("--to", type=click.Choice(writable()), help="B's format; default: by B's suffix, nsc for -.")
+@click.option("--n", type=int, metavar="N", help="Number of wires, where A does not state it.")
+@_index_base_option
+def convert_command(
+    source: Path, target: Path, from_: str | None, to: str | None, n: int | None, index_base: int | None
+) -> None:
+    """Write the network in file A to file B, in another format; - is standard input or output.
+
+    B is written whole or not at all, and replaced if it is there.
+    """
+    standard = Path("-")
+    format_ = to or ("nsc" if target == standard else format_of_path(target))
+    if source == standard:
+        network = read_stream(sys.stdin.buffer, "standard input", n, format=from_, index_base=index_base)
+    else:
+        network = read_network(source, n, format=from_, index_base=index_base)
+    if target == standard:
+        click.echo(write_network(network, format_).encode(), nl=False)
+        return
+    save_network(network, target, format_)
+    click.echo(
+        f"{target}: {network.n} wires, {network.size:,} comparators, {network.depth} layers, as {format_}"
+    )
+
+
+@main.command("optimize")
+@click.argument("network", metavar="FILE|FAMILY", type=click.Path(path_type=Path))
+@_reading_options
+@_property_options
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="OUT",
+    help="File for the smaller network, in the format of its suffix.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def optimize_command(
+    network: Path,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    asked: str,
+    wires: str | None,
+    presorted: str,
+    max_states: int,
+    time_limit: float | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Make a network smaller for a property that it has: no dead and no redundant comparators.
+
+    What comes out has the property and is never larger or deeper; sorted values are the same, values of
+    a relaxed network are not. Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3
+    unproved.
+    """
+    given = describe(str(network), n, format, index_base)
+    property_ = parse_property(asked, given.n, _wires(wires), presorted)
+    to = format_of_path(out)
+    with _status("verifying", as_json):
+        proof = verify_network(given, property_, _budget(max_states, time_limit))
+    if proof.verdict is not Verdict.PROVED:
+        click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
+        sys.exit(EXIT_CODES[proof.verdict])
+    with _status("optimising", as_json):
+        made = optimize(given, property_, _budget(max_states, time_limit))
+    save_network(made.network, out, to)
+    if as_json:
+        counts = {"before": asdict(made.before), "after": asdict(made.after), "skipped": made.skipped}
+        click.echo(json.dumps({"property": property_.name, **counts, **_counts(made.network)}))
+        return
+    table = Table(title=f"{out}: {property_.name}, {given.n} wires", title_justify="left")
+    for column in ("", "before", "after"):
+        table.add_column(column, justify="right" if column else "left")
+    for row, key in (("comparators", "size"), ("layers", "depth"), ("half operations", "half_operations")):
+        table.add_row(row, *(f"{getattr(part, key):,}" for part in (made.before, made.after)))
+    Console().print(table)
+    if made.skipped is not None:
+        click.echo(f"redundant comparators were not looked for: {made.skipped}")
 
 
 @main.command("list")
@@ -343,9 +473,9 @@ def list_command(n: int, as_json: bool) -> None:
 
 @main.command("show")
 @_network_options(required=True)
-def show_command(net: str, n: int | None) -> None:
+def show_command(net: str, n: int | None, format: str | None, index_base: int | None) -> None:
     """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
-    network = describe(net, n)
+    network = describe(net, n, format, index_base)
     if network.n <= LARGEST_DIAGRAM:
         click.echo(knuth_diagram(network))
     else:
@@ -356,9 +486,11 @@ def show_command(net: str, n: int | None) -> None:
 @main.command("explain")
 @_network_options(required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain_command(net: str, n: int | None, as_json: bool) -> None:
+def explain_command(
+    net: str, n: int | None, format: str | None, index_base: int | None, as_json: bool
+) -> None:
     """Say how a network is scheduled: codelets, comparators per wire loaded, light cones."""
-    made = explain(schedule(describe(net, n)))
+    made = explain(schedule(describe(net, n, format, index_base)))
     if as_json:
         click.echo(json.dumps(made.__dict__, indent=1))
         return

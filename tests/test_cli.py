@@ -14,13 +14,13 @@ from click.testing import CliRunner
 import nsc
 from nsc.cli import main
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import FORMATS, write_network
+from nsc.compiler.formats import FORMATS, readable, write_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.compiler.verify import Proof, Verdict
 
 FILES = ["__init__.py", "manifest.json", "network.json", "proof.json"]
-SORTER = FORMATS["nsc JSON"].example
+SORTER = FORMATS["nsc"].example
 NOT_A_SORTER = "[(0,1)]\n[(1,2)]\n"
 
 
@@ -133,7 +133,7 @@ def test_every_option_reaches_the_package():
         assert (Path("again/three") / path.name).read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("text", [f.example.replace(" / ", "\n") for f in FORMATS.values()])
+@pytest.mark.parametrize("text", [FORMATS[name].example for name in readable()])
 def test_network_files_of_every_format_are_read(text):
     Path("four.net").write_text(text, encoding="utf-8")
     assert json.loads(call("verify", "four.net", "--json")[0])["size"] == 5
@@ -241,8 +241,127 @@ def test_verify_checks_a_proof_that_was_kept():
     check_refused(["verify", "not.txt", "--check", "not.txt"])
 
 
+def test_optimize_writes_a_smaller_network():
+    out, err = call("optimize", "bitonic", "--n", 9, "--property", "median", "-o", "median.cn")
+    assert err == ""
+    assert "half operations" in out
+    assert call("verify", "median.cn", "--n", 9, "--property", "median")[0].startswith("median: proved")
+    words = "optimize", "median.cn", "--n", 9, "--property", "median", "-o", "again.json", "--json"
+    facts = json.loads(call(*words)[0])
+    assert facts["before"] == facts["after"]
+    assert facts["size"] < FAMILIES["bitonic"](9).size
+    assert facts["skipped"] is None
+
+
+def test_optimize_writes_nothing_that_is_unproved():
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    assert "does not sort" in call("optimize", "not.txt", "-o", "out.json", code=1)[1]
+    unproved = "optimize", "pairwise", "--n", 256, "--time-limit", 0.2, "-o", "out.json"
+    assert "unproved" in call(*unproved, code=3)[1]
+    for bad in (
+        ["optimize", "bitonic", "--n", 8],
+        ["optimize", "bitonic", "--n", 8, "-o", "out.what"],
+        ["optimize", "bitonic", "--n", 8, "-o", "missing/out.json"],
+        ["optimize", "missing.txt", "-o", "out.json"],
+    ):
+        check_refused(bad)
+    assert sorted(path.name for path in Path().iterdir()) == ["not.txt"]
+
+
 def test_verify_takes_a_family_in_the_place_of_a_file():
     assert call("verify", "bitonic", "--n", 8)[0].startswith("sorts: 8 wires")
+
+
+# ------------------------------------------------------------------------------------------ convert
+
+
+def test_convert_goes_by_content_and_suffix():
+    Path("four.txt").write_text(FORMATS["knuth"].example, encoding="utf-8")
+    line = ": 4 wires, 5 comparators, 3 layers, as "
+    assert call("convert", "four.txt", "four.cn")[0] == f"four.cn{line}cn\n"
+    assert Path("four.cn").read_text(encoding="utf-8") == FORMATS["cn"].example + "\n"
+    for name in ("four.json", "four.dot", "four.graphml", "four.csv", "four.h", "four.table", "four.layers"):
+        call("convert", "four.cn", name)
+        facts = json.loads(call("verify", name, "--json")[0])
+        assert facts["network"] == nsc.Network.from_layers(4, json.loads(SORTER)["layers"]).digest
+    assert call("convert", "four.cn", "four.x", "--to", "svg")[0] == f"four.x{line}svg\n"
+    assert Path("four.x").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_convert_takes_the_users_word():
+    Path("a").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
+    _, err = call("convert", "a", "b.cn", code=2)
+    assert "--index-base 1" in err
+    call("convert", "a", "b.cn", "--index-base", 1, "--n", 5, "--from", "cn")
+    assert Path("b.cn").read_text(encoding="utf-8") == "0:2,1:3\n0:1,2:3\n1:2\n"
+    assert call("convert", "b.cn", "-", "--n", 5, "--to", "table")[0].startswith("5 5\n")
+
+
+def test_convert_is_a_filter():
+    command = [sys.executable, "-m", "nsc", "convert", "-", "-"]
+    for words, expected in (([], '"n": 4,'), (["--to", "ascii"], "○")):
+        done = subprocess.run(
+            [*command, *words],
+            input=FORMATS["code"].example.encode(),
+            capture_output=True,
+            timeout=60,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert expected in done.stdout.decode()
+    done = subprocess.run(command, input=b"\xff", capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"nsc: cannot read the network file standard input: ")
+
+
+def test_convert_replaces_a_file_even_its_own_source():
+    Path("four.json").write_text(FORMATS["json"].example, encoding="utf-8")
+    call("convert", "four.json", "four.json")
+    assert json.loads(Path("four.json").read_text(encoding="utf-8"))["format"] == "nsc-network/1"
+    assert paths() == ["four.json"]
+
+
+@pytest.mark.parametrize("line", ["verify four.cn", "show --net four.cn", "explain --net four.cn"])
+def test_every_command_reads_a_file_as_the_user_says(line):
+    Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
+    check_refused(line.split())
+    assert call(*line.split(), "--format", "cn", "--index-base", 1)[0]
+    check_refused([*line.split(), "--format", "knuth", "--index-base", 1])
+
+
+def test_compile_reads_a_file_as_the_user_says():
+    Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
+    call("compile", "--net", "four.cn", "--format", "cn", "--index-base", 1)
+    assert json.loads(Path("generated/four_4/network.json").read_text(encoding="utf-8"))["n"] == 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "convert",
+        "convert four.cn",
+        "convert missing.cn out.cn",
+        "convert bitonic out.cn --n 4",
+        "convert four.cn out.zip",
+        "convert four.cn out",
+        "convert four.cn out.cn --to sorterhunter-log",
+        "convert four.cn out.cn --to dott",
+        "convert four.cn out.cn --from svg",
+        "convert four.cn out.cn --from knuth",
+        "convert four.cn out.cn --n 3",
+        "convert four.cn out.cn --index-base 1",
+        "convert four.cn out.cn --index-base 2",
+        "convert four.cn missing/out.cn",
+        "convert four.cn . --to cn",
+        "convert . out.cn",
+        "verify --net bitonic --n 4 --format cn",
+        "verify --net bitonic --n 4 --index-base 0",
+        "verify four.cn --format svg",
+    ],
+)
+def test_bad_conversions_leave_nothing(line):
+    Path("four.cn").write_text(FORMATS["cn"].example, encoding="utf-8")
+    check_refused(line.split())
 
 
 # ------------------------------------------------------------------------------------ list and show
@@ -280,7 +399,7 @@ def test_show_draws_networks_that_fit():
 
 def test_help_and_version():
     assert nsc.__version__ in call("--version")[0]
-    for command in ("compile", "verify", "list", "show"):
+    for command in ("compile", "verify", "convert", "list", "show"):
         assert command in call("--help")[0]
         assert "Usage" in call(command, "-h")[0]
 
@@ -383,7 +502,7 @@ def test_unknown_words_list_the_known_ones():
         assert all(word in err for word in known)
     Path("text.json").write_text("hello", encoding="utf-8")
     _, err = call("verify", "text.json", code=2)
-    assert all(name in err for name in FORMATS)
+    assert all(name in err for name in readable())
 
 
 def test_a_network_that_does_not_sort_is_not_compiled():

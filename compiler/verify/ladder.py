@@ -24,6 +24,7 @@ from nsc.compiler.verify.sat import sat
 from nsc.errors import PropertyError
 
 RANDOM_INPUTS = 4096
+_RANDOM_VALUES = 1 << 21
 
 METHODS: dict[str, Method] = {
     "lint": lint,
@@ -54,7 +55,8 @@ def verify(network: Network, property_: Property | None = None, budget: Budget |
     asked = question(network, wanted, Budget() if budget is None else budget)
     ranks, runs = asked.ranks, asked.runs
     sampled = 0
-    for inputs in zero_one.sample_inputs(network.n, RANDOM_INPUTS, tuple(ranks.values()), runs):
+    random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
+    for inputs in zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), runs):
         found = zero_one.first_wrong_vector(asked.network, ranks, inputs)
         if found is not None:
             vector = tuple(inputs[found].astype(int).tolist())

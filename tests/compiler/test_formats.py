@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from strategies import networks
 
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import FORMATS, LONGEST_PLAIN, parse_network, read_network, write_network
+from nsc.compiler.formats import FORMATS, LONGEST_PLAIN, parse_network, read_network, readable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
 FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
 MEGABYTE = 1 << 20
+GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">%s</graphml>'
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,27 @@ MEGABYTE = 1 << 20
         '{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
         '{"format":"nsc-network/1","n":4,"layers":[[[0,2,1,2]],[],[[0,1,2,2]],[[1,2]]]}',
         '\ufeff{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
+        "[[0,2],[1,3],[0,1],[2,3],[1,2]]",
+        "[[[0, 2], [1, 3]], [], [[0, 1], [2, 3]], [[1, 2]]]",
+        "[[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]",
+        "SorterHunter V0.4\n{'N':4,'L':6,'D':3,'sw':'','nw':[(0,1),(0,2),(1,3),(0,1),(2,3),(1,2)]}\n"
+        "Iteration 5\n{'N':4,'L':5,'D':3,'sw':'x','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\n{'N':4,'L':5",
+        "0:2,1:3\n0:1,2:3\n1:2",
+        "0:2,1:3,0:1,2:3,1:2,",
+        "\r\n 0 : 2,\r\n\r\n1:3\r\n0:1,2:3,1:2",
+        "[1:3][2:4][1:2][3:4][2:3]",
+        "[1:3] [2:4]\n[1:2] [3:4]\n[ 2 : 3 ]\n",
+        "4 5\n1 2 1 3 2\n3 4 2 4 3",
+        "4 5 1 2 1 3 2 3 4 2 4 3",
+        "SWAP(0,2); SWAP(1,3); SWAP(0,1); SWAP(2,3); SWAP(1,2);",
+        "// layer 0\ncas(0, 2)\ncas(1, 3) /* SWAP(0,1);\n */\ncas(0, 1), cas(2, 3) # 3\ncas(1, 2)",
+        "#define min_max(a,b) swap(&d[a], &d[b])\nmin_max(0,2);min_max(1,3);\n"
+        "min_max(0,1);min_max(2,3);min_max(1,2);",
+        "layer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
+        ",hi,lo,layer\r\n0,2,0,1\r\n1,3,1,1\r\n4,2,1,30\r\n2,1,0,2\r\n3,3,2,2\r\n",
+        'strict digraph "" {graph [n="4"]; node [shape=box]; // drawn\n'
+        "a [lo=0, hi=2, color=red]\nb [lo=1 hi=3];c [lo=0,hi=1]; d [lo=2,hi=3]; e [lo=1,hi=2];\n"
+        'a -> c -> e [wires="(0,)"]; a -> d -> e /* and */ b -> c; b -> d; rankdir=LR}\n',
     ],
 )
 def test_the_same_sorter_in_every_format(text, tmp_path):
@@ -36,8 +58,9 @@ def test_the_same_sorter_in_every_format(text, tmp_path):
 
 
 def test_every_example_is_the_same_sorter():
-    for format_ in FORMATS.values():
-        assert parse_network(format_.example.replace(" / ", "\n")) == FOUR
+    for name in readable():
+        for stated in (None, name):
+            assert parse_network(FORMATS[name].example, format=stated) == FOUR
 
 
 @settings(deadline=None, max_examples=100)
@@ -65,7 +88,7 @@ def test_lists_of_layers_and_flat_lists_are_read(network):
 def test_large_networks_are_written_as_runs(name, monkeypatch):
     network = FAMILIES[name](512)
     assert (network.size > LONGEST_PLAIN) == (name == "odd_even")
-    monkeypatch.setattr("nsc.compiler.formats.LONGEST_PLAIN", 100)
+    monkeypatch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", 100)
     text = write_network(network)
     items = [item for layer in json.loads(text)["layers"] for item in layer]
     assert any(len(item) == 4 for item in items)
@@ -98,15 +121,14 @@ def flat(n, pairs):
     [
         ("", "begins ''"),
         ("   \n\n", "known format"),
-        ("SWAP(0,2);", "begins 'SWAP"),
-        ("0:2,1:3", "begins '0:2"),
-        ("[[0,2],[1,3]]", "known format.*nsc JSON"),
+        ("hello", "begins 'hello.*layers"),
+        ("<svg/>", "begins '<svg"),
         ("[(0,2),(1,3)]\n(0,1)", r"line 2 .*\(0,1\)"),
         ("[(0,2),(1,3)]\n[(0,1),(2,-3)]", "line 2"),
         ("[(0,2),(1,3)]; import os", "line 1.*import os"),
         ("[(0,__import__('os'))]", "line 1"),
         ("[(0,1.5)]", "line 1"),
-        ("[(0,2),(0,1)]", "wire 0 a second time"),
+        ("[(0,2),(0,1)]", "line 1 touches wire 0 twice.*--format json reads"),
         ("[(1,1)]", "itself"),
         ("[(0,99999999999999999999)]", "line 1"),
         ("[(0,999999999)]", "1000000000"),
@@ -153,6 +175,65 @@ def flat(n, pairs):
         (flat(2, [[1, 1]]), "itself"),
         (flat("4", []), "integer"),
         ("1" * 5000, "known format"),
+        ("[[0,1],[1,1]]", r"\(1, 1\), number 2, joins a wire to itself"),
+        ("[[0,1],2]", "item 1: a comparator is .*found 2"),
+        ("[[0,1],[[1,2]]]", r"item 1.*\[\[1, 2\]\].*several networks"),
+        ("[[[0,1]],[1,2]]", "layer 1, item 0.*found 1"),
+        ("[[[0,1]],3]", "layer 1 must be a list"),
+        ("[[[[0,1]]],[[[0,1]]]]", "layer 0, item 0.*several networks.*one network a file"),
+        ("[[0,1.5]]", r"item 0.*1\.5"),
+        ("[[0,true]]", "item 0.*true"),
+        ("[[0,1],[1,2]", "not valid JSON"),
+        ("[[0,1]]\n[[1,2]]", "line 2.*one list a file; a layer per line is --format layers"),
+        ("0:2,1-3", "line 1: expected 0:2,.*1-3"),
+        ("0:2\n1:3\n0:x", "line 3"),
+        ("0:2,,1:3", "line 1"),
+        ("0:2\n1:1", r"line 2: comparator \(1, 1\) joins"),
+        ("0:0123456789", "line 1"),
+        ("[1:2][3-4]", r"line 1: expected \[1:2\].*\[3-4\]"),
+        ("[1:2]\n[0:1]", r"comparator \(0, 1\) has a wire outside 1 … 2"),
+        ("4 2\n1 2\n3", "2 comparators has 4 numbers after the first two, this one 3"),
+        ("4 1\n1\n3\n4 1\n1\n3", "one network a file"),
+        ("4 1 1 x", "number 4 of the table.*x"),
+        ("4 1 0 3", r"\(0, 3\) has a wire outside 1 … 4"),
+        ("4 1 1 5", r"\(1, 5\) has a wire outside 1 … 4"),
+        ("70000 0", "65,536 wires"),
+        ("SWAP(0,1); CSWAP(1,2);", "line 1.*one name in the whole file.*CSWAP"),
+        ("SWAP(0,1);\nif (x) SWAP(1,2);", "line 2.*if"),
+        ("SWAP(0,1);\n\n/* SWAP(1,2);", "line 3: the comment /. has no end"),
+        ("SWAP(0,1,2);", "line 1"),
+        ("SWAP(a,b);", "line 1"),
+        ("layer,lo,hi\n0,0,1\n0,1,2", r"\(1, 2\) in layer 0 touches wire 1 a second time"),
+        ("layer,lo,hi\n0,0,1\n1,1", "line 3 has 2 values, the header 3"),
+        ("layer,lo,hi\n0,0,1.0", r"line 2.*1\.0"),
+        ("layer,lo,hi,lo\n0,0,1,0", "once each"),
+        ('layer,lo,hi\n0,"0,1', "line 2"),
+        ("layer,lo,hi\n0,-1,1", "line 2.*-1"),
+        ("digraph {n=2; a [lo=0,hi=1]", "digraph { … }"),
+        ("digraph {a [lo=0,hi=1]; b; c}", "line 1: expected a node as.*c"),
+        ("digraph {a [lo=0,hi=1]; b}", "the last statement has no end"),
+        ("digraph {a [lo=0,hi=1]; a -> b}", "node .b.: lo must be a wire's number; it is missing"),
+        ("digraph {a [lo=0,hi=x]}", "node .a.: hi .*x"),
+        ("digraph {n=x; a [lo=0,hi=1]}", "n must be an integer"),
+        ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]}", "both touch wire 0 and no edge"),
+        ("digraph {a [lo=0,hi=1]; b [lo=0,hi=1]; a -> b -> a}", "no cycle"),
+        ("digraph {a [lo=0,hi=1,layer=1]; b [lo=0,hi=1,layer=1]; a -> b}", "leads to no later layer"),
+        ("digraph {subgraph {a}}", "line 1: expected"),
+        ("digraph {}\ndigraph {}", "line 1: expected"),
+        ("<graphml/>", "namespace"),
+        ("<!DOCTYPE x><graphml/>", "<!DOCTYPE has no place"),
+        (GRAPHML % "<graph", "not valid GraphML"),
+        (GRAPHML % "", "not valid GraphML"),
+        (GRAPHML % '<graph edgedefault="directed"><node id="a"/></graph>', "node .a.: lo"),
+        (GRAPHML % '<graph edgedefault="undirected"/>', "must be directed"),
+        (GRAPHML % '<graph edgedefault="directed"><data key="k">4</data></graph>', "no key k"),
+        (GRAPHML % '<graph edgedefault="directed"/>', "--n"),
+        ("{'N':4,'nw':[(0,2),(1,3", "no whole line"),
+        ("x\n{'N':4,'L':2,'nw':[(0,2),(1,3]}", "line 2"),
+        ("{'N':4,'L':2,'nw':(0,2)}", "line 1: 'nw'.*missing"),
+        ("{'N':x,'nw':[(0,2)]}", "line 1: 'N'"),
+        ("{'N':4,'nw':[(0,2)]}\n{'N':5,'nw':[(0,2)]}", "several networks in one file, of 4 and 5 wires"),
+        ("{'N':4,'nw':[(0,4)]}", r"\(0, 4\) has a wire outside 0 … 3"),
         ('{"n": ' + "1" * 5000 + "}", "not valid JSON"),
     ],
 )
@@ -168,7 +249,7 @@ def test_bad_files_are_refused_with_what_was_found(text, message, tmp_path):
 
 
 @pytest.mark.parametrize("n", [1, 3, 5, 0, -1])
-@pytest.mark.parametrize("text", [FORMATS["nsc JSON"].example, FORMATS["SorterHunter JSON"].example])
+@pytest.mark.parametrize("text", [FORMATS["nsc"].example, FORMATS["sorterhunter"].example])
 def test_a_stated_n_must_agree(text, n):
     with pytest.raises(NetworkError, match=f"4 wires, --n says {n}"):
         parse_network(text, n)

@@ -1,0 +1,52 @@
+"""Formats: how a network is read from a file and written to one, a file per format and one table.
+
+Reading takes a text's format from its content, in the order of the table, unless the user states it.
+What a text leaves open is settled here once for all formats (`listing.settle`); a reading that could
+silently be wrong is an error that says what to state.
+
+- *Counting from 0 or 1.* nsc, dot and graphml count wires from 0 and knuth and table from 1, by
+  definition; stating another base for these is an error. The others are read from 0, except that a
+  text in which wire 0 is never used is an error if wire n is used, or if n is stated nowhere: state
+  ``--index-base 0`` or ``1``.
+- *Number of wires.* n stated twice must agree. Where it is stated nowhere it is the highest wire
+  plus one if all wires up to that one are used, else an error that lists those that are not. Wires
+  above the highest used one cannot be seen: state ``--n``.
+- *A layer or a network per line.* ``layers`` is a layer per line: a line that touches a wire twice is
+  a whole network and an error; ``json`` reads such a list. A newline in ``cn`` is a comma, and in
+  ``knuth`` and ``code`` a space. Several networks in one file are an error where they can be told.
+- *Flat or layered.* ``json`` goes by the nesting. Flat lists are relayered: each comparator as early
+  as it can be. An empty list is an error unless n is stated.
+- *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.
+- *A wire twice in a layer*, and lo = hi, are errors.
+- *Runs* in nsc-network/1 stand for as many comparators as they say: 20 kB may be a network of half a
+  million comparators, and take its memory.
+"""
+
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
+from nsc.compiler.formats.saving import format_of_path, save_network
+from nsc.compiler.formats.table import (
+    FORMATS,
+    parse_network,
+    read_network,
+    read_stream,
+    readable,
+    writable,
+    write_network,
+)
+
+__all__ = [
+    "FORMATS",
+    "LONGEST_PLAIN",
+    "NSC_FORMAT",
+    "Format",
+    "Listing",
+    "format_of_path",
+    "parse_network",
+    "read_network",
+    "read_stream",
+    "readable",
+    "save_network",
+    "writable",
+    "write_network",
+]

@@ -1,0 +1,33 @@
+"""The colon list of .cn files: ``0:2,1:3``, where a newline is a comma."""
+
+from __future__ import annotations
+
+import re
+
+from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.compiler.network import Network
+
+_PAIR = rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)"
+
+
+def _recognises(text: str) -> bool:
+    return re.match(r"\s*[0-9]+\s*:", text) is not None
+
+
+def _parse(text: str) -> Listing:
+    return Listing(comparators_array(pairs_of(text, _PAIR, "0:2,")))
+
+
+def _write(network: Network) -> str:
+    layers = (layer.tolist() for layer in network.layers())
+    return "".join(",".join(f"{lo}:{hi}" for lo, hi in layer) + "\n" for layer in layers)
+
+
+FORMAT = Format(
+    example="0:2,1:3\n0:1,2:3\n1:2",
+    suffixes=(".cn",),
+    recognises=_recognises,
+    parse=_parse,
+    write=_write,
+)

@@ -1,0 +1,71 @@
+"""CSV with the columns layer, lo and hi; others, such as pandas' index, are passed over.
+
+Rows may stand in any order: the layers come in the order of their numbers, counted from anything.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.scanning import shown
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+COLUMNS = ("layer", "lo", "hi")
+
+
+def _recognises(text: str) -> bool:
+    header = text.lstrip()[:200].partition("\n")[0]
+    return set(COLUMNS) <= {word.strip(' "') for word in header.split(",")}
+
+
+def _parse(text: str) -> Listing:
+    reader = csv.reader(io.StringIO(text.lstrip()), strict=True)
+    rows = []
+    try:
+        header = [word.strip() for word in next(reader, [])]
+        if any(header.count(column) != 1 for column in COLUMNS):
+            raise NetworkError(f"the header must name layer, lo and hi once each, found {shown(header[:9])}")
+        layer, lo, hi = map(header.index, COLUMNS)
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise NetworkError(f"line {reader.line_num} has {len(row)} values, the header {len(header)}")
+            rows.append((_number(row[layer], reader), _number(row[lo], reader), _number(row[hi], reader)))
+    except csv.Error as error:
+        raise NetworkError(f"line {reader.line_num}: {error}") from None
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    return Listing(table[:, 1:], np.unique(table[:, 0], return_counts=True)[1].tolist())
+
+
+def _number(cell: str, reader: object) -> int:
+    word = cell.strip()
+    if not (word.isascii() and word.isdecimal() and len(word) < 10):
+        line = getattr(reader, "line_num", 0)
+        raise NetworkError(f"line {line}: layer, lo and hi are whole numbers, found {shown(cell[:60])}")
+    return int(word)
+
+
+def _write(network: Network) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for index, layer in enumerate(network.layers()):
+        writer.writerows((index, lo, hi) for lo, hi in layer.tolist())
+    return out.getvalue()
+
+
+FORMAT = Format(
+    example="layer,lo,hi\n0,0,2\n0,1,3\n1,0,1\n1,2,3\n2,1,2",
+    suffixes=(".csv",),
+    holds_layers=True,
+    recognises=_recognises,
+    parse=_parse,
+    write=_write,
+)

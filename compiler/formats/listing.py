@@ -1,0 +1,172 @@
+"""Listing: what a text says of a network, and the one place that settles which network it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.compiler.network import Network, check_wires
+from nsc.errors import NetworkError
+
+Pair = tuple[int, int]
+
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a text says of a network, in its own numbering of wires.
+
+    Attributes:
+        comparators: (size, 2) integers, lo and hi, in the text's order.
+        layer_sizes: number of comparators in each layer; None: a flat list, to be relayered.
+        n: number of wires, where the text states it.
+        index_base: what the format counts wires from, 0 or 1; None: it does not define it.
+    """
+
+    comparators: npt.NDArray[np.int64]
+    layer_sizes: Sequence[int] | None = None
+    n: int | None = None
+    index_base: int | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format for networks.
+
+    Attributes:
+        example: the same 4-sorter in every format that is read; how a text begins in the others.
+        suffixes: endings of file names that stand for the format when a file is written.
+        holds_layers: whether a written network is read back with the same layers.
+        holds_wires: whether the text states n.
+        recognises: whether a text looks like this format; asked in the table's order.
+        parse: a text, without trailing space and with ``\\n`` as its newline, to what it says.
+            None: the format is not read.
+        write: a network to its text. None: the format is not written.
+    """
+
+    example: str
+    suffixes: tuple[str, ...] = ()
+    holds_layers: bool = False
+    holds_wires: bool = False
+    recognises: Callable[[str], bool] = lambda text: False
+    parse: Callable[[str], Listing] | None = None
+    write: Callable[[Network], str] | None = None
+
+
+def comparators_array(pairs: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+    """Return pairs (lo, hi) as a (size, 2) array.
+
+    Raises:
+        NetworkError: a number that is no wire by far.
+    """
+    try:
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    except OverflowError:
+        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
+
+
+def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
+    """Return the network that a listing means, by the choices in the package's docstring.
+
+    Args:
+        listing: what the text says.
+        n: number of wires that the user states.
+        index_base: what the user says that the text counts wires from.
+
+    Raises:
+        NetworkError: a listing of no network, or one that could mean several.
+    """
+    base = _stated_base(listing, index_base)
+    wires = _stated_wires(listing, n)
+    pairs = listing.comparators
+    if wires is None and not len(pairs):
+        raise NetworkError("no comparator and no number of wires: state it with --n")
+    if base is None:
+        _refuse_doubtful_base(pairs, wires)
+    first = base or 0
+    if wires is None:
+        wires = int(pairs.max()) - first + 1
+        check_wires(max(wires, 1))
+        _refuse_outside(pairs, first, wires)
+        _refuse_unused(pairs, first, wires)
+    _refuse_outside(pairs, first, wires)
+    same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    if len(same):
+        raise NetworkError(f"{_named(listing, int(same[0]))} joins a wire to itself: lo and hi must differ")
+    try:
+        if listing.layer_sizes is None:
+            return Network.from_comparators(wires, pairs - first)
+        starts = np.cumsum([0, *listing.layer_sizes])
+        return Network(wires, pairs - first, starts)
+    except NetworkError as error:
+        counted = " (wires counted from 0 here, from 1 in the file)" if first else ""
+        raise NetworkError(f"{error}{counted}") from None
+
+
+def _stated_base(listing: Listing, index_base: int | None) -> int | None:
+    if index_base not in (None, 0, 1):
+        raise NetworkError(f"wires are counted from 0 or 1, got --index-base {index_base}")
+    if index_base is None or listing.index_base in (None, index_base):
+        return listing.index_base if index_base is None else index_base
+    raise NetworkError(
+        f"this format counts wires from {listing.index_base} by definition, --index-base says "
+        f"{index_base}: leave it out, or name another --format"
+    )
+
+
+def _stated_wires(listing: Listing, n: int | None) -> int | None:
+    if listing.n is not None:
+        if n is not None and n != listing.n:
+            raise NetworkError(f"the file says {listing.n} wires, --n says {n}: leave --n out or correct it")
+        check_wires(listing.n)
+        return listing.n
+    if n is not None:
+        check_wires(n)
+    return n
+
+
+def _refuse_doubtful_base(pairs: npt.NDArray[np.int64], wires: int | None) -> None:
+    if not len(pairs) or pairs.min() < 1:
+        return
+    if wires is None:
+        raise NetworkError(
+            "no comparator touches wire 0: say whether the file counts wires from 1, with "
+            "--index-base 1, or from 0, with --index-base 0 and --n"
+        )
+    if pairs.max() == wires:
+        raise NetworkError(
+            f"no comparator touches wire 0 and one touches wire {wires}, of {wires} wires: the file "
+            "seems to count from 1; if so add --index-base 1"
+        )
+
+
+def _refuse_outside(pairs: npt.NDArray[np.int64], first: int, wires: int) -> None:
+    last = first + wires - 1
+    outside = np.flatnonzero(((pairs < first) | (pairs > last)).any(axis=1))
+    if len(outside):
+        pair = tuple(pairs[outside[0]].tolist())
+        raise NetworkError(f"comparator {pair} has a wire outside {first} … {last} (n = {wires})")
+
+
+def _refuse_unused(pairs: npt.NDArray[np.int64], first: int, wires: int) -> None:
+    unused = np.flatnonzero(np.bincount(pairs.ravel() - first, minlength=wires) == 0) + first
+    if len(unused):
+        named = ", ".join(map(str, unused[:MOST_NAMED].tolist()))
+        more = ", …" if len(unused) > MOST_NAMED else ""
+        raise NetworkError(
+            f"the format has no number of wires, and of {first} … {first + wires - 1} no comparator "
+            f"touches {named}{more}: state the number of wires with --n"
+        )
+
+
+def _named(listing: Listing, index: int) -> str:
+    """Return how a message calls a comparator."""
+    pair = tuple(listing.comparators[index].tolist())
+    if listing.layer_sizes is None:
+        return f"comparator {pair}, number {index + 1},"
+    layer = int(np.searchsorted(np.cumsum(listing.layer_sizes), index, side="right"))
+    return f"comparator {pair} in layer {layer}"

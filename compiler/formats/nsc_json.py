@@ -1,0 +1,100 @@
+"""nsc-network/1, nsc's own format: JSON, a layer a line, large networks as runs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.scanning import json_object, shown, stated_wires
+from nsc.compiler.network import MAX_SIZE, Network, check_wires
+from nsc.compiler.runs import Runs, runs_of
+from nsc.errors import NetworkError
+
+NSC_FORMAT = "nsc-network/1"
+
+# A network of more comparators than this is written as runs: at two numbers and two brackets a
+# comparator, odd-even transposition on 1,024 wires would be 6 MB of text; as runs it is 20 kB.
+LONGEST_PLAIN = 1 << 16
+
+
+def _recognises(text: str) -> bool:
+    opens = re.match(r'\s*\{\s*("|\}|\Z)', text) is not None
+    return opens and (NSC_FORMAT.partition("/")[0] in text or '"nw"' not in text)
+
+
+def _write(network: Network) -> str:
+    """Return nsc-network/1 JSON, a layer a line; the same network, the same bytes."""
+    if network.size > LONGEST_PLAIN:
+        layers = [_run_items(runs) for runs in runs_of(network)]
+    else:
+        layers = [layer.tolist() for layer in network.layers()]
+    lines = ",\n".join("  " + json.dumps(layer, separators=(",", ":")) for layer in layers)
+    body = f"\n{lines}\n " if layers else ""
+    return f'{{"format": "{NSC_FORMAT}",\n "n": {network.n},\n "layers": [{body}]}}\n'
+
+
+def _run_items(runs: Runs) -> list[list[int]]:
+    return [[lo, hi, step, count] if count > 1 else [lo, hi] for lo, hi, step, count in runs.tolist()]
+
+
+def _parse(text: str) -> Listing:
+    data = json_object(text)
+    if data.get("format") != NSC_FORMAT:
+        raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {shown(data.get("format"))}')
+    n = stated_wires(data, "n")
+    check_wires(n)  # before any run is expanded: n bounds a run's length
+    layers = data.get("layers")
+    if not isinstance(layers, list):
+        raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
+    runs: list[list[int]] = []
+    sizes = []
+    for index, items in enumerate(layers):
+        sizes.append(_add_runs(n, items, index, runs))
+    if sum(sizes) > MAX_SIZE:
+        raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
+    return Listing(_expanded(runs), sizes, n, index_base=0)
+
+
+def _add_runs(n: int, items: object, index: int, runs: list[list[int]]) -> int:
+    """Append a layer's items as runs and return its size; an item is [lo, hi] or a run."""
+    if not isinstance(items, list):
+        raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(items)}")
+    size = 0
+    for item in items:
+        if not isinstance(item, list) or len(item) not in (2, 4) or not all(type(v) is int for v in item):
+            raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {shown(item)}")
+        run = item if len(item) == 4 else [*item, 1, 1]
+        if not (1 <= run[3] <= n and 1 <= run[2] <= n):
+            raise NetworkError(f"layer {index}: a run is [lo, hi, step, count], found {shown(item)}")
+        size += run[3]
+        if size > n:
+            raise NetworkError(f"layer {index} has more comparators than the {n} wires, at {shown(item)}")
+        runs.append(run)
+    return size
+
+
+def _expanded(runs: list[list[int]]) -> npt.NDArray[np.int64]:
+    try:
+        rows = np.array(runs, dtype=np.int64).reshape(-1, 4)
+    except OverflowError:
+        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
+    counts = rows[:, 3]
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    ends: npt.NDArray[np.int64] = np.repeat(rows[:, :2], counts, axis=0)
+    ends += (place * np.repeat(rows[:, 2], counts))[:, None]
+    return ends
+
+
+FORMAT = Format(
+    example='{"format":"nsc-network/1","n":4,"layers":[[[0,2],[1,3]],[[0,1],[2,3]],[[1,2]]]}',
+    suffixes=(".json",),
+    holds_layers=True,
+    holds_wires=True,
+    recognises=_recognises,
+    parse=_parse,
+    write=_write,
+)

@@ -1,0 +1,66 @@
+"""Saving: a network into a file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+from nsc.compiler.formats.table import FORMATS, writable, write_network
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+
+def format_of_path(path: Path) -> str:
+    """Return the name of the format that a file's suffix stands for.
+
+    Raises:
+        NetworkError: a suffix that stands for none.
+    """
+    for name, format_ in FORMATS.items():
+        if path.suffix.lower() in format_.suffixes:
+            return name
+    known = ", ".join(f"{'/'.join(f.suffixes)} {name}" for name, f in FORMATS.items() if f.suffixes)
+    raise NetworkError(
+        f"{path}: no format has the suffix {path.suffix!r}. Known: {known}; or name one of "
+        f"{', '.join(writable())} with --to"
+    )
+
+
+def save_network(network: Network, path: Path, format: str | None = None) -> None:
+    """Write a network to a file, whole or not at all; a file that is there is replaced.
+
+    Args:
+        network: the network.
+        path: the file; a link is followed, and a device or a pipe is written to as it is.
+        format: a name in FORMATS; None: by the file's suffix.
+
+    Raises:
+        NetworkError: no such format, or a file that cannot be written.
+    """
+    content = write_network(network, format_of_path(path) if format is None else format).encode()
+    try:
+        place = Path(os.path.realpath(path))
+        if place.exists() and not place.is_file() and not place.is_dir():
+            place.write_bytes(content)
+        else:
+            _replace(place, content)
+    except (OSError, ValueError) as error:
+        raise NetworkError(f"cannot write the network file {path}: {error}") from None
+
+
+def _replace(place: Path, content: bytes) -> None:
+    """Write beside the place and rename: nobody ever finds half a file."""
+    if place.is_dir():
+        raise IsADirectoryError(f"{place.name} is a folder")
+    beside = place.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with beside.open("xb") as stream:
+            stream.write(content)
+        if place.exists():
+            shutil.copymode(place, beside)
+        os.replace(beside, place)
+    except BaseException:  # Ctrl-C too: nothing is left behind
+        beside.unlink(missing_ok=True)
+        raise

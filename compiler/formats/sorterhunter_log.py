@@ -1,0 +1,55 @@
+"""What SorterHunter prints: Python dictionaries, a line each, among other lines.
+
+A line begins with ``{'N':`` and ends with ``}``. The program prints a network whenever it has found a
+better one, so the last such line is read; one that was cut off before its ``}`` is passed over. The
+lines of one file must agree on N.
+
+Source: https://github.com/bertdobbelaere/SorterHunter
+"""
+
+from __future__ import annotations
+
+import re
+
+from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.errors import NetworkError
+
+_WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
+_OPENING = re.compile(r"'nw'\s*:\s*\[")
+_PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
+
+
+def _recognises(text: str) -> bool:
+    return re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None
+
+
+def _parse(text: str) -> Listing:
+    lines = enumerate(map(str.strip, text.split("\n")), start=1)
+    found = [(number, line) for number, line in lines if line.startswith("{'N'") and line.endswith("}")]
+    if not found:
+        raise NetworkError("no whole line {'N':4,…,'nw':[(0,2),…]}")
+    wires = {}
+    for number, line in found:
+        stated = _WIRES.match(line)
+        if stated is None:
+            raise NetworkError(f"line {number}: 'N', the number of wires, must be an integer")
+        wires[int(stated[1])] = number
+    if len(wires) > 1:
+        numbers = " and ".join(str(n) for n in sorted(wires)[:2])
+        raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
+    number, line = found[-1]
+    opening = _OPENING.search(line)
+    closing = -1 if opening is None else line.find("]", opening.end())
+    if opening is None or closing < 0:
+        raise NetworkError(f"line {number}: 'nw', the list of comparators, is missing")
+    flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", number)
+    return Listing(comparators_array(flat), n=next(iter(wires)))
+
+
+FORMAT = Format(
+    example="{'N':4,'L':5,'D':3,'sw':'','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}",
+    holds_wires=True,
+    recognises=_recognises,
+    parse=_parse,
+)

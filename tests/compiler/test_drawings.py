@@ -1,0 +1,79 @@
+"""Diagrams as files: every wire and comparator is in them once, and directions are seen."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given, settings
+from strategies import networks
+
+from nsc.compiler.diagram import columns, knuth_diagram
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import write_network
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@settings(deadline=None, max_examples=60)
+@given(networks(wires=(1, 12)))
+def test_an_svg_shows_every_wire_and_comparator(network):
+    root = ElementTree.fromstring(write_network(network, "svg"))
+    lines = list(root.iter(f"{SVG}line"))
+    wires = [line for line in lines if line.get("class") == "wire"]
+    drawn = [line for line in lines if line.get("class") == "comparator"]
+    assert (len(wires), len(drawn)) == (network.n, network.size)
+    assert [text.text for text in root.iter(f"{SVG}text")] == list(map(str, range(network.n)))
+    heights = {wire.get("y1"): index for index, wire in enumerate(wires)}
+    by_place = sorted(drawn, key=lambda line: int(line.get("x1")))
+    shown = [(heights[line.get("y1")], heights[line.get("y2")]) for line in by_place]
+    assert sorted(shown) == sorted(map(tuple, network.comparators.tolist()))
+    assert Network.from_comparators(network.n, shown) == Network.from_comparators(
+        network.n, network.comparators
+    )
+    taken = [(line.get("x1"), y) for line in drawn for y in span(int(line.get("y1")), int(line.get("y2")))]
+    assert len(taken) == len(set(taken)), "comparators lie on each other"
+    width, height = int(root.get("width")), int(root.get("height"))
+    assert all(0 < int(line.get("x1")) < width and 0 < int(line.get("y2")) < height for line in lines)
+    arrows = [path for path in root.iter(f"{SVG}path") if path.get("class") == "arrowhead"]
+    assert len(arrows) == sum(lo > hi for lo, hi in network.comparators.tolist())
+
+
+def span(y_lo, y_hi):
+    return range(min(y_lo, y_hi), max(y_lo, y_hi) + 1, 20)
+
+
+@settings(deadline=None, max_examples=40)
+@given(networks(wires=(1, 9)))
+def test_tikz_is_balanced_and_complete(network):
+    text = write_network(network, "tikz")
+    assert text.startswith(r"\begin{tikzpicture}[")
+    assert text.endswith("\\end{tikzpicture}\n")
+    assert all(line.endswith(";") for line in text.splitlines()[1:-1] if not line.startswith("%"))
+    for one, other in ("{}", "()", "[]"):
+        assert text.count(one) == text.count(other)
+    drawn = re.findall(r"\\draw\[(comparator|reversed)\] \((\d+),-?(\d+)\) -- \(\2,-?(\d+)\);", text)
+    pairs = [(int(lo), int(hi)) for _, _, lo, hi in drawn]
+    assert sorted(pairs) == sorted(map(tuple, network.comparators.tolist()))
+    assert all((style == "reversed") == (lo > hi) for (style, *_), (lo, hi) in zip(drawn, pairs, strict=True))
+    assert text.count("->]") == sum(lo > hi for lo, hi in pairs)
+    assert text.count(r"\draw[gray]") == network.n
+
+
+def test_text_is_the_knuth_diagram():
+    network = FAMILIES["bitonic"](8)
+    assert write_network(network, "ascii") == knuth_diagram(network) + "\n"
+
+
+def test_a_text_that_nobody_reads_is_refused():
+    with pytest.raises(NetworkError, match=r"65536 wires and 32,769 columns .*write svg"):
+        write_network(Network.from_layers(1 << 16, [[(k, k + (1 << 15)) for k in range(1 << 15)]]), "ascii")
+
+
+def test_columns_are_filled_first_fit():
+    assert columns(Network.from_layers(6, [[(0, 1), (2, 3), (5, 4)]]).comparators) == [
+        [(0, 1), (2, 3), (5, 4)]
+    ]
+    nested = Network.from_layers(8, [[(0, 7), (1, 2), (3, 6), (4, 5)]]).comparators
+    assert columns(nested) == [[(0, 7)], [(1, 2), (3, 6)], [(4, 5)]]

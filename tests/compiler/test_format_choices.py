@@ -1,0 +1,251 @@
+"""What a network file leaves open: each case has its error or its choice (nsc.compiler.formats)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import networks
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import (
+    FORMATS,
+    format_of_path,
+    parse_network,
+    read_network,
+    readable,
+    save_network,
+    writable,
+    write_network,
+)
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
+BOTH = [name for name in readable() if name in writable()]
+FROM_ONE = "1:3,2:4,1:2,3:4,2:3"
+
+
+# ------------------------------------------------------------------------------------------ both ways
+
+
+def test_the_table_says_what_is_read_written_and_kept():
+    assert list(FORMATS) == [
+        *["nsc", "sorterhunter", "sorterhunter-log", "layers", "json", "knuth", "cn", "table"],
+        *["csv", "dot", "graphml", "code", "svg", "tikz", "ascii"],
+    ]
+    assert set(FORMATS) - set(BOTH) == {"sorterhunter-log", "svg", "tikz", "ascii"}
+    assert {name for name in FORMATS if FORMATS[name].holds_layers} == {
+        *["nsc", "layers", "json", "csv", "dot", "graphml"]
+    }
+    suffixes = [suffix for format_ in FORMATS.values() for suffix in format_.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+
+
+@pytest.mark.parametrize("name", BOTH)
+@settings(deadline=None, max_examples=40)
+@given(network=networks(wires=(1, 9)), seed=st.integers(0, 2**32 - 1))
+def test_a_written_network_is_read_back(name, network, seed):
+    text = write_network(network, name)
+    assert text == write_network(network, name)
+    assert text.isascii()
+    again = parse_network(text, network.n, format=name)
+    relayered = Network.from_comparators(network.n, network.comparators)
+    assert again == (network if FORMATS[name].holds_layers else relayered)
+    values = np.random.default_rng(seed).integers(0, 9, (20, network.n))
+    np.testing.assert_array_equal(again.apply(values), network.apply(values))
+    if FORMATS[name].holds_wires:
+        assert parse_network(text, format=name) == again
+    if network.size:  # an empty text has no format
+        assert parse_network(text, network.n) == again
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_written_family_is_found_from_its_content_alone(name):
+    network = FAMILIES["bitonic"](16)
+    assert parse_network(write_network(network, name)) == network
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_reversed_comparators_keep_their_meaning(name):
+    network = Network.from_layers(3, [[(2, 0)], [(1, 0)], [(1, 2)]])
+    again = parse_network(write_network(network, name))
+    assert again == network
+    assert again.apply([5, 3, 4]).tolist() == network.apply([5, 3, 4]).tolist() == [5, 3, 4]
+    assert again.apply([1, 2, 3]).tolist() == [3, 1, 2]
+
+
+# ---------------------------------------------------------------------------------------- index bases
+
+
+@pytest.mark.parametrize(
+    "text", [FROM_ONE, "[(1,3),(2,4)]\n[(1,2),(3,4)]\n[(2,3)]", "[[1,3],[2,4],[1,2],[3,4],[2,3]]"]
+)
+def test_a_file_that_counts_from_one_is_read_when_the_user_says_so(text):
+    with pytest.raises(NetworkError, match=r"no comparator touches wire 0: .*--index-base 1.*--index-base 0"):
+        parse_network(text)
+    with pytest.raises(NetworkError, match=r"wire 0 and one touches wire 4, of 4 wires.*--index-base 1"):
+        parse_network(text, 4)
+    for n in (None, 4):
+        assert parse_network(text, n, index_base=1) == FOUR
+    with pytest.raises(NetworkError, match=r"no comparator touches 0: state .*--n"):
+        parse_network(text, index_base=0)
+    assert parse_network(text, 5, index_base=0).apply([9, 4, 3, 2, 1]).tolist() == [9, 1, 2, 3, 4]
+    assert parse_network(text, 5).n == 5  # wire 5 is not used, so nothing speaks against 0
+
+
+def test_a_file_that_counts_from_zero_is_not_shifted():
+    with pytest.raises(NetworkError, match=r"\(0, 2\) has a wire outside 1 … 4"):
+        parse_network("0:2,1:3,0:1,2:3,1:2", 4, index_base=1)
+    with pytest.raises(NetworkError, match=r"\(0, 2\) has a wire outside 1 … 3"):
+        parse_network("0:2,1:3,0:1,2:3,1:2", index_base=1)
+
+
+def test_sorterhunter_files_may_count_from_one_too():
+    text = '{"N":4,"nw":[[1,3],[2,4],[1,2],[3,4],[2,3]]}'
+    with pytest.raises(NetworkError, match=r"--index-base 1"):
+        parse_network(text)
+    assert parse_network(text, index_base=1) == FOUR
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("knuth", 0), ("table", 0), ("nsc", 1), ("dot", 1), ("graphml", 1)]
+)
+def test_formats_with_a_base_by_definition_keep_it(name, other):
+    text = write_network(FOUR, name)
+    assert parse_network(text, index_base=1 - other) == FOUR
+    with pytest.raises(NetworkError, match=f"counts wires from {1 - other} by definition"):
+        parse_network(text, index_base=other)
+
+
+def test_there_are_two_bases():
+    with pytest.raises(NetworkError, match=r"from 0 or 1, got --index-base 2"):
+        parse_network(FROM_ONE, index_base=2)
+
+
+def test_messages_count_as_the_file_does():
+    with pytest.raises(NetworkError, match=r"comparator \(4, 4\), number 2, joins"):
+        parse_network("[[1,2],[4,4],[3,4]]", index_base=1)
+    with pytest.raises(NetworkError, match=r"from 0 here, from 1 in the file"):
+        parse_network("layer,lo,hi\n0,1,2\n0,2,3", index_base=1)
+
+
+# ------------------------------------------------------------------------- wires, lines and nesting
+
+
+def test_unused_wires_must_be_vouched_for():
+    with pytest.raises(NetworkError, match=r"of 0 … 5 no comparator touches 1, 3, 4: state .*--n"):
+        parse_network("0:2,2:5")
+    assert parse_network("0:2,2:5", 6).n == 6
+    with pytest.raises(NetworkError, match=r"touches 1, 2, 3, 4, 5, 6, 7, 8, …: state"):
+        parse_network("0:99")
+    assert parse_network("0:1,1:2").n == 3  # wires above the highest used one cannot be seen
+    with pytest.raises(NetworkError, match=r"65,536 wires"):
+        parse_network("0:999999999")
+
+
+def test_a_line_is_a_layer_or_else_refused():
+    flat = "[(0,2),(1,3),(0,1),(2,3),(1,2)]"
+    with pytest.raises(NetworkError, match=r"line 1 touches wire 0 twice, .* whole network.*--format json"):
+        parse_network(flat)
+    assert parse_network(flat, format="json") == FOUR
+    with pytest.raises(NetworkError, match=r"line 2 touches wire 1 twice.*put one into a file of its own"):
+        parse_network("[(0,1)]\n[(0,1),(1,2),(0,1)]\n" + flat)
+
+
+def test_brackets_of_either_kind_are_read_both_ways():
+    assert parse_network("[[0,2],[1,3]]\n[[0,1],[2,3]]\n[[1,2]]", format="layers") == FOUR
+    assert parse_network("((0,2),(1,3),(0,1),(2,3),(1,2))", format="json") == FOUR
+
+
+@pytest.mark.parametrize("text", ["[]", "[[]]", "[[],[]]", "[]\n[]"])
+def test_an_empty_list_needs_its_wires(text):
+    with pytest.raises(NetworkError, match=r"no comparator and no number of wires.*--n"):
+        parse_network(text)
+    assert parse_network(text, 3) == Network.from_layers(3, [])
+
+
+def test_flat_lists_are_relayered_and_layers_are_kept():
+    assert parse_network("[[0,1],[2,3],[1,2]]").depth == 2
+    assert parse_network("[[[0,1]],[[2,3]],[[1,2]]]").depth == 3
+    assert parse_network("digraph {n=4; a [lo=0,hi=1]; b [lo=2,hi=3]}").depth == 1
+    assert parse_network("digraph {n=4; a [lo=0,hi=1,layer=0]; b [lo=2,hi=3,layer=1]}").depth == 2
+
+
+@pytest.mark.parametrize("text", ["[[[0,1],[1,2]]]", "layer,lo,hi\n0,0,1\n0,1,2", "[(0,1),(1,2)]"])
+def test_a_wire_twice_in_a_layer_is_refused(text):
+    with pytest.raises(NetworkError, match=r"touches wire 1"):
+        parse_network(text)
+
+
+def test_a_stated_format_overrides_the_content():
+    assert parse_network(FROM_ONE, format="cn", index_base=1) == FOUR
+    with pytest.raises(NetworkError, match=r"in format 'knuth': line 1: expected \[1:2\]"):
+        parse_network(FROM_ONE, format="knuth")
+
+
+def test_unknown_formats_list_the_known_ones():
+    for call in (lambda: parse_network("[]", format="dott"), lambda: write_network(FOUR, "dott")):
+        with pytest.raises(NetworkError, match=r"no format 'dott'; known: nsc, .*dot, .*svg"):
+            call()
+    with pytest.raises(NetworkError, match=r"svg is written only; .* nsc, "):
+        parse_network("<svg/>", format="svg")
+    with pytest.raises(NetworkError, match=r"sorterhunter-log is read only; .* nsc, "):
+        write_network(FOUR, "sorterhunter-log")
+
+
+# --------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("name", [name for name in writable() if FORMATS[name].suffixes])
+def test_a_suffix_stands_for_its_format(name, tmp_path):
+    for suffix in FORMATS[name].suffixes:
+        path = tmp_path / f"net{suffix.upper()}"
+        assert format_of_path(path) == name
+        save_network(FOUR, path)
+        assert path.read_text(encoding="utf-8") == write_network(FOUR, name)
+    with pytest.raises(NetworkError, match=r"no format has the suffix '\.zip'.*\.json nsc.*\.dot/\.gv dot"):
+        format_of_path(tmp_path / "net.zip")
+
+
+def test_a_saved_file_keeps_its_mode_and_links(tmp_path):
+    (tmp_path / "real.cn").write_text("old", encoding="utf-8")
+    (tmp_path / "real.cn").chmod(0o640)
+    (tmp_path / "link.cn").symlink_to("real.cn")
+    save_network(FOUR, tmp_path / "link.cn")
+    assert (tmp_path / "link.cn").is_symlink()
+    assert read_network(tmp_path / "real.cn") == FOUR
+    assert (tmp_path / "real.cn").stat().st_mode & 0o777 == 0o640
+    save_network(FOUR, tmp_path / "new.cn")
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert (tmp_path / "new.cn").stat().st_mode == plain.stat().st_mode
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(error, tmp_path, monkeypatch):
+    path = tmp_path / "net.cn"
+    path.write_text("old", encoding="utf-8")
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("nsc.compiler.formats.saving.os.replace", fails)
+    with pytest.raises((NetworkError, KeyboardInterrupt)):
+        save_network(FOUR, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["net.cn"]
+    assert path.read_text(encoding="utf-8") == "old"
+
+
+def test_places_that_cannot_be_written_are_named(tmp_path):
+    for path in (tmp_path, tmp_path / "missing" / "net.cn"):
+        with pytest.raises(NetworkError, match=r"cannot write the network file"):
+            save_network(FOUR, path, "cn")
+
+
+def test_files_beyond_the_limit_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("nsc.compiler.formats.table.MOST_BYTES", 1 << 20)
+    path = tmp_path / "net.cn"
+    path.write_bytes(b" " * (1 << 20) + b"0:1")
+    with pytest.raises(NetworkError, match=r"larger than 1 MB"):
+        read_network(path)

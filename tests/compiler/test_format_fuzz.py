@@ -1,0 +1,151 @@
+"""Hostile network files: nothing but a network or a NetworkError, in bounded time and memory."""
+
+import io
+import random
+import time
+import tracemalloc
+
+import networkx  # noqa: F401  its import is no part of a reading's time
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import networks
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import FORMATS, parse_network, read_stream, readable, writable, write_network
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+MEGABYTE = 1 << 20
+EIGHTH = MEGABYTE // 8  # a case a second; what grows faster than the file shows here too
+SECONDS_PER_MEGABYTE = 4  # 1 on an idle machine; what is quadratic takes hundreds
+MEGABYTES_PER_MEGABYTE = 100
+BOTH = [name for name in readable() if name in writable()]
+GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+WORDS = [
+    *["(", ")", "[", "]", "{", "}", "<", ">", ",", ":", ";", "\n", " ", '"', "'", "#", "//", "/*", "*/"],
+    *["0", "1", "2", "-1", "99999999999", "1e9", "0x1", "٣", "\0", "\ud800", "\x1b[2J", "n=", "lo=", "->"],
+    *["SWAP(", "digraph {", "layer,lo,hi", "'N':", "'nw':[", '"nw":', '"format":', GRAPHML, "<!ENTITY"],
+]
+
+
+def check(text, n=None, format=None, index_base=None):
+    """A network comes out or a NetworkError."""
+    try:
+        assert isinstance(parse_network(text, n, format=format, index_base=index_base), Network)
+    except NetworkError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert not message or message.isprintable()
+    assert len(message) < 1500
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=20).map("".join),
+    st.none() | st.integers(-1, 9),
+    st.none() | st.sampled_from(readable()),
+    st.sampled_from([None, 0, 1]),
+)
+def test_words_of_all_formats_in_any_order(text, n, format, index_base):
+    check(text, n, format, index_base)
+
+
+@pytest.mark.parametrize("name", readable())
+@settings(deadline=None, max_examples=60)
+@given(network=networks(wires=(2, 6), most=3), seed=st.integers(0, 2**32 - 1))
+def test_damaged_files(name, network, seed):
+    text = write_network(network, name) if name in BOTH else FORMATS[name].example
+    draw = random.Random(seed)
+    for _ in range(draw.randint(1, 3)):
+        at, length = draw.randint(0, len(text)), draw.choice([0, 0, 1, 1, 5, 50])
+        text = text[:at] + draw.choice(["", *WORDS, text[:at]]) + text[at + length :]
+    for format in (None, name):
+        check(text, None, format)
+        check(text, network.n, format)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.binary(max_size=60), st.sampled_from([None, *readable()]))
+def test_random_bytes(content, format):
+    try:
+        network = read_stream(io.BytesIO(content), "bytes", 4, format=format)
+    except NetworkError:
+        return
+    assert network.n == 4
+
+
+def filled(unit, before="", after="", size=EIGHTH):
+    return before + unit * ((size - len(before) - len(after)) // len(unit)) + after
+
+
+HOSTILE = {
+    "open brackets": filled("["),
+    "pairs": filled("[0,1],", "[", "[0,1]]"),
+    "a line of pairs": filled("(0,1),", "[", "]"),
+    "bare pairs": filled("(0,1),"),
+    "a pair a line": filled("[(0,1)]\n"),
+    "digits": filled("1"),
+    "one number": filled("1", "[[0,", "]]"),
+    "numbers": filled("1 "),
+    "open braces": filled("{"),
+    "nested objects": filled('{"":'),
+    "spaces": filled(" "),
+    "spaces inside": filled(" ", "[(0,", "1)]"),
+    "lines": filled("\n", "0:1", "1:2"),
+    "colons": filled("0:1,"),
+    "quotes": filled('"', "layer,lo,hi\n"),
+    "columns": filled(",", "layer,lo,hi\n"),
+    "NUL": filled("\0"),
+    "open comments": filled("/* ", "f(0,1);"),
+    "comments": filled("#\n"),
+    "a long name": filled("a", "", "(0,1)"),
+    "log openings": filled("'nw':[", "{'N':4,", "}"),
+    "log lines": filled("{'N'", "", "\n{'N':4,}"),
+    "DOT spaces": filled(" ", "digraph {a", "}"),
+    "DOT edges": filled("a->b;", "digraph {", "}"),
+    "DOT nodes": "digraph {n=2;" + "".join(f"{k}[lo=0,hi=1]" for k in range(6_500)) + "}",
+    "DOT brackets": filled("[", "digraph {a", "}"),
+    "GraphML nesting": f"{GRAPHML}{'<a>' * 18_000}{'</a>' * 18_000}</graphml>",
+    "GraphML attributes": filled('<a b=""/>', GRAPHML, "</graphml>"),
+    "GraphML graphs": filled("<graph/>", GRAPHML, "</graphml>"),
+    "GraphML headers": filled("<graphml></graphml>", GRAPHML, "</graphml>"),
+    "empty layers": filled("[],", '{"format":"nsc-network/1","n":2,"layers":[', "[]]}"),
+    **{f"valid {name}": name for name in BOTH},
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
+    text = HOSTILE[case]
+    if text in BOTH:
+        text = write_network(FAMILIES["bitonic"](128 if text in ("dot", "graphml") else 512), text)
+    assert len(text) > EIGHTH / 2
+    start = time.process_time()
+    check(text)
+    assert time.process_time() - start < SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
+    tracemalloc.start()
+    try:
+        check(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < MEGABYTES_PER_MEGABYTE * len(text)
+
+
+@pytest.mark.parametrize("unit", ["[", "1", "(0,1),", "{", " ", "[0,", "0:", "SWAP(", "{'N':", "<a>", "a->"])
+def test_a_megabyte_of_the_same(unit):
+    start = time.process_time()
+    for format in (None, "json", "dot", "code"):
+        check(filled(unit, size=MEGABYTE), format=format)
+    assert time.process_time() - start < 4 * SECONDS_PER_MEGABYTE
+
+
+def test_entities_are_refused_before_they_are_expanded():
+    lines = "".join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(30))
+    start = time.process_time()
+    for text in (f"<!DOCTYPE x [{lines}]>{GRAPHML}&e30;</graphml>", f"{GRAPHML}{lines}&e30;</graphml>"):
+        with pytest.raises(NetworkError, match="has no place in a network file"):
+            parse_network(text)
+    assert time.process_time() - start < 1
