@@ -18,7 +18,7 @@ from nsc.errors import NetworkError
 
 MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # for quick tests; what grows faster than the file shows here too
-SECONDS_PER_MEGABYTE = 4  # 1 on an idle machine; what is quadratic takes hundreds
+SECONDS_PER_MEGABYTE = 4  # the aim is 1, which hostile DOT misses on slow, busy cores: 1 to 2.5 there
 MEGABYTES_PER_MEGABYTE = 100
 BOTH = [name for name in readable() if name in writable()]
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
