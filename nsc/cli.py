@@ -26,6 +26,7 @@ from nsc.compiler.explain import explain
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import (
     format_of_path,
+    losses,
     read_network,
     read_stream,
     readable,
@@ -363,7 +364,8 @@ def convert_command(
 ) -> None:
     """Write the network in file A to file B, in another format; - is standard input or output.
 
-    B is written whole or not at all, and replaced if it is there.
+    B is written whole or not at all, and replaced if it is there. What its format cannot hold of the
+    network is said on standard error.
     """
     standard = Path("-")
     format_ = to or ("nsc" if target == standard else format_of_path(target))
@@ -371,6 +373,8 @@ def convert_command(
         network = read_stream(sys.stdin.buffer, "standard input", n, format=from_, index_base=index_base)
     else:
         network = read_network(source, n, format=from_, index_base=index_base)
+    for lost in losses(network, format_):
+        click.echo(f"nsc: note: {lost}", err=True)
     if target == standard:
         click.echo(write_network(network, format_).encode(), nl=False)
         return

@@ -297,6 +297,18 @@ def test_convert_takes_the_users_word():
     assert call("convert", "b.cn", "-", "--n", 5, "--to", "table")[0].startswith("5 5\n")
 
 
+def test_convert_says_what_a_format_does_not_hold():
+    Path("a.layers").write_text("[(0,1)]\n[(2,3)]\n[(1,2)]", encoding="utf-8")
+    _, err = call("convert", "a.layers", "b.cn", "--n", 5)
+    assert err == (
+        "nsc: note: cn has no number of wires, and some are in no comparator: read it with --n 5\n"
+        "nsc: note: cn has no layers: read back, each comparator comes as early as it can (depth 2, here 3)\n"
+    )
+    for name in ("b.json", "b.svg", "b.graphml"):
+        assert call("convert", "a.layers", name, "--n", 5)[1] == ""
+    assert call("convert", "a.layers", "b.csv")[1] == ""
+
+
 def test_convert_is_a_filter():
     command = [sys.executable, "-m", "nsc", "convert", "-", "-"]
     for words, expected in (([], '"n": 4,'), (["--to", "ascii"], "○")):
@@ -333,6 +345,9 @@ def test_compile_reads_a_file_as_the_user_says():
     Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
     call("compile", "--net", "four.cn", "--format", "cn", "--index-base", 1)
     assert json.loads(Path("generated/four_4/network.json").read_text(encoding="utf-8"))["n"] == 4
+    with pytest.raises(nsc.NetworkError, match=r"^four\.cn: "):
+        nsc.compile("four.cn")
+    assert nsc.compile("four.cn", format="cn", index_base=1).n == 4
 
 
 @pytest.mark.parametrize(

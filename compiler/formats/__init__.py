@@ -24,7 +24,7 @@ silently be wrong is an error that says what to state.
 
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
-from nsc.compiler.formats.saving import format_of_path, save_network
+from nsc.compiler.formats.saving import format_of_path, losses, save_network
 from nsc.compiler.formats.table import (
     FORMATS,
     parse_network,
@@ -42,6 +42,7 @@ __all__ = [
     "Format",
     "Listing",
     "format_of_path",
+    "losses",
     "parse_network",
     "read_network",
     "read_stream",

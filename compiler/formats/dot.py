@@ -2,7 +2,7 @@
 
 A small, strict reader of what such graphs need and nsc, networkx and pydot write: ``n=4;`` or
 ``graph [n=4]``, nodes with lo, hi and perhaps layer, edges, other attributes and defaults (passed
-over) and comments. Subgraphs, ports, escapes and HTML labels are refused.
+over) and comments. Subgraphs, ports, escapes, HTML labels and a node stated twice are refused.
 
 Source: https://graphviz.org/doc/info/lang.html
 """
@@ -50,7 +50,7 @@ def _graph(text: str) -> networkx.DiGraph:
             line = text.count("\n", 0, token.start()) + 1
             found = shown(text[token.start() : token.start() + 40])
             raise NetworkError(
-                f"line {line}: expected a node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found {found}"
+                f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found {found}"
             )
     if not reader.ends():
         raise NetworkError("the last statement has no end")
@@ -81,8 +81,8 @@ class _Reader:
         elif bracket == "[" and self.path and not self.arrow and self.facts is None:
             self.facts = {}
         elif bracket == "]" and self.facts is not None:
-            self._add(self.facts)
-            self.facts = None
+            facts, self.facts = self.facts, None
+            return self._add(facts)
         elif junk is not None or bracket is not None or self.facts is not None:
             return False
         else:
@@ -96,17 +96,19 @@ class _Reader:
         """End a statement without attributes, and say whether it may: a node needs lo and hi."""
         if self.arrow or self.facts is not None or len(self.path) == 1:
             return False
-        self._add({})
-        return True
+        return self._add({})
 
-    def _add(self, facts: dict[str, int | str]) -> None:
+    def _add(self, facts: dict[str, int | str]) -> bool:
         if self.path == ["graph"]:
             self.graph.graph.update(facts)
         elif len(self.path) > 1:
             self.edges += itertools.pairwise(self.path)
         elif self.path and self.path[0] not in _DEFAULTS:
+            if self.path[0] in self.graph or "lo" not in facts or "hi" not in facts:
+                return False
             self.graph.add_nodes_from([(self.path[0], facts)])
         self.path = []
+        return True
 
 
 def _value(word: str | None, quoted: str) -> int | str:

@@ -7,6 +7,8 @@ import shutil
 import uuid
 from pathlib import Path
 
+import numpy as np
+
 from nsc.compiler.formats.table import FORMATS, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
@@ -26,6 +28,25 @@ def format_of_path(path: Path) -> str:
         f"{path}: no format has the suffix {path.suffix!r}. Known: {known}; or name one of "
         f"{', '.join(writable())} with --to"
     )
+
+
+def losses(network: Network, format: str) -> list[str]:
+    """Return what a format does not hold of a network, a sentence each; none for a diagram."""
+    format_ = FORMATS[format]
+    lost: list[str] = []
+    if format_.parse is None:
+        return lost
+    if not format_.holds_wires and len(np.unique(network.comparators)) < network.n:
+        lost.append(
+            f"{format} has no number of wires, and some are in no comparator: read it with --n {network.n}"
+        )
+    relayered = Network.from_comparators(network.n, network.comparators)
+    if not format_.holds_layers and relayered != network:
+        lost.append(
+            f"{format} has no layers: read back, each comparator comes as early as it can "
+            f"(depth {relayered.depth}, here {network.depth})"
+        )
+    return lost
 
 
 def save_network(network: Network, path: Path, format: str | None = None) -> None:

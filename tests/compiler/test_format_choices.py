@@ -42,7 +42,7 @@ def test_the_table_says_what_is_read_written_and_kept():
 
 
 @pytest.mark.parametrize("name", BOTH)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(network=networks(wires=(1, 9)), seed=st.integers(0, 2**32 - 1))
 def test_a_written_network_is_read_back(name, network, seed):
     text = write_network(network, name)

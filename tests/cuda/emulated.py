@@ -14,7 +14,7 @@ HEADER = Path(__file__).with_name("emulation.h")
 COMMAND = (
     "g++",
     "-std=c++17",
-    "-O1",
+    "-Og",
     "-shared",
     "-fPIC",
     "-Wall",

@@ -6,7 +6,15 @@ import pytest
 
 # Files that ask what kernels compute, not how well they are optimised: there they are built in half the
 # time. All others build them as users do.
-QUICK_BUILDS = {"test_operator", "test_operands", "test_transforms", "test_compat", "test_hard_sort"}
+QUICK_BUILDS = {
+    "test_accuracy",
+    "test_cache",
+    "test_compat",
+    "test_hard_sort",
+    "test_operands",
+    "test_operator",
+    "test_transforms",
+}
 
 
 @pytest.fixture(autouse=True)
