@@ -40,6 +40,7 @@ from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
 from nsc.compiler.schedule import schedule
+from nsc.compiler.selecting import top_k_candidates
 from nsc.compiler.verify import FORMS, Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
@@ -488,12 +489,34 @@ def show_command(net: str, n: int | None, format: str | None, index_base: int | 
 
 
 @main.command("explain")
-@_network_options(required=True)
+@_network_options(required=False)
+@click.option(
+    "--top-k",
+    type=int,
+    metavar="K",
+    help="Instead: list constructions for the K largest of N values, fewest half operations first.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain_command(
-    net: str, n: int | None, format: str | None, index_base: int | None, as_json: bool
+    net: str | None,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    top_k: int | None,
+    as_json: bool,
 ) -> None:
-    """Say how a network is scheduled: codelets, comparators per wire loaded, light cones."""
+    """Say how a network is scheduled: codelets, comparators per wire loaded, light cones.
+
+    With --top-k K --n N: what the constructions for the K largest of N values cost. A half operation is a
+    minimum or a maximum that one of the K outputs depends on; live wires are the values held at a time.
+    """
+    if top_k is not None:
+        if net is not None or n is None:
+            raise click.UsageError("--top-k K goes with --n N, and without --net")
+        _explain_top_k(n, top_k, as_json)
+        return
+    if net is None:
+        raise click.UsageError("say what to explain: --net FAMILY --n N, --net FILE, or --top-k K --n N")
     made = explain(schedule(describe(net, n, format, index_base)))
     if as_json:
         click.echo(json.dumps(made.__dict__, indent=1))
@@ -505,6 +528,29 @@ def explain_command(
     )
     click.echo(f"at most {made.widest} wires live in a codelet; {made.straight_line:.0%} straight-line code")
     click.echo(f"P takes {made.light_cone:.0%} of the dense work: the rest lies outside the light cones")
+
+
+def _explain_top_k(n: int, k: int, as_json: bool) -> None:
+    rows = [
+        {
+            "name": candidate.name,
+            "size": candidate.network.size,
+            "half_operations": candidate.half_operations,
+            "depth": candidate.network.depth,
+            "live_wires": candidate.live_wires,
+        }
+        for candidate in top_k_candidates(n, k)
+    ]
+    if as_json:
+        click.echo(json.dumps({"n": n, "k": k, "candidates": rows}, indent=1))
+        return
+    table = Table(title=f"The {k} largest of {n}", title_justify="left")
+    table.add_column("construction")
+    for column in ("comparators", "half operations", "depth", "live wires"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, *figures in (row.values() for row in rows):
+        table.add_row(str(name), *(f"{figure:,}" for figure in figures))
+    Console().print(table)
 
 
 def _counts(network: Network) -> dict[str, object]:

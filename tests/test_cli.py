@@ -241,6 +241,18 @@ def test_verify_checks_a_proof_that_was_kept():
     check_refused(["verify", "not.txt", "--check", "not.txt"])
 
 
+def test_explain_lists_constructions_for_the_top_k():
+    out, err = call("explain", "--top-k", 8, "--n", 1024)
+    assert err == ""
+    assert "4,972" in out
+    assert "24,068" in out
+    facts = json.loads(call("explain", "--top-k", 3, "--n", 10, "--json")[0])
+    assert (facts["n"], facts["k"]) == (10, 3)
+    assert facts["candidates"][0]["half_operations"] <= facts["candidates"][-1]["half_operations"]
+    for bad in (["--top-k", 3], ["--n", 8], ["--top-k", 9, "--n", 8], ["--top-k", 2, "--n", 8, "--net", "x"]):
+        check_refused(["explain", *bad])
+
+
 def test_optimize_writes_a_smaller_network():
     out, err = call("optimize", "bitonic", "--n", 9, "--property", "median", "-o", "median.cn")
     assert err == ""

@@ -31,7 +31,7 @@ def check(network):
     return codelets
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(networks(wires=(1, 40), most=300))
 def test_codelets_respect_the_comparator_graph(network):
     check(network)

@@ -378,8 +378,8 @@ def test_hard_sort_is_torch_sort(values):
 
 @pytest.mark.parametrize("network", FAMILIES)
 def test_hard_sort_of_every_family_with_its_gradient(network):
-    op = nsc.compile(network, 33, dtypes=("float64",))
-    x = torch.randint(0, 20, (50, 33)).double().requires_grad_()
+    op = nsc.compile(network, 18, dtypes=("float64",))
+    x = torch.randint(0, 12, (50, 18)).double().requires_grad_()
     values, indices = op.hard_sort(x)
     expected = torch.sort(x, stable=True)
     assert torch.equal(values, expected.values)
@@ -391,10 +391,10 @@ def test_hard_sort_of_every_family_with_its_gradient(network):
 
 @pytest.mark.parametrize("batch", [1, 3, 40])
 def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
-    op = operator("bitonic", 68)
-    x = torch.randn(batch, 68, requires_grad=True)
-    target = torch.stack([torch.randperm(68) for _ in range(batch)])
-    upstream = torch.randn(batch, 68, 68)
+    op = operator("bitonic", 36)
+    x = torch.randn(batch, 36, requires_grad=True)
+    target = torch.stack([torch.randperm(36) for _ in range(batch)])
+    upstream = torch.randn(batch, 36, 36)
 
     def run():
         values, P = op.sort_with_permutation(x, 20.0)
@@ -415,8 +415,8 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
 
 
 def test_a_sample_does_not_depend_on_its_batch():
-    op = operator("bitonic", 68)
-    x = torch.randn(50, 68)
+    op = operator("bitonic", 36)
+    x = torch.randn(50, 36)
     alone = torch.stack([op.sort_with_permutation(row, 20.0)[1] for row in x])
     assert torch.equal(op.sort_with_permutation(x, 20.0)[1], alone)
 
@@ -429,7 +429,7 @@ def irregular(n, size, seed):
     return nsc.Network.from_comparators(n, front + back)
 
 
-@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (40, 900)])
+@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 600)])
 def test_irregular_networks(n, size):
     """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
     check_against_reference(
@@ -438,8 +438,8 @@ def test_irregular_networks(n, size):
 
 
 def test_reversed_routing_is_the_transpose():
-    op = operator("bitonic", 68)
-    x, payload = torch.randn(2, 68, dtype=torch.float64), torch.randn(2, 68, 21, dtype=torch.float64)
+    op = operator("bitonic", 36)
+    x, payload = torch.randn(2, 36, dtype=torch.float64), torch.randn(2, 36, 21, dtype=torch.float64)
     P = op.sort_with_permutation(x, 20.0)[1]
     spec, steepness = op.kernel.spec, torch.full((2,), 20.0, dtype=torch.float64)
     forward = torch.ops.nsc.relax(x, steepness, payload, "route", spec)[1]

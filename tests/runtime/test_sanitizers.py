@@ -24,10 +24,10 @@ CASES = {
     "one wire": (("bitonic", 1), Relaxation(), "float64"),
     "three wires": (("bitonic", 3), Relaxation("gaussian", 0.4, error_free=True), "float32"),
     "more than one register": (("bitonic", 17), Relaxation("cauchy", 0.5), "float32"),
-    "many codelets": (("bitonic", 33), Relaxation(), "float64"),
+    "many codelets": (("bitonic", 20), Relaxation(), "float64"),
     "neighbours": (("odd_even", 17), Relaxation("optimal", 0), "float32"),
     "reversed comparators": (
-        (irregular(20, 60, 0),),
+        (irregular(18, 30, 0),),
         Relaxation("reciprocal", 0.25, error_free=True),
         "float64",
     ),
