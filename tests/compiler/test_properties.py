@@ -68,7 +68,7 @@ def drawn(draw, most):
     return Network.from_comparators(n, pairs), parse(form, n, wires, presorted)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_method_agrees_with_brute_force(seed):
     draw = random.Random(seed)
     settled = {(name, proved): 0 for name in METHODS for proved in (True, False)}
@@ -92,7 +92,7 @@ def test_every_method_agrees_with_brute_force(seed):
     assert all(settled[name, False] for name in ("exhaustion", "reachable sets", "SAT"))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_on_0_1_inputs_is_on_all(seed):
     draw = random.Random(seed)
     truths = []

@@ -86,7 +86,7 @@ def test_verdicts_agree_with_brute_force(seed):
     assert min(counts.values()) > 50
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_exact_methods_agree_with_brute_force_on_their_own(seed):
     rng = np.random.default_rng(100 + seed)
     refuted = 0
