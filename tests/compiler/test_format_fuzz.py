@@ -124,7 +124,7 @@ def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     assert len(text) > PART / 2
     start = time.process_time()
     check(text)
-    assert time.process_time() - start < SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
+    assert time.process_time() - start < 1 + SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
     tracemalloc.start()
     try:
         check(text)
@@ -139,7 +139,7 @@ def test_a_megabyte_of_the_same(unit):
     start = time.process_time()
     for format in (None, "json", "dot", "code"):
         check(filled(unit, size=MEGABYTE), format=format)
-    assert time.process_time() - start < 4 * SECONDS_PER_MEGABYTE
+    assert time.process_time() - start < 1 + 4 * SECONDS_PER_MEGABYTE
 
 
 def test_entities_are_refused_before_they_are_expanded():
@@ -148,4 +148,4 @@ def test_entities_are_refused_before_they_are_expanded():
     for text in (f"<!DOCTYPE x [{lines}]>{GRAPHML}&e30;</graphml>", f"{GRAPHML}{lines}&e30;</graphml>"):
         with pytest.raises(NetworkError, match="has no place in a network file"):
             parse_network(text)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 1 + 1
