@@ -1,0 +1,140 @@
+"""nsc compile."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from pathlib import Path
+
+import click
+
+import nsc
+from nsc.cli.shared import counts_of, network_options, status
+from nsc.compiler.driver import TARGETS, Request, compile_network
+from nsc.compiler.package import write
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.render import REALS
+from nsc.runtime.kernel import Kernel
+from nsc.runtime.nvrtc import build as build_cuda
+
+
+@click.command("compile")
+@network_options(required=True)
+@click.option("--relaxation", type=click.Choice(list(SIGMOIDS)), default="logistic", show_default=True)
+@click.option(
+    "--art-lambda",
+    type=float,
+    default=0.25,
+    show_default=True,
+    help="Strength of the activation replacement trick, in [0, 1); 0 is none.",
+)
+@click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
+@click.option(
+    "--dtype",
+    "dtypes",
+    type=click.Choice(list(REALS)),
+    multiple=True,
+    default=("float32",),
+    show_default=True,
+    help="Arithmetic type, repeatable; float32 also serves bfloat16 and float16.",
+)
+@click.option(
+    "--target",
+    "targets",
+    default="cpu",
+    show_default=True,
+    metavar="TARGET[,TARGET]",
+    help=f"What to compile for: some of {', '.join(TARGETS)}.",
+)
+@click.option(
+    "--arch",
+    "architectures",
+    multiple=True,
+    metavar="sm_NN",
+    help="GPU architecture to build the CUDA kernels for now, repeatable; else they are built on first use.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("generated"),
+    show_default=True,
+    help="Folder that the package goes into.",
+)
+@click.option("--name", help="Name of the package; default: the network's name and n.")
+@click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--verbose", is_flag=True, help="Print the full build command.")
+def compile_command(
+    net: str,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    relaxation: str,
+    art_lambda: float,
+    error_free: bool,
+    dtypes: tuple[str, ...],
+    targets: str,
+    architectures: tuple[str, ...],
+    out: Path,
+    name: str | None,
+    unproved: bool,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Prove a network, write its package to OUT/NAME and build it."""
+    start = time.perf_counter()
+    request = Request(
+        network=net,
+        n=n,
+        relaxation=Relaxation(relaxation, art_lambda, error_free),
+        dtypes=tuple(dict.fromkeys(dtypes)),
+        targets=tuple(targets.split(",")),
+        name=name,
+        unproved=unproved,
+        version=nsc.__version__,
+        format=format,
+        index_base=index_base,
+    )
+    if architectures and "cuda" not in request.targets:
+        raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
+    with status("proving and rendering", as_json):
+        compiled = compile_network(request)
+    kernel = Kernel(compiled.package.files)
+    with status("building", as_json):
+        artifacts = [kernel.build()] if "cpu" in request.targets else []
+        artifacts += [build_cuda(kernel, architecture) for architecture in dict.fromkeys(architectures)]
+    folder = write(compiled.package, out)
+    seconds = time.perf_counter() - start
+    if as_json:
+        facts = {
+            "name": compiled.package.name,
+            "folder": str(folder),
+            **counts_of(compiled.network),
+            "proof": compiled.proof.facts(),
+            "binaries": [str(artifact.binary) for artifact in artifacts],
+            "targets": request.targets,
+            "cached": all(artifact.cached for artifact in artifacts),
+            "commands": [shlex.join(artifact.command) for artifact in artifacts],
+            "seconds": round(seconds, 3),
+        }
+        click.echo(json.dumps(facts, indent=1))
+        return
+    network, proof = compiled.network, compiled.proof
+    built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
+    click.echo(f"{folder}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
+    click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
+    if verbose:
+        for artifact in artifacts:
+            click.echo(shlex.join(artifact.command))
+    if "cuda" in request.targets and not architectures:
+        click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
+    click.echo(
+        f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {_import_line(folder)}"
+    )
+
+
+def _import_line(folder: Path) -> str:
+    if not folder.is_absolute() and len(folder.parts) == 2 and folder.parts[0].isidentifier():
+        return f"from {folder.parts[0]} import {folder.name}"
+    return f"nsc.load({str(folder)!r})"

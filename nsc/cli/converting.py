@@ -1,0 +1,129 @@
+"""nsc convert and nsc optimize: from a network file to another."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from nsc.cli.shared import (
+    EXIT_CODES,
+    budget_of,
+    counts_of,
+    index_base_option,
+    property_options,
+    reading_options,
+    status,
+    wires_of,
+)
+from nsc.compiler.driver import describe
+from nsc.compiler.formats import (
+    format_of_path,
+    losses,
+    read_network,
+    read_stream,
+    readable,
+    save_network,
+    writable,
+    write_network,
+)
+from nsc.compiler.optimize import optimize
+from nsc.compiler.verify import Verdict
+from nsc.compiler.verify import parse as parse_property
+from nsc.compiler.verify import verify as verify_network
+
+
+@click.command("convert")
+@click.argument("source", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("target", metavar="B", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--from", "from_", type=click.Choice(readable()), help="A's format; default: found from content."
+)
+@click.option("--to", type=click.Choice(writable()), help="B's format; default: by B's suffix, nsc for -.")
+@click.option("--n", type=int, metavar="N", help="Number of wires, where A does not state it.")
+@index_base_option
+def convert_command(
+    source: Path, target: Path, from_: str | None, to: str | None, n: int | None, index_base: int | None
+) -> None:
+    """Write the network in file A to file B, in another format; - is standard input or output.
+
+    B is written whole or not at all, and replaced if it is there. What its format cannot hold of the
+    network is said on standard error.
+    """
+    standard = Path("-")
+    format_ = to or ("nsc" if target == standard else format_of_path(target))
+    if source == standard:
+        network = read_stream(sys.stdin.buffer, "standard input", n, format=from_, index_base=index_base)
+    else:
+        network = read_network(source, n, format=from_, index_base=index_base)
+    for lost in losses(network, format_):
+        click.echo(f"nsc: note: {lost}", err=True)
+    if target == standard:
+        click.echo(write_network(network, format_).encode(), nl=False)
+        return
+    save_network(network, target, format_)
+    click.echo(
+        f"{target}: {network.n} wires, {network.size:,} comparators, {network.depth} layers, as {format_}"
+    )
+
+
+@click.command("optimize")
+@click.argument("network", metavar="FILE|FAMILY", type=click.Path(path_type=Path))
+@reading_options
+@property_options
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="OUT",
+    help="File for the smaller network, in the format of its suffix.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def optimize_command(
+    network: Path,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    asked: str,
+    wires: str | None,
+    presorted: str,
+    max_states: int,
+    time_limit: float | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Make a network smaller for a property that it has: no dead and no redundant comparators.
+
+    What comes out has the property and is never larger or deeper; sorted values are the same, values of
+    a relaxed network are not. Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3
+    unproved.
+    """
+    given = describe(str(network), n, format, index_base)
+    property_ = parse_property(asked, given.n, wires_of(wires), presorted)
+    to = format_of_path(out)
+    with status("verifying", as_json):
+        proof = verify_network(given, property_, budget_of(max_states, time_limit))
+    if proof.verdict is not Verdict.PROVED:
+        click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
+        sys.exit(EXIT_CODES[proof.verdict])
+    with status("optimising", as_json):
+        made = optimize(given, property_, budget_of(max_states, time_limit))
+    save_network(made.network, out, to)
+    if as_json:
+        counts = {"before": asdict(made.before), "after": asdict(made.after), "skipped": made.skipped}
+        click.echo(json.dumps({"property": property_.name, **counts, **counts_of(made.network)}))
+        return
+    table = Table(title=f"{out}: {property_.name}, {given.n} wires", title_justify="left")
+    for column in ("", "before", "after"):
+        table.add_column(column, justify="right" if column else "left")
+    for row, key in (("comparators", "size"), ("layers", "depth"), ("half operations", "half_operations")):
+        table.add_row(row, *(f"{getattr(part, key):,}" for part in (made.before, made.after)))
+    Console().print(table)
+    if made.skipped is not None:
+        click.echo(f"redundant comparators were not looked for: {made.skipped}")

@@ -1,0 +1,131 @@
+"""nsc list, show and explain."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from nsc.cli.shared import network_options
+from nsc.compiler.diagram import knuth_diagram
+from nsc.compiler.driver import describe
+from nsc.compiler.explain import explain
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.schedule import schedule
+from nsc.compiler.selecting import top_k_candidates
+from nsc.errors import NetworkError
+
+LARGEST_DIAGRAM = 32
+
+
+@click.command("list")
+@click.option("--n", type=int, default=16, show_default=True, help="Number of wires.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(n: int, as_json: bool) -> None:
+    """List the families with their size and depth at N wires."""
+    rows: dict[str, dict[str, object]] = {}
+    for name, family in FAMILIES.items():
+        summary = (family.__doc__ or "").partition("\n")[0]
+        try:
+            network = family(n)
+            rows[name] = {"size": network.size, "depth": network.depth, "summary": summary}
+        except NetworkError as error:
+            if n < 1:
+                raise
+            rows[name] = {"size": None, "depth": None, "summary": str(error)}
+    if as_json:
+        click.echo(json.dumps({"n": n, "families": rows}, indent=1))
+        return
+    table = Table(title=f"Families at n = {n}", title_justify="left")
+    table.add_column("family", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
+    table.add_column("depth", justify="right", no_wrap=True)
+    table.add_column("")
+    for name, row in rows.items():
+        size, depth = row["size"], row["depth"]
+        table.add_row(
+            name,
+            "–" if size is None else f"{size:,}",
+            "–" if depth is None else str(depth),
+            str(row["summary"]).removeprefix("Return ").rstrip("."),
+        )
+    Console().print(table)
+
+
+@click.command("show")
+@network_options(required=True)
+def show_command(net: str, n: int | None, format: str | None, index_base: int | None) -> None:
+    """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
+    network = describe(net, n, format, index_base)
+    if network.n <= LARGEST_DIAGRAM:
+        click.echo(knuth_diagram(network))
+    else:
+        click.echo(f"no diagram: {network.n} wires, at most {LARGEST_DIAGRAM} fit a terminal")
+    click.echo(f"{network.n} wires, {network.size:,} comparators, {network.depth} layers")
+
+
+@click.command("explain")
+@network_options(required=False)
+@click.option(
+    "--top-k",
+    type=int,
+    metavar="K",
+    help="Instead: list constructions for the K largest of N values, fewest half operations first.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain_command(
+    net: str | None,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    top_k: int | None,
+    as_json: bool,
+) -> None:
+    """Say how a network is scheduled: codelets, comparators per wire loaded, light cones.
+
+    With --top-k K --n N: what the constructions for the K largest of N values cost. A half operation is a
+    minimum or a maximum that one of the K outputs depends on; live wires are the values held at a time.
+    """
+    if top_k is not None:
+        if net is not None or n is None:
+            raise click.UsageError("--top-k K goes with --n N, and without --net")
+        _explain_top_k(n, top_k, as_json)
+        return
+    if net is None:
+        raise click.UsageError("say what to explain: --net FAMILY --n N, --net FILE, or --top-k K --n N")
+    made = explain(schedule(describe(net, n, format, index_base)))
+    if as_json:
+        click.echo(json.dumps(made.__dict__, indent=1))
+        return
+    click.echo(f"{made.comparators:,} comparators in {made.codelets:,} codelets of {made.shapes:,} shapes")
+    click.echo(
+        f"{made.comparators_per_load:.2f} comparators per wire loaded ({made.loads:,} loads; a layer at a "
+        f"time is 0.50), {made.flops_per_byte:.2f} flops per byte"
+    )
+    click.echo(f"at most {made.widest} wires live in a codelet; {made.straight_line:.0%} straight-line code")
+    click.echo(f"P takes {made.light_cone:.0%} of the dense work: the rest lies outside the light cones")
+
+
+def _explain_top_k(n: int, k: int, as_json: bool) -> None:
+    rows = [
+        {
+            "name": candidate.name,
+            "size": candidate.network.size,
+            "half_operations": candidate.half_operations,
+            "depth": candidate.network.depth,
+            "live_wires": candidate.live_wires,
+        }
+        for candidate in top_k_candidates(n, k)
+    ]
+    if as_json:
+        click.echo(json.dumps({"n": n, "k": k, "candidates": rows}, indent=1))
+        return
+    table = Table(title=f"The {k} largest of {n}", title_justify="left")
+    table.add_column("construction")
+    for column in ("comparators", "half operations", "depth", "live wires"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, *figures in (row.values() for row in rows):
+        table.add_row(str(name), *(f"{figure:,}" for figure in figures))
+    Console().print(table)

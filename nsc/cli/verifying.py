@@ -1,0 +1,100 @@
+"""nsc verify."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from nsc.cli.shared import (
+    EXIT_CODES,
+    budget_of,
+    counts_of,
+    network_options,
+    property_options,
+    status,
+    wires_of,
+)
+from nsc.compiler.driver import describe
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Failure, Proof, check_proof, diagnose, read_proof
+from nsc.compiler.verify import parse as parse_property
+from nsc.compiler.verify import verify as verify_network
+
+
+@click.command("verify")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@network_options(required=False)
+@property_options
+@click.option(
+    "--check",
+    "proof_file",
+    type=click.Path(path_type=Path),
+    help="Prove nothing anew: say whether this proof, as --json printed it, is of this network.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
+def verify_command(
+    file: Path | None,
+    net: str | None,
+    n: int | None,
+    format: str | None,
+    index_base: int | None,
+    asked: str,
+    wires: str | None,
+    presorted: str,
+    max_states: int,
+    time_limit: float | None,
+    proof_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Say whether a network sorts, or has another property: proved, refuted or unproved.
+
+    What is refuted comes with a counterexample, and with the comparator that would mend it if a single
+    one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
+    """
+    named = net if file is None else str(file)
+    if named is None or (file is not None and net is not None):
+        raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
+    network = describe(named, n, format, index_base)
+    if proof_file is not None:
+        proof = check_proof(network, read_proof(proof_file))
+    else:
+        property_ = parse_property(asked, network.n, wires_of(wires), presorted)
+        with status("verifying", as_json):
+            proof = verify_network(network, property_, budget_of(max_states, time_limit))
+    failure = None
+    if proof.counterexample is not None:
+        with status("looking for the cause", as_json):
+            failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)
+        proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
+    if as_json:
+        causes = {} if failure is None else _causes(failure)
+        click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes}))
+    else:
+        _print_proof(network, proof, failure)
+    sys.exit(EXIT_CODES[proof.verdict])
+
+
+def _causes(failure: Failure) -> dict[str, object]:
+    return {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": failure.mend}
+
+
+def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> None:
+    click.echo(f"{proof.sentence()}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
+    seconds = "" if proof.seconds is None else f" ({proof.seconds:.2f} s)"
+    click.echo(f"method: {proof.method}: {proof.detail}{seconds}")
+    if failure is None:
+        return
+    for what, values in (("0-1", failure.vector), ("integer", failure.values)):
+        click.echo(f"{what} input:  {' '.join(map(str, values))}")
+        click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")
+    shown = ", ".join(map(str, failure.wires[:16])) + (", …" if len(failure.wires) > 16 else "")
+    where = (
+        "which no comparator touches" if failure.layer is None else f"last touched in layer {failure.layer}"
+    )
+    click.echo(f"wrong on wires {shown}, {where}")
+    if failure.mend is not None:
+        click.echo(f"mended by one comparator: {failure.mend}")
