@@ -38,8 +38,8 @@ def odd_even(n: int) -> Network:
 def bitonic(n: int) -> Network:
     """Return the bitonic network on n wires, directions as the paper draws them.
 
-    For n that is no power of two the network of the next power is built and its first wires,
-    which would hold -inf, are dropped with every comparator that touches them.
+    For n that is no power of two: the network of the next power whose first wires hold -inf, without the
+    comparators that meet one. Where such a comparator moves the other value, wires are renamed.
 
     Returns:
         A network of depth k(k+1)/2 with k = ceil(log2 n); size n·k(k+1)/4 for n = 2**k.
@@ -47,7 +47,7 @@ def bitonic(n: int) -> Network:
     Raises:
         NetworkError: n < 1 or above the supported number of wires.
 
-    Source: Batcher 1968; the paper, section 3.2 and figure 2; other n as diffsort 0.2.0.
+    Source: Batcher 1968; the paper, section 3.2 and figure 2.
 
     >>> bitonic(4).depth, bitonic(4).size
     (3, 6)
@@ -56,18 +56,20 @@ def bitonic(n: int) -> Network:
     stages = (n - 1).bit_length()
     power = 1 << stages
     wires = np.arange(power)
-
-    def layers() -> Iterator[Comparators]:
-        for stage in range(1, stages + 1):
-            for distance in (1 << b for b in reversed(range(stage))):
-                low = wires[wires & distance == 0]
-                pairs = _pair(low, distance)
-                descending = low >> stage & 1 == 1
-                pairs[descending] = pairs[descending][:, ::-1]
-                pairs = pairs - (power - n)
-                yield pairs[(pairs >= 0).all(axis=1)]
-
-    return _network(n, layers())
+    # Which value is on a wire, by where it began; -1 for -inf.
+    held = np.concatenate([np.full(power - n, -1), np.arange(n)])
+    layers = []
+    for stage in range(1, stages + 1):
+        for distance in (1 << b for b in reversed(range(stage))):
+            low = wires[wires & distance == 0]
+            descending = low >> stage & 1 == 1
+            lo, hi = np.where(descending, low + distance, low), np.where(descending, low, low + distance)
+            moves = (held[hi] < 0) & (held[lo] >= 0)
+            held[hi[moves]], held[lo[moves]] = held[lo[moves]], -1
+            met = (held[lo] >= 0) & (held[hi] >= 0)
+            layers.append(np.stack([held[lo[met]], held[hi[met]]], axis=1))
+    ends = np.argsort(held[power - n :])
+    return _network(n, (ends[layer] for layer in layers))
 
 
 def odd_even_merge(n: int) -> Network:

@@ -6,11 +6,14 @@ from nsc.compat import DiffSortNet    # was: from diffsort import DiffSortNet
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from nsc.api import compile
+from nsc.compiler.families import bitonic, odd_even
+from nsc.compiler.network import Network, check_wires
 from nsc.errors import LoweringError, OperandError
 from nsc.runtime.operator import Operator
 
@@ -23,7 +26,19 @@ DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
     "cauchy": ("cauchy", False),
     "optimal": ("optimal", False),
 }
-NETWORKS = ("odd_even", "bitonic")
+
+
+def diffsorts_bitonic(n: int) -> Network:
+    """Return diffsort's bitonic network: that of the next power of two without its first wires.
+
+    It does not sort for some n: 22, 38, 42 … 46, 54 are the first.
+    """
+    whole = bitonic(1 << (n - 1).bit_length())
+    layers = (layer - (whole.n - n) for layer in whole.layers())
+    return Network.from_layers(n, [layer[(layer >= 0).all(axis=1)] for layer in layers])
+
+
+NETWORKS: dict[str, Callable[[int], Network]] = {"odd_even": odd_even, "bitonic": diffsorts_bitonic}
 
 
 class DiffSortNet(torch.nn.Module):
@@ -43,6 +58,8 @@ class DiffSortNet(torch.nn.Module):
 
     Raises:
         LoweringError: an unknown network, distribution or device, or two distributions.
+        NetworkError: no size that there is a network for.
+        VerificationError: a size for which diffsort's network does not sort, such as bitonic 22.
     """
 
     def __init__(
@@ -104,4 +121,12 @@ class DiffSortNet(torch.nn.Module):
 def _operator(
     network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
 ) -> Operator:
-    return compile(network, size, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(real,), targets=targets)
+    check_wires(size)
+    return compile(
+        NETWORKS[network](size),
+        relaxation=sigmoid,
+        art_lambda=art_lambda,
+        dtypes=(real,),
+        targets=targets,
+        name=f"{network}_{size}",
+    )

@@ -14,7 +14,7 @@ import nsc
 from nsc.compat import DISTRIBUTIONS, DiffSortNet
 
 SIZES = {"odd_even": (3, 9), "bitonic": (8,)}
-ALL_SIZES = {"odd_even": (2, 3, 4, 7, 8, 17), "bitonic": (2, 5, 8, 17)}
+ALL_SIZES = {"odd_even": (2, 3, 4, 7, 8, 17), "bitonic": (2, 5, 8, 11)}
 STORED = json.loads((Path(__file__).parents[1] / "data" / "reference_values.json").read_text())
 
 
@@ -61,6 +61,12 @@ def test_defaults_are_diffsorts():
 def test_bad_arguments(arguments, message):
     with pytest.raises(nsc.LoweringError, match=message):
         DiffSortNet(**{"sorting_network_type": "bitonic", "size": 4} | arguments)
+
+
+def test_a_size_that_diffsorts_network_does_not_sort_is_refused():
+    with pytest.raises(nsc.VerificationError, match="does not sort"):
+        DiffSortNet("bitonic", 22)
+    assert nsc.verify(nsc.compiler.families.bitonic(22)).verdict is nsc.Verdict.PROVED
 
 
 def test_wrong_shapes():
