@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from nsc.compiler.network import Network
 
@@ -29,7 +34,26 @@ RUN_COST = 10
 LOAD_COST = 1
 TABLE_COST = 3
 
-Shape = tuple[tuple[int, int], ...]
+
+class Needed(IntEnum):
+    """Which of a comparator's wires is needed behind it; a comparator of one is a half comparator."""
+
+    BOTH = 0
+    FIRST = 1
+    SECOND = 2
+
+
+class Pair(NamedTuple):
+    """A comparator between two places of a codelet, a < b."""
+
+    a: int
+    b: int
+    needed: Needed = Needed.BOTH
+
+
+Shape = tuple[Pair, ...]
+# Of each comparator whether its minimum and its maximum are needed, (size, 2).
+Halves = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -38,8 +62,8 @@ class Codelet:
 
     Attributes:
         wires: the wires it loads, ascending.
-        shape: its comparators in running order as pairs (a, b), a < b, of places in `wires`. A relaxed
-            comparator is symmetric in its two wires, so the direction is no part of the shape.
+        shape: its comparators in running order, between places in `wires`. A relaxed comparator is
+            symmetric in its two wires, so the direction is no part of the shape.
         turned: a bit for each comparator, the first the lowest: whether it leaves the minimum on b.
     """
 
@@ -111,18 +135,22 @@ def straight_line_shapes(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     return shapes
 
 
-def cut(network: Network) -> tuple[Codelet, ...]:
+def cut(network: Network, halves: Halves | None = None) -> tuple[Codelet, ...]:
     """Cut a network into codelets, in an order that respects the comparator graph.
+
+    Args:
+        network: any network.
+        halves: of each comparator whether its minimum and its maximum are needed; None: all are.
 
     The cut is made twice, from the first comparator on and from the last one back, and the one with
     less work on P is kept. From the back, codelets near the inputs, where light cones are narrow, come
     out smaller and those behind them fuller.
     """
-    ends = (_cut(network, backwards=False), _cut(network, backwards=True))
+    ends = (_cut(network, halves, backwards=False), _cut(network, halves, backwards=True))
     return min(ends, key=lambda codelets: work_on_permutation(network.n, codelets).cost)
 
 
-def _cut(network: Network, backwards: bool) -> tuple[Codelet, ...]:
+def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Codelet, ...]:
     """Cut a network from one end.
 
     One pass over the comparators. Each wire belongs to the codelet that touched it last. A comparator
@@ -136,11 +164,14 @@ def _cut(network: Network, backwards: bool) -> tuple[Codelet, ...]:
     that narrow and widen in turn. Cost: about a microsecond per comparator.
     """
     pairs = network.comparators.tolist()
+    needed = np.ones((len(pairs), 2), bool) if halves is None else halves
+    whole = list(map(tuple, needed.tolist()))
     parts = _Parts(network.n)
     for index in reversed(range(len(pairs))) if backwards else range(len(pairs)):
         parts.place(index, *pairs[index])
     return tuple(
-        _codelet(wires, [pairs[i] for i in sorted(held)]) for wires, held in parts.in_order(backwards)
+        _codelet(wires, [(*pairs[i], whole[i]) for i in sorted(held)])
+        for wires, held in parts.in_order(backwards)
     )
 
 
@@ -250,16 +281,19 @@ class _Parts:
         return self.parts[-1]
 
 
-def _codelet(wires: list[int], pairs: list[list[int]]) -> Codelet:
+def _codelet(wires: list[int], pairs: list[tuple[int, int, tuple[bool, bool]]]) -> Codelet:
     """Return the codelet in a canonical order: by layer inside the codelet, then by wire."""
     place = {wire: index for index, wire in enumerate(wires)}
     free = [0] * len(wires)
     placed = []
-    for lo, hi in pairs:
+    for lo, hi, ends in pairs:
         a, b = sorted((place[lo], place[hi]))
         layer = max(free[a], free[b])
         free[a] = free[b] = layer + 1
-        placed.append((layer, a, b, lo > hi))
+        placed.append((layer, Pair(a, b, _NEEDED[ends[::-1] if lo > hi else ends]), lo > hi))
     placed.sort()
     turned = sum(1 << index for index, (*_, is_turned) in enumerate(placed) if is_turned)
-    return Codelet(tuple(wires), tuple((a, b) for _, a, b, _ in placed), turned)
+    return Codelet(tuple(wires), tuple(pair for _, pair, _ in placed), turned)
+
+
+_NEEDED = {(True, True): Needed.BOTH, (True, False): Needed.FIRST, (False, True): Needed.SECOND}

@@ -113,10 +113,10 @@ def steps(shape: Shape) -> tuple[int, ...]:
     busy: set[int] = set()
     begin = 0
     for index, pair in enumerate(shape):
-        if busy & set(pair) or index - begin == STEP_WIDTH:
+        if busy & {pair.a, pair.b} or index - begin == STEP_WIDTH:
             ends.append(index)
             busy, begin = set(), index
-        busy |= set(pair)
+        busy |= {pair.a, pair.b}
     return (*ends, len(shape))
 
 

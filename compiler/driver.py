@@ -5,6 +5,8 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,10 +16,14 @@ from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.formats import read_network, write_network
 from nsc.compiler.network import Network
 from nsc.compiler.package import MANIFEST, Package, check_name, manifest_text
+from nsc.compiler.passes.redundant import remove_redundant
+from nsc.compiler.passes.relayer import relayer
+from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.render import KERNEL_ABI, REALS, Header, arrays_of_weights, render, render_cpp, render_cuda
 from nsc.compiler.schedule import schedule
-from nsc.compiler.verify import Proof, Verdict, verify
+from nsc.compiler.verify import Budget, Proof, Property, Verdict, parse, sort, verify
+from nsc.compiler.verify.question import BudgetError
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
 # What can be compiled for, and how its source file ends.
@@ -39,6 +45,10 @@ class Request:
         name: the package's name; None: made from the network and n.
         unproved: whether a network that no exact method settled is accepted.
         version: the version of nsc, for headers.
+        select: what is wanted if not all values sorted: "top-K", "median" or "rank-R,R,…".
+        wires: where the network's outputs for that are, smallest first, or for ranks as they are named;
+            None: where a sorting network has them.
+        without_redundant: whether comparators that exchange nothing go, which changes soft values.
 
     Raises:
         LoweringError: an unknown dtype or target, no dtype, or a name that is no identifier.
@@ -54,6 +64,9 @@ class Request:
     version: str = "0"
     format: str | None = None
     index_base: int | None = None
+    select: str | None = None
+    wires: tuple[int, ...] | None = None
+    without_redundant: bool = False
 
     def __post_init__(self) -> None:
         unknown = [dtype for dtype in self.dtypes if dtype not in REALS]
@@ -69,14 +82,40 @@ class Request:
             )
         if self.name is not None:
             check_name(self.name)
+        if self.select is None and self.wires is not None:
+            raise LoweringError(
+                "wires say where selected values are: name what is selected, or leave them out"
+            )
+        if self.select is not None and not re.fullmatch(r"top-\d+|median|rank-[\d,]+", self.select):
+            raise LoweringError(f"what is selected is top-K, median or rank-R,R,…; got {self.select!r}")
         ordered = tuple(dtype for dtype in REALS if dtype in self.dtypes)
         object.__setattr__(self, "dtypes", ordered)
         object.__setattr__(self, "targets", tuple(target for target in TARGETS if target in self.targets))
 
 
+def selection(top_k: int | None, median: bool, ranks: Sequence[int] | None) -> str | None:
+    """Return what is selected as a request names it; None where nothing is named.
+
+    Raises:
+        LoweringError: more than one is named.
+    """
+    named = [] if top_k is None else [f"top-{top_k}"]
+    named += ["median"] if median else []
+    named += [] if ranks is None else [f"rank-{','.join(map(str, ranks))}"]
+    if len(named) > 1:
+        raise LoweringError(f"one of top-k, median and ranks can be selected at a time, got {len(named)}")
+    return named[0] if named else None
+
+
 @dataclass(frozen=True)
 class Compiled:
-    """What the stages made of a request."""
+    """What the stages made of a request.
+
+    Attributes:
+        network: what was compiled: the network asked for, or what of it the selected values need.
+        proof: that it does what it is compiled for.
+        package: the generated texts.
+    """
 
     network: Network
     proof: Proof
@@ -84,23 +123,36 @@ class Compiled:
 
 
 def compile_network(request: Request) -> Compiled:
-    """Describe, prove, schedule, render.
+    """Describe, transform, prove, schedule, render.
 
-    describe: family or file → Network
-    prove:    Network → Proof; one that does not sort is refused, an unproved one unless asked for
-    schedule: Network → Schedule
-    render:   Schedule + Relaxation → Package, the texts of the generated folder
+    describe:  family or file → Network
+    transform: Network + Property → Network, what the wanted values need of it
+    prove:     Network + Property → Proof; one without the property is refused, an unproved one unless
+               asked for
+    schedule:  Network + outputs → Schedule
+    render:    Schedule + Relaxation → Package, the texts of the generated folder
 
     `package.write` puts the result on disk.
 
     Raises:
         NetworkError: no such family or file, or no network in it.
-        VerificationError: the network does not sort.
+        PropertyError: ranks or wires that the network does not have.
+        VerificationError: the network does not sort, or does not select what it should.
         UnprovedError: no method settled it, and the request does not accept that.
     """
-    network = describe(request.network, request.n, request.format, request.index_base)
-    proof = prove(network, request.unproved)
-    return Compiled(network, proof, _render(request, network, proof))
+    given = describe(request.network, request.n, request.format, request.index_base)
+    property_ = _property(request, given.n)
+    network = _transform(given, property_, request)
+    try:
+        proof = prove(network, property_, request.unproved)
+    except VerificationError:
+        middle = list(property_.ranks)
+        if request.select != "median" or len(middle) == 1:
+            raise
+        # Networks for the median of an even number leave the two middle values in any order.
+        network = _transform(Network.from_layers(given.n, [*given.layers(), [middle]]), property_, request)
+        proof = prove(network, property_, request.unproved)
+    return Compiled(network, proof, _render(request, network, property_, proof))
 
 
 def describe(
@@ -132,30 +184,63 @@ def describe(
     return read_network(path, n, format=format, index_base=index_base)
 
 
-def prove(network: Network, unproved: bool = False) -> Proof:
-    """Return the proof that a network sorts.
+def _property(request: Request, n: int) -> Property:
+    """Return what the compiled network must do, each wanted wire with one rank."""
+    if request.select is None:
+        return sort(n)
+    asked = parse(request.select, n, request.wires)
+    if asked.ranks:
+        return asked
+    # The median of an even number: two ranks, which are given out in their order.
+    (middle,) = asked.selections
+    return parse(f"rank-{middle.first},{middle.first + 1}", n, request.wires)
+
+
+def _transform(network: Network, property_: Property, request: Request) -> Network:
+    """Return what the wanted values need of a network; the network itself where all are."""
+    made = network
+    if request.without_redundant:
+        try:
+            made = remove_redundant(made, property_, Budget())
+        except BudgetError as ended:
+            raise UnprovedError(
+                f"redundant comparators are found by reachable sets, which ended at {ended}: compile "
+                "without --remove-redundant"
+            ) from None
+    if property_.is_sort and made is network:
+        return network
+    return relayer(restrict(made, property_.ranks))
+
+
+def prove(network: Network, property_: Property | None = None, unproved: bool = False) -> Proof:
+    """Return the proof that a network has a property; None: that it sorts.
 
     Raises:
-        VerificationError: it does not sort; the message and the error carry a counterexample.
+        VerificationError: it has not; the message and the error carry a counterexample.
         UnprovedError: not settled, and `unproved` is false.
     """
     # The same network, the same package: how long a proof took is no part of it.
-    proof = replace(verify(network), seconds=None)
+    proof = replace(verify(network, property_), seconds=None)
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None
         assert proof.failing_input is not None
         raise VerificationError(
-            f"the network does not sort: 0-1 input {_vector(proof.counterexample)} and integer "
-            f"input {_vector(proof.failing_input)} come out unsorted",
+            f"the network {_sentence(proof)}: 0-1 input {_vector(proof.counterexample)} and integer "
+            f"input {_vector(proof.failing_input)} come out "
+            f"{'unsorted' if proof.property == 'sort' else 'wrong'}",
             proof.counterexample,
             proof.failing_input,
         )
     if proof.verdict is Verdict.UNPROVED and not unproved:
         raise UnprovedError(
             f"the network is unproved: {proof.detail}. To compile it all the same, on your word that "
-            "it sorts, add --unproved"
+            f"it {'sorts' if proof.property == 'sort' else f'selects {proof.property}'}, add --unproved"
         )
     return proof
+
+
+def _sentence(proof: Proof) -> str:
+    return "does not sort" if proof.property == "sort" else f"does not select {proof.property}"
 
 
 def _vector(values: tuple[int, ...]) -> str:
@@ -163,12 +248,14 @@ def _vector(values: tuple[int, ...]) -> str:
     return shown if len(values) <= 64 else f"{shown} … ({len(values)} values)"
 
 
-def _render(request: Request, network: Network, proof: Proof) -> Package:
-    name = request.name or default_name(request.network, network.n)
+def _render(request: Request, network: Network, property_: Property, proof: Proof) -> Package:
+    name = request.name or default_name(request.network, network.n, request.select)
+    outputs = _outputs(request, property_)
     relaxation = request.relaxation
-    header = Header(name, _command(request, name), request.version, _proof_line(proof))
+    purpose = _purpose(request, network.n)
+    header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
     sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
-    made, in_levels = schedule(network), None
+    made, in_levels = schedule(network, None if outputs is None else tuple(outputs)), None
     texts = {}
     if "cpu" in sources:
         texts[sources["cpu"]] = render_cpp(header, made, relaxation, request.dtypes)
@@ -176,7 +263,7 @@ def _render(request: Request, network: Network, proof: Proof) -> Package:
         in_levels = levels(made, arrays_of_weights(relaxation))
         texts[sources["cuda"]] = render_cuda(header, in_levels, relaxation, request.dtypes)
     files = {
-        "__init__.py": _module(request, header, network),
+        "__init__.py": _module(request, header, network, outputs),
         **texts,
         "network.json": write_network(network),
         "proof.json": proof.to_json(),
@@ -188,6 +275,7 @@ def _render(request: Request, network: Network, proof: Proof) -> Package:
         "n": network.n,
         "size": network.size,
         "depth": network.depth,
+        "outputs": None if outputs is None else [list(output) for output in outputs.items()],
         "network": network.digest,
         "proof": proof.verdict.value,
         "sigmoid": relaxation.sigmoid,
@@ -202,13 +290,25 @@ def _render(request: Request, network: Network, proof: Proof) -> Package:
     return Package(name, MappingProxyType(files))
 
 
-def default_name(network: str | Path | Network, n: int) -> str:
-    """Return the name of a package: the family or the file's stem, made an identifier, and n."""
+def _outputs(request: Request, property_: Property) -> dict[int, int] | None:
+    """Return the wires that are given out, in order, with their ranks: the largest of a top-k first."""
+    if request.select is None:
+        return None
+    outputs = list(property_.ranks.items())
+    return dict(outputs[::-1] if request.select.startswith("top-") else outputs)
+
+
+def default_name(network: str | Path | Network, n: int, select: str | None = None) -> str:
+    """Return a package's name: the family or the file's stem, made an identifier, n, what is selected."""
     stem = "network" if isinstance(network, Network) else Path(network).stem
     word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:80] or "network"
     if word[0].isdigit() or keyword.iskeyword(word):
         word = f"network_{word}"
-    return word if word.endswith(f"_{n}") else f"{word}_{n}"
+    word = word if word.endswith(f"_{n}") else f"{word}_{n}"
+    if select is None:
+        return word
+    what = re.sub(r"\W", "_", select)
+    return f"{word}_{what}" if len(what) <= 12 else f"{word}_{1 + select.count(',')}_ranks"
 
 
 def _command(request: Request, name: str) -> str:
@@ -232,6 +332,13 @@ def _command(request: Request, name: str) -> str:
         words += [f"--dtype {dtype}" for dtype in request.dtypes]
     if request.targets != ("cpu",):
         words.append(f"--target {','.join(request.targets)}")
+    if request.select is not None:
+        kind, _, values = request.select.partition("-")
+        words.append({"top": f"--top-k {values}", "rank": f"--ranks {values}"}.get(kind, "--median"))
+    if request.wires is not None:
+        words.append(f"--wires {','.join(map(str, request.wires))}")
+    if request.without_redundant:
+        words.append("--remove-redundant")
     if request.unproved:
         words.append("--unproved")
     return " ".join(words)
@@ -239,28 +346,42 @@ def _command(request: Request, name: str) -> str:
 
 def _proof_line(proof: Proof) -> str:
     if proof.verdict is Verdict.PROVED:
-        return f"sorts every input, by {proof.method}: {proof.detail}"
+        what = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
+        return f"{what}, by {proof.method}: {proof.detail}"
     return f"UNPROVED: {proof.detail}"
 
 
-def _module(request: Request, header: Header, network: Network) -> str:
+def _module(request: Request, header: Header, network: Network, outputs: dict[int, int] | None) -> str:
     accepts = [dtype for real in request.dtypes for dtype in REALS[real].serves]
     error_free = request.relaxation.error_free
+    facts = {
+        **header.__dict__,
+        "n": network.n,
+        "last": network.n - 1,
+        "size": network.size,
+        "depth": network.depth,
+        "relaxation": request.relaxation.describe(),
+        "dtypes": ", ".join(request.dtypes),
+        "targets": " and ".join(request.targets),
+        "accepts": ", ".join(accepts),
+        "default_steepness": 2 * network.depth,
+        "tie_note": " in the gradient and keep their places" if error_free else "",
+    }
+    if outputs is None:
+        return render("module.py.j2", {"module": facts})
+    ranks = tuple(outputs.values())
+    lines = textwrap.wrap(", ".join(map(str, ranks)) + ",", 96)
     return render(
-        "module.py.j2",
-        {
-            "module": {
-                **header.__dict__,
-                "n": network.n,
-                "last": network.n - 1,
-                "size": network.size,
-                "depth": network.depth,
-                "relaxation": request.relaxation.describe(),
-                "dtypes": ", ".join(request.dtypes),
-                "targets": " and ".join(request.targets),
-                "accepts": ", ".join(accepts),
-                "default_steepness": 2 * network.depth,
-                "tie_note": " in the gradient and keep their places" if error_free else "",
-            }
-        },
+        "module_select.py.j2", {"module": facts, "selected": {"k": len(ranks), "rank_lines": lines}}
     )
+
+
+def _purpose(request: Request, n: int) -> str:
+    if request.select is None:
+        return f"sorting of {n} values"
+    kind, _, detail = request.select.partition("-")
+    many = detail.count(",")
+    what = {"top": f"the {detail} largest", "median": "the median"}.get(
+        kind, f"{1 + many} ranks" if many else f"rank {detail}"
+    )
+    return f"selection of {what} of {n} values"

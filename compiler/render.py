@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -11,14 +11,14 @@ import jinja2
 import jinja2.meta
 
 from nsc.compiler.approximations import APPROXIMATIONS
-from nsc.compiler.codelets import CONE_COLUMNS, LONGEST, WIDEST, Shape, straight_line_shapes
+from nsc.compiler.codelets import CONE_COLUMNS, LONGEST, WIDEST, Needed, Pair, Shape, straight_line_shapes
 from nsc.compiler.cuda import STEP_WIDTH, WARP, Levels, steps
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
 
 # The version of the C interface between a kernel and the runtime.
-KERNEL_ABI = 3
+KERNEL_ABI = 4
 
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
@@ -80,9 +80,10 @@ CUDA = Language("__device__ inline", "__device__ const")
 
 @dataclass(frozen=True)
 class Header:
-    """What the head of a generated file says of its origin."""
+    """What the head of a generated file says of its purpose and origin."""
 
     name: str
+    purpose: str
     command: str
     version: str
     proof: str
@@ -223,7 +224,7 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
     spreads: dict[tuple[int, ...], int] = {}
     spread_wires: list[str] = []
     turns: dict[int, int] = {}
-    turned = any(codelet.turned for codelet in schedule.codelets)
+    turned, halved = any(codelet.turned for codelet in schedule.codelets), schedule.halved
     slots = 0
     codelets = []
     for codelet in schedule.codelets:
@@ -257,7 +258,12 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         "codelet_lines": _wrapped([*codelets, "{}"]),
         "spread_lines": _wrapped([*spread_wires, "0"]),
         "shape_lines": _wrapped([*shapes, "{0, 0, 0}"]),
-        "pair_lines": _wrapped([*(f"{{{a}, {b}}}" for shape in schedule.shapes for a, b in shape), "{0, 0}"]),
+        "pair_lines": _wrapped(
+            [*(_pair(pair, halved) for shape in schedule.shapes for pair in shape), _pair(Pair(0, 0), halved)]
+        ),
+        "halved": halved,
+        "outputs": len(schedule.outputs or ()),
+        "output_lines": _wrapped(list(map(str, schedule.outputs or ()))),
     }
 
 
@@ -265,9 +271,12 @@ def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
     """Return the shapes that get straight-line code, as a template prints them."""
     straight: list[dict[str, object]] = []
     for index, shape in enumerate(straight_line_shapes(shapes)):
-        pairs = [{"index": k, "a": a, "b": b} for k, (a, b) in enumerate(shape)]
+        pairs = [
+            {"index": k, "a": a, "b": b, "half": _HALF[needed], "half_backwards": _HALF_BACKWARDS[needed]}
+            for k, (a, b, needed) in enumerate(shape)
+        ]
         wires = range(_wires_of(shape))
-        fours = [wires[first : first + 4] for first in wires[::4]]
+        idle = {pair.b if pair.needed is Needed.FIRST else pair.a for pair in shape if pair.needed}
         straight.append(
             {
                 "index": index,
@@ -275,16 +284,34 @@ def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
                 "comparators": pairs,
                 "backwards": pairs[::-1],
                 "load_lines": [
-                    f"auto {', '.join(f'w{w} = rows.load({w})' for w in four)};" for four in fours
+                    f"auto {', '.join(f'w{w} = rows.load({w})' for w in four)};" for four in _fours(wires)
                 ],
-                "store_lines": [f"{', '.join(f'rows.store({w}, w{w})' for w in four)};" for four in fours],
+                "store_lines": _stores([wire for wire in wires if wire not in idle]),
+                "store_lines_backwards": _stores(wires),
             }
         )
     return straight
 
 
+# What a step is told of a half comparator, run forwards and backwards.
+_HALF = {Needed.BOTH: "", Needed.FIRST: ", First()", Needed.SECOND: ", Second()"}
+_HALF_BACKWARDS = {Needed.BOTH: "", Needed.FIRST: ", FromFirst()", Needed.SECOND: ", FromSecond()"}
+
+
+def _stores(wires: Sequence[int]) -> list[str]:
+    return [f"{', '.join(f'rows.store({w}, w{w})' for w in four)};" for four in _fours(wires)]
+
+
+def _fours(wires: Sequence[int]) -> list[Sequence[int]]:
+    return [wires[first : first + 4] for first in range(0, len(wires), 4)]
+
+
+def _pair(pair: Pair, halved: bool) -> str:
+    return f"{{{pair.a}, {pair.b}{f', {pair.needed.value}' if halved else ''}}}"
+
+
 def _wires_of(shape: Shape) -> int:
-    return 1 + max(b for _, b in shape)
+    return 1 + max(pair.b for pair in shape)
 
 
 def _words(bits: int) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from nsc.compiler.codelets import Codelet, Shape, cut, shapes_of
+from nsc.compiler.codelets import Codelet, Needed, Shape, cut, shapes_of
 from nsc.compiler.network import Network
+from nsc.compiler.passes.restrict import live_halves
 
 # The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
 # over lanes can be added to them a register at a time.
@@ -23,11 +24,13 @@ class Schedule:
         network: what is scheduled.
         codelets: its comparators cut into codelets, in order.
         shapes: the codelets' shapes, the most frequent first.
+        outputs: the wires that are wanted, in the order in which they are given out; None: all.
     """
 
     network: Network
     codelets: tuple[Codelet, ...]
     shapes: tuple[Shape, ...]
+    outputs: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         assert sum(len(codelet.shape) for codelet in self.codelets) == self.network.size
@@ -39,15 +42,26 @@ class Schedule:
         return sum(len(codelet.wires) for codelet in self.codelets)
 
     @property
+    def halved(self) -> bool:
+        """Whether any comparator is a half comparator."""
+        return any(pair.needed is not Needed.BOTH for shape in self.shapes for pair in shape)
+
+    @property
     def slots(self) -> int:
         """Number of weight slots."""
         return sum(map(slots_of, self.codelets))
 
 
-def schedule(network: Network) -> Schedule:
-    """Cut a network into codelets."""
-    codelets = cut(network)
-    return Schedule(network, codelets, shapes_of(codelets))
+def schedule(network: Network, outputs: tuple[int, ...] | None = None) -> Schedule:
+    """Cut a network into codelets.
+
+    Args:
+        network: what is scheduled; where only some outputs are wanted, without comparators that none of
+            them depends on, as `restrict` leaves it.
+        outputs: the wires that are wanted, each once; None: all, in order.
+    """
+    codelets = cut(network, None if outputs is None else live_halves(network, outputs))
+    return Schedule(network, codelets, shapes_of(codelets), outputs)
 
 
 def in_levels(made: Schedule) -> tuple[Schedule, tuple[int, ...]]:

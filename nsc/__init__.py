@@ -27,11 +27,12 @@ from nsc.errors import (
 
 if TYPE_CHECKING:
     from nsc import compat, nn
-    from nsc.api import compile, load
+    from nsc.api import compile, compile_selector, load, load_selector
     from nsc.compiler.network import Network
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.verify import Proof, Verdict, verify
     from nsc.runtime.operator import Operator
+    from nsc.runtime.selector import Selector
 
 __version__ = "0.1.0"
 
@@ -41,10 +42,13 @@ _HOMES: dict[str, str | None] = {
     "Operator": "nsc.runtime.operator",
     "Proof": "nsc.compiler.verify",
     "Relaxation": "nsc.compiler.relaxations",
+    "Selector": "nsc.runtime.selector",
     "Verdict": "nsc.compiler.verify",
     "compat": None,
     "compile": "nsc.api",
+    "compile_selector": "nsc.api",
     "load": "nsc.api",
+    "load_selector": "nsc.api",
     "nn": None,
     "verify": "nsc.compiler.verify",
 }
@@ -61,13 +65,16 @@ __all__ = [
     "PackageError",
     "Proof",
     "Relaxation",
+    "Selector",
     "ToolchainError",
     "UnprovedError",
     "Verdict",
     "VerificationError",
     "compat",
     "compile",
+    "compile_selector",
     "load",
+    "load_selector",
     "nn",
     "verify",
 ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import Request, compile_network, selection
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
+from nsc.errors import LoweringError
+from nsc.runtime.loading import load as load
+from nsc.runtime.loading import load_selector as load_selector
 from nsc.runtime.operator import Operator
-from nsc.runtime.operator import load as load
+from nsc.runtime.selector import Selector
 
-__all__ = ["compile", "load"]
+__all__ = ["compile", "compile_selector", "load", "load_selector"]
 
 
 def compile(
@@ -66,3 +70,65 @@ def compile(
         index_base=index_base,
     )
     return Operator(compile_network(request).package.files)
+
+
+def compile_selector(
+    network: Network | str | Path,
+    n: int | None = None,
+    *,
+    top_k: int | None = None,
+    median: bool = False,
+    ranks: Sequence[int] | None = None,
+    wires: Sequence[int] | None = None,
+    without_redundant: bool = False,
+    relaxation: str = "logistic",
+    art_lambda: float = 0.25,
+    error_free: bool = False,
+    dtypes: tuple[str, ...] = ("float32",),
+    targets: tuple[str, ...] = ("cpu",),
+    name: str | None = None,
+    unproved: bool = False,
+    format: str | None = None,
+    index_base: int | None = None,
+) -> Selector:
+    """Prove a network for some ranks and return the operator of what these need of it.
+
+    Args:
+        network, n, relaxation, art_lambda, error_free, dtypes, targets, name, unproved, format, index_base:
+            as in `compile`.
+        top_k: select the k largest, largest first.
+        median: select the middle value; of an even n the two middle ones.
+        ranks: select these, 0 the smallest value, in this order. One of the three is needed.
+        wires: where the network leaves what is selected, smallest first, or as the ranks are named; None:
+            where a sorting network does.
+        without_redundant: leave out comparators that never exchange anything, which changes soft values.
+
+    Raises:
+        NetworkError, LoweringError, PropertyError: a request that makes no sense.
+        VerificationError: the network does not select these ranks; it carries a counterexample.
+        UnprovedError: not settled, and `unproved` is false.
+
+    >>> import torch
+    >>> op = compile_selector("bitonic", 4, top_k=2)
+    >>> op.hard_select(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0]
+    tensor([3., 2.])
+    """
+    selected = selection(top_k, median, ranks)
+    if selected is None and wires is None:
+        raise LoweringError("nothing is selected: name top_k, median or ranks, or use nsc.compile")
+    request = Request(
+        network=network,
+        n=n,
+        relaxation=Relaxation(relaxation, art_lambda, error_free),
+        dtypes=tuple(dtypes),
+        targets=tuple(targets),
+        name=name,
+        unproved=unproved,
+        version=nsc.__version__,
+        format=format,
+        index_base=index_base,
+        select=selected,
+        wires=None if wires is None else tuple(wires),
+        without_redundant=without_redundant,
+    )
+    return Selector(compile_network(request).package.files)

@@ -163,7 +163,7 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     check_keys(kernel, x)
     library = kernel.library()
     if library is None:
-        return reference.hard_sort(x)
+        return reference.hard_sort(kernel, x)
     values, indices = empty_sorted(x, spec)
     x = x.contiguous()
     status = library.functions[real_of(x.dtype)].sort(

@@ -81,7 +81,8 @@ def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: 
 
 
 def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x, (batch, n), ascending, and where its values come from: ties by position, NaN last."""
+    """Return x, (batch, n), ascending, or what of it is selected, and where the values come from: ties by
+    position, NaN last."""
     sort = _home(x).hard_sort if is_plain(x) else torch.ops.nsc.hard_sort
     differentiable = x.requires_grad or forward_ad._current_level >= 0
     if differentiable or (not torch.compiler.is_compiling() and _in_transform()):

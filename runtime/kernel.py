@@ -26,7 +26,7 @@ from nsc.runtime.toolchain import find_toolchain
 
 PACKAGE_FORMAT = "nsc-package/1"
 # The version of the C interface that this runtime speaks.
-KERNEL_ABI = 3
+KERNEL_ABI = 4
 
 # Suffix of the C functions for an arithmetic type.
 _SUFFIX = {"float32": "f32", "float64": "f64"}
@@ -36,6 +36,7 @@ _FACTS: dict[str, type | tuple[type, ...]] = {
     "n": int,
     "size": int,
     "depth": int,
+    "outputs": (list, type(None)),
     "sigmoid": str,
     "art_lambda": (int, float),
     "error_free": bool,
@@ -63,6 +64,19 @@ class Launch:
     keys_threads: int
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """What a network that does not sort selects, in the order in which it is given out.
+
+    Attributes:
+        wires: the wires that carry it.
+        ranks: the rank of each, 0 the smallest value.
+    """
+
+    wires: tuple[int, ...]
+    ranks: tuple[int, ...]
+
+
 Pairs = npt.NDArray[np.int64]
 
 
@@ -87,6 +101,8 @@ class Kernel:
         self.n: int = facts["n"]
         self.size: int = facts["size"]
         self.depth: int = facts["depth"]
+        # The wires that carry what is selected and the ranks they carry; None: wire w carries rank w.
+        self.outputs = _outputs(facts["outputs"])
         self.sigmoid: str = facts["sigmoid"]
         self.art_lambda = float(facts["art_lambda"])
         self.error_free: bool = facts["error_free"]
@@ -193,6 +209,13 @@ def find(spec: str) -> Kernel:
             "its folder, before running a program that uses it"
         )
     return _kernels[spec]
+
+
+def _outputs(pairs: list[list[int]] | None) -> Outputs | None:
+    if pairs is None:
+        return None
+    wires, ranks = zip(*pairs, strict=True)
+    return Outputs(wires, ranks)
 
 
 def _expanded(items: list[list[int]]) -> Pairs:

@@ -1,24 +1,18 @@
-"""Operator: a compiled network as torch users call it."""
+"""Operator: a compiled sorting network as torch users call it."""
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from nsc.errors import OperandError, OperandTypeError
+from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.runtime import dispatch
-from nsc.runtime.kernel import Kernel, register
-
-Steepness = float | Tensor | None
+from nsc.runtime.network_operator import NetworkOperator, Steepness, unfolded
 
 
-class Operator:
+class Operator(NetworkOperator):
     """Differentiable and exact sorting of n values through one compiled network.
 
     In every method x is (…, n), any leading shape, the last axis sorted ascending. Results keep
@@ -38,44 +32,12 @@ class Operator:
         """Take a generated package's files: name to text, the manifest among them.
 
         Raises:
-            PackageError: files that no `nsc compile` of this version wrote.
+            PackageError: files that no `nsc compile` of this version wrote, or of a network that was
+                compiled for some ranks alone.
         """
-        self._kernel = register(files)
-        # Dtype of a tensor to the arithmetic type that serves it.
-        self._serves = {
-            getattr(torch, name): getattr(torch, real) for name, real in self._kernel.serves.items()
-        }
-        self._devices = frozenset([*self._kernel.sources, "meta"])
-
-    @property
-    def name(self) -> str:
-        """The package's name."""
-        return self._kernel.name
-
-    @property
-    def n(self) -> int:
-        """Number of wires: the length of the last axis."""
-        return self._kernel.n
-
-    @property
-    def size(self) -> int:
-        """Number of comparators."""
-        return self._kernel.size
-
-    @property
-    def depth(self) -> int:
-        """Number of layers."""
-        return self._kernel.depth
-
-    @property
-    def default_steepness(self) -> float:
-        """2 × depth, the paper's choice (section 5.1); 2 for the network of one wire."""
-        return 2.0 * max(1, self.depth)
-
-    @property
-    def kernel(self) -> Kernel:
-        """The package behind the operator: its files, and its library once built."""
-        return self._kernel
+        super().__init__(files)
+        if self._kernel.outputs is not None:
+            raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load_selector")
 
     def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the relaxed sorted values, (…, n)."""
@@ -107,19 +69,7 @@ class Operator:
         Returns:
             (…, n, m), of the wider dtype of x and payload.
         """
-        self._check_tensor("route", "x", x)
-        self._check_tensor("route", "payload", payload)
-        if not payload.dtype.is_floating_point:
-            raise OperandTypeError(
-                f"{self.name}.route: payload must have a floating-point dtype, got {payload.dtype}: convert "
-                "it with .float()"
-            )
-        if payload.shape[:-1] != x.shape:
-            raise OperandError(
-                f"{self.name}.route: payload must be (…, n, m) = {(*x.shape, 'm')} for x of shape "
-                f"{tuple(x.shape)}, got {tuple(payload.shape)}"
-            )
-        return self._run("route", x, steepness, payload, "route")[1]
+        return self._routed(x, payload, steepness)
 
     def topk(self, x: Tensor, k: int, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first as torch.topk, and their rows of P.
@@ -169,7 +119,7 @@ class Operator:
         The gradient of the values is torch.sort's.
         """
         values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_sort", x))
-        return _unfolded(values, x.shape, x.dtype), _unfolded(indices, x.shape, torch.int64)
+        return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
 
     def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
         self._check_tensor(routing, "x", x)
@@ -190,140 +140,3 @@ class Operator:
         ranks = target.long().reshape(keys.shape)
         losses = dispatch.loss(self._kernel, keys, weights, ranks, routing)
         return losses.mean().to(x.dtype)
-
-    def _run(
-        self, method: str, x: Tensor, steepness: Steepness, payload: Tensor | None, routing: str
-    ) -> tuple[Tensor, Tensor]:
-        """Check, fold the leading shape into a batch, run, unfold.
-
-        The payload of "transposed" and of "rows" is one for all samples; others lead with the shape of x.
-        """
-        self._check_tensor(method, "x", x)
-        dtype = x.dtype
-        if payload is not None and payload.dtype.is_floating_point:
-            dtype = torch.promote_types(dtype, payload.dtype)
-        keys = self._keys(method, x, dtype)
-        weights = self._steepness(method, steepness, keys)
-        if payload is not None:
-            self._check_device(method, x, payload)
-            if payload.dtype.is_floating_point:
-                payload = payload.to(keys.dtype)
-            if routing in ("transposed", "rows"):
-                payload = payload.expand(keys.shape[0], *payload.shape)
-            else:
-                payload = payload.reshape(keys.shape[0], *payload.shape[x.dim() - 1 :])
-        values, routed = dispatch.relax(self._kernel, keys, weights, payload, routing)
-        values = _unfolded(values, x.shape, x.dtype)
-        if routed is None:
-            return values, values
-        return values, _unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
-
-    def _keys(self, method: str, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """Return x as (batch, n) in the arithmetic type that serves it, or a wider dtype."""
-        self._check_tensor(method, "x", x)
-        if x.dim() == 0 or x.shape[-1] != self.n:
-            found = f"{x.shape[-1]} values on its last axis" if x.dim() else "no axis"
-            raise OperandError(
-                f"{self.name}.{method}: x has {found}, this op sorts {self.n}; compile one with "
-                "nsc compile --net … --n N"
-            )
-        if x.device.type not in self._devices:
-            targets = ", ".join(self._kernel.sources)
-            raise OperandError(
-                f"{self.name}.{method}: x is on {x.device}, this op is compiled for {targets}: move x, or "
-                "compile with --target cpu,cuda"
-            )
-        real = self._serves.get(dtype or x.dtype)
-        if real is None:
-            wide = dtype or x.dtype
-            advice = (
-                "compile it with --dtype float64" if wide == torch.float64 else "convert it with .float()"
-            )
-            raise OperandTypeError(
-                f"{self.name}.{method}: dtype {wide} is not served, this op takes "
-                f"{', '.join(self._kernel.serves)}: {advice}"
-            )
-        return _cast(x if x.dim() == 2 else x.reshape(-1, self.n), real)
-
-    def _check_device(self, method: str, x: Tensor, other: Tensor) -> None:
-        if other.device != x.device:
-            raise OperandError(
-                f"{self.name}.{method}: x is on {x.device} and the other tensor on "
-                f"{other.device}: move one of them"
-            )
-
-    def _check_tensor(self, method: str, what: str, value: Any) -> None:
-        if not isinstance(value, Tensor):
-            raise OperandTypeError(
-                f"{self.name}.{method}: {what} must be a tensor, got {type(value).__name__}"
-            )
-
-    def _steepness(self, method: str, steepness: Steepness, keys: Tensor) -> Tensor:
-        """Return the steepness as (batch,), one value seen batch times."""
-        if steepness is None:
-            steepness = self.default_steepness
-        if isinstance(steepness, Tensor):
-            if steepness.dim() != 0:
-                raise OperandError(
-                    f"{self.name}.{method}: steepness must be a float or a 0-d tensor, got shape "
-                    f"{tuple(steepness.shape)}"
-                )
-            if steepness.device != keys.device:
-                raise OperandError(
-                    f"{self.name}.{method}: x is on {keys.device} and steepness on "
-                    f"{steepness.device}: move one of them"
-                )
-            value = steepness.to(keys.dtype)
-        else:
-            if isinstance(steepness, bool) or not isinstance(steepness, int | float):
-                raise OperandTypeError(
-                    f"{self.name}.{method}: steepness must be a float or a 0-d tensor, got "
-                    f"{type(steepness).__name__}"
-                )
-            if not (steepness > 0 and math.isfinite(steepness)):
-                raise OperandError(
-                    f"{self.name}.{method}: steepness must be a finite number above 0, got {steepness}"
-                )
-            if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
-                return keys.new_full((1,), float(steepness)).expand(keys.shape[0])
-            if dispatch.is_plain(keys):
-                return _constant(float(steepness), keys.dtype, keys.shape[0])
-            value = torch.tensor(float(steepness), dtype=keys.dtype, device=keys.device)
-        return value.expand(keys.shape[0])
-
-    def __repr__(self) -> str:
-        return f"Operator({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Operator) and self._kernel.spec == other._kernel.spec
-
-    def __hash__(self) -> int:
-        return hash(self._kernel.spec)
-
-    def __reduce__(self) -> tuple[type[Operator], tuple[dict[str, str]]]:
-        return Operator, (dict(self._kernel.files),)
-
-
-# A tensor's methods make a new tensor even where nothing changes, which takes as long as a small sort.
-def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    return x if x.dtype == dtype else x.to(dtype)
-
-
-def _unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    return _cast(result if result.shape == shape else result.reshape(shape), dtype)
-
-
-@functools.lru_cache(maxsize=64)
-def _constant(value: float, dtype: torch.dtype, batch: int) -> Tensor:
-    """Return a steepness seen `batch` times."""
-    with torch.inference_mode(False):
-        return torch.tensor(value, dtype=dtype, device="cpu").expand(batch)
-
-
-def load(folder: str | Path) -> Operator:
-    """Return the operator of a folder that `nsc compile` wrote; it is built on first use.
-
-    Raises:
-        PackageError: no such folder, or files that nsc did not write or that were changed.
-    """
-    return Operator(Kernel.from_folder(Path(folder)).files)

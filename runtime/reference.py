@@ -81,9 +81,13 @@ def relax(
     return values, block
 
 
-def hard_sort(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x ascending and where its values come from, ties by position and NaN last."""
+def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return x ascending, or the ranks that are selected, and where the values come from: ties by position,
+    NaN last."""
     values, indices = torch.sort(x, dim=-1, stable=True)
+    if kernel.outputs is not None:
+        ranks = list(kernel.outputs.ranks)
+        return values[:, ranks], indices[:, ranks]
     return values, indices
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nsc.errors import OperandError
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.kernel import Kernel, find
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,22 @@ class Routing:
         code: its number in the C interface.
         payload: what it takes: "columns", a payload (batch, n, m) that has a gradient; "target", the
             int64 ranks (batch, n) of a loss; "ranks", those (batch, k) of wanted rows; "" for nothing.
+        selects: whether it makes sense where only some wires carry their rank.
     """
 
     code: int
     payload: str = ""
+    selects: bool = False
 
 
 ROUTINGS: dict[str, Routing] = {
-    "none": Routing(0),
+    "none": Routing(0, selects=True),
     "permutation": Routing(1),
-    "route": Routing(2, "columns"),
+    "route": Routing(2, "columns", selects=True),
     "transposed": Routing(3, "columns"),
     "cross_entropy": Routing(4, "target"),
     "binary_cross_entropy": Routing(5, "target"),
-    "rows": Routing(6, "ranks"),
+    "rows": Routing(6, "ranks", selects=True),
 }
 
 
@@ -82,7 +84,9 @@ def empty_loss(
 
 def empty_sorted(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     """Return uninitialised results of `nsc::hard_sort`."""
-    return x.new_empty(x.shape), x.new_empty(x.shape, dtype=torch.int64)
+    outputs = find(spec).outputs
+    shape = x.shape if outputs is None else (x.shape[0], len(outputs.wires))
+    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
 
 
 @functools.cache
@@ -96,8 +100,9 @@ def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor 
     check_keys(kernel, x)
     batch = x.shape[0]
     check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
-    if routing not in ROUTINGS:
-        raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(ROUTINGS)}")
+    known = [name for name, one in ROUTINGS.items() if kernel.outputs is None or one.selects]
+    if routing not in known:
+        raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(known)}")
     what = takes(routing)
     columns = payload.shape[-1] if payload is not None and payload.dim() > 1 else 0
     if what == "columns":

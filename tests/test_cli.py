@@ -77,6 +77,44 @@ def test_compile_writes_a_package_that_is_used_as_it_says():
     assert done.returncode == 0
 
 
+def test_compile_for_some_ranks_writes_a_package_that_is_used_as_it_says():
+    Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
+    out, _ = call("compile", "--net", "small.txt", "--ranks", "2,0", "--out", "generated")
+    assert "rank-2,0: proved: exhaustion" in out
+    assert out.rstrip().endswith("use it with: from generated import small_3_rank_2_0")
+    code = (
+        "import torch; from generated import small_3_rank_2_0 as net\n"
+        "x = torch.tensor([3.0, 1.0, 2.0])\n"
+        "assert net.RANKS == (2, 0) and net.hard_select(x)[0].tolist() == [3, 1]\n"
+        "values, rows = net.select_with_rows(x, steepness=1000.0)\n"
+        "assert torch.allclose(values, torch.tensor([3.0, 1.0]), atol=1e-3) and rows.shape == (2, 3)\n"
+        "assert torch.allclose(net.route(x, torch.eye(3), 1000.0), rows) and net.select(x).shape == (2,)"
+    )
+    path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "ranks"),
+    [
+        ("--top-k 2", "bitonic_6_top_2", "[[5, 5], [4, 4]]"),
+        ("--median", "bitonic_6_median", "[[2, 2], [3, 3]]"),
+        ("--ranks 5,0,1,2,3,4", "bitonic_6_6_ranks", "[[5, 5], [0, 0], [1, 1]"),
+        ("--top-k 1 --remove-redundant --out there", "bitonic_6_top_1", "[[5, 5]]"),
+    ],
+)
+def test_what_is_selected_reaches_the_package_and_the_command_that_makes_it_again(words, name, ranks):
+    line = f"compile --net bitonic --n 6 {words}"
+    facts = json.loads(call(*line.split(), "--json")[0])
+    manifest = Path(facts["folder"], "manifest.json").read_text(encoding="utf-8")
+    assert facts["name"] == name
+    assert json.dumps(json.loads(manifest)["outputs"]).startswith(ranks)
+    assert facts["size"] < 24 or "5,0,1" in words
+    again = json.loads(manifest)["command"]
+    assert again == f"nsc {line.removesuffix(' --out there')}"
+
+
 def test_a_second_compile_finds_all_in_place():
     call("compile", "--net", "bitonic", "--n", 4)
     place = Path("generated/bitonic_4")
@@ -471,6 +509,15 @@ BAD_LINES = [
     "compile --net bitonic --n 4 --name class",
     "compile --net bitonic --n 4 --name ''",
     f"compile --net bitonic --n 4 --name {'x' * 250}",
+    "compile --net bitonic --n 4 --top-k 0",
+    "compile --net bitonic --n 4 --top-k 5",
+    "compile --net bitonic --n 4 --top-k two",
+    "compile --net bitonic --n 4 --top-k 2 --median",
+    "compile --net bitonic --n 4 --ranks 1,1",
+    "compile --net bitonic --n 4 --ranks 4",
+    "compile --net bitonic --n 4 --ranks 1,",
+    "compile --net bitonic --n 4 --wires 1",
+    "compile --net bitonic --n 4 --median --wires 1",
     "compile --net missing.json",
     "compile --net . --n 4",
     f"compile --net {'x' * 5000} --n 4",

@@ -88,8 +88,8 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
         text: one of FORMS, or the name of a property.
         n: number of wires.
         wires: where the outputs are, smallest first; None: for top-K the last wires, for bottom-K the
-            first, for rank-R wire R, for the median the middle wire, of an even n the two middle ones,
-            which then carry the two middle ranks in any order.
+            first, for rank-R wire R and so on, for the median the middle wire, of an even n the two
+            middle ones, which then carry the two middle ranks in any order.
         presorted: runs of wires whose inputs ascend, such as "0-7,8-15".
 
     Raises:
@@ -103,20 +103,23 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
         listed = None if named[2] is None else [int(wire) for wire in named[2].split(",") if wire]
         return parse(named[1], n, listed, named[3] or "")
     match = re.fullmatch(
-        r"(sort|median|(top|bottom)-(\d{1,6})(-set)?|rank-(\d{1,6})|merge-(\d{1,6})\+(\d{1,6}))", text
+        r"(sort|median|(top|bottom)-(\d{1,6})(-set)?|rank-(\d{1,6}(?:,\d{1,6})*)|"
+        r"merge-(\d{1,6})\+(\d{1,6}))",
+        text,
     )
     if match is None:
         raise PropertyError(f"no property is called {text!r}; there are: {', '.join(FORMS)}")
     runs = _runs(presorted)
     first, count, as_set = 0, n, False
+    ranks: Sequence[int] | None = None
     if match[2]:
         count, as_set = int(match[3]), match[4] is not None
         if not 1 <= count <= n:
             raise PropertyError(f"{text}: a network on {n} wires has 1 to {n} such outputs")
         first = n - count if match[2] == "top" else 0
     elif match[5]:
-        first, count = int(match[5]), 1
-        if first >= n:
+        ranks = [int(rank) for rank in match[5].split(",")]
+        if max(ranks) >= n:
             raise PropertyError(f"{text}: {n} wires have the ranks 0 … {n - 1}, counted from the smallest")
     elif text == "median":
         first, count, as_set = (n - 1) // 2, 2 - n % 2, True
@@ -125,11 +128,15 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
         if sum(parts) != n or 0 in parts or runs:
             raise PropertyError(f"{text}: the runs of a merge are not empty and fill all {n} wires")
         runs = tuple(range(parts[0])), tuple(range(parts[0], n))
-    at = tuple(range(first, first + count)) if wires is None else tuple(wires)
-    if len(at) != count:
-        raise PropertyError(f"{text} has {count} outputs, {len(at)} wires are named for them")
+    if ranks is None:
+        ranks = range(first, first + count)
+    at = tuple(ranks if wires is None else wires)
+    if len(at) != len(ranks):
+        raise PropertyError(f"{text} has {len(ranks)} outputs, {len(at)} wires are named for them")
     selections = (
-        (Selection(at, first),) if as_set else tuple(Selection((w,), first + k) for k, w in enumerate(at))
+        (Selection(at, first),)
+        if as_set
+        else tuple(Selection((wire,), rank) for wire, rank in zip(at, ranks, strict=True))
     )
     name = text + ("" if wires is None else f" on wires {','.join(map(str, at))}")
     return Property(name + (f", presorted {presorted}" if presorted else ""), n, selections, runs)
@@ -149,7 +156,7 @@ FORMS = (
     "sort",
     "top-K and bottom-K, sorted",
     "top-K-set and bottom-K-set, in any order",
-    "rank-R, 0 the smallest",
+    "rank-R or rank-R,R,…, 0 the smallest",
     "median",
     "merge-P+Q, of the first P and the last Q wires, each presorted",
 )

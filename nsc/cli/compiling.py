@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 import nsc
-from nsc.cli.shared import counts_of, network_options, status
-from nsc.compiler.driver import TARGETS, Request, compile_network
+from nsc.cli.shared import counts_of, network_options, numbers_of, status, wires_option
+from nsc.compiler.driver import TARGETS, Request, compile_network, selection
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
@@ -21,6 +21,17 @@ from nsc.runtime.nvrtc import build as build_cuda
 
 @click.command("compile")
 @network_options(required=True)
+@click.option("--top-k", type=int, metavar="K", help="Select the K largest alone, largest first.")
+@click.option(
+    "--median", is_flag=True, help="Select the middle value alone; of an even N the two middle ones."
+)
+@click.option("--ranks", metavar="R,R,…", help="Select these ranks alone, 0 the smallest value.")
+@wires_option
+@click.option(
+    "--remove-redundant",
+    is_flag=True,
+    help="Leave out comparators that never exchange anything, which changes soft values.",
+)
 @click.option("--relaxation", type=click.Choice(list(SIGMOIDS)), default="logistic", show_default=True)
 @click.option(
     "--art-lambda",
@@ -70,6 +81,11 @@ def compile_command(
     n: int | None,
     format: str | None,
     index_base: int | None,
+    top_k: int | None,
+    median: bool,
+    ranks: str | None,
+    wires: str | None,
+    remove_redundant: bool,
     relaxation: str,
     art_lambda: float,
     error_free: bool,
@@ -82,7 +98,11 @@ def compile_command(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Prove a network, write its package to OUT/NAME and build it."""
+    """Prove a network, write its package to OUT/NAME and build it.
+
+    With --top-k, --median or --ranks the package has what these need of the network, with half comparators
+    where only a minimum or a maximum is needed; --wires says where a network file leaves them.
+    """
     start = time.perf_counter()
     request = Request(
         network=net,
@@ -95,6 +115,9 @@ def compile_command(
         version=nsc.__version__,
         format=format,
         index_base=index_base,
+        select=selection(top_k, median, numbers_of("--ranks", ranks)),
+        wires=None if wires is None else tuple(numbers_of("--wires", wires) or ()),
+        without_redundant=remove_redundant,
     )
     if architectures and "cuda" not in request.targets:
         raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
@@ -130,11 +153,12 @@ def compile_command(
     if "cuda" in request.targets and not architectures:
         click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
     click.echo(
-        f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: {_import_line(folder)}"
+        f"{built if artifacts else 'written'}, in {seconds:.2f} s; "
+        f"use it with: {_import_line(folder, request)}"
     )
 
 
-def _import_line(folder: Path) -> str:
+def _import_line(folder: Path, request: Request) -> str:
     if not folder.is_absolute() and len(folder.parts) == 2 and folder.parts[0].isidentifier():
         return f"from {folder.parts[0]} import {folder.name}"
-    return f"nsc.load({str(folder)!r})"
+    return f"nsc.{'load' if request.select is None else 'load_selector'}({str(folder)!r})"

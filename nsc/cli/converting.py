@@ -16,10 +16,10 @@ from nsc.cli.shared import (
     budget_of,
     counts_of,
     index_base_option,
+    numbers_of,
     property_options,
     reading_options,
     status,
-    wires_of,
 )
 from nsc.compiler.driver import describe
 from nsc.compiler.formats import (
@@ -105,7 +105,7 @@ def optimize_command(
     unproved.
     """
     given = describe(str(network), n, format, index_base)
-    property_ = parse_property(asked, given.n, wires_of(wires), presorted)
+    property_ = parse_property(asked, given.n, numbers_of("--wires", wires), presorted)
     to = format_of_path(out)
     with status("verifying", as_json):
         proof = verify_network(given, property_, budget_of(max_states, time_limit))

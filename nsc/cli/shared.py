@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -46,6 +47,12 @@ def network_options(required: bool) -> Callable[[F], F]:
     return decorate
 
 
+def wires_option(function: F) -> F:
+    return click.option("--wires", metavar="W,W,…", help="Where the outputs asked for are, smallest first.")(
+        function
+    )
+
+
 def property_options(function: F) -> F:
     options = (
         click.option(
@@ -56,7 +63,7 @@ def property_options(function: F) -> F:
             metavar="PROPERTY",
             help=f"What the network does: {'; '.join(FORMS)}.",
         ),
-        click.option("--wires", metavar="W,W,…", help="Where the property's outputs are, smallest first."),
+        wires_option,
         click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend."),
         click.option(
             "--max-states",
@@ -74,13 +81,13 @@ def property_options(function: F) -> F:
     return function
 
 
-def wires_of(text: str | None) -> list[int] | None:
+def numbers_of(option: str, text: str | None) -> list[int] | None:
+    """Return the numbers that an option lists, None where it is not given."""
     if text is None:
         return None
-    try:
-        return [int(wire) for wire in text.split(",")]
-    except ValueError:
-        raise click.UsageError(f"--wires takes numbers such as 3,1,2, found {text!r}") from None
+    if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
+        raise click.UsageError(f"{option} takes numbers such as 3,1,2, found {text!r}")
+    return [int(number) for number in text.split(",")]
 
 
 def budget_of(max_states: int, time_limit: float | None) -> Budget:

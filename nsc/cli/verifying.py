@@ -14,9 +14,9 @@ from nsc.cli.shared import (
     budget_of,
     counts_of,
     network_options,
+    numbers_of,
     property_options,
     status,
-    wires_of,
 )
 from nsc.compiler.driver import describe
 from nsc.compiler.network import Network
@@ -62,7 +62,7 @@ def verify_command(
     if proof_file is not None:
         proof = check_proof(network, read_proof(proof_file))
     else:
-        property_ = parse_property(asked, network.n, wires_of(wires), presorted)
+        property_ = parse_property(asked, network.n, numbers_of("--wires", wires), presorted)
         with status("verifying", as_json):
             proof = verify_network(network, property_, budget_of(max_states, time_limit))
     failure = None

@@ -1,11 +1,15 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.codelets import LONGEST, WIDEST, cut
+from nsc.compiler.codelets import LONGEST, WIDEST, Needed, cut
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
+from nsc.compiler.passes.restrict import live_halves, restrict
 from nsc.compiler.schedule import SLOT_ALIGNMENT, schedule
 
 
@@ -19,9 +23,10 @@ def check(network):
         assert len(codelet.wires) <= WIDEST
         assert len(codelet.shape) <= LONGEST
         assert list(codelet.wires) == sorted(set(codelet.wires))
-        assert {place for pair in codelet.shape for place in pair} == set(range(len(codelet.wires)))
+        places = {place for pair in codelet.shape for place in (pair.a, pair.b)}
+        assert places == set(range(len(codelet.wires)))
         assert codelet.turned < 1 << len(codelet.shape)
-        for index, (a, b) in enumerate(codelet.shape):
+        for index, (a, b, _) in enumerate(codelet.shape):
             assert a < b
             lower, higher = codelet.wires[a], codelet.wires[b]
             pair = (higher, lower) if codelet.turned >> index & 1 else (lower, higher)
@@ -84,6 +89,27 @@ def test_a_schedule_adds_up(network):
     counts = [sum(c.shape == shape for c in made.codelets) for shape in made.shapes]
     assert counts == sorted(counts, reverse=True)
     assert all(np.array(counts) > 0)
+
+
+@settings(deadline=None, max_examples=50)
+@given(networks(wires=(1, 20), most=60), st.data())
+def test_half_comparators_are_those_of_which_one_wire_is_needed(network, data):
+    outputs = data.draw(st.lists(st.integers(0, network.n - 1), min_size=1, unique=True))
+    restricted = restrict(network, outputs)
+    made = schedule(restricted, tuple(outputs))
+    halves = live_halves(restricted, outputs)
+    found = Counter()
+    for codelet in made.codelets:
+        for index, (a, b, needed) in enumerate(codelet.shape):
+            turned = codelet.turned >> index & 1
+            lo, hi = (b, a) if turned else (a, b)
+            ends = {Needed.BOTH: (True, True), Needed.FIRST: (not turned, bool(turned))}.get(
+                needed, (bool(turned), not turned)
+            )
+            found[codelet.wires[lo], codelet.wires[hi], ends] += 1
+    due = zip(restricted.comparators.tolist(), halves.tolist(), strict=True)
+    assert found == Counter((lo, hi, tuple(ends)) for (lo, hi), ends in due)
+    assert made.halved == (not halves.all())
 
 
 def test_a_network_without_comparators_has_an_empty_schedule():

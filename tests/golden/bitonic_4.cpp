@@ -88,6 +88,10 @@ constexpr Pair shape_pairs[] = {
     {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {0, 0},
 };
 
+constexpr int64_t outputs = wires;
+
+inline int64_t output_wire(int64_t place) { return place; }
+
 // Whether a codelet's comparator leaves the minimum on its second wire.
 constexpr uint64_t turns[][2] = {
     {0x2, 0x0},
@@ -574,22 +578,42 @@ NSC_APART void shape_0_backwards(Rows rows, Step step) {
     rows.store(0, w0), rows.store(1, w1), rows.store(2, w2), rows.store(3, w3);
 }
 
-// Takes the steps of a shape in order, or backwards; shapes without code of their own from their table.
-template <class Rows, class Step>
-inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
-    switch (2 * index + backwards) {
-        case 2 * 0: return shape_0(rows, step);
-        case 2 * 0 + 1: return shape_0_backwards(rows, step);
-    }
+// Takes the steps of a shape without code of its own, from its table.
+template <bool backwards, class Rows, class Step>
+NSC_APART void run_table(int32_t index, Rows rows, Step step) {
     const Shape shape = shapes[index];
     const Pair *pairs = shape_pairs + shape.first_pair;
     typename Rows::Row held[widest_codelet];
     for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
     for (int32_t i = 0; i < shape.comparators; ++i) {
         const int32_t c = backwards ? shape.comparators - 1 - i : i;
-        step(c, held[pairs[c].a], held[pairs[c].b]);
+        typename Rows::Row &a = held[pairs[c].a], &b = held[pairs[c].b];
+        step(c, a, b);
     }
     for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
+}
+
+// Takes the steps of a shape in order, or backwards.
+template <class Rows, class Step>
+inline void run_forwards(int32_t index, Rows rows, Step step) {
+    switch (index) {
+        case 0: return shape_0(rows, step);
+    }
+    run_table<false>(index, rows, step);
+}
+
+template <class Rows, class Step>
+inline void run_backwards(int32_t index, Rows rows, Step step) {
+    switch (index) {
+        case 0: return shape_0_backwards(rows, step);
+    }
+    run_table<true>(index, rows, step);
+}
+
+template <class Rows, class Step>
+inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
+    if (backwards) return run_backwards(index, rows, step);
+    run_forwards(index, rows, step);
 }
 
 // The rows of a block that a codelet works on.
@@ -915,10 +939,16 @@ real compare_levels_backward(real *grad, const real *weight_grad, real steepness
 // ---------------------------------------------------------------------------------- routing pass
 
 template <class real>
-inline void mix(Vec<real> &lo, Vec<real> &hi, real weight) {
+NSC_INLINE inline void mix(Vec<real> &lo, Vec<real> &hi, real weight) {
     const Vec<real> keep = broadcast(weight), swap = 1 - keep, a = lo, b = hi;
     lo = keep * a + swap * b;
     hi = swap * a + keep * b;
+}
+
+// What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
+template <class Row>
+NSC_INLINE inline Row difference(Row a, Row b) {
+    return a - b;
 }
 
 // Runs the listed codelets, in order, on a block; `reversed` runs their comparators backwards. With
@@ -929,7 +959,7 @@ Vec<real> *route_forward(Vec<real> *block, const int32_t *list, int64_t count, c
     for (int64_t i = 0; i < count; ++i) {
         const Codelet codelet = codelets[list[i]];
         const real *weights = keep + codelet.slot;
-        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE { mix<real>(a, b, weights[c]); };
+        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix<real>(a, b, weights[c], half...); };
         if (!kept) {
             run_shape(codelet.shape, reversed, InPlace<Vec<real>>(codelet, block), step);
             continue;
@@ -952,13 +982,13 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
         // Differences of the payload in front of each comparator, then times those of the gradient behind it.
         Vec<real> products[longest_codelet], *product = products;
         kept -= shape.wires;
-        run_shape(codelet.shape, reversed, Kept<Vec<real>>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE {
-            product[c] = a - b;
-            mix<real>(a, b, keep[c]);
+        run_shape(codelet.shape, reversed, Kept<Vec<real>>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
+            product[c] = difference(a, b, half...);
+            mix<real>(a, b, keep[c], half...);
         });
-        run_shape(codelet.shape, !reversed, InPlace<Vec<real>>(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE {
-            product[c] *= a - b;
-            mix<real>(a, b, soft[c]);
+        run_shape(codelet.shape, !reversed, InPlace<Vec<real>>(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
+            product[c] *= difference(a, b, half...);
+            mix<real>(a, b, soft[c], half...);
         });
         for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
             for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
@@ -1022,20 +1052,20 @@ struct Entry<float> {
         transpose<int64_t>(tile), transpose<int64_t>(tile + half);
         for (int64_t k = 0; k < width; ++k) block[wire + k].both = tile[k] | (wire + k);
     }
-    static void store_tile(const Entry *block, int64_t wire, int64_t width, int64_t count, float *values, int64_t *indices) {
+    static void store_tile(const Entry *block, int64_t place, int64_t width, int64_t count, float *values, int64_t *indices) {
         constexpr int64_t half = lanes<int64_t>;
         const typename PlacesTo<lanes<int32_t>>::list places;
         Vec<int64_t> tile[2 * half];
-        for (int64_t k = 0; k < 2 * half; ++k) tile[k] = k < width ? block[wire + k].both : Vec<int64_t>{};
+        for (int64_t k = 0; k < 2 * half; ++k) tile[k] = k < width ? block[output_wire(place + k)].both : Vec<int64_t>{};
         transpose<int64_t>(tile), transpose<int64_t>(tile + half);
         for (int64_t k = 0; k < count; ++k) {
             const Vec<int64_t> first = tile[k], second = tile[half + k];
-            store(values + k * wires + wire, real_of<float>(odd_lanes((Vec<int32_t>)first, (Vec<int32_t>)second, places)), width);
-            store(indices + k * wires + wire, first & 0xffffffff, width < half ? width : half);
-            if (width > half) store(indices + k * wires + wire + half, second & 0xffffffff, width - half);
+            store(values + k * outputs + place, real_of<float>(odd_lanes((Vec<int32_t>)first, (Vec<int32_t>)second, places)), width);
+            store(indices + k * outputs + place, first & 0xffffffff, width < half ? width : half);
+            if (width > half) store(indices + k * outputs + place + half, second & 0xffffffff, width - half);
         }
     }
-    static void sort(Entry &lo, Entry &hi) {
+    NSC_INLINE static void sort(Entry &lo, Entry &hi) {
         const Vec<int64_t> a = lo.both, b = hi.both;
         lo.both = a < b ? a : b, hi.both = a < b ? b : a;
     }
@@ -1053,19 +1083,19 @@ struct Entry<double> {
         transpose<int64_t>(tile);
         for (int64_t k = 0; k < width; ++k) block[wire + k] = {tile[k], all(wire + k)};
     }
-    static void store_tile(const Entry *block, int64_t wire, int64_t width, int64_t count, double *values, int64_t *indices) {
+    static void store_tile(const Entry *block, int64_t place, int64_t width, int64_t count, double *values, int64_t *indices) {
         Vec<int64_t> keys[lanes<int64_t>], places[lanes<int64_t>];
         for (int64_t k = 0; k < lanes<int64_t>; ++k) {
-            keys[k] = k < width ? block[wire + k].key : Vec<int64_t>{};
-            places[k] = k < width ? block[wire + k].from : Vec<int64_t>{};
+            keys[k] = k < width ? block[output_wire(place + k)].key : Vec<int64_t>{};
+            places[k] = k < width ? block[output_wire(place + k)].from : Vec<int64_t>{};
         }
         transpose<int64_t>(keys), transpose<int64_t>(places);
         for (int64_t k = 0; k < count; ++k) {
-            store(values + k * wires + wire, real_of<double>(keys[k]), width);
-            store(indices + k * wires + wire, places[k], width);
+            store(values + k * outputs + place, real_of<double>(keys[k]), width);
+            store(indices + k * outputs + place, places[k], width);
         }
     }
-    static void sort(Entry &lo, Entry &hi) {
+    NSC_INLINE static void sort(Entry &lo, Entry &hi) {
         const Entry a = lo, b = hi;
         const auto swap = (b.key < a.key) | ((b.key == a.key) & (b.from < a.from));
         lo = {swap ? b.key : a.key, swap ? b.from : a.from};
@@ -1074,27 +1104,33 @@ struct Entry<double> {
     Vec<int64_t> key, from;
 };
 
-// Sorts `count` samples, at most lanes<int64_t>, through a block of entries.
+// Puts the lesser of two entries, or where a comparator is turned the greater, on its first wire.
+template <class real>
+NSC_INLINE inline void order(Entry<real> &a, Entry<real> &b, bool turned) {
+    Entry<real>::sort(a, b);
+    if (turned) exchange(a, b);
+}
+
+// Takes `count` samples, at most lanes<int64_t>, through a block of entries.
 template <class real>
 void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, Entry<real> *block) {
     Vec<Whole<real>> lost{};
-    const auto for_each_tile = [](auto work) {
-        int64_t wire = 0;
-        for (; wire + lanes<real> <= wires; wire += lanes<real>) work(wire, lanes<real>);
-        if (wire < wires) work(wire, wires - wire);
+    const auto for_each_tile = [](int64_t count, auto work) {
+        int64_t first = 0;
+        for (; first + lanes<real> <= count; first += lanes<real>) work(first, lanes<real>);
+        if (first < count) work(first, count - first);
     };
-    for_each_tile([&](int64_t wire, int64_t width) { Entry<real>::load_tile(x, wire, width, count, block, &lost); });
+    for_each_tile(wires, [&](int64_t wire, int64_t width) { Entry<real>::load_tile(x, wire, width, count, block, &lost); });
     for (int64_t c = 0; c < codelet_count; ++c) {
         const Codelet codelet = codelets[c];
-        run_shape(codelet.shape, false, InPlace<Entry<real>>(codelet, block),
-                  [codelet](int32_t i, Entry<real> &a, Entry<real> &b) NSC_INLINE {
-                      Entry<real>::sort(a, b);
-                      if (is_turned(codelet, i)) exchange(a, b);
+        run_forwards(codelet.shape, InPlace<Entry<real>>(codelet, block),
+                  [codelet](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) NSC_INLINE {
+                      order(a, b, is_turned(codelet, i), half...);
                   });
     }
-    for_each_tile([&](int64_t wire, int64_t width) { Entry<real>::store_tile(block, wire, width, count, values, indices); });
+    for_each_tile(outputs, [&](int64_t place, int64_t width) { Entry<real>::store_tile(block, place, width, count, values, indices); });
     if (any(lost))
-        for (int64_t k = 0; k < count * wires; ++k) values[k] = x[k / wires * wires + indices[k]];
+        for (int64_t k = 0; k < count * outputs; ++k) values[k] = x[k / outputs * wires + indices[k]];
 }
 
 // ---------------------------------------------------------------------------------------- losses
@@ -1539,16 +1575,17 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
     return ok;
 }
 
-// Values in ascending order and where they come from, ties by position and NaN last, as torch's stable sort.
+// Values in ascending order and where they come from, ties by position and NaN last, as torch's stable
+// sort: (batch, outputs).
 template <class real>
 Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
     constexpr int64_t at_once = lanes<int64_t>;
-    expect_writes(values, sizeof(real) * batch * wires);
-    expect_writes(indices, sizeof(int64_t) * batch * wires);
+    expect_writes(values, sizeof(real) * batch * outputs);
+    expect_writes(indices, sizeof(int64_t) * batch * outputs);
     return parallel(pool, (batch + at_once - 1) / at_once, grain_of(comparators), sizeof(Entry<real>) * wires,
                     [&](int64_t task, const Memory &memory) {
         const int64_t first = task * at_once, count = batch - first < at_once ? batch - first : at_once;
-        sort_samples<real>(x + first * wires, count, values + first * wires, indices + first * wires, memory.get<Entry<real>>());
+        sort_samples<real>(x + first * wires, count, values + first * outputs, indices + first * outputs, memory.get<Entry<real>>());
     });
 }
 
@@ -1558,7 +1595,7 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-NSC_API int64_t nsc_abi() { return 3; }
+NSC_API int64_t nsc_abi() { return 4; }
 
 // Must be called once before anything below.
 NSC_API int32_t nsc_prepare() { return prepare(); }

@@ -86,6 +86,10 @@ __device__ const Pair shape_pairs[] = {
     {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {0, 0},
 };
 
+constexpr int64_t outputs = wires;
+
+__device__ inline int64_t output_wire(int64_t place) { return place; }
+
 // Whether a codelet's comparator leaves the minimum on its second wire.
 __device__ const uint64_t turns[][2] = {
     {0x2, 0x0},
@@ -580,24 +584,25 @@ struct Straight<0> {
 struct Tabled {
     static constexpr bool is_straight = false;
     static constexpr int32_t width = widest_codelet, length = longest_codelet;  // at most
-    template <class Rows, class Step>
-    __device__ __forceinline__ void run_in(bool backwards, Rows rows, Step step) const {
+    template <bool backwards, class Rows, class Step>
+    __device__ __forceinline__ void run_in(Rows rows, Step step) const {
         typename Rows::real held[widest_codelet];
         for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
         for (int32_t i = 0; i < shape.comparators; ++i) {
             const int32_t c = backwards ? shape.comparators - 1 - i : i;
             const Pair pair = shape_pairs[shape.first_pair + c];
-            step(c, held[pair.a], held[pair.b]);
+            typename Rows::real &a = held[pair.a], &b = held[pair.b];
+            step(c, a, b);
         }
         for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
     }
     template <class Rows, class Step>
     __device__ __forceinline__ void run(Rows rows, Step step) const {
-        run_in(false, rows, step);
+        run_in<false>(rows, step);
     }
     template <class Rows, class Step>
     __device__ __forceinline__ void run_backwards(Rows rows, Step step) const {
-        run_in(true, rows, step);
+        run_in<true>(rows, step);
     }
     Shape shape;
 };
@@ -669,6 +674,12 @@ struct alignas(2 * sizeof(real)) Entry {
     }
 };
 
+// Puts the lesser of two entries, or where a comparator is turned the greater, on its first wire.
+template <class real>
+__device__ __forceinline__ void order(Entry<real> &a, Entry<real> &b, bool turned) {
+    if ((b < a) != turned) exchange(a, b);
+}
+
 // A warp sorts as many samples as it has threads: a sample is a column of a tile, and its thread's own.
 template <class real>
 __device__ __forceinline__ void sort_columns(int64_t batch, const real *x, real *values, int64_t *indices) {
@@ -686,16 +697,17 @@ __device__ __forceinline__ void sort_columns(int64_t batch, const real *x, real 
     for (int32_t c = 0; c < codelet_count; ++c) {
         const Codelet codelet = codelets[c];
         with_code_of(codelet.shape, [&](auto code) {
-            code.run(InPlace<Entry<real>, pitch>(codelet, tile + lane), [&](int32_t i, Entry<real> &a, Entry<real> &b) {
-                if ((b < a) != is_turned(codelet, i)) exchange(a, b);
+            code.run(InPlace<Entry<real>, pitch>(codelet, tile + lane), [&](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) {
+                order(a, b, is_turned(codelet, i), half...);
             });
         });
     }
     __syncwarp();
-    for (int32_t i = lane; i < count; i += 32) {
-        const int32_t wire = i % int32_t(wires), sample = i / int32_t(wires), from = tile[wire * pitch + sample].from;
-        values[first + i] = x[first + sample * wires + from];
-        indices[first + i] = from;
+    const int64_t first_out = first / wires * outputs;
+    for (int32_t i = lane; i < count / int32_t(wires) * int32_t(outputs); i += 32) {
+        const int32_t wire = int32_t(output_wire(i % int32_t(outputs))), sample = i / int32_t(outputs), from = tile[wire * pitch + sample].from;
+        values[first_out + i] = x[first + sample * wires + from];
+        indices[first_out + i] = from;
     }
 }
 
@@ -712,10 +724,11 @@ __device__ inline void sort_together(int64_t batch, const real *x, real *values,
         if (b < a) exchange(a, b);
     });
     if (!share.is_there) return;
-    for (int32_t i = share.thread; i < wires; i += sample_threads) {
-        const int32_t from = entries[place_of(i)].from;
-        values[first + i] = x[first + from];
-        indices[first + i] = from;
+    const int64_t first_out = share.sample * outputs;
+    for (int32_t i = share.thread; i < outputs; i += sample_threads) {
+        const int32_t from = entries[place_of(int32_t(output_wire(i)))].from;
+        values[first_out + i] = x[first + from];
+        indices[first_out + i] = from;
     }
 }
 
@@ -839,6 +852,12 @@ __device__ __forceinline__ void mix(real &lo, real &hi, real keep) {
     hi = swap * a + keep * b;
 }
 
+// What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
+template <class Row>
+__device__ __forceinline__ Row difference(const Row &a, const Row &b) {
+    return a - b;
+}
+
 // Some weights that lie at a multiple of 16 bytes, read 16 bytes at a time.
 template <class real>
 struct alignas(16) Pack {
@@ -881,7 +900,7 @@ __device__ __forceinline__ void run_forward(const Tile<real> &tile, real *kept) 
         const Codelet codelet = codelets[entry.codelet];
         with_code_of(codelet.shape, [&](auto code) {
             const WeightsOf<real, decltype(code)> keep(tile.weights.keep + codelet.slot);
-            const auto step = [&keep](int32_t c, real &a, real &b) { mix(a, b, keep[c]); };
+            const auto step = [&keep](int32_t c, real &a, real &b, auto... half) { mix(a, b, keep[c], half...); };
             if constexpr (keeps)
                 run_code<reversed>(code, Keeping<real, width>(codelet, tile.column_of_tile, kept + entry.rows_before * width), step);
             else
@@ -945,14 +964,14 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, const real 
             // Differences of the payload in front of each comparator, then times those of the gradient behind it.
             real product[decltype(code)::length];
             const WeightsOf<real, decltype(code)> keep(tile.weights.keep + codelet.slot);
-            run_code<reversed>(code, Kept<real, width>{kept + entry.rows_before * width}, [&](int32_t c, real &a, real &b) {
-                product[c] = a - b;
-                mix(a, b, keep[c]);
+            run_code<reversed>(code, Kept<real, width>{kept + entry.rows_before * width}, [&](int32_t c, real &a, real &b, auto... half) {
+                product[c] = difference(a, b, half...);
+                mix(a, b, keep[c], half...);
             });
             const WeightsOf<real, decltype(code)> soft(read_anew(tile.weights.soft + codelet.slot));
-            run_code<!reversed>(code, InPlace<real, width>(codelet, tile.column_of_tile), [&](int32_t c, real &a, real &b) {
-                product[c] *= a - b;
-                mix(a, b, soft[c]);
+            run_code<!reversed>(code, InPlace<real, width>(codelet, tile.column_of_tile), [&](int32_t c, real &a, real &b, auto... half) {
+                product[c] *= difference(a, b, half...);
+                mix(a, b, soft[c], half...);
             });
             add_sums(tile, code, product, shapes[codelet.shape].comparators, weight_grad + codelet.slot);
         });

@@ -13,6 +13,7 @@ QUICK_BUILDS = {
     "test_hard_sort",
     "test_operands",
     "test_operator",
+    "test_selector",
     "test_transforms",
 }
 

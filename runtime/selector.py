@@ -1,0 +1,81 @@
+"""Selector: a network compiled for some ranks alone, as torch users call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from nsc.errors import PackageError
+from nsc.runtime import dispatch
+from nsc.runtime.network_operator import NetworkOperator, Steepness, unfolded
+
+
+class Selector(NetworkOperator):
+    """Differentiable and exact selection of some ranks of n values: the largest, a median, any others.
+
+    In every method x is (…, n), any leading shape; what is selected takes the place of the last axis, in
+    the order of `ranks`. Dtypes, steepness, ties, NaN and infinities are those of `Operator`; None as
+    steepness is 2 × the depth of the restricted network. The soft values and the rows of P are those
+    that the unrestricted network has for these ranks at the same steepness.
+    Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Take a generated package's files, of a network that was compiled for some ranks.
+
+        Raises:
+            PackageError: files that no `nsc compile` of this version wrote, or of a network that sorts.
+        """
+        super().__init__(files)
+        if self._kernel.outputs is None:
+            raise PackageError(f"{self.name} sorts all its values: it is an Operator, see nsc.load")
+        self._outputs = self._kernel.outputs
+        self._wires = torch.tensor(self._outputs.wires)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that are selected, in the order in which they are given out; 0 is the smallest value."""
+        return self._outputs.ranks
+
+    def select(self, x: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the relaxed values of the ranks, (…, k)."""
+        return self._selected(self._run("select", x, steepness, None, "none")[0])
+
+    def select_with_rows(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+        """Return the relaxed values of the ranks and their rows of P.
+
+        Returns:
+            values (…, k) and rows (…, k, n): rows[i, c] is the weight of input c at rank ranks[i], and
+            values = rows @ x.
+        """
+        self._check_tensor("select_with_rows", "x", x)
+        wires = self._wires.to(x.device)
+        values, columns = self._run("select_with_rows", x, steepness, wires, "rows")
+        return self._selected(values), columns.transpose(-1, -2)
+
+    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the ranks' rows of P @ payload: what is softly selected of a payload by the keys x.
+
+        Args:
+            x: (…, n) keys.
+            payload: (…, n, m), the same leading shape as x.
+            steepness: see the class.
+
+        Returns:
+            (…, k, m), of the wider dtype of x and payload; differentiable in both.
+        """
+        return self._routed(x, payload, steepness).index_select(-2, self._wires.to(x.device))
+
+    def hard_select(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the exact values of the ranks and their int64 indices, as torch.sort(stable=True) has them.
+
+        The gradient of the values is torch.sort's.
+        """
+        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_select", x))
+        shape = (*x.shape[:-1], len(self.ranks))
+        return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
+
+    def _selected(self, values: Tensor) -> Tensor:
+        return values.index_select(-1, self._wires.to(values.device))

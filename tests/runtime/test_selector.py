@@ -1,0 +1,215 @@
+"""Operators of some ranks alone, against those of whole networks, plain torch and torch.sort."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+from networks import irregular
+
+import nsc
+from nsc.compiler import codelets
+from nsc.compiler.selecting import top_k_candidates
+from nsc.errors import LoweringError, OperandError, PackageError, PropertyError, VerificationError
+from nsc.runtime import reference
+from nsc.runtime.kernel import Kernel
+
+BOTH = ("float32", "float64")
+STEEPNESS = 3.0
+CASES = {
+    "top 3 of bitonic 8": (("bitonic", 8), {"top_k": 3}),
+    "median of odd-even 13": (("odd_even", 13), {"median": True}),
+    "ranks of an irregular network": ((irregular(20, 60, 1), None), {"ranks": [7, 0, 19, 6]}),
+    "all ranks": (("merge_exchange", 5), {"ranks": [0, 1, 2, 3, 4]}),
+    "one wire": ((nsc.Network.from_layers(1, []), None), {"top_k": 1}),
+}
+
+
+def wanted(op, x, payload):
+    """Values, rows of P and a routed payload of the plain torch reference, at the wanted wires."""
+    wires = list(op.kernel.outputs.wires)
+    steepness = torch.full((len(x),), STEEPNESS, dtype=x.dtype)
+    values, p = reference.relax(op.kernel, x, steepness, None, "permutation")
+    return values[:, wires], p[:, wires], p[:, wires] @ payload
+
+
+def close(found, expected):
+    tolerance = {torch.float64: 1e-11, torch.float32: 5e-5}[expected.dtype]
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("tabled", [False, True], ids=["straight", "tabled"])
+@pytest.mark.parametrize("case", [case for case in CASES if case != "one wire"])
+def test_values_rows_and_gradients_are_the_references(case, tabled, monkeypatch):
+    if tabled:
+        monkeypatch.setattr(codelets, "STRAIGHT_LINE", 0)
+    (network, n), selected = CASES[case]
+    op = nsc.compile_selector(network, n, dtypes=BOTH, **selected)
+    for dtype in (torch.float32, torch.float64):
+        for batch in (1, 19):
+            x = torch.randn(batch, op.n, dtype=dtype, requires_grad=True)
+            payload = torch.randn(batch, op.n, 3, dtype=dtype, requires_grad=True)
+            found = (*op.select_with_rows(x, STEEPNESS), op.route(x, payload, STEEPNESS))
+            expected = wanted(op, x, payload)
+            grads = [torch.randn_like(t) for t in expected]
+            for f, e in zip(found, expected, strict=True):
+                close(f, e)
+            assert torch.equal(op.select(x, STEEPNESS), found[0])
+            leaves = (x, payload)
+            pairs = (torch.autograd.grad(outputs, leaves, grads) for outputs in (found, expected))
+            for f, e in zip(*pairs, strict=True):
+                close(f, e)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
+    (network, n), selected = CASES[case]
+    op = nsc.compile_selector(network, n, dtypes=BOTH, **selected)
+    for dtype in (torch.float32, torch.float64):
+        x = torch.randn(37, op.n, dtype=dtype).round()
+        x[::3, :: max(1, op.n // 3)] = torch.nan
+        x[1::4, 0] = -torch.inf
+        values, indices = op.hard_select(x)
+        expected = x.sort(stable=True)
+        torch.testing.assert_close(values, expected.values[:, list(op.ranks)], rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(indices, expected.indices[:, list(op.ranks)])
+
+
+def test_it_is_what_the_whole_network_has_for_these_ranks():
+    whole = nsc.compile("bitonic", 8, dtypes=("float64",))
+    op = nsc.compile_selector("bitonic", 8, top_k=3, dtypes=("float64",))
+    x = torch.randn(2, 3, 8, dtype=torch.float64)
+    values, rows = op.select_with_rows(x, STEEPNESS)
+    assert op.size < whole.size
+    for found, expected in zip((values, rows), whole.topk(x, 3, STEEPNESS), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    assert op.ranks == (7, 6, 5)
+    assert op.hard_select(x)[0].shape == (2, 3, 3)
+
+
+def test_the_error_free_form_selects_exactly():
+    op = nsc.compile_selector("odd_even", 7, median=True, error_free=True)
+    x = torch.randn(11, 7, requires_grad=True)
+    assert torch.equal(op.select(x), x.median(-1, keepdim=True).values)
+    assert (torch.autograd.grad(op.select(x).sum(), x)[0] != 0).any(-1).all()
+
+
+def test_a_network_that_only_selects():
+    """A block merge leaves the largest on its last wires and anything on the others."""
+    candidate = top_k_candidates(40, 4)[0]
+    op = nsc.compile_selector(candidate.network, top_k=4)
+    x = torch.randn(9, 40)
+    values, indices = op.hard_select(x)
+    assert torch.equal(values, x.topk(4).values)
+    assert torch.equal(indices, x.topk(4).indices)
+    assert op.size == candidate.network.size
+    with pytest.raises(VerificationError, match="does not select top-5"):
+        nsc.compile_selector(candidate.network, top_k=5)
+
+
+def test_the_median_of_an_even_number_from_a_network_that_leaves_two_in_any_order():
+    both = nsc.Network.from_layers(4, [[(0, 1), (2, 3)], [(0, 2), (1, 3)]])
+    op = nsc.compile_selector(both, median=True)
+    x = torch.randn(20, 4)
+    assert op.size == 5
+    assert torch.equal(op.hard_select(x)[0], x.sort(-1).values[:, 1:3])
+    with pytest.raises(VerificationError, match="does not select rank-1,2"):
+        nsc.compile_selector(nsc.Network.from_layers(4, [[(0, 1), (2, 3)]]), median=True)
+
+
+def test_outputs_on_other_wires():
+    """Reversed, bitonic 4 leaves the largest first."""
+    turned = nsc.Network.from_layers(
+        4, [[(hi, lo) for lo, hi in layer.tolist()] for layer in nsc.compiler.families.bitonic(4).layers()]
+    )
+    op = nsc.compile_selector(turned, ranks=[3, 0], wires=[0, 3])
+    x = torch.randn(5, 4)
+    assert torch.equal(op.hard_select(x)[0], torch.stack([x.amax(-1), x.amin(-1)], -1))
+    with pytest.raises(VerificationError):
+        nsc.compile_selector(turned, ranks=[3, 0])
+
+
+def test_without_redundant_comparators():
+    twice = nsc.Network.from_layers(3, [[(0, 1)], [(0, 1)], [(1, 2)], [(0, 1)]])
+    plain, op = (
+        nsc.compile_selector(twice, median=True, without_redundant=without) for without in (False, True)
+    )
+    x = torch.randn(50, 3)
+    assert (plain.size, op.size) == (4, 3)
+    assert torch.equal(op.hard_select(x)[0], plain.hard_select(x)[0])
+    assert not torch.equal(op.select(x, STEEPNESS), plain.select(x, STEEPNESS))
+
+
+def test_without_a_compiler(monkeypatch):
+    op = nsc.compile_selector("bitonic", 8, top_k=3)
+    x, payload = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8, 2)
+    found = (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0])
+    grads = torch.autograd.grad(found[1].square().sum(), x)
+    monkeypatch.setattr(Kernel, "library", lambda kernel: None)
+    for f, e in zip(
+        found, (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0]), strict=True
+    ):
+        close(f, e)
+    close(grads[0], torch.autograd.grad(op.select_with_rows(x)[1].square().sum(), x)[0])
+
+
+def test_transforms_of_torch():
+    op = nsc.compile_selector("bitonic", 8, top_k=3, dtypes=("float64",))
+    x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
+    steepness = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, s: op.select_with_rows(x, s), (x, steepness))
+    close(torch.func.vmap(op.select)(x.detach()), op.select(x.detach()))
+    tangent = torch.randn_like(x)
+    primal, slope = torch.func.jvp(lambda x: op.select(x, STEEPNESS), (x.detach(),), (tangent,))
+    wanted_slope = torch.autograd.grad(op.select(x, STEEPNESS).sum(), x)[0] @ tangent.T
+    close(slope.sum(-1), wanted_slope.diagonal())
+    close(primal, op.select(x.detach(), STEEPNESS))
+    compiled = torch.compile(
+        lambda x: op.hard_select(x)[0] + op.select(x, STEEPNESS), fullgraph=True, backend="eager"
+    )
+    close(compiled(x.detach()), op.hard_select(x.detach())[0] + op.select(x.detach(), STEEPNESS))
+    assert torch.equal(pickle.loads(pickle.dumps(op)).select(x), op.select(x))
+    half = nsc.compile_selector("bitonic", 8, top_k=3)
+    assert half.select(x.detach().to(torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_routings_that_need_all_wires_are_refused():
+    op = nsc.compile_selector("bitonic", 8, top_k=3)
+    x, steepness = torch.randn(2, 8), torch.ones(2)
+    with pytest.raises(OperandError, match="no routing 'permutation'; known: none, route, rows"):
+        torch.ops.nsc.relax(x, steepness, None, "permutation", op.kernel.spec)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"top_k": 0}, PropertyError, "1 to 8"),
+        ({"top_k": 9}, PropertyError, "1 to 8"),
+        ({"ranks": [8]}, PropertyError, "ranks 0 … 7"),
+        ({"ranks": [1, 1]}, PropertyError, "named twice"),
+        ({"ranks": []}, LoweringError, "rank-R"),
+        ({"top_k": 2, "median": True}, LoweringError, "one of top-k, median and ranks"),
+        ({"wires": [1]}, LoweringError, "name what is selected"),
+        ({"top_k": 2, "wires": [1]}, PropertyError, "2 outputs, 1 wires"),
+        ({}, LoweringError, "nothing is selected"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        nsc.compile_selector("bitonic", 8, **options)
+
+
+def test_each_kind_of_package_has_its_own_way_to_be_loaded(tmp_path):
+    sorter, selector = nsc.compile("bitonic", 4), nsc.compile_selector("bitonic", 4, top_k=1)
+    for op in (sorter, selector):
+        folder = tmp_path / op.name
+        folder.mkdir()
+        for name, text in op.kernel.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    assert nsc.load(tmp_path / sorter.name) == sorter
+    assert nsc.load_selector(tmp_path / selector.name) == selector
+    with pytest.raises(PackageError, match="load_selector"):
+        nsc.load(tmp_path / selector.name)
+    with pytest.raises(PackageError, match=r"nsc\.load$"):
+        nsc.load_selector(tmp_path / sorter.name)
