@@ -22,6 +22,7 @@ from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.render import KERNEL_ABI, REALS, Header, arrays_of_weights, render, render_cpp, render_cuda
 from nsc.compiler.schedule import schedule
+from nsc.compiler.selecting import smallest
 from nsc.compiler.verify import Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
@@ -142,6 +143,8 @@ def compile_network(request: Request) -> Compiled:
     """
     given = describe(request.network, request.n, request.format, request.index_base)
     property_ = _property(request, given.n)
+    if request.network == "best" and request.select is not None:
+        given = smallest(property_)
     network = _transform(given, property_, request)
     try:
         proof = prove(network, property_, request.unproved)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsc.compiler.best import best, shallowest
 from nsc.compiler.network import MAX_SIZE, Comparators, Network, check_wires
 from nsc.compiler.passes.relayer import relayer
 from nsc.errors import NetworkError
@@ -201,7 +202,7 @@ def insertion(n: int) -> Network:
 
 FAMILIES: dict[str, Family] = {
     family.__name__: family
-    for family in (odd_even, bitonic, odd_even_merge, merge_exchange, pairwise, insertion)
+    for family in (odd_even, bitonic, odd_even_merge, merge_exchange, pairwise, insertion, best, shallowest)
 }
 
 

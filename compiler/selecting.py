@@ -1,4 +1,4 @@
-"""Networks that find the k largest values: pruned families and block merges, with what each costs."""
+"""Networks for some ranks alone: pruned families and block merges for the k largest, with what each costs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsc.compiler.families import FAMILIES, family_network, merge_exchange
+from nsc.compiler.best import best, known
+from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.network import Network, check_wires
+from nsc.compiler.optimize import optimize
 from nsc.compiler.passes.restrict import live_halves, restrict
 from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.verify import Budget, Property
 from nsc.errors import NetworkError
 
 Pair = tuple[int, int]
@@ -18,6 +21,10 @@ Pair = tuple[int, int]
 # then carry the k largest of their values.
 Merge = Callable[[Sequence[int], Sequence[int], int], tuple[list[Pair], list[int]]]
 Combine = Callable[[list[list[int]], int, Merge], tuple[list[Pair], list[int]]]
+
+# Up to this many wires and patterns redundant comparators are looked for.
+MOST_OPTIMIZED = 64
+OPTIMIZING_STATES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,7 @@ def _most_live(pairs: list[Pair], n: int, outputs: range) -> int:
 
 
 def _sorted_block(block: Sequence[int]) -> list[Pair]:
-    return [(block[lo], block[hi]) for lo, hi in merge_exchange(len(block)).comparators.tolist()]
+    return [(block[lo], block[hi]) for lo, hi in best(len(block)).comparators.tolist()]
 
 
 def _tree(blocks: list[list[int]], k: int, merge: Merge) -> tuple[list[Pair], list[int]]:
@@ -177,3 +184,34 @@ def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> tuple[list[Pa
 
 MERGES: dict[str, Merge] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}
 COMBINATIONS: dict[str, Combine] = {"tree": _tree, "left fold": _fold}
+
+
+def smallest(property_: Property) -> Network:
+    """Return the network of fewest half operations for some ranks that nsc knows or can construct.
+
+    The wanted ranks come out on the wires of their number. Candidates are sorters restricted to these
+    ranks, for the largest alone those of `top_k_candidates`, for a median that of the public list; up to
+    MOST_OPTIMIZED wires redundant comparators are left out of each.
+
+    Raises:
+        NetworkError: wires that are not named as the ranks they carry.
+    """
+    n, ranks = property_.n, sorted(property_.ranks.values())
+    if any(wire != rank for wire, rank in property_.ranks.items()):
+        raise NetworkError(
+            "the smallest network leaves each rank on the wire of its number: leave --wires out"
+        )
+    if ranks == list(range(n)):
+        return best(n)
+    if ranks == list(range(n - len(ranks), n)):
+        made = [candidate.network for candidate in top_k_candidates(n, len(ranks))]
+    else:
+        sorters = [family_network(family, n) for family in FAMILIES if family not in _QUADRATIC]
+        made = [restrict(untangle(sorter).network, ranks) for sorter in sorters]
+    if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("medians"):
+        (median,) = known("medians")[n]
+        # Of an even number the two middle values leave it in any order.
+        made.append(Network.from_layers(n, [*median.layers(), *([[tuple(ranks)]] if len(ranks) > 1 else [])]))
+    if n <= MOST_OPTIMIZED:
+        made = [optimize(network, property_, Budget(states=OPTIMIZING_STATES)).network for network in made]
+    return min(made, key=lambda m: (np.count_nonzero(live_halves(m, ranks)), m.size, m.depth))

@@ -20,7 +20,7 @@ from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.reachable import reachable_sets
-from nsc.compiler.verify.sat import sat
+from nsc.compiler.verify.sat import is_installed, sat
 from nsc.errors import PropertyError
 
 RANDOM_INPUTS = 4096
@@ -84,6 +84,8 @@ def verify(network: Network, property_: Property | None = None, budget: Budget |
             answer.conflicts,
             time.perf_counter() - start,
         )
+    if not is_installed():
+        spent.append("SAT needs pip install 'nsc[verify]'")
     why = "; ".join(spent) or "no exact method applies"
     return Proof(
         Verdict.UNPROVED,

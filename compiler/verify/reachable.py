@@ -6,6 +6,9 @@ Polynomial for networks that merge sorted parts: a sorted component of k wires h
 a bitonic or odd-even merge of n wires peaks at (n/2 + 1)² of them. Networks that join wires before
 they are sorted (pairwise, odd-even transposition) grow exponentially and end at the budget.
 
+A component that would have too many patterns is kept unseen: its wires join others, and as soon as its
+comparators seem to sort it, SAT is asked whether they do; if so, its patterns are the ascending ones.
+
 Where only some wires matter, those that no comparator needs any more are forgotten, and a pattern
 carries how many zeros its inputs had. Patterns with more zeros than one above the highest rank that is
 asked for are left out: outputs do not fall when inputs rise, so they can be wrong only if others are.
@@ -16,7 +19,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx
 import numpy as np
@@ -25,7 +28,9 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.proof import Vector
-from nsc.compiler.verify.question import Budget, BudgetError, Question
+from nsc.compiler.verify.property import sort
+from nsc.compiler.verify.question import Budget, BudgetError, Question, question
+from nsc.compiler.verify.sat import sat
 
 Bits = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int32]
@@ -35,6 +40,8 @@ BUDGET_BITS = 1 << 30
 # A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
 _ROW_BYTES = 1 << 13
 _DONE = -1
+# Random inputs that say whether a part seems to sort, before SAT is asked.
+_TRIALS = 200
 
 
 @dataclass
@@ -47,6 +54,7 @@ class Component:
         zeros: of each pattern, how many inputs of the component were 0.
         inputs: how many inputs the component has.
         whole: whether all wires of these inputs are still in it.
+        unseen: whether the patterns are too many to be kept: rows are empty, count is above the budget.
     """
 
     rows: dict[int, Bits]
@@ -54,14 +62,22 @@ class Component:
     zeros: Counts
     inputs: int
     whole: bool = True
+    unseen: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the search found: a failing 0-1 input or None, and the most patterns of a join."""
+    """What the search found.
+
+    Attributes:
+        failing: a failing 0-1 input or None.
+        peak: the most patterns of a join.
+        parts: number of wires of each different part that SAT was asked of and that sorts.
+    """
 
     failing: Vector | None
     peak: int
+    parts: tuple[int, ...] = ()
 
 
 def search(asked: Question, used: npt.NDArray[np.bool_] | None = None) -> Outcome:
@@ -83,7 +99,7 @@ def search(asked: Question, used: npt.NDArray[np.bool_] | None = None) -> Outcom
         runs = tuple(run[::-1] for run in asked.runs)
         outcome = _search(network, turned, runs, asked.budget, used)
         failing = outcome.failing
-        return Outcome(None if failing is None else tuple(1 - bit for bit in failing), outcome.peak)
+        return replace(outcome, failing=None if failing is None else tuple(1 - bit for bit in failing))
     return _search(asked.network, asked.ranks, asked.runs, asked.budget, used)
 
 
@@ -97,7 +113,7 @@ def _search(
     made = _Search(network, ranks, budget, trace=False, used=used)
     try:
         made.run(runs)
-        return Outcome(None, made.peak)
+        return Outcome(None, made.peak, tuple(part.n for part, sorts in made.parts.items() if sorts))
     except _FailingError:
         # Patterns forget the inputs they came from; a second run carries these along.
         try:
@@ -127,6 +143,7 @@ class _Search:
         used: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self.network, self.ranks, self.budget, self.trace, self.used = network, ranks, budget, trace, used
+        self.runs: tuple[tuple[int, ...], ...] = ()
         n = network.n
         self.most_zeros = max(ranks.values(), default=0) + 1
         self.pairs: list[tuple[int, int]] = [(lo, hi) for lo, hi in network.comparators.tolist()]
@@ -135,7 +152,11 @@ class _Search:
         for index, pair in reversed(list(enumerate(self.pairs))):
             for wire in pair:
                 self.queue[wire].append(index)
+        self.done = np.zeros(network.size, dtype=bool)
         self.component: dict[int, Component] = {}
+        # What SAT was asked of, and whether it sorts.
+        self.parts: dict[Network, bool] = {}
+        self.too_many = 0
         self.joins: list[tuple[int, int]] = []
         self.peak = 0
 
@@ -158,6 +179,7 @@ class _Search:
         Raises:
             _FailingError: some wire does not carry its rank.
         """
+        self.runs = runs
         if len(self.ranks) == self.network.n:
             self._check_connected(runs)
         free = sorted(set(range(self.network.n)) - {wire for run in runs for wire in run})
@@ -170,6 +192,8 @@ class _Search:
             lo, hi = self.pairs[index]
             if self._is_join(index) and cost == self._cost(index):
                 self._join(lo, hi)
+        if any(component.unseen for component in self.component.values()):
+            raise BudgetError(f"{self.too_many:,} patterns in a join")
 
     def _check_connected(self, runs: tuple[tuple[int, ...], ...]) -> None:
         """Where all wires have ranks, two parts that never meet can hold the wrong share of zeros each."""
@@ -215,6 +239,7 @@ class _Search:
             if self._ready(index) and inside.issuperset(self.pairs[index]):
                 lo, hi = self.pairs[index]
                 plan.append(index)
+                self.done[index] = True
                 self.queue[lo].pop()
                 self.queue[hi].pop()
                 stack += (lo, hi)
@@ -225,7 +250,8 @@ class _Search:
         a, b = self.component[lo], self.component[hi]
         count = a.count * b.count
         if count > self.budget.states:
-            raise BudgetError(f"{count:,} patterns in a join")
+            self._join_unseen(a, b)
+            return
         self.peak = max(self.peak, count)
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
@@ -240,10 +266,52 @@ class _Search:
         joined = _concatenated(pieces)
         if len(pieces) > 1:
             joined = self._without_repeats(joined)
+        self._settle(joined)
+
+    def _settle(self, joined: Component) -> None:
         self._enter(joined)
         for wire in joined.rows:
             if wire < self.network.n:
                 self._note_join(wire)
+
+    def _join_unseen(self, a: Component, b: Component) -> None:
+        """Replace two components by one of unknown patterns, or of the ascending ones if it is sorted.
+
+        Raises:
+            BudgetError: forgotten wires or presorted inputs, or nothing but this component is left.
+        """
+        wires = sorted(wire for wire in (*a.rows, *b.rows) if wire < self.network.n)
+        self.too_many = self.too_many or a.count * b.count
+        if not (a.whole and b.whole) or len(wires) == self.network.n or self.runs:
+            raise BudgetError(f"{self.too_many:,} patterns in a join")
+        for index in self._plan(wires):
+            if self.used is not None:
+                self.used[index] = True
+        order = self._order_of(wires)
+        if order is None:
+            rows: dict[int, Bits] = dict.fromkeys(wires, np.empty(0, np.uint8))
+            unseen = Component(rows, self.budget.states + 1, np.empty(0, np.int32), len(wires), unseen=True)
+            self._settle(unseen)
+            return
+        part = self._presorted(tuple(order))
+        self._settle(self._advanced(part, []))
+
+    def _order_of(self, wires: list[int]) -> list[int] | None:
+        """Return the wires of a part in the order in which they always ascend, None if there is none."""
+        place = {wire: index for index, wire in enumerate(wires)}
+        done = [self.pairs[index] for index in np.flatnonzero(self.done)]
+        inside = [(place[lo], place[hi]) for lo, hi in done if lo in place]
+        part = Network.from_comparators(len(wires), inside)
+        draw = np.random.default_rng(0)
+        values = part.apply(draw.permuted(np.tile(np.arange(len(wires)), (_TRIALS, 1)), axis=1))
+        if (values != values[0]).any():
+            return None
+        rank = values[0].tolist()
+        named = Network.from_comparators(len(wires), [(rank[lo], rank[hi]) for lo, hi in inside])
+        if named not in self.parts:
+            answer = sat(question(named, sort(named.n), self.budget))
+            self.parts[named] = answer is not None and answer.failing is None
+        return [wires[index] for index in np.argsort(values[0])] if self.parts[named] else None
 
     def _products(self, a: Component, b: Component) -> Iterator[Component]:
         """Yield the product of two components in pieces; pattern (s, t) has index s·count(b) + t."""
@@ -426,7 +494,8 @@ def reachable_sets(asked: Question) -> Answer | None:
     if outcome.failing is not None:
         return Answer(failing=outcome.failing, states=outcome.peak)
     what = "sorted" if asked.is_sort else "right"
+    parts = f"; parts of {max(outcome.parts)} wires and fewer sort by SAT" if outcome.parts else ""
     return Answer(
-        proved=f"every reachable 0-1 pattern is {what}; at most {outcome.peak:,} in a component",
+        proved=f"every reachable 0-1 pattern is {what}; at most {outcome.peak:,} in a component{parts}",
         states=outcome.peak,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import itertools
 import threading
 import time
@@ -20,6 +21,11 @@ SECONDS = 20.0
 MOST_COMPARATORS = 1 << 14
 
 
+def is_installed() -> bool:
+    """Say whether there is a solver: python-sat, the extra `verify`."""
+    return importlib.util.find_spec("pysat") is not None
+
+
 def sat(asked: Question) -> Answer | None:
     """Let a solver look for an input that comes out wrong; None where python-sat is not installed.
 
@@ -27,12 +33,9 @@ def sat(asked: Question) -> Answer | None:
     exchange network on the same inputs, which says whether they have at most r zeros; where all wires
     are asked for, two neighbours out of order say the same.
     """
-    try:
-        solvers: Any = importlib.import_module("pysat.solvers")
-    except ImportError:
+    if not is_installed() or asked.network.size > MOST_COMPARATORS:
         return None
-    if asked.network.size > MOST_COMPARATORS:
-        return None
+    solvers: Any = importlib.import_module("pysat.solvers")
     n = asked.network.n
     with solvers.Solver(name=SOLVER) as solver:
         inputs = list(range(1, n + 1))

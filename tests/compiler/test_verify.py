@@ -188,7 +188,7 @@ def test_the_search_ends_at_its_budget():
 
 
 def test_without_a_solver_the_ladder_ends_before_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pysat.solvers", None)
+    monkeypatch.setitem(sys.modules, "pysat", None)
     assert METHODS["SAT"](asked(FAMILIES["bitonic"](32))) is None
 
 

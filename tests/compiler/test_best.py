@@ -1,0 +1,103 @@
+"""Networks of the public lists, and what is made of them."""
+
+import random
+
+import pytest
+
+from nsc.compiler.best import best, known, merge, merge_size, shallowest
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.passes.restrict import live_halves
+from nsc.compiler.selecting import smallest
+from nsc.compiler.verify import Verdict, parse, verify
+from nsc.errors import NetworkError
+
+SORTERS = [network for networks in known("sorters").values() for network in networks]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_known_sorter_sorts(part):
+    """Published by n: size and depth of the smallest, proved optimal for n ≤ 12."""
+    for network in SORTERS[part::4]:
+        assert verify(network).verdict is Verdict.PROVED, network
+
+
+@pytest.mark.parametrize("n", [*range(3, 30), 37, 50, 64])
+def test_known_medians_are_medians(n):
+    (network,) = known("medians")[n]
+    assert verify(network, parse("median", n)).verdict is Verdict.PROVED
+
+
+def test_published_sizes():
+    sizes = {2: 1, 5: 9, 8: 19, 9: 25, 12: 39, 16: 60, 17: 71, 24: 120, 32: 185, 48: 346, 64: 521}
+    assert {n: best(n).size for n in sizes} == sizes
+    depths = {5: 5, 9: 7, 12: 8, 16: 9, 17: 10, 24: 12, 32: 14, 48: 18, 64: 20}
+    assert {n: shallowest(n).depth for n in depths} == depths
+    medians = {3: 3, 5: 7, 7: 13, 9: 19, 25: 85, 49: 231}
+    assert {n: known("medians")[n][0].size for n in medians} == medians
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_thousand_changed_sorters_are_told_from_sorters(part):
+    """One comparator is left out, turned, or moved to another wire; what is refuted comes out unsorted."""
+    draw = random.Random(part)
+    for _ in range(250):
+        network = draw.choice(SORTERS[2:])
+        pairs = network.comparators.tolist()
+        at = draw.randrange(len(pairs))
+        lo, hi = pairs[at]
+        other = draw.choice([wire for wire in range(network.n) if wire not in (lo, hi)])
+        pairs[at : at + 1] = draw.choice([[], [[hi, lo]], [[lo, other]], [[other, hi]]])
+        changed = Network.from_comparators(network.n, pairs)
+        proof = verify(changed)
+        assert proof.verdict is not Verdict.UNPROVED, changed
+        if proof.verdict is Verdict.REFUTED:
+            assert (changed.apply(proof.counterexample) != sorted(proof.counterexample)).any()
+
+
+@pytest.mark.parametrize("n", [65, 70, 100, 129, 300, 700])
+def test_larger_ones_are_merged_from_known_ones(n):
+    """SAT proves the parts of 64 wires, reachable sets what is merged from them."""
+    made = {"best": best(n), "shallowest": shallowest(n)}
+    for network in made.values():
+        assert network.n == n
+        assert (network.comparators[:, 0] < network.comparators[:, 1]).all()
+        assert verify(network).verdict is Verdict.PROVED
+    merge_exchange = family_network("merge_exchange", n)
+    assert made["best"].size == min(m.size for m in (*made.values(), merge_exchange))
+    assert made["shallowest"].depth == min(m.depth for m in (*made.values(), merge_exchange))
+
+
+@pytest.mark.parametrize(("p", "q"), [(0, 3), (1, 1), (1, 5), (4, 4), (7, 3), (6, 11)])
+def test_merges_of_any_two_lengths(p, q):
+    pairs, ascending = merge(range(p), range(p, p + q))
+    assert len(pairs) == merge_size(p, q) == merge_size(q, p)
+    network = Network.from_comparators(p + q, pairs)
+    property_ = parse(f"merge-{p}+{q}", p + q, ascending) if p else parse("sort", q, None, f"0-{q - 1}")
+    assert verify(network, property_).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("asked", "n", "size", "half_operations"),
+    [
+        ("sort", 16, 60, 120),
+        ("top-1", 100, 99, 99),
+        ("top-3", 8, 14, 23),
+        ("top-8", 1024, 4972, 8928),
+        ("rank-4", 9, 19, 30),
+        ("rank-12", 25, 85, 146),
+        ("rank-3,4", 8, 17, 28),
+        ("rank-3,7", 16, 54, 94),
+    ],
+)
+def test_the_smallest_network_for_some_ranks(asked, n, size, half_operations):
+    property_ = parse(asked, n)
+    network = smallest(property_)
+    assert verify(network, property_).verdict is Verdict.PROVED
+    assert network.size <= size
+    assert live_halves(network, property_.ranks).sum() <= half_operations
+
+
+def test_the_smallest_network_has_its_outputs_where_their_ranks_are():
+    with pytest.raises(NetworkError, match="leave --wires out"):
+        smallest(parse("top-1", 4, [0]))
