@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import nsc
 from nsc.cli import main
+from nsc.compiler import driver
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, readable, write_network
 from nsc.compiler.network import Network
@@ -277,6 +278,30 @@ def test_verify_checks_a_proof_that_was_kept():
     Path("refuted.json").write_text(call("verify", "not.txt", "--json", code=1)[0], encoding="utf-8")
     assert call("verify", "not.txt", "--check", "refuted.json", code=1)[0].startswith("does not sort")
     check_refused(["verify", "not.txt", "--check", "not.txt"])
+
+
+def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
+    call("compile", "--net", "best", "--n", 7, "--median", "--dtype", "float32", "--dtype", "float64")
+    out, err = call("verify", "generated/best_7_median")
+    assert "median: proved: 7 wires, 13 comparators" in out
+    assert out.count("128 0-1 inputs, all 2^7, come out right") == 2
+    assert err == ""
+    facts = json.loads(call("verify", "generated/best_7_median", "--json")[0])
+    assert facts["kernel"]["float64"] == {"inputs": 128, "complete": True, "what": "all 2^7", "failing": None}
+    assert "says itself" in call("verify", "generated/best_7_median", "--property", "median", code=2)[1]
+    call("compile", "--net", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
+    assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
+    # A wrong kernel: the lesser of two entries on both wires.
+    right = driver.render_cpp
+    wrong = "lo.both = a < b ? a : b, hi.both = a < b ? a : b;"
+    monkeypatch.setattr(
+        driver,
+        "render_cpp",
+        lambda *args: right(*args).replace("lo.both = a < b ? a : b, hi.both = a < b ? b : a;", wrong),
+    )
+    call("compile", "--net", "bitonic", "--n", 4, "--name", "wrong")
+    out, _ = call("verify", "generated/wrong", code=1)
+    assert "built kernel, float32: 0-1 input 0 0 0 0 comes out wrong" in out
 
 
 def test_explain_lists_constructions_for_the_top_k():

@@ -1,6 +1,7 @@
 """Verification: whether a network does what it is said to do, proved, refuted, or unproved."""
 
 from nsc.compiler.verify.check import check_proof, read_proof
+from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
 from nsc.compiler.verify.failure import Failure, diagnose
 from nsc.compiler.verify.ladder import METHODS, verify
 from nsc.compiler.verify.proof import Proof, Verdict
@@ -11,10 +12,13 @@ __all__ = [
     "FORMS",
     "METHODS",
     "Budget",
+    "Emitted",
     "Failure",
     "Proof",
     "Property",
+    "Run",
     "Verdict",
+    "check_emitted",
     "check_proof",
     "diagnose",
     "parse",

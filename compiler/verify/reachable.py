@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import networkx
@@ -34,6 +34,7 @@ from nsc.compiler.verify.sat import sat
 
 Bits = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int32]
+Visit = Callable[[npt.NDArray[np.bool_]], None]
 
 # One component's patterns times wires, in bits, after repeats are removed: 128 MB.
 BUDGET_BITS = 1 << 30
@@ -80,12 +81,14 @@ class Outcome:
     parts: tuple[int, ...] = ()
 
 
-def search(asked: Question, used: npt.NDArray[np.bool_] | None = None) -> Outcome:
+def search(asked: Question, used: npt.NDArray[np.bool_] | None = None, visit: Visit | None = None) -> Outcome:
     """Return whether the wires carry their ranks, with a failing 0-1 input if they do not.
 
     Args:
         asked: the question.
         used: (size,); if given, true is written for each comparator that exchanges a 1 and a 0.
+        visit: if given, called with 0-1 inputs, (count, n), some thousands at a time, that together lead to
+            every pattern in front of every comparator that joins two components, and behind it.
 
     Raises:
         BudgetError: more patterns or more time than the budget allows.
@@ -97,10 +100,11 @@ def search(asked: Question, used: npt.NDArray[np.bool_] | None = None) -> Outcom
         network = Network(n, asked.network.comparators[:, ::-1], asked.network.layer_starts)
         turned = {wire: n - 1 - rank for wire, rank in asked.ranks.items()}
         runs = tuple(run[::-1] for run in asked.runs)
-        outcome = _search(network, turned, runs, asked.budget, used)
+        turned_visit = None if visit is None else lambda inputs: visit(~inputs)
+        outcome = _search(network, turned, runs, asked.budget, used, turned_visit)
         failing = outcome.failing
         return replace(outcome, failing=None if failing is None else tuple(1 - bit for bit in failing))
-    return _search(asked.network, asked.ranks, asked.runs, asked.budget, used)
+    return _search(asked.network, asked.ranks, asked.runs, asked.budget, used, visit)
 
 
 def _search(
@@ -109,8 +113,9 @@ def _search(
     runs: tuple[tuple[int, ...], ...],
     budget: Budget,
     used: npt.NDArray[np.bool_] | None,
+    visit: Visit | None,
 ) -> Outcome:
-    made = _Search(network, ranks, budget, trace=False, used=used)
+    made = _Search(network, ranks, budget, trace=visit is not None, used=used, visit=visit)
     try:
         made.run(runs)
         return Outcome(None, made.peak, tuple(part.n for part, sorts in made.parts.items() if sorts))
@@ -141,7 +146,9 @@ class _Search:
         budget: Budget,
         trace: bool,
         used: npt.NDArray[np.bool_] | None = None,
+        visit: Visit | None = None,
     ) -> None:
+        self.visit = visit
         self.network, self.ranks, self.budget, self.trace, self.used = network, ranks, budget, trace, used
         self.runs: tuple[tuple[int, ...], ...] = ()
         n = network.n
@@ -258,6 +265,8 @@ class _Search:
         bits = 0
         for piece in self._products(a, b):
             self.budget.check()
+            if self.visit is not None:
+                self.visit(self._inputs_of(piece))
             kept = self._advanced(piece, plan)
             bits += kept.count * len(kept.rows)
             if bits > BUDGET_BITS:
@@ -267,6 +276,15 @@ class _Search:
         if len(pieces) > 1:
             joined = self._without_repeats(joined)
         self._settle(joined)
+
+    def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:
+        """Return the inputs that the patterns of a component came from; on all other wires they are 1."""
+        n = self.network.n
+        inputs = np.ones((component.count, n), dtype=bool)
+        for wire, row in component.rows.items():
+            if wire >= n:
+                inputs[:, wire - n] = np.unpackbits(row, bitorder="little")
+        return inputs
 
     def _settle(self, joined: Component) -> None:
         self._enter(joined)

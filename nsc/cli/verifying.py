@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -20,9 +21,11 @@ from nsc.cli.shared import (
 )
 from nsc.compiler.driver import describe
 from nsc.compiler.network import Network
-from nsc.compiler.verify import Failure, Proof, check_proof, diagnose, read_proof
+from nsc.compiler.package import MANIFEST
+from nsc.compiler.verify import Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
+from nsc.emitted import check_package, read_package
 
 
 @click.command("verify")
@@ -52,9 +55,19 @@ def verify_command(
 ) -> None:
     """Say whether a network sorts, or has another property: proved, refuted or unproved.
 
+    Of a folder that nsc compile wrote the network is proved anew, and the built kernel itself is run on
+    all 0-1 inputs, or on those of the reachable sets.
+
     What is refuted comes with a counterexample, and with the comparator that would mend it if a single
     one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
+    if file is not None and (file / MANIFEST).is_file():
+        if any((net, n, format, index_base is not None, asked != "sort", wires, presorted, proof_file)):
+            raise click.UsageError(
+                "a package says itself what its network is and does: only --max-states, --time-limit and "
+                "--json go with it"
+            )
+        _verify_package(file, budget_of(max_states, time_limit), as_json)
     named = net if file is None else str(file)
     if named is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
@@ -76,6 +89,32 @@ def verify_command(
     else:
         _print_proof(network, proof, failure)
     sys.exit(EXIT_CODES[proof.verdict])
+
+
+def _verify_package(folder: Path, budget: Budget, as_json: bool) -> NoReturn:
+    """Prove the network of a package, run its built kernel, and end the process with the exit code."""
+    kernel, network, property_ = read_package(folder)
+    with status("verifying", as_json):
+        proof = verify_network(network, property_, budget)
+        runs = dict(check_package(kernel, network, property_, budget))
+    wrong = {real: run.failing for real, run in runs.items() if run.failing is not None}
+    verdict = Verdict.REFUTED if wrong else proof.verdict
+    if as_json:
+        facts = {real: asdict(run) for real, run in runs.items()}
+        click.echo(json.dumps({**counts_of(network), **proof.facts(), "kernel": facts}))
+    else:
+        _print_proof(network, proof, None)
+        for real, run in runs.items():
+            if run.failing is not None:
+                click.echo(
+                    f"built kernel, {real}: 0-1 input {' '.join(map(str, run.failing))} comes out wrong"
+                )
+            else:
+                rest = "" if run.complete else ", which do not settle it"
+                click.echo(
+                    f"built kernel, {real}: {run.inputs:,} 0-1 inputs, {run.what}, come out right{rest}"
+                )
+    sys.exit(EXIT_CODES[verdict])
 
 
 def _causes(failure: Failure) -> dict[str, object]:
