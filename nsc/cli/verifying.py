@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -61,7 +62,7 @@ def verify_command(
     What is refuted comes with a counterexample, and with the comparator that would mend it if a single
     one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
-    if file is not None and (file / MANIFEST).is_file():
+    if file is not None and os.path.isfile(file / MANIFEST):
         if any((net, n, format, index_base is not None, asked != "sort", wires, presorted, proof_file)):
             raise click.UsageError(
                 "a package says itself what its network is and does: only --max-states, --time-limit and "

@@ -140,7 +140,7 @@ def test_optimised_networks_keep_the_property_and_are_never_larger(name, text, p
     assert made.skipped is None
     for name_ in ("size", "depth", "half_operations"):
         assert getattr(made.after, name_) <= getattr(made.before, name_)
-    if text != "sort" or presorted:
+    if name not in ("best", "shallowest") and (text != "sort" or presorted):
         assert made.after.size < made.before.size
 
 
