@@ -123,7 +123,7 @@ class Compiled:
     package: Package
 
 
-def compile_network(request: Request) -> Compiled:
+def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     """Describe, transform, prove, schedule, render.
 
     describe:  family or file → Network
@@ -134,6 +134,10 @@ def compile_network(request: Request) -> Compiled:
     render:    Schedule + Relaxation → Package, the texts of the generated folder
 
     `package.write` puts the result on disk.
+
+    Args:
+        request: what to compile.
+        budget: what proving may take; None: what it takes by itself.
 
     Raises:
         NetworkError: no such family or file, or no network in it.
@@ -147,14 +151,14 @@ def compile_network(request: Request) -> Compiled:
         given = smallest(property_)
     network = _transform(given, property_, request)
     try:
-        proof = prove(network, property_, request.unproved)
+        proof = prove(network, property_, request.unproved, budget)
     except VerificationError:
         middle = list(property_.ranks)
         if request.select != "median" or len(middle) == 1:
             raise
         # Networks for the median of an even number leave the two middle values in any order.
         network = _transform(Network.from_layers(given.n, [*given.layers(), [middle]]), property_, request)
-        proof = prove(network, property_, request.unproved)
+        proof = prove(network, property_, request.unproved, budget)
     return Compiled(network, proof, _render(request, network, property_, proof))
 
 
@@ -215,7 +219,12 @@ def _transform(network: Network, property_: Property, request: Request) -> Netwo
     return relayer(restrict(made, property_.ranks))
 
 
-def prove(network: Network, property_: Property | None = None, unproved: bool = False) -> Proof:
+def prove(
+    network: Network,
+    property_: Property | None = None,
+    unproved: bool = False,
+    budget: Budget | None = None,
+) -> Proof:
     """Return the proof that a network has a property; None: that it sorts.
 
     Raises:
@@ -223,7 +232,7 @@ def prove(network: Network, property_: Property | None = None, unproved: bool = 
         UnprovedError: not settled, and `unproved` is false.
     """
     # The same network, the same package: how long a proof took is no part of it.
-    proof = replace(verify(network, property_), seconds=None)
+    proof = replace(verify(network, property_, budget), seconds=None)
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None
         assert proof.failing_input is not None

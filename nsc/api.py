@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nsc
+from nsc.building import build_library
 from nsc.compiler.driver import Request, compile_network, selection
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.verify import Budget
 from nsc.errors import LoweringError
 from nsc.runtime.loading import load as load
 from nsc.runtime.loading import load_selector as load_selector
@@ -69,7 +71,7 @@ def compile(
         format=format,
         index_base=index_base,
     )
-    return Operator(compile_network(request).package.files)
+    return Operator(compile_network(request, Budget(build=build_library)).package.files)
 
 
 def compile_selector(
@@ -131,4 +133,4 @@ def compile_selector(
         wires=None if wires is None else tuple(wires),
         without_redundant=without_redundant,
     )
-    return Selector(compile_network(request).package.files)
+    return Selector(compile_network(request, Budget(build=build_library)).package.files)

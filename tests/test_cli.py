@@ -695,6 +695,34 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
     assert not [path for path in cache.iterdir() if path.suffix != ".lock"]
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_proof_that_is_ended_leaves_nothing_behind(ending):
+    running = subprocess.Popen(
+        [sys.executable, "-m", "nsc", "optimize", "pairwise", "--n", "200", "-o", "small.json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(3)  # in the midst of it: nothing settles this network within the 20 s that SAT takes
+    assert running.poll() is None
+    start = time.monotonic()
+    os.killpg(running.pid, ending)
+    out, err = running.communicate(timeout=30)
+    assert time.monotonic() - start < 5
+    assert running.returncode == (130 if ending == signal.SIGINT else -ending)
+    assert (out, paths()) == ("", [])
+    assert "Traceback" not in err
+
+
+def test_a_time_limit_ends_a_proof_with_nothing_written():
+    start = time.monotonic()
+    done = process("optimize", "pairwise", "--n", 200, "-o", "small.json", "--time-limit", 1)
+    assert (done.returncode, done.stdout, paths()) == (3, "", [])
+    assert "unproved" in done.stderr
+    assert time.monotonic() - start < 15
+
+
 # ------------------------------------------------------------------------------------------- output
 
 

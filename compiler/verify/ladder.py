@@ -7,6 +7,7 @@ UNPROVED, never "ok".
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.answer import Method
 from nsc.compiler.verify.exhaustion import exhaustion
+from nsc.compiler.verify.generated import generated_exhaustion
 from nsc.compiler.verify.lint import lint
 from nsc.compiler.verify.primitive import primitive
 from nsc.compiler.verify.proof import Proof, Vector, Verdict
@@ -32,16 +34,23 @@ METHODS: dict[str, Method] = {
     "exhaustion": exhaustion,
     "reachable sets": reachable_sets,
     "SAT": sat,
+    "generated exhaustion": generated_exhaustion,
 }
 
 
-def verify(network: Network, property_: Property | None = None, budget: Budget | None = None) -> Proof:
+def verify(
+    network: Network,
+    property_: Property | None = None,
+    budget: Budget | None = None,
+    methods: Collection[str] | None = None,
+) -> Proof:
     """Decide whether a network has a property, for every input.
 
     Args:
         network: any network; reversed comparators keep their meaning.
         property_: what is asked; None: whether it sorts ascending, wire 0 the smallest.
         budget: what may be spent.
+        methods: keys of METHODS to go by alone; None: all.
 
     Raises:
         PropertyError: the property is one of another number of wires.
@@ -64,6 +73,8 @@ def verify(network: Network, property_: Property | None = None, budget: Budget |
         sampled += len(inputs)
     spent = []
     for name, method in METHODS.items():
+        if methods is not None and name not in methods:
+            continue
         try:
             answer = method(asked)
         except BudgetError as ended:

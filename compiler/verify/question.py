@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
@@ -23,10 +25,13 @@ class Budget:
     Attributes:
         states: 0-1 patterns that a join of two components may make, of the method of reachable sets.
         deadline: the end, by time.monotonic; None: none.
+        build: makes a library of a name and a C++ source, or None where that cannot be; None: nothing may
+            be built.
     """
 
     states: int = 1 << 23
     deadline: float | None = None
+    build: Callable[[str, str], Path | None] | None = None
 
     def check(self) -> None:
         """Raise BudgetError once the time is over."""

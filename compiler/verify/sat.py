@@ -64,15 +64,25 @@ def sat(asked: Question) -> Answer | None:
 def _solve(solver: Any, asked: Question) -> bool:
     deadline = asked.budget.deadline
     seconds = SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
-    timer = threading.Timer(seconds, solver.interrupt)
-    timer.start()
+    found: list[bool | None] = []
+    ended = threading.Event()
+
+    def solve() -> None:
+        try:
+            found.append(solver.solve_limited(expect_interrupt=True))
+        finally:
+            ended.set()
+
+    # In a thread of its own: in this one a Ctrl-C would be heard only once the solver has ended.
+    threading.Thread(target=solve, daemon=True).start()
     try:
-        found = solver.solve_limited(expect_interrupt=True)
+        ended.wait(seconds)
     finally:
-        timer.cancel()
-    if found is None:
+        solver.interrupt()
+        ended.wait()  # the solver must not be deleted before
+    if found[0] is None:
         raise BudgetError(f"{seconds:.0f} s")
-    return bool(found)
+    return found[0]
 
 
 class _Formula:

@@ -10,11 +10,13 @@ from pathlib import Path
 import click
 
 import nsc
+from nsc.building import build_library
 from nsc.cli.shared import counts_of, network_options, numbers_of, status, wires_option
 from nsc.compiler.driver import TARGETS, Request, compile_network, selection
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
+from nsc.compiler.verify import Budget
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.nvrtc import build as build_cuda
 
@@ -122,7 +124,7 @@ def compile_command(
     if architectures and "cuda" not in request.targets:
         raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
     with status("proving and rendering", as_json):
-        compiled = compile_network(request)
+        compiled = compile_network(request, Budget(build=build_library))
     kernel = Kernel(compiled.package.files)
     with status("building", as_json):
         artifacts = [kernel.build()] if "cpu" in request.targets else []

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from nsc.building import build_library
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable
 from nsc.compiler.network import Network
@@ -91,7 +92,8 @@ def numbers_of(option: str, text: str | None) -> list[int] | None:
 
 
 def budget_of(max_states: int, time_limit: float | None) -> Budget:
-    return Budget(max_states, None if time_limit is None else time.monotonic() + time_limit)
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    return Budget(max_states, deadline, build_library)
 
 
 def status(what: str, quiet: bool) -> Any:

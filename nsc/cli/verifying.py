@@ -23,7 +23,7 @@ from nsc.cli.shared import (
 from nsc.compiler.driver import describe
 from nsc.compiler.network import Network
 from nsc.compiler.package import MANIFEST
-from nsc.compiler.verify import Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
+from nsc.compiler.verify import METHODS, Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.emitted import check_package, read_package
@@ -33,6 +33,11 @@ from nsc.emitted import check_package, read_package
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @network_options(required=False)
 @property_options
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    help="Go by this method alone; default: the cheapest that settles it.",
+)
 @click.option(
     "--check",
     "proof_file",
@@ -51,6 +56,7 @@ def verify_command(
     presorted: str,
     max_states: int,
     time_limit: float | None,
+    method: str | None,
     proof_file: Path | None,
     as_json: bool,
 ) -> None:
@@ -63,7 +69,9 @@ def verify_command(
     one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
     if file is not None and os.path.isfile(file / MANIFEST):
-        if any((net, n, format, index_base is not None, asked != "sort", wires, presorted, proof_file)):
+        if any(
+            (net, n, format, index_base is not None, asked != "sort", wires, presorted, method, proof_file)
+        ):
             raise click.UsageError(
                 "a package says itself what its network is and does: only --max-states, --time-limit and "
                 "--json go with it"
@@ -76,9 +84,10 @@ def verify_command(
     if proof_file is not None:
         proof = check_proof(network, read_proof(proof_file))
     else:
+        budget = budget_of(max_states, time_limit)
         property_ = parse_property(asked, network.n, numbers_of("--wires", wires), presorted)
         with status("verifying", as_json):
-            proof = verify_network(network, property_, budget_of(max_states, time_limit))
+            proof = verify_network(network, property_, budget, None if method is None else [method])
     failure = None
     if proof.counterexample is not None:
         with status("looking for the cause", as_json):

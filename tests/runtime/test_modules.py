@@ -240,6 +240,7 @@ for work in (
     print(peak_of(work))
 """,
         OMP_NUM_THREADS="2",  # each thread has scratch memory of its own
+        NSC_CXX="c++ -Og",
     )
     *without, with_P = map(float, printed.split())
     assert max(without) < 16, without

@@ -1,0 +1,59 @@
+"""Exhaustion in generated C++ against exhaustion in NumPy, on the real compiler."""
+
+import random
+import time
+
+import pytest
+
+from nsc.building import build_library
+from nsc.compiler.best import best
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Budget, Verdict, parse, verify
+from nsc.compiler.verify.generated import checker_source
+from nsc.compiler.verify.question import question
+
+METHOD = ["generated exhaustion"]
+BUILDS = Budget(build=build_library)
+
+
+@pytest.mark.parametrize("asked", ["sort", "rank-7", "top-2", "median", "bottom-3-set"])
+@pytest.mark.parametrize("n", [10, 13])
+def test_verdicts_are_those_of_numpy(n, asked):
+    """Of a network that has the property, and of the same with one comparator turned."""
+    pairs = family_network("odd_even_merge", n).comparators.tolist()
+    turned = random.Random(n).randrange(len(pairs))
+    for network in (
+        Network.from_comparators(n, pairs),
+        Network.from_comparators(n, [*pairs[:turned], pairs[turned][::-1], *pairs[turned + 1 :]]),
+    ):
+        property_ = parse(asked, n)
+        found, wanted = (verify(network, property_, BUILDS, methods) for methods in (METHOD, ["exhaustion"]))
+        assert found.verdict is wanted.verdict
+        if found.verdict is Verdict.PROVED:
+            assert found.method == METHOD[0]
+
+
+def test_a_failing_input_is_found_where_sampling_finds_none(monkeypatch):
+    monkeypatch.setattr("nsc.compiler.verify.zero_one.sample_inputs", lambda *args: iter(()))
+    pairs = best(26).comparators.tolist()
+    proof = verify(Network.from_comparators(26, pairs[:60] + pairs[61:]), None, BUILDS, METHOD)
+    assert (proof.verdict, proof.method) == (Verdict.REFUTED, METHOD[0])
+
+
+def test_thirty_two_wires():
+    proof = verify(best(32), None, BUILDS, METHOD)
+    assert proof.verdict is Verdict.PROVED
+    assert proof.detail.startswith("all 2^32 0-1 inputs come out sorted, in generated C++")
+
+
+def test_without_a_compiler_or_the_time_it_says_nothing():
+    for budget in (Budget(), Budget(build=lambda name, source: None)):
+        assert verify(best(27), None, budget, METHOD).verdict is Verdict.UNPROVED
+    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_library), METHOD)
+    assert "generated exhaustion ended at the time limit" in ended.detail
+
+
+def test_the_text_is_the_same_for_the_same_question(golden):
+    network = best(10)
+    golden("check_best_10.cpp", checker_source(question(network, parse("top-2", 10), Budget())))
