@@ -77,8 +77,8 @@ def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Pair], list[int]]:
 
     Source: Batcher's odd-even merge for any two lengths, Knuth 5.3.4.
 
-    >>> merge([0], [1, 2])
-    ([(0, 1), (1, 2)], [0, 1, 2])
+    >>> merge([0, 1], [2, 3])
+    ([(0, 2), (1, 3), (1, 2)], [0, 1, 2, 3])
     """
     if not a or not b:
         return [], [*a, *b]

@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import nsc
+from nsc.cli import main
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -40,11 +42,10 @@ def test_the_readmes_shell_lines_and_python_run(tmp_path, monkeypatch):
     shell = [line for kind, text in FENCES if kind == "sh" for line in text.splitlines()]
     commands = [line.split("#")[0].strip() for line in shell if line.startswith("nsc ")]
     assert len(commands) >= 4
+    monkeypatch.chdir(tmp_path)
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", *command.split()], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert done.returncode == 0, f"{command}: {done.stderr}"
+        done = CliRunner().invoke(main, command.split()[1:])
+        assert done.exit_code == 0, f"{command}: {done.stderr}"
     programs = [text for kind, text in FENCES if kind == "python"]
     assert programs
     for program in programs:

@@ -41,6 +41,9 @@ BUDGET_BITS = 1 << 30
 # A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
 _ROW_BYTES = 1 << 13
 _DONE = -1
+# The patterns of one wire, 0 and 1 in turn, and how many zeros they have.
+_EITHER = np.array([0b10101010], dtype=np.uint8)
+_EITHER_ZEROS = np.array([1, 0] * 4, dtype=np.int32)
 # Random inputs that say whether a part seems to sort, before SAT is asked.
 _TRIALS = 200
 
@@ -190,8 +193,12 @@ class _Search:
         if len(self.ranks) == self.network.n:
             self._check_connected(runs)
         free = sorted(set(range(self.network.n)) - {wire for run in runs for wire in run})
-        for run in (*runs, *((wire,) for wire in free)):
+        for run in (*runs, *((wire,) for wire in free if self._head(wire) == _DONE)):
             self._enter(self._advanced(self._presorted(run), self._plan(run)))
+        for wire in free:
+            if self._head(wire) != _DONE:
+                rows = {wire: _EITHER} | ({self.network.n + wire: _EITHER} if self.trace else {})
+                self._enter(Component(rows, 8, _EITHER_ZEROS, 1))
         for wire in list(self.component):
             self._note_join(wire)
         while self.joins:

@@ -1,5 +1,5 @@
 // Calls everything a kernel offers for arithmetic in REAL, on memory of exactly the size that it may
-// touch: `sanitized WIRES`. Compiled together with a kernel under the address and undefined-behaviour
+// touch: `sanitized WIRES OUTPUTS`. Compiled together with a kernel under the address and undefined-behaviour
 // sanitizers. Prints a digest of all results.
 
 #include <cstdint>
@@ -94,9 +94,9 @@ static void fill(Array<real> &array, int kind) {
 }
 
 template <class real>
-static void call_all(int64_t wires, int64_t batch, int kind, void *pool) {
-    Array<real> x(batch * wires), values(batch * wires);
-    Array<int64_t> indices(batch * wires);
+static void call_all(int64_t wires, int64_t outputs, int64_t batch, int kind, void *pool) {
+    Array<real> x(batch * wires), values(batch * outputs);
+    Array<int64_t> indices(batch * outputs);
     fill(x, kind);
     require(Kernel<real>::sort(batch, x.start, values.start, indices.start, pool) == 0, "sort fails");
     require(values.is_written() && indices.is_written(), "sort leaves results unwritten");
@@ -171,16 +171,16 @@ static void refuse_bad_calls(int64_t wires) {
 }
 
 template <class real>
-static void exercise(int64_t wires) {
+static void exercise(int64_t wires, int64_t outputs) {
     for (const int64_t batch : {0, 1, 2, 17})
-        for (int kind = wires > 64 ? 3 : 0; kind < 4; ++kind) call_all<real>(wires, batch, kind, nullptr);
-    call_all<real>(wires, 17, 0, reinterpret_cast<void *>(run_on_threads));
+        for (int kind = wires > 64 ? 3 : 0; kind < 4; ++kind) call_all<real>(wires, outputs, batch, kind, nullptr);
+    call_all<real>(wires, outputs, 17, 0, reinterpret_cast<void *>(run_on_threads));
     refuse_bad_calls<real>(wires);
 }
 
 int main(int, char **arguments) {
-    const int64_t wires = atoll(arguments[1]);
+    const int64_t wires = atoll(arguments[1]), outputs = atoll(arguments[2]);
     require(nsc_prepare() == 0, "prepare fails");
-    exercise<REAL>(wires);
+    exercise<REAL>(wires, outputs);
     printf("%llx\n", static_cast<unsigned long long>(digest));
 }

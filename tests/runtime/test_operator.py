@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsc
+from nsc.compiler import codelets
 from nsc.compiler.families import merge_exchange
 from nsc.runtime import reference
 
@@ -430,8 +431,9 @@ def irregular(n, size, seed):
 
 
 @pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 600)])
-def test_irregular_networks(n, size):
+def test_irregular_networks(n, size, monkeypatch):
     """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
+    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 200)
     check_against_reference(
         nsc.compile(irregular(n, size, n), name=f"irregular_{n}", dtypes=("float64",), unproved=True)
     )

@@ -1,0 +1,177 @@
+"""`python -m benchmarks.proofs`: how long proofs take, each in a process of its own, on one core."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.fresh import run_fresh
+from nsc.building import build_library
+from nsc.compiler.best import best, known
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.selecting import top_k_candidates
+from nsc.compiler.verify import Budget, Proof, parse, verify
+
+RESULTS = Path(__file__).parent / "results" / "proofs.md"
+MB_PER_KB = 1 / 1024
+CHANGES = 1000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a case found.
+
+    Attributes:
+        what: verdicts and methods, with their numbers.
+        seconds: of all proofs.
+        slowest: of the slowest.
+    """
+
+    what: str
+    seconds: float
+    slowest: float
+
+
+def _family(name: str, n: int, asked: str = "sort") -> Callable[[], Outcome]:
+    return lambda: _all([(family_network(name, n), asked)])
+
+
+def _all(networks: list[tuple[Network, str]], methods: list[str] | None = None) -> Outcome:
+    found: Counter[str] = Counter()
+    seconds = []
+    for network, asked in networks:
+        start = time.perf_counter()
+        proof = verify(network, parse(asked, network.n), Budget(build=build_library), methods)
+        seconds.append(time.perf_counter() - start)
+        found[_words(proof)] += 1
+    what = ", ".join(f"{count} × {words}" if len(networks) > 1 else words for words, count in found.items())
+    return Outcome(what, sum(seconds), max(seconds))
+
+
+def _words(proof: Proof) -> str:
+    return f"{proof.verdict.value} by {proof.method}"
+
+
+def _sorters() -> list[Network]:
+    return [network for networks in known("sorters").values() for network in networks]
+
+
+def _changed() -> Outcome:
+    """Leave out, turn or move one comparator of a known sorter, a thousand times."""
+    draw = random.Random(0)
+    networks = []
+    for _ in range(CHANGES):
+        network = draw.choice(_sorters()[2:])
+        pairs = network.comparators.tolist()
+        at = draw.randrange(len(pairs))
+        lo, hi = pairs[at]
+        other = draw.choice([wire for wire in range(network.n) if wire not in (lo, hi)])
+        pairs[at : at + 1] = draw.choice([[], [[hi, lo]], [[lo, other]], [[other, hi]]])
+        networks.append((Network.from_comparators(network.n, pairs), "sort"))
+    return _all(networks)
+
+
+# What is proved, to what it does and the limit of its seconds.
+CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
+    "bitonic 1024": (_family("bitonic", 1024), 2),
+    "odd-even merge 1024": (_family("odd_even_merge", 1024), 2),
+    "odd-even transposition 1024": (_family("odd_even", 1024), 1),
+    "best 1024": (_family("best", 1024), None),
+    "bitonic 4096": (_family("bitonic", 4096), 60),
+    "top 8 of 4096": (lambda: _all([(top_k_candidates(4096, 8)[0].network, "top-8")]), 2),
+    "pairwise 128": (_family("pairwise", 128), None),
+    "known sorters up to 64 wires": (lambda: _all([(m, "sort") for m in _sorters()]), 30),
+    "known medians up to 64 wires": (
+        lambda: _all([(m, "median") for networks in known("medians").values() for m in networks]),
+        None,
+    ),
+    "best 32 by exhaustion": (lambda: _all([(best(32), "sort")], ["generated exhaustion"]), 10),
+    f"{CHANGES:,} changed sorters": (_changed, None),
+}
+
+
+@click.command()
+@click.option(
+    "--only", default="", metavar="TEXT", help="Cases whose name contains TEXT; nothing is written."
+)
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+def main(only: str, rounds: int) -> None:
+    """Time proofs, medians of some rounds, with the peak memory of their processes."""
+    from benchmarks.report import machine
+
+    names = [name for name in CASES if only in name]
+    if not names:
+        raise click.UsageError(f"no case contains {only!r}; there are: {'; '.join(CASES)}")
+    columns = ("proof", "found", "seconds", "slowest", "limit", "MB")
+    rows = []
+    with Console(stderr=True).status("") as status:
+        for name in names:
+            status.update(name)
+            rows.append(_row(name, rounds))
+    console = Console(width=max(140, Console().width))
+    table = Table(title=machine(), title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="left" if column in columns[:2] else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    if not only:
+        lines = [columns, ("---", "---", *["---:"] * 4), *rows]
+        text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        head = (
+            f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of {rounds} rounds, each in "
+            "a process of its own: seconds of all proofs of a row, of the slowest, the limit for all; peak "
+            "memory of the process."
+        )
+        partial = RESULTS.with_suffix(".partial")
+        partial.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
+        os.replace(partial, RESULTS)
+        console.print(f"wrote {RESULTS}", soft_wrap=True)
+
+
+def _row(name: str, rounds: int) -> tuple[str, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        made = [
+            run_fresh("benchmarks.proofs", "--case", name, env={"NSC_CACHE_DIR": folder})
+            for _ in range(rounds)
+        ]
+    made.sort(key=lambda one: float(one["seconds"]))
+    middle = made[len(made) // 2]
+    limit = CASES[name][1]
+    return (
+        name,
+        middle["what"],
+        f"{middle['seconds']:.2f}",
+        f"{middle['slowest']:.2f}",
+        "" if limit is None else f"{limit:g}",
+        f"{middle['megabytes']:.0f}",
+    )
+
+
+def _run(name: str) -> None:
+    """Print what one case took in this process."""
+    outcome = CASES[name][0]()
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MB_PER_KB
+    facts = {**asdict(outcome), "megabytes": megabytes}
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--case"]:
+        _run(sys.argv[2])
+    else:
+        main()
