@@ -18,9 +18,9 @@ from nsc.runtime.routing import (
     ROUTINGS,
     bad_steepness,
     check_keys,
-    check_relax_backward,
     check_tensors,
     check_values,
+    checked_backward,
     empty_loss,
     empty_sorted,
     inner_contiguous,
@@ -65,27 +65,6 @@ def relax_unchecked(
     return values, routed
 
 
-def relax_backward(
-    values_grad: Tensor | None,
-    routed_grad: Tensor | None,
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-    spec: str,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::relax_backward`: the gradients of x, steepness and, if it has one, payload.
-
-    A gradient that is None is zero. The weights are computed anew, so forward saves only its inputs.
-    """
-    kernel = find(spec)
-    check_relax_backward(kernel, values_grad, routed_grad, x, steepness, payload, routing)
-    args = values_grad, routed_grad, x, steepness, payload, routing, spec
-    x_grad, steepness_grad, payload_grad = relax_backward_unchecked(*args)
-    assert steepness_grad is not None
-    return x_grad, steepness_grad, x.new_empty(0) if payload_grad is None else payload_grad
-
-
 def relax_backward_unchecked(
     values_grad: Tensor | None,
     routed_grad: Tensor | None,
@@ -96,7 +75,10 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None."""
+    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None.
+
+    The weights are computed anew, so forward saves only its inputs.
+    """
     kernel = find(spec)
     library = kernel.library()
     if library is None:
@@ -125,6 +107,9 @@ def relax_backward_unchecked(
     )
     _check(status, kernel)
     return x_grad, steepness_grad, payload_grad
+
+
+relax_backward = checked_backward(relax_backward_unchecked)
 
 
 def loss(

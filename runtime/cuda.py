@@ -17,8 +17,8 @@ from nsc.runtime.kernel import Kernel, Launch, find
 from nsc.runtime.routing import (
     ROUTINGS,
     check_keys,
-    check_relax_backward,
     check_tensors,
+    checked_backward,
     empty_loss,
     empty_sorted,
     inner_contiguous,
@@ -100,23 +100,6 @@ def relax_unchecked(
     return values, routed
 
 
-def relax_backward(
-    values_grad: Tensor | None,
-    routed_grad: Tensor | None,
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-    spec: str,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::relax_backward`; see `cpu.relax_backward`."""
-    check_relax_backward(find(spec), values_grad, routed_grad, x, steepness, payload, routing)
-    args = values_grad, routed_grad, x, steepness, payload, routing, spec
-    x_grad, steepness_grad, payload_grad = relax_backward_unchecked(*args)
-    assert steepness_grad is not None
-    return x_grad, steepness_grad, x.new_empty(0) if payload_grad is None else payload_grad
-
-
 def relax_backward_unchecked(
     values_grad: Tensor | None,
     routed_grad: Tensor | None,
@@ -145,6 +128,9 @@ def relax_backward_unchecked(
             call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
         call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
     return x_grad, steepness_grad, payload_grad
+
+
+relax_backward = checked_backward(relax_backward_unchecked)
 
 
 def loss(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -127,6 +129,28 @@ def check_relax_backward(
     for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
         if grad is not None:
             check_tensor(kernel, "gradient", grad, shape, x.dtype)
+
+
+def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    """Return `nsc::relax_backward` of a device: its arguments checked, then its implementation for those
+    that fit together. It gives the gradients of x, steepness and, if it has one, payload; a gradient that
+    is None is zero.
+    """
+
+    def relax_backward(
+        values_grad: Tensor | None,
+        routed_grad: Tensor | None,
+        x: Tensor,
+        steepness: Tensor,
+        payload: Tensor | None,
+        routing: str,
+        spec: str,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        check_relax_backward(find(spec), values_grad, routed_grad, x, steepness, payload, routing)
+        grads = unchecked(values_grad, routed_grad, x, steepness, payload, routing, spec)
+        return grads[0], grads[1], x.new_empty(0) if grads[2] is None else grads[2]
+
+    return relax_backward
 
 
 def inner_contiguous(payload: Tensor | None) -> Tensor | None:

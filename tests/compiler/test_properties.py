@@ -68,10 +68,14 @@ def drawn(draw, most):
     return Network.from_comparators(n, pairs), parse(form, n, wires, presorted)
 
 
+# The other one needs a compiler and ten wires: see test_generated.
+IN_PYTHON = {name: method for name, method in METHODS.items() if name != "generated exhaustion"}
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_every_method_agrees_with_brute_force(seed):
     draw = random.Random(seed)
-    settled = {(name, proved): 0 for name in METHODS for proved in (True, False)}
+    settled = {(name, proved): 0 for name in IN_PYTHON for proved in (True, False)}
     for _ in range(120):
         network, property_ = drawn(draw, 7)
         vectors = inputs_of(property_)
@@ -79,7 +83,7 @@ def test_every_method_agrees_with_brute_force(seed):
         proof = verify(network, property_)
         assert proof.verdict is (Verdict.PROVED if truth else Verdict.REFUTED)
         failing = [] if truth else [proof.counterexample]
-        for name, method in METHODS.items():
+        for name, method in IN_PYTHON.items():
             answer = method(question(network, property_, Budget()))
             if answer is not None:
                 assert (answer.proved is not None) == truth, name
@@ -88,7 +92,7 @@ def test_every_method_agrees_with_brute_force(seed):
         allowed = set(map(tuple, vectors.astype(int).tolist()))
         assert allowed.issuperset(failing)
         assert all(property_.fails(network, np.array(failing, dtype=bool).reshape(-1, network.n)))
-    assert all(settled[name, True] for name in METHODS)
+    assert all(settled[name, True] for name in IN_PYTHON)
     assert all(settled[name, False] for name in ("exhaustion", "reachable sets", "SAT"))
 
 

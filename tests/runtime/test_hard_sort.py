@@ -12,9 +12,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import nsc
+from nsc.compiler import codelets
 
 WIRES = (1, 2, 3, 8, 17, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_straight_shapes():
+    """Large networks run some shapes from their table, which builds sooner and tests both."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codelets, "STRAIGHT_LINE", 120)
+        yield
 
 
 @functools.cache

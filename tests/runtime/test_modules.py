@@ -217,19 +217,20 @@ def work():
 print(peak_of(work))
 """,
         OMP_NUM_THREADS="2",
+        NSC_CXX="c++ -Og",
     )
     assert 4 < float(printed) < 200
 
 
 def test_losses_ranks_and_top_k_never_hold_P():
-    """P at n = 2048 is 16 MB, and so is its gradient."""
+    """P at n = 1024 is 4 MB, and so is its gradient."""
     printed = run(
         PEAK
         + """
-op = nsc.compile("merge_exchange", 2048)
-x = torch.randn(1, 2048, requires_grad=True)
+op = nsc.compile("bitonic", 1024)
+x = torch.randn(1, 1024, requires_grad=True)
 op.sort(x).sum().backward()
-ranks = torch.randperm(2048).unsqueeze(0)
+ranks = torch.randperm(1024).unsqueeze(0)
 for work in (
     lambda: op.cross_entropy(x, ranks).backward(),
     lambda: op.binary_cross_entropy(x, ranks).backward(),
@@ -241,7 +242,10 @@ for work in (
 """,
         OMP_NUM_THREADS="2",  # each thread has scratch memory of its own
         NSC_CXX="c++ -Og",
+        # What one call freed is not taken again by the next without being seen.
+        MALLOC_MMAP_THRESHOLD_="65536",
+        MALLOC_TRIM_THRESHOLD_="65536",
     )
     *without, with_P = map(float, printed.split())
-    assert max(without) < 16, without
-    assert with_P > 32
+    assert max(without) < 4, without
+    assert with_P > 8

@@ -39,8 +39,10 @@ def close(found, expected):
     torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("tabled", [False, True], ids=["straight", "tabled"])
-@pytest.mark.parametrize("case", [case for case in CASES if case != "one wire"])
+@pytest.mark.parametrize(
+    ("case", "tabled"),
+    [*((case, False) for case in CASES if case != "one wire"), ("ranks of an irregular network", True)],
+)
 def test_values_rows_and_gradients_are_the_references(case, tabled, monkeypatch):
     if tabled:
         monkeypatch.setattr(codelets, "STRAIGHT_LINE", 0)
