@@ -122,7 +122,7 @@ def main(only: str, rounds: int) -> None:
         for name in names:
             status.update(name)
             rows.append(_row(name, rounds))
-    console = Console(width=max(140, Console().width))
+    console = Console(width=max(180, Console().width))
     table = Table(title=machine(), title_justify="left")
     for column in columns:
         table.add_column(column, justify="left" if column in columns[:2] else "right", no_wrap=True)
