@@ -72,11 +72,15 @@ def question(network: Network, property_: Property, budget: Budget) -> Question:
     """
     tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
     behind, ranks = sorted_selections(property_)
-    standard, outputs = untangle(
-        Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
-    )
-    renamed = {int(outputs[wire]): rank for wire, rank in ranks.items()}
-    return Question(restrict(standard, renamed), renamed, property_.presorted, budget, tangled)
+    # Copies of large networks take longer than some proofs of them.
+    if behind:
+        network = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
+    if tangled:
+        network, outputs = untangle(network)
+        ranks = {int(outputs[wire]): rank for wire, rank in ranks.items()}
+    if len(ranks) < network.n:
+        network = restrict(network, ranks)
+    return Question(network, ranks, property_.presorted, budget, tangled)
 
 
 def sorted_selections(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
