@@ -22,7 +22,7 @@ def test_every_known_sorter_sorts(part):
         assert verify(network).verdict is Verdict.PROVED, network
 
 
-@pytest.mark.parametrize("n", [*range(3, 30), 37, 50, 64])
+@pytest.mark.parametrize("n", [*range(3, 20), 25, 37, 64])
 def test_known_medians_are_medians(n):
     (network,) = known("medians")[n]
     assert verify(network, parse("median", n)).verdict is Verdict.PROVED
