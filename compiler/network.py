@@ -102,7 +102,7 @@ class Network:
         if not graph.is_directed():
             raise NetworkError("a comparator graph must be directed: make it a networkx.DiGraph")
         try:
-            nodes = list(networkx.lexicographical_topological_sort(graph, key=str))
+            nodes = list(networkx.topological_sort(graph))
             pairs = _pairs_array(n, [(graph.nodes[v]["lo"], graph.nodes[v]["hi"]) for v in nodes])
         except networkx.NetworkXUnfeasible:
             raise NetworkError("a comparator graph must have no cycle, this one has") from None

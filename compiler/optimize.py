@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsc.compiler.network import Network
+from nsc.compiler.passes.presorted import presorted
 from nsc.compiler.passes.redundant import remove_redundant
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import live_halves, restrict
@@ -48,8 +49,9 @@ class Optimized:
 def optimize(network: Network, property_: Property, budget: Budget) -> Optimized:
     """Return a network with the same property, never larger or deeper.
 
-    In this order: untangle, where the outputs asked for stay in their places; restrict to these
-    outputs; remove redundant comparators, by reachable sets within the budget; relayer.
+    In this order: untangle, where the outputs asked for stay in their places; remove what presorted
+    inputs make needless; restrict to these outputs; remove redundant comparators, by reachable sets
+    within the budget; relayer.
 
     Raises:
         NetworkError: the network does not have the property.
@@ -59,6 +61,8 @@ def optimize(network: Network, property_: Property, budget: Budget) -> Optimized
     outputs = [wire for group in groups for wire in group]
     standard, moved = untangle(network)
     made = standard if (moved[outputs] == outputs).all() else network
+    if property_.presorted:
+        made = presorted(made, property_.presorted)
     made = restrict(made, outputs, [group for group in groups if len(group) > 1])
     skipped = None
     try:

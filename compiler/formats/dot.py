@@ -9,7 +9,6 @@ Source: https://graphviz.org/doc/info/lang.html
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -22,12 +21,15 @@ from nsc.errors import NetworkError
 if TYPE_CHECKING:
     import networkx
 
-_ID = r'(?:"([^"\n]*)"|(-?[A-Za-z0-9_.]+))'
+_ID = r'(?:"[^"\n]*"|-?[A-Za-z0-9_.]+(?![A-Za-z0-9_.]))'
 _OPENING = re.compile(rf"\s*(?:strict\s+)?digraph\b\s*{_ID}?\s*\{{[\s;]*", re.IGNORECASE)
-# What a graph consists of, one at a time: name=value, a node with or without an arrow, a bracket, or
-# a character that has no place.
-_TOKEN = re.compile(rf"(?:{_ID}\s*(?:(=)\s*{_ID}|(->))?|([\[\]])|([\s\S]))[\s;,]*")
+# A word and what follows it; an attribute; what ends a list of attributes.
+_WORD = re.compile(rf"({_ID})\s*(?:(=|->|\[)\s*|[\s;,]*)")
+_FACT = re.compile(rf"({_ID})\s*=\s*({_ID})[\s;,]*")
+_CLOSING = re.compile(r"\][\s;,]*")
 _DEFAULTS = ("node", "edge")
+
+_Facts = dict[str, int | str]
 
 
 def _recognises(text: str) -> bool:
@@ -44,75 +46,94 @@ def _graph(text: str) -> networkx.DiGraph:
     opening = _OPENING.match(text)
     if opening is None or not text.endswith("}"):
         raise NetworkError("a comparator graph in DOT is one digraph { … }")
-    reader = _Reader(networkx.DiGraph())
-    for token in _TOKEN.finditer(text, opening.end(), len(text) - 1):
-        if not reader.takes(token):
-            line = text.count("\n", 0, token.start()) + 1
-            found = shown(text[token.start() : token.start() + 40])
+    reader = _Reader(text, opening.end(), len(text) - 1)
+    while (start := reader.at) < reader.end:
+        if not reader.takes_statement():
+            line = text.count("\n", 0, start) + 1
+            found = shown(text[start : min(start + 40, reader.end)])
             raise NetworkError(
                 f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found {found}"
             )
-    if not reader.ends():
-        raise NetworkError("the last statement has no end")
-    reader.graph.add_edges_from(reader.edges)
-    return reader.graph
+    graph = networkx.DiGraph()
+    graph.graph.update(reader.facts)
+    graph.add_nodes_from(reader.nodes.items())
+    graph.add_edges_from(reader.edges)
+    return graph
 
 
 class _Reader:
-    """Builds a graph of tokens; a statement ends where the next begins."""
+    """Goes through a text once; its parts are matched where the reader stands, never searched for.
 
-    def __init__(self, graph: networkx.DiGraph) -> None:
-        self.graph = graph
-        self.edges: list[tuple[str, str]] = []
-        self.path: list[str] = []
-        self.arrow = False  # whether the path goes on
-        self.facts: dict[str, int | str] | None = None  # the attributes, while their bracket is open
+    Attributes:
+        at, end: where it stands, and where the graph's closing bracket is.
+        facts, nodes, edges: what was read: the graph's own attributes, nodes with theirs, and edges, which
+            may be stated twice.
+    """
 
-    def takes(self, token: re.Match[str]) -> bool:
-        """Take a token, and say whether it has a place here."""
-        quoted, word, equals, quoted_value, value, arrow, bracket, junk = token.groups()
-        name = word if quoted is None else quoted
-        if equals and self.facts is not None:
-            self.facts[name] = _value(value, quoted_value)
-        elif equals:
-            if not self.ends():
-                return False
-            self.graph.graph[name] = _value(value, quoted_value)
-        elif bracket == "[" and self.path and not self.arrow and self.facts is None:
-            self.facts = {}
-        elif bracket == "]" and self.facts is not None:
-            facts, self.facts = self.facts, None
-            return self._add(facts)
-        elif junk is not None or bracket is not None or self.facts is not None:
+    def __init__(self, text: str, at: int, end: int) -> None:
+        self.text, self.at, self.end = text, at, end
+        self.facts: _Facts = {}
+        self.nodes: dict[str, _Facts] = {}
+        self.edges: dict[tuple[str, str], None] = {}
+
+    def takes_statement(self) -> bool:
+        """Take a statement, and say whether one with a place here was there."""
+        word, sign = self._word()
+        name = _name(word)
+        if sign == "=":
+            value, more = self._word()
+            self.facts[name] = _value(value)
+            return value != "" and more == ""
+        if sign == "->":
+            return self._takes_path(name)
+        facts = self._facts() if sign == "[" else {}
+        if facts is None or word == "":
             return False
-        else:
-            if not self.arrow and not self.ends():
+        if word == "graph":
+            self.facts.update(facts)
+        elif word not in _DEFAULTS:
+            if name in self.nodes or "lo" not in facts or "hi" not in facts:
                 return False
-            self.path.append(name)
-            self.arrow = arrow is not None
+            self.nodes[name] = facts
         return True
 
-    def ends(self) -> bool:
-        """End a statement without attributes, and say whether it may: a node needs lo and hi."""
-        if self.arrow or self.facts is not None or len(self.path) == 1:
-            return False
-        return self._add({})
-
-    def _add(self, facts: dict[str, int | str]) -> bool:
-        if self.path == ["graph"]:
-            self.graph.graph.update(facts)
-        elif len(self.path) > 1:
-            self.edges += itertools.pairwise(self.path)
-        elif self.path and self.path[0] not in _DEFAULTS:
-            if self.path[0] in self.graph or "lo" not in facts or "hi" not in facts:
+    def _takes_path(self, name: str) -> bool:
+        sign = "->"
+        while sign == "->":
+            word, sign = self._word()
+            if word == "":
                 return False
-            self.graph.add_nodes_from([(self.path[0], facts)])
-        self.path = []
-        return True
+            before, name = name, _name(word)
+            self.edges[before, name] = None
+        return sign == "" or (sign == "[" and self._facts() is not None)
+
+    def _word(self) -> tuple[str, str]:
+        """Return a word and the sign behind it, each empty where there is none."""
+        found = _WORD.match(self.text, self.at, self.end)
+        if found is None:
+            return "", ""
+        self.at = found.end()
+        return found[1], found[2] or ""
+
+    def _facts(self) -> _Facts | None:
+        """Return the attributes up to the closing bracket, None where there is something else."""
+        facts: _Facts = {}
+        while (found := _FACT.match(self.text, self.at, self.end)) is not None:
+            facts[_name(found[1])] = _value(found[2])
+            self.at = found.end()
+        closing = _CLOSING.match(self.text, self.at, self.end)
+        if closing is None:
+            return None
+        self.at = closing.end()
+        return facts
 
 
-def _value(word: str | None, quoted: str) -> int | str:
-    text = quoted if word is None else word
+def _name(word: str) -> str:
+    return word[1:-1] if word[:1] == '"' else word
+
+
+def _value(word: str) -> int | str:
+    text = _name(word)
     return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else text
 
 

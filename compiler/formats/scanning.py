@@ -6,6 +6,7 @@ pattern can split a text in two ways.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -31,20 +32,27 @@ def pairs_of(text: str, pattern: str, example: str, line: int = 1) -> list[Pair]
     Raises:
         NetworkError: anything but comparators, or one that joins a wire to itself.
     """
-    pairs = []
-    for match in re.finditer(f"{pattern}|([\\s\\S])", text):  # one or the other: nothing is passed over
-        low, high, other = match.groups()
-        lo, hi = (0, 0) if low is None else (int(low), int(high))
-        if lo == hi:
-            rest = text[match.start() :].lstrip()
-            where = line + text.count("\n", 0, len(text) - len(rest))
-            if other is None:
-                raise NetworkError(
-                    f"line {where}: comparator ({lo}, {hi}) joins a wire to itself: lo and hi must differ"
-                )
-            raise NetworkError(f"line {where}: expected {example}, found {shown(rest[:40])}")
-        pairs.append((lo, hi))
+    # What is no comparator takes all the rest with it, so that the text is gone through once.
+    found = re.findall(f"{pattern}|([\\s\\S]+)", text)
+    rest = found.pop()[2] if found and found[-1][2] else ""
+    pairs = [(int(lo), int(hi)) for lo, hi, _ in found]
+    same = next((index for index, (lo, hi) in enumerate(pairs) if lo == hi), None)
+    if same is not None:
+        start = next(itertools.islice(re.finditer(pattern, text), same, None)).start()
+        wire = pairs[same][0]
+        raise NetworkError(
+            f"line {_line(text, start, line)}: comparator ({wire}, {wire}) joins a wire to itself: lo and hi "
+            "must differ"
+        )
+    if rest:
+        where = _line(text, len(text) - len(rest), line)
+        raise NetworkError(f"line {where}: expected {example}, found {shown(rest.lstrip()[:40])}")
     return pairs
+
+
+def _line(text: str, start: int, first: int) -> int:
+    """Return the number of the line where what begins at a place, perhaps with spaces, is."""
+    return first + text.count("\n", 0, len(text) - len(text[start:].lstrip()))
 
 
 def without_comments(text: str) -> str:

@@ -18,7 +18,9 @@ from nsc.errors import NetworkError
 
 MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # for quick tests; what grows faster than the file shows here too
-SECONDS_PER_MEGABYTE = 4  # the aim is 1, which hostile DOT misses on slow, busy cores: 1 to 2.5 there
+SECONDS_PER_MEGABYTE = (
+    2  # 0.9 at most where nothing else runs; the cores of shared machines are slower at times
+)
 MEGABYTES_PER_MEGABYTE = 100
 BOTH = [name for name in readable() if name in writable()]
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
@@ -106,6 +108,9 @@ HOSTILE = {
     "DOT spaces": filled(" ", "digraph {a", "}"),
     "DOT edges": filled("a->b;", "digraph {", "}"),
     "DOT nodes": "digraph {n=2;" + "".join(f"{k}[lo=0,hi=1]" for k in range(3_300)) + "}",
+    "DOT quotes": filled('"x" ', "digraph {a [", "}"),
+    "DOT words": "digraph {a [" + "a" * (PART // 2) + " " * (PART // 2) + "]}",
+    "spaces in the end": filled(" ", "0:1,", "x"),
     "DOT brackets": filled("[", "digraph {a", "}"),
     "GraphML nesting": f"{GRAPHML}{'<a>' * 9_000}{'</a>' * 9_000}</graphml>",
     "GraphML attributes": filled('<a b=""/>', GRAPHML, "</graphml>"),
@@ -122,9 +127,12 @@ def test_time_and_memory_are_bounded_by_the_size_of_the_file(case):
     if text in BOTH:
         text = write_network(FAMILIES["bitonic"](64 if text in ("dot", "graphml") else 384), text)
     assert len(text) > PART / 2
-    start = time.process_time()
-    check(text)
-    assert time.process_time() - start < 1 + SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        check(text)
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < 0.05 + SECONDS_PER_MEGABYTE * len(text) / MEGABYTE
     tracemalloc.start()
     try:
         check(text)

@@ -13,6 +13,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import counts, optimize
 from nsc.compiler.passes.canonical import canonical
+from nsc.compiler.passes.presorted import presorted
 from nsc.compiler.passes.redundant import remove_redundant
 from nsc.compiler.passes.restrict import live_halves, restrict
 from nsc.compiler.passes.truncate import truncate
@@ -147,6 +148,49 @@ def test_optimised_networks_keep_the_property_and_are_never_larger(name, text, p
 def test_merging_is_what_is_left_of_sorting_presorted_halves():
     made = optimize(FAMILIES["odd_even_merge"](16), parse("merge-8+8", 16), Budget())
     assert (made.after.size, made.after.depth) == (25, 4)  # Knuth 5.3.4: Batcher's merge of 8 and 8
+
+
+def runs_of(draw, n):
+    """Draw disjoint runs of wires, of any wires in any order."""
+    wires = draw(st.permutations(range(n)))
+    cuts = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
+    return [wires[start:end] for start, end in itertools.pairwise(cuts)]
+
+
+@many
+@given(networks(wires=(1, 8)), st.data())
+def test_presorted_inputs_come_out_as_before(network, data):
+    runs = runs_of(data.draw, network.n)
+    small = presorted(network, runs)
+    assert small.size <= network.size
+    assert small.depth <= network.depth
+    vectors = np.array(list(itertools.product([0, 1], repeat=network.n)))
+    ascending = [(np.diff(vectors[:, run], axis=1) >= 0).all(axis=1) for run in runs]
+    vectors = vectors[np.all([np.ones(len(vectors), dtype=bool), *ascending], axis=0)]
+    assert (small.apply(vectors) == network.apply(vectors)).all()
+
+
+def test_what_presorted_halves_leave_of_a_sorter():
+    halves = range(8), range(8, 16)
+    assert presorted(FAMILIES["odd_even_merge"](16), halves).size == 25  # Knuth 5.3.4: Batcher's merge
+    assert presorted(untangle(FAMILIES["bitonic"](16)).network, halves).size == 32  # a bitonic merge
+    repeated = Network.from_layers(3, [[(0, 1)], [(1, 2)], [(1, 2)]])
+    assert presorted(repeated, []).size == 2
+    assert presorted(repeated, [(0, 1, 2)]).size == 0
+    assert presorted(repeated, [(2, 1, 0)]) == presorted(repeated, [])  # these have something to exchange
+
+
+@pytest.mark.parametrize(("runs", "why"), [([(0, 3)], "outside"), ([(0, 1), (1, 2)], "twice")])
+def test_runs_that_a_network_does_not_have(runs, why):
+    with pytest.raises(NetworkError, match=f"presorted wire . is .*{why}"):
+        presorted(Network.from_layers(3, [[(0, 1)]]), runs)
+
+
+def test_presorted_inputs_help_beyond_the_budget_too():
+    property_ = parse("merge-32+32", 64)
+    made = optimize(FAMILIES["odd_even_merge"](64), property_, Budget(states=32))
+    assert "reachable sets ended at" in made.skipped
+    assert (made.after.size, made.after.depth) == (161, 6)  # Batcher's merge of 32 and 32
 
 
 def test_beyond_the_budget_only_redundant_comparators_stay():

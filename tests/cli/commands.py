@@ -1,0 +1,51 @@
+"""How the tests call the command, and what they call it with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from nsc.cli import main
+from nsc.compiler.formats import FORMATS
+
+FILES = ["__init__.py", "manifest.json", "network.json", "proof.json"]
+SORTER = FORMATS["nsc"].example
+NOT_A_SORTER = "[(0,1)]\n[(1,2)]\n"
+
+
+def process(*words, **environment):
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "nsc", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+def call(*words, code=0):
+    """Run the command in this process and return what it printed, standard output and error."""
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, (result.stdout, result.stderr)
+    return result.stdout, result.stderr
+
+
+def paths():
+    return sorted(str(path) for path in Path().rglob("*"))
+
+
+def check_refused(words):
+    before = paths()
+    out, err = call(*words, code=2)
+    assert out == ""
+    assert err.startswith(("nsc: ", "Usage: "))
+    assert err.count("nsc: ") + err.count("Error: ") == 1
+    assert err.endswith("\n")
+    assert all(line.isprintable() for line in err.split("\n"))
+    if err.startswith("nsc: "):
+        assert err.count("\n") == 1
+    assert paths() == before

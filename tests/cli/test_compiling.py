@@ -1,0 +1,142 @@
+"""nsc compile: the package it writes is the one that it says."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import FILES, call, paths, process
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import FORMATS, readable
+
+
+def test_compile_writes_a_package_that_is_used_as_it_says():
+    done = process("compile", "--net", "bitonic", "--n", 4)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, proof, last = done.stdout.splitlines()
+    assert first == "generated/bitonic_4: 4 wires, 6 comparators, 3 layers"
+    assert proof.startswith("sorts: exhaustion: ")
+    assert last.endswith("use it with: from generated import bitonic_4")
+    place = Path("generated/bitonic_4")
+    assert sorted(path.name for path in place.iterdir()) == sorted([*FILES, "bitonic_4.cpp"])
+    code = (
+        "import torch; from generated import bitonic_4\n"
+        "assert bitonic_4.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0].tolist() == [0, 1, 2, 3]"
+    )
+    path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
+    assert done.returncode == 0
+
+
+def test_compile_for_some_ranks_writes_a_package_that_is_used_as_it_says():
+    Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
+    out, _ = call("compile", "--net", "small.txt", "--ranks", "2,0", "--out", "generated")
+    assert "rank-2,0: proved: exhaustion" in out
+    assert out.rstrip().endswith("use it with: from generated import small_3_rank_2_0")
+    code = (
+        "import torch; from generated import small_3_rank_2_0 as net\n"
+        "x = torch.tensor([3.0, 1.0, 2.0])\n"
+        "assert net.RANKS == (2, 0) and net.hard_select(x)[0].tolist() == [3, 1]\n"
+        "values, rows = net.select_with_rows(x, steepness=1000.0)\n"
+        "assert torch.allclose(values, torch.tensor([3.0, 1.0]), atol=1e-3) and rows.shape == (2, 3)\n"
+        "assert torch.allclose(net.route(x, torch.eye(3), 1000.0), rows) and net.select(x).shape == (2,)"
+    )
+    path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "ranks"),
+    [
+        ("--top-k 2", "bitonic_6_top_2", "[[5, 5], [4, 4]]"),
+        ("--median", "bitonic_6_median", "[[2, 2], [3, 3]]"),
+        ("--ranks 5,0,1,2,3,4", "bitonic_6_6_ranks", "[[5, 5], [0, 0], [1, 1]"),
+        ("--top-k 1 --remove-redundant --out there", "bitonic_6_top_1", "[[5, 5]]"),
+    ],
+)
+def test_what_is_selected_reaches_the_package_and_the_command_that_makes_it_again(words, name, ranks):
+    line = f"compile --net bitonic --n 6 {words}"
+    facts = json.loads(call(*line.split(), "--json")[0])
+    manifest = Path(facts["folder"], "manifest.json").read_text(encoding="utf-8")
+    assert facts["name"] == name
+    assert json.dumps(json.loads(manifest)["outputs"]).startswith(ranks)
+    assert facts["size"] < 24 or "5,0,1" in words
+    again = json.loads(manifest)["command"]
+    assert again == f"nsc {line.removesuffix(' --out there')}"
+
+
+def test_a_second_compile_finds_all_in_place():
+    call("compile", "--net", "bitonic", "--n", 4)
+    place = Path("generated/bitonic_4")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in place.iterdir()}
+    out, err = call("compile", "--net", "bitonic", "--n", 4)
+    assert "built before" in out
+    assert err == ""
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in place.iterdir()} == before
+
+
+def test_the_same_command_gives_the_same_bytes_elsewhere():
+    for out in ("one", "two/deep"):
+        call("compile", "--net", "bitonic", "--n", 4, "--out", out)
+    for path in Path("one/bitonic_4").iterdir():
+        assert path.read_bytes() == (Path("two/deep/bitonic_4") / path.name).read_bytes()
+
+
+def test_compile_prints_json(cache):
+    out, err = call("compile", "--net", "bitonic", "--n", 4, "--json")
+    facts = json.loads(out)
+    assert err == ""
+    assert (facts["name"], facts["n"], facts["size"], facts["depth"]) == ("bitonic_4", 4, 6, 3)
+    assert (facts["proof"]["verdict"], facts["proof"]["method"]) == ("proved", "exhaustion")
+    assert facts["network"] == FAMILIES["bitonic"](4).digest
+    assert Path(facts["folder"], "manifest.json").is_file()
+    (binary,), (command,) = facts["binaries"], facts["commands"]
+    assert Path(binary).is_file()
+    assert cache in Path(binary).parents
+    assert binary in shlex.split(command)
+    assert json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["cached"] is True
+
+
+def test_verbose_shows_the_build_command():
+    command = json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["commands"][0]
+    assert command in call("compile", "--net", "bitonic", "--n", 4, "--verbose")[0].splitlines()
+    assert command not in call("compile", "--net", "bitonic", "--n", 4)[0]
+
+
+def test_every_option_reaches_the_package():
+    line = (
+        "compile --net odd_even --n 3 --relaxation cauchy --art-lambda 0.5 --error-free --unproved --dtype "
+        "float64 --dtype float32 --dtype float64 --target cpu --out mine/nets --name three"
+    )
+    out, _ = call(*line.split())
+    facts = json.loads(Path("mine/nets/three/manifest.json").read_text(encoding="utf-8"))
+    assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, True)
+    assert list(facts["reals"]) == ["float32", "float64"]
+    assert facts["name"] == "three"
+    assert "nsc.load('mine/nets/three')" in out
+    words = shlex.split(facts["command"])
+    assert words[:2] == ["nsc", "compile"]
+    call(*words[1:], "--out", "again")
+    for path in Path("mine/nets/three").iterdir():
+        assert (Path("again/three") / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("text", [FORMATS[name].example for name in readable()])
+def test_network_files_of_every_format_are_read(text):
+    Path("four.net").write_text(text, encoding="utf-8")
+    assert json.loads(call("verify", "four.net", "--json")[0])["size"] == 5
+    out, _ = call("show", "--net", "four.net", "--n", 4)
+    assert out.endswith("\n4 wires, 5 comparators, 3 layers\n")
+
+
+def test_an_unproved_network_needs_the_users_word(monkeypatch):
+    monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
+    out, err = call("compile", "--net", "bitonic", "--n", 4, code=3)
+    assert (out, paths()) == ("", [])
+    assert err.startswith("nsc: the network is unproved: ")
+    assert "--unproved" in err

@@ -1,0 +1,145 @@
+"""nsc convert and nsc optimize: one network file to another."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import NOT_A_SORTER, SORTER, call, check_refused, paths
+
+import nsc
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import FORMATS
+
+
+def test_optimize_writes_a_smaller_network():
+    out, err = call("optimize", "bitonic", "--n", 9, "--property", "median", "-o", "median.cn")
+    assert err == ""
+    assert "half operations" in out
+    assert call("verify", "median.cn", "--n", 9, "--property", "median")[0].startswith("median: proved")
+    words = "optimize", "median.cn", "--n", 9, "--property", "median", "-o", "again.json", "--json"
+    facts = json.loads(call(*words)[0])
+    assert facts["before"] == facts["after"]
+    assert facts["size"] < FAMILIES["bitonic"](9).size
+    assert facts["skipped"] is None
+
+
+def test_optimize_writes_nothing_that_is_unproved():
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    assert "does not sort" in call("optimize", "not.txt", "-o", "out.json", code=1)[1]
+    unproved = "optimize", "pairwise", "--n", 256, "--time-limit", 0.2, "-o", "out.json"
+    assert "unproved" in call(*unproved, code=3)[1]
+    for bad in (
+        ["optimize", "bitonic", "--n", 8],
+        ["optimize", "bitonic", "--n", 8, "-o", "out.what"],
+        ["optimize", "bitonic", "--n", 8, "-o", "missing/out.json"],
+        ["optimize", "missing.txt", "-o", "out.json"],
+    ):
+        check_refused(bad)
+    assert sorted(path.name for path in Path().iterdir()) == ["not.txt"]
+
+
+def test_convert_goes_by_content_and_suffix():
+    Path("four.txt").write_text(FORMATS["knuth"].example, encoding="utf-8")
+    line = ": 4 wires, 5 comparators, 3 layers, as "
+    assert call("convert", "four.txt", "four.cn")[0] == f"four.cn{line}cn\n"
+    assert Path("four.cn").read_text(encoding="utf-8") == FORMATS["cn"].example + "\n"
+    for name in ("four.json", "four.dot", "four.graphml", "four.csv", "four.h", "four.table", "four.layers"):
+        call("convert", "four.cn", name)
+        facts = json.loads(call("verify", name, "--json")[0])
+        assert facts["network"] == nsc.Network.from_layers(4, json.loads(SORTER)["layers"]).digest
+    assert call("convert", "four.cn", "four.x", "--to", "svg")[0] == f"four.x{line}svg\n"
+    assert Path("four.x").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_convert_takes_the_users_word():
+    Path("a").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
+    _, err = call("convert", "a", "b.cn", code=2)
+    assert "--index-base 1" in err
+    call("convert", "a", "b.cn", "--index-base", 1, "--n", 5, "--from", "cn")
+    assert Path("b.cn").read_text(encoding="utf-8") == "0:2,1:3\n0:1,2:3\n1:2\n"
+    assert call("convert", "b.cn", "-", "--n", 5, "--to", "table")[0].startswith("5 5\n")
+
+
+def test_convert_says_what_a_format_does_not_hold():
+    Path("a.layers").write_text("[(0,1)]\n[(2,3)]\n[(1,2)]", encoding="utf-8")
+    _, err = call("convert", "a.layers", "b.cn", "--n", 5)
+    assert err == (
+        "nsc: note: cn has no number of wires, and some are in no comparator: read it with --n 5\n"
+        "nsc: note: cn has no layers: read back, each comparator comes as early as it can (depth 2, here 3)\n"
+    )
+    for name in ("b.json", "b.svg", "b.graphml"):
+        assert call("convert", "a.layers", name, "--n", 5)[1] == ""
+    assert call("convert", "a.layers", "b.csv")[1] == ""
+
+
+def test_convert_is_a_filter():
+    command = [sys.executable, "-m", "nsc", "convert", "-", "-"]
+    for words, expected in (([], '"n": 4,'), (["--to", "ascii"], "○")):
+        done = subprocess.run(
+            [*command, *words],
+            input=FORMATS["code"].example.encode(),
+            capture_output=True,
+            timeout=60,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert expected in done.stdout.decode()
+    done = subprocess.run(command, input=b"\xff", capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"nsc: cannot read the network file standard input: ")
+
+
+def test_convert_replaces_a_file_even_its_own_source():
+    Path("four.json").write_text(FORMATS["json"].example, encoding="utf-8")
+    call("convert", "four.json", "four.json")
+    assert json.loads(Path("four.json").read_text(encoding="utf-8"))["format"] == "nsc-network/1"
+    assert paths() == ["four.json"]
+
+
+@pytest.mark.parametrize("line", ["verify four.cn", "show --net four.cn", "explain --net four.cn"])
+def test_every_command_reads_a_file_as_the_user_says(line):
+    Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
+    check_refused(line.split())
+    assert call(*line.split(), "--format", "cn", "--index-base", 1)[0]
+    check_refused([*line.split(), "--format", "knuth", "--index-base", 1])
+
+
+def test_compile_reads_a_file_as_the_user_says():
+    Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
+    call("compile", "--net", "four.cn", "--format", "cn", "--index-base", 1)
+    assert json.loads(Path("generated/four_4/network.json").read_text(encoding="utf-8"))["n"] == 4
+    with pytest.raises(nsc.NetworkError, match=r"^four\.cn: "):
+        nsc.compile("four.cn")
+    assert nsc.compile("four.cn", format="cn", index_base=1).n == 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "convert",
+        "convert four.cn",
+        "convert missing.cn out.cn",
+        "convert bitonic out.cn --n 4",
+        "convert four.cn out.zip",
+        "convert four.cn out",
+        "convert four.cn out.cn --to sorterhunter-log",
+        "convert four.cn out.cn --to dott",
+        "convert four.cn out.cn --from svg",
+        "convert four.cn out.cn --from knuth",
+        "convert four.cn out.cn --n 3",
+        "convert four.cn out.cn --index-base 1",
+        "convert four.cn out.cn --index-base 2",
+        "convert four.cn missing/out.cn",
+        "convert four.cn . --to cn",
+        "convert . out.cn",
+        "verify --net bitonic --n 4 --format cn",
+        "verify --net bitonic --n 4 --index-base 0",
+        "verify four.cn --format svg",
+    ],
+)
+def test_bad_conversions_leave_nothing(line):
+    Path("four.cn").write_text(FORMATS["cn"].example, encoding="utf-8")
+    check_refused(line.split())

@@ -1,0 +1,85 @@
+"""Builds and proofs that fail, are interrupted, killed or run out of time leave nothing."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import paths, process
+
+
+def script(text):
+    """Write a stand-in for a compiler that runs the real one unless it is to build a library."""
+    path = Path("compiler.sh").resolve()
+    path.write_text(f'#!/bin/sh\ncase "$*" in *.so) {text} ;; *) exec c++ "$@" ;; esac\n', encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_a_compiler_that_fails_shows_its_command_and_log(tmp_path):
+    compiler = script('echo "out of luck" >&2; exit 7')
+    cache = tmp_path / "cache"
+    done = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
+    assert (done.returncode, done.stdout, paths()) == (2, "", ["compiler.sh"])
+    for part in ("exit code 7", "out of luck", f"command: {compiler}", "-std=c++17"):
+        assert part in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [path for path in cache.iterdir() if path.suffix != ".lock"]
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path):
+    compiler, cache = script("touch started; sleep 30"), tmp_path / "cache"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "nsc", "compile", "--net", "bitonic", "--n", "4"],
+        env={**os.environ, "NSC_CXX": str(compiler), "NSC_CACHE_DIR": str(cache)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while not Path("started").exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        out, err = running.communicate(timeout=30)
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+    assert running.returncode == 130  # 1 would say that the network does not sort
+    assert out == ""
+    assert "Traceback" not in err
+    assert paths() == ["compiler.sh", "started"]
+    assert not [path for path in cache.iterdir() if path.suffix != ".lock"]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_proof_that_is_ended_leaves_nothing_behind(ending):
+    running = subprocess.Popen(
+        [sys.executable, "-m", "nsc", "optimize", "pairwise", "--n", "200", "-o", "small.json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(3)  # in the midst of it: nothing settles this network within the 20 s that SAT takes
+    assert running.poll() is None
+    start = time.monotonic()
+    os.killpg(running.pid, ending)
+    out, err = running.communicate(timeout=30)
+    assert time.monotonic() - start < 5
+    assert running.returncode == (130 if ending == signal.SIGINT else -ending)
+    assert (out, paths()) == ("", [])
+    assert "Traceback" not in err
+
+
+def test_a_time_limit_ends_a_proof_with_nothing_written():
+    start = time.monotonic()
+    done = process("optimize", "pairwise", "--n", 200, "-o", "small.json", "--time-limit", 1)
+    assert (done.returncode, done.stdout, paths()) == (3, "", [])
+    assert "unproved" in done.stderr
+    assert time.monotonic() - start < 15

@@ -1,0 +1,69 @@
+"""What is printed: in pipes, in poor terminals, of hostile files."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from commands import FILES, SORTER, call, check_refused, process
+
+import nsc
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.verify import Proof, Verdict
+
+
+def test_piped_output_has_no_control_characters():
+    for words in (
+        ["compile", "--net", "bitonic", "--n", 4],
+        ["verify", "--net", "bitonic", "--n", 4],
+        ["list"],
+        ["show", "--net", "bitonic", "--n", 4],
+    ):
+        done = process(*words, FORCE_COLOR="", TERM="xterm-256color")
+        assert done.returncode == 0
+        assert (done.stdout + done.stderr).replace("\n", "").isprintable()
+
+
+def test_output_survives_a_terminal_without_unicode():
+    for words in (["list"], ["show", "--net", "bitonic", "--n", 4], ["verify", "missing…"]):
+        done = process(*words, PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
+        assert "Traceback" not in done.stderr
+
+
+def test_a_family_list_without_docstrings():
+    done = subprocess.run(
+        [sys.executable, "-OO", "-m", "nsc", "list"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_hostile_network_file_puts_nothing_into_generated_text():
+    evil = "*/ system(); // '''\"\"\"; import evil #"
+    name = 'x */ evil\n"""quote.json'.replace("/", "∕")
+    content = {**json.loads(SORTER), "note": evil, "name": "evil", "detail": evil, evil: evil}
+    Path("deep").mkdir()
+    for path in (Path(name), Path("deep") / name):
+        path.write_text(json.dumps(content), encoding="utf-8")
+    facts = json.loads(call("compile", "--net", name, "--json")[0])
+    call("compile", "--net", Path("deep", name).resolve(), "--out", "other")
+    place = Path(facts["folder"])
+    assert place == Path("generated/x_evil_quote_4")
+    assert sorted(path.name for path in place.iterdir()) == sorted([*FILES, "x_evil_quote_4.cpp"])
+    for path in place.iterdir():
+        assert path.read_bytes() == (Path("other") / place.name / path.name).read_bytes()
+        text = path.read_text(encoding="utf-8")
+        for word in (evil, "system", "import evil", "*∕", '"""quote', str(Path.cwd())):
+            assert word not in text
+
+
+def test_a_hostile_file_cannot_steer_the_terminal():
+    Path("evil.json").write_text('{"format":"\\u001b[2Jevil\\nall is well"}', encoding="utf-8")
+    check_refused(["verify", "evil.json"])
+
+
+def test_proofs_of_the_command_are_those_of_the_library():
+    out, _ = call("verify", "--net", "bitonic", "--n", 8, "--json")
+    proof = nsc.verify(FAMILIES["bitonic"](8))
+    assert isinstance(proof, Proof)
+    assert proof.verdict is Verdict.PROVED
+    assert json.loads(out)["detail"] == proof.detail

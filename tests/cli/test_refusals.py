@@ -1,0 +1,151 @@
+"""Bad input: one message, exit code 2, nothing written."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+from commands import NOT_A_SORTER, call, check_refused, paths, process
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import readable
+from nsc.compiler.relaxations import SIGMOIDS
+
+BAD_FILES = {
+    "empty.json": b"",
+    "binary.json": bytes(range(256)),
+    "text.json": b"hello",
+    "cut.json": b'{"format": "nsc-network/1", "n": 4, "lay',
+    "no_n.json": b'{"format": "nsc-network/1", "layers": []}',
+    "range.json": b'{"format": "nsc-network/1", "n": 2, "layers": [[[0, 2]]]}',
+    "same.json": b'{"format": "nsc-network/1", "n": 2, "layers": [[[1, 1]]]}',
+    "twice.json": b'{"format": "nsc-network/1", "n": 3, "layers": [[[0, 1], [1, 2]]]}',
+    "float.json": b'{"format": "nsc-network/1", "n": 2, "layers": [[[0, 1.0]]]}',
+    "huge.json": b'{"format": "nsc-network/1", "n": 1000000000000, "layers": []}',
+    "deep.json": b'{"format": ' + b"[" * 100_000,
+    "nested.json": b'{"N": 4, "other": {"nw": []}}',
+    "code.txt": b"[(0,__import__('os').system('touch evil'))]",
+    "five.txt": b"[(0,4)]",
+}
+BAD_LINES = [
+    "compile",
+    "compile --net bitonic",
+    "compile --net bionic --n 4",
+    "compile --net bitonic --n 0",
+    "compile --net bitonic --n -4",
+    "compile --net bitonic --n four",
+    "compile --net bitonic --n 65537",
+    "compile --net bitonic --n 99999999999999999999999",
+    "compile --net odd_even --n 65536",
+    "compile --net bitonic --n 4 --relaxation soft",
+    "compile --net bitonic --n 4 --art-lambda 1",
+    "compile --net bitonic --n 4 --art-lambda nan",
+    "compile --net bitonic --n 4 --art-lambda x",
+    "compile --net bitonic --n 4 --dtype int8",
+    "compile --net bitonic --n 4 --target tpu",
+    "compile --net bitonic --n 4 --fast",
+    "compile --net bitonic --n 4 --name ../x",
+    "compile --net bitonic --n 4 --name a/b",
+    "compile --net bitonic --n 4 --name class",
+    "compile --net bitonic --n 4 --name ''",
+    f"compile --net bitonic --n 4 --name {'x' * 250}",
+    "compile --net bitonic --n 4 --top-k 0",
+    "compile --net bitonic --n 4 --top-k 5",
+    "compile --net bitonic --n 4 --top-k two",
+    "compile --net bitonic --n 4 --top-k 2 --median",
+    "compile --net bitonic --n 4 --ranks 1,1",
+    "compile --net bitonic --n 4 --ranks 4",
+    "compile --net bitonic --n 4 --ranks 1,",
+    "compile --net bitonic --n 4 --wires 1",
+    "compile --net bitonic --n 4 --median --wires 1",
+    "compile --net missing.json",
+    "compile --net . --n 4",
+    f"compile --net {'x' * 5000} --n 4",
+    "compile bitonic",
+    "verify",
+    "verify missing.json",
+    "verify missing",
+    "verify --net bitonic",
+    "verify --net bitonic --n 4 missing.json",
+    f"verify {'x' * 5000}",
+    "list --n 0",
+    "list --n x",
+    "show --net bitonic",
+    "show --net bionic --n 4",
+    "show",
+    "sort",
+    "--fast",
+]
+
+
+@pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: line[:60])
+def test_bad_lines_are_refused_with_one_message(line):
+    check_refused(shlex.split(line))
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+@pytest.mark.parametrize("command", ["compile --net", "verify", "show --net"])
+def test_bad_files_are_refused_with_one_message(name, command):
+    Path(name).write_bytes(BAD_FILES[name])
+    words = [*command.split(), name]
+    if name == "five.txt":
+        words += ["--n", "4"]
+    check_refused(words)
+
+
+def test_unknown_words_list_the_known_ones():
+    for line, known in (
+        ("compile --net bionic --n 4", FAMILIES),
+        ("compile --net bitonic --n 4 --relaxation soft", SIGMOIDS),
+        ("compile --net bitonic --n 4 --dtype int8", ["float32", "float64"]),
+    ):
+        _, err = call(*line.split(), code=2)
+        assert all(word in err for word in known)
+    Path("text.json").write_text("hello", encoding="utf-8")
+    _, err = call("verify", "text.json", code=2)
+    assert all(name in err for name in readable())
+
+
+def test_a_network_that_does_not_sort_is_not_compiled():
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    before = paths()
+    out, err = call("compile", "--net", "not.txt", "--unproved", code=1)
+    assert out == ""
+    assert err.startswith("nsc: the network does not sort: 0-1 input ")
+    assert err.count("\n") == 1
+    assert paths() == before
+
+
+def test_a_bad_line_ends_the_process_without_a_traceback():
+    done = process("compile", "--net", "bitonic", "--n", 0)
+    assert (done.returncode, done.stdout, paths()) == (2, "", [])
+    assert done.stderr == "nsc: bitonic needs n >= 1, got 0\n"
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "x" * 300])
+def test_an_output_folder_that_cannot_be_written_is_an_error(out):
+    Path("file").write_text("mine", encoding="utf-8")
+    _, err = call("compile", "--net", "bitonic", "--n", 4, "--out", out, code=2)
+    assert err.startswith("nsc: cannot write the package to ")
+    assert paths() == ["file"]
+    assert Path("file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_foreign_folder_is_kept():
+    place = Path("generated/bitonic_4")
+    place.mkdir(parents=True)
+    (place / "thesis.txt").write_text("years of work", encoding="utf-8")
+    before = paths()
+    _, err = call("compile", "--net", "bitonic", "--n", 4, code=2)
+    assert "no nsc package" in err
+    assert paths() == before
+
+
+@pytest.mark.parametrize(
+    ("compiler", "message"),
+    [("/nonexistent", "NSC_CXX is '/nonexistent'"), ("false", "the compiler does not run")],
+)
+def test_a_missing_or_broken_compiler_is_an_error(compiler, message):
+    done = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=compiler)
+    assert (done.returncode, done.stdout, paths()) == (2, "", [])
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

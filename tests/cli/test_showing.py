@@ -1,0 +1,57 @@
+"""nsc list, show, explain, help."""
+
+import json
+
+from commands import call, check_refused
+
+import nsc
+from nsc.compiler.families import FAMILIES
+
+
+def test_list_shows_every_family():
+    out, err = call("list", "--n", 100)
+    assert err == ""
+    assert all(name in out for name in FAMILIES)
+    assert "1,334" in out
+    facts = json.loads(call("list", "--n", 33, "--json")[0])
+    assert facts["n"] == 33
+    assert set(facts["families"]) == set(FAMILIES)
+    assert facts["families"]["merge_exchange"]["size"] == 207
+    assert facts["families"]["odd_even"]["depth"] == 33
+
+
+def test_list_shows_families_that_are_too_large(monkeypatch):
+    monkeypatch.setattr("nsc.compiler.families.MAX_SIZE", 100)
+    facts = json.loads(call("list", "--n", 16, "--json")[0])["families"]
+    assert facts["odd_even"]["size"] is None
+    assert "merge_exchange" in facts["odd_even"]["summary"]
+    assert facts["bitonic"]["size"] == 80
+    assert "–" in call("list", "--n", 16)[0]
+
+
+def test_show_draws_networks_that_fit():
+    out, _ = call("show", "--net", "bitonic", "--n", 32)
+    assert out.count("○") == 240
+    assert out.splitlines()[-1] == "32 wires, 240 comparators, 15 layers"
+    out, _ = call("show", "--net", "bitonic", "--n", 33)
+    assert "○" not in out
+    assert out.splitlines()[-1] == "33 wires, 321 comparators, 21 layers"
+
+
+def test_help_and_version():
+    assert nsc.__version__ in call("--version")[0]
+    for command in ("compile", "verify", "convert", "list", "show"):
+        assert command in call("--help")[0]
+        assert "Usage" in call(command, "-h")[0]
+
+
+def test_explain_lists_constructions_for_the_top_k():
+    out, err = call("explain", "--top-k", 8, "--n", 1024)
+    assert err == ""
+    assert "4,972" in out
+    assert "24,068" in out
+    facts = json.loads(call("explain", "--top-k", 3, "--n", 10, "--json")[0])
+    assert (facts["n"], facts["k"]) == (10, 3)
+    assert facts["candidates"][0]["half_operations"] <= facts["candidates"][-1]["half_operations"]
+    for bad in (["--top-k", 3], ["--n", 8], ["--top-k", 9, "--n", 8], ["--top-k", 2, "--n", 8, "--net", "x"]):
+        check_refused(["explain", *bad])

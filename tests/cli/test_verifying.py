@@ -1,0 +1,127 @@
+"""nsc verify: proofs, counterexamples, kept proofs, packages."""
+
+import json
+from pathlib import Path
+
+from commands import NOT_A_SORTER, SORTER, call, check_refused, process
+
+from nsc.compiler import driver
+from nsc.compiler.formats import write_network
+from nsc.compiler.network import Network
+
+
+def test_verify_says_what_it_found_by_its_exit_code(monkeypatch):
+    Path("sorter.json").write_text(SORTER, encoding="utf-8")
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    assert call("verify", "sorter.json")[0].startswith("sorts: 4 wires, 5 comparators, 3 layers\nmethod: ")
+    assert call("verify", "--net", "sorter.json") is not None
+    assert call("verify", "--net", "bitonic", "--n", 100)[0].startswith("sorts: 100 wires")
+    out, err = call("verify", "not.txt", code=1)
+    assert out.startswith("does not sort: 3 wires, 2 comparators, 2 layers\n")
+    assert err == ""
+    shown = [line.partition(":")[2].split() for line in out.splitlines()[2:6]]
+    network = Network.from_comparators(3, [(0, 1), (1, 2)])
+    for given, comes_out in zip(shown[::2], shown[1::2], strict=True):
+        values = network.apply(list(map(int, given))).tolist()
+        assert list(map(str, values)) == comes_out
+        assert values != sorted(values)
+    monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
+    assert call("verify", "sorter.json", code=3)[0].startswith("unproved: ")
+
+
+def test_verify_exit_codes_of_the_process():
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    for words, code in (
+        (["--net", "odd_even", "--n", 5], 0),
+        (["not.txt"], 1),
+        (["missing.txt"], 2),
+        (["--net", "pairwise", "--n", 256, "--time-limit", 0.5], 3),
+    ):
+        done = process("verify", *words)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+
+
+def test_verify_prints_json():
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    facts = json.loads(call("verify", "--json", "not.txt", code=1)[0])
+    assert (facts["n"], facts["size"], facts["depth"], facts["verdict"]) == (3, 2, 2, "refuted")
+    assert len(facts["counterexample"]) == len(facts["failing_input"]) == 3
+    assert facts["network"] == Network.from_layers(3, [[(0, 1)], [(1, 2)]]).digest
+    facts = json.loads(call("verify", "--json", "--net", "bitonic", "--n", 4)[0])
+    assert facts["verdict"] == "proved"
+    assert facts["counterexample"] is None
+
+
+def test_verify_proves_other_properties():
+    words = "verify", "--net", "merge_exchange", "--n", 9
+    assert call(*words, "--property", "median")[0].startswith("median: proved: 9 wires")
+    out = call(*words, "--property", "top-2", "--wires", "8,7", code=1)[0]
+    assert out.startswith("top-2 on wires 8,7: refuted: 9 wires")
+    presorted = "--property", "sort", "--presorted", "0-3,4-7"
+    merge = Network.from_layers(
+        8, [[(0, 4), (1, 5), (2, 6), (3, 7)], [(2, 4), (3, 5)], [(1, 2), (3, 4), (5, 6)]]
+    )
+    Path("merge.json").write_text(write_network(merge), encoding="utf-8")
+    assert call("verify", "merge.json", *presorted)[0].startswith("sort, presorted 0-3,4-7: proved")
+    assert call("verify", "merge.json", "--property", "merge-4+4")[0].startswith("merge-4+4: proved")
+    assert call("verify", "merge.json", code=1)[0].startswith("does not sort")
+    for bad in (
+        ["--property", "largest"],
+        ["--property", "top-10"],
+        ["--property", "median", "--wires", "x"],
+        ["--presorted", "4-3"],
+        ["--max-states", 0],
+        ["--time-limit", -1],
+    ):
+        check_refused([*words, *bad])
+
+
+def test_verify_says_what_would_mend_a_network():
+    Path("less.txt").write_text("[(0,2),(1,3)]\n[(0,1),(2,3)]\n", encoding="utf-8")
+    out = call("verify", "less.txt", "--n", 4, code=1)[0]
+    assert "wrong on wires 1, 2, last touched in layer 1\n" in out
+    assert out.endswith("mended by one comparator: insert (1, 2) behind layer 1\n")
+    facts = json.loads(call("verify", "less.txt", "--n", 4, "--json", code=1)[0])
+    assert (facts["wrong_wires"], facts["wrong_layer"]) == ([1, 2], 1)
+    assert facts["mend"] == "insert (1, 2) behind layer 1"
+
+
+def test_verify_checks_a_proof_that_was_kept():
+    words = "verify", "--net", "bitonic", "--n", 8
+    Path("proof.json").write_text(call(*words, "--json")[0], encoding="utf-8")
+    assert call(*words, "--check", "proof.json")[0].startswith("sorts: 8 wires")
+    check_refused(["verify", "--net", "odd_even", "--n", 8, "--check", "proof.json"])
+    check_refused([*words, "--check", "missing.json"])
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    Path("refuted.json").write_text(call("verify", "not.txt", "--json", code=1)[0], encoding="utf-8")
+    assert call("verify", "not.txt", "--check", "refuted.json", code=1)[0].startswith("does not sort")
+    check_refused(["verify", "not.txt", "--check", "not.txt"])
+
+
+def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
+    call("compile", "--net", "best", "--n", 7, "--median", "--dtype", "float32", "--dtype", "float64")
+    out, err = call("verify", "generated/best_7_median")
+    assert "median: proved: 7 wires, 13 comparators" in out
+    assert out.count("128 0-1 inputs, all 2^7, come out right") == 2
+    assert err == ""
+    facts = json.loads(call("verify", "generated/best_7_median", "--json")[0])
+    assert facts["kernel"]["float64"] == {"inputs": 128, "complete": True, "what": "all 2^7", "failing": None}
+    assert "says itself" in call("verify", "generated/best_7_median", "--property", "median", code=2)[1]
+    call("compile", "--net", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
+    assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
+    # A wrong kernel: the lesser of two entries on both wires.
+    right = driver.render_cpp
+    wrong = "lo.both = a < b ? a : b, hi.both = a < b ? a : b;"
+    monkeypatch.setattr(
+        driver,
+        "render_cpp",
+        lambda *args: right(*args).replace("lo.both = a < b ? a : b, hi.both = a < b ? b : a;", wrong),
+    )
+    call("compile", "--net", "bitonic", "--n", 4, "--name", "wrong")
+    out, _ = call("verify", "generated/wrong", code=1)
+    assert "built kernel, float32: 0-1 input 0 0 0 0 comes out wrong" in out
+
+
+def test_verify_takes_a_family_in_the_place_of_a_file():
+    assert call("verify", "bitonic", "--n", 8)[0].startswith("sorts: 8 wires")
