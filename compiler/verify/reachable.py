@@ -17,8 +17,7 @@ asked for are left out: outputs do not fall when inputs rise, so they can be wro
 from __future__ import annotations
 
 import heapq
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import networkx
@@ -27,46 +26,22 @@ import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
+from nsc.compiler.verify.patterns import Bits, Component, concatenated, distinct, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.sat import sat
 
-Bits = npt.NDArray[np.uint8]
-Counts = npt.NDArray[np.int32]
 Visit = Callable[[npt.NDArray[np.bool_]], None]
 
 # One component's patterns times wires, in bits, after repeats are removed: 128 MB.
 BUDGET_BITS = 1 << 30
-# A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
-_ROW_BYTES = 1 << 13
 _DONE = -1
 # The patterns of one wire, 0 and 1 in turn, and how many zeros they have.
 _EITHER = np.array([0b10101010], dtype=np.uint8)
 _EITHER_ZEROS = np.array([1, 0] * 4, dtype=np.int32)
 # Random inputs that say whether a part seems to sort, before SAT is asked.
 _TRIALS = 200
-
-
-@dataclass
-class Component:
-    """A set of wires and the patterns they can hold.
-
-    Attributes:
-        rows: wire to its packed bits, bit t (little-endian) in pattern t; patterns may repeat.
-        count: number of patterns, a multiple of 8.
-        zeros: of each pattern, how many inputs of the component were 0.
-        inputs: how many inputs the component has.
-        whole: whether all wires of these inputs are still in it.
-        unseen: whether the patterns are too many to be kept: rows are empty, count is above the budget.
-    """
-
-    rows: dict[int, Bits]
-    count: int
-    zeros: Counts
-    inputs: int
-    whole: bool = True
-    unseen: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,7 +245,7 @@ class _Search:
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
         bits = 0
-        for piece in self._products(a, b):
+        for piece in products(a, b):
             self.budget.check()
             if self.visit is not None:
                 self.visit(self._inputs_of(piece))
@@ -279,9 +254,9 @@ class _Search:
             if bits > BUDGET_BITS:
                 raise BudgetError(f"patterns of {bits // 8 >> 20:,} MB")
             pieces.append(kept)
-        joined = _concatenated(pieces)
+        joined = concatenated(pieces)
         if len(pieces) > 1:
-            joined = self._without_repeats(joined)
+            joined = self._distinct(joined)
         self._settle(joined)
 
     def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:
@@ -338,19 +313,6 @@ class _Search:
             self.parts[named] = answer is not None and answer.failing is None
         return [wires[index] for index in np.argsort(values[0])] if self.parts[named] else None
 
-    def _products(self, a: Component, b: Component) -> Iterator[Component]:
-        """Yield the product of two components in pieces; pattern (s, t) has index s·count(b) + t."""
-        whole = np.array([0, 0xFF], dtype=np.uint8)
-        size = max(1, 8 * _ROW_BYTES // b.count)
-        a_bits = {wire: np.unpackbits(row, bitorder="little") for wire, row in a.rows.items()}
-        for start in range(0, a.count, size):
-            part = slice(start, min(start + size, a.count))
-            length = part.stop - part.start
-            rows = {wire: np.repeat(whole[bits[part]], b.count // 8) for wire, bits in a_bits.items()}
-            rows |= {wire: np.tile(row, length) for wire, row in b.rows.items()}
-            zeros = (a.zeros[part, None] + b.zeros).ravel()
-            yield Component(rows, length * b.count, zeros, a.inputs + b.inputs, a.whole and b.whole)
-
     def _enter(self, component: Component) -> None:
         for wire in component.rows:
             if wire < self.network.n:
@@ -375,7 +337,11 @@ class _Search:
             if self._head(wire) == _DONE and wire not in self.ranks:
                 del rows[wire]
                 component.whole = False
-        return self._without_repeats(component)
+        return self._distinct(component)
+
+    def _distinct(self, component: Component) -> Component:
+        wires = [wire for wire in component.rows if wire < self.network.n]
+        return distinct(component, wires, self.most_zeros)
 
     def _check(self, component: Component) -> None:
         """Raise _FailingError if a wire of a finished component can carry what its rank forbids."""
@@ -409,108 +375,6 @@ class _Search:
             if wire >= n:
                 vector[wire - n] = int(row[pattern >> 3] >> (pattern & 7) & 1)
         return _FailingError(tuple(vector))
-
-    def _without_repeats(self, component: Component) -> Component:
-        wires = [wire for wire in component.rows if wire < self.network.n]
-        if component.whole:
-            chain = _chain(component, wires)
-            if chain is not None:
-                return self._selected(component, chain)
-        rows = [component.rows[wire] for wire in wires]
-        if not component.whole:
-            # What is forgotten counts: patterns with other numbers of zeros are others.
-            rows += [
-                np.packbits(component.zeros >> bit & 1 == 1, bitorder="little")
-                for bit in range(int(component.zeros.max()).bit_length())
-            ]
-        if not rows:
-            return self._selected(component, np.zeros(1, np.int64))
-        return self._selected(component, _first_of_each(np.stack(rows)))
-
-    def _selected(self, component: Component, kept: npt.NDArray[np.int64]) -> Component:
-        kept = kept[component.zeros[kept] <= self.most_zeros]
-        kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
-        if len(kept) >= component.count:
-            return component
-        rows = {}
-        if component.rows:
-            selected = _select(np.stack(list(component.rows.values())), kept)
-            rows = dict(zip(component.rows, selected, strict=True))
-        return Component(
-            rows,
-            len(kept),
-            component.zeros[kept],
-            component.inputs,
-            component.whole,
-        )
-
-
-def _concatenated(pieces: list[Component]) -> Component:
-    if len(pieces) == 1:
-        return pieces[0]
-    first = pieces[0]
-    return Component(
-        {wire: np.concatenate([piece.rows[wire] for piece in pieces]) for wire in first.rows},
-        sum(piece.count for piece in pieces),
-        np.concatenate([piece.zeros for piece in pieces]),
-        first.inputs,
-        first.whole,
-    )
-
-
-def _chain(component: Component, wires: list[int]) -> npt.NDArray[np.int64] | None:
-    """Return an index of each pattern where the wires, in some order, always ascend; None otherwise.
-
-    A component that comes out of a merge is such a one, and has at most one pattern more than wires.
-    """
-    rows = np.stack([component.rows[wire] for wire in wires])
-    ones = np.array([int(np.bitwise_count(row).sum()) for row in rows])
-    order = np.argsort(ones, kind="stable")
-    for fewer, more in itertools.pairwise(order):
-        if (rows[fewer] & ~rows[more]).any():
-            return None
-    kept = []
-    before = None
-    for place in order:
-        row = rows[place]
-        new = row if before is None else row & ~before
-        if new.any():
-            byte = int((new != 0).argmax())
-            kept.append(8 * byte + (int(new[byte]) & -int(new[byte])).bit_length() - 1)
-        before = row
-    if before is not None and (before != 0xFF).any():
-        byte = int((before != 0xFF).argmax())
-        free = ~int(before[byte]) & 0xFF
-        kept.append(8 * byte + (free & -free).bit_length() - 1)
-    return np.array(kept, dtype=np.int64)
-
-
-def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:
-    """Return the index of the first of each pattern among equal ones; rows hold a wire each."""
-    patterns = _transposed(rows)
-    keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
-    return np.unique(keys, return_index=True)[1]
-
-
-def _transposed(rows: Bits) -> Bits:
-    """Return a row of packed wires per pattern for a row of packed patterns per wire.
-
-    By blocks of 8 × 8 bits held in a 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
-    """
-    wires, width = rows.shape
-    padded = np.zeros((-(-wires // 8) * 8, width), dtype=np.uint8)
-    padded[:wires] = rows
-    block = padded.reshape(-1, 8, width).transpose(0, 2, 1).copy().view("<u8")[..., 0]
-    for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
-        swapped = (block ^ (block >> np.uint64(distance))) & np.uint64(mask)
-        block = block ^ swapped ^ (swapped << np.uint64(distance))
-    return np.ascontiguousarray(block.view(np.uint8).reshape(len(block), 8 * width).T)
-
-
-def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
-    """Return the rows with the kept patterns alone, in that order."""
-    bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
-    return np.packbits(bits, axis=1, bitorder="little")
 
 
 def reachable_sets(asked: Question) -> Answer | None:

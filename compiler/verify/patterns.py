@@ -1,0 +1,159 @@
+"""Patterns: sets of 0-1 values on some wires, in packed bits.
+
+Each wire has a row of bits, one a pattern, padded to whole bytes by repeating a pattern. So a comparator
+is an AND and an OR of two rows, and the product of two sets a repeat and a tile of bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Bits = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int32]
+
+# A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
+_ROW_BYTES = 1 << 13
+
+
+@dataclass
+class Component:
+    """A set of wires and the patterns they can hold.
+
+    Attributes:
+        rows: wire to its packed bits, bit t (little-endian) in pattern t; patterns may repeat.
+        count: number of patterns, a multiple of 8.
+        zeros: of each pattern, how many inputs of the component were 0.
+        inputs: how many inputs the component has.
+        whole: whether all wires of these inputs are still in it.
+        unseen: whether the patterns are too many to be kept: rows are empty, count is above the budget.
+    """
+
+    rows: dict[int, Bits]
+    count: int
+    zeros: Counts
+    inputs: int
+    whole: bool = True
+    unseen: bool = False
+
+
+def products(a: Component, b: Component) -> Iterator[Component]:
+    """Yield the product of two components in pieces; pattern (s, t) has index s·count(b) + t."""
+    whole = np.array([0, 0xFF], dtype=np.uint8)
+    size = max(1, 8 * _ROW_BYTES // b.count)
+    a_bits = {wire: np.unpackbits(row, bitorder="little") for wire, row in a.rows.items()}
+    for start in range(0, a.count, size):
+        part = slice(start, min(start + size, a.count))
+        length = part.stop - part.start
+        rows = {wire: np.repeat(whole[bits[part]], b.count // 8) for wire, bits in a_bits.items()}
+        rows |= {wire: np.tile(row, length) for wire, row in b.rows.items()}
+        zeros = (a.zeros[part, None] + b.zeros).ravel()
+        yield Component(rows, length * b.count, zeros, a.inputs + b.inputs, a.whole and b.whole)
+
+
+def concatenated(pieces: list[Component]) -> Component:
+    """Return the patterns of all pieces, which have the same wires, in one component."""
+    if len(pieces) == 1:
+        return pieces[0]
+    first = pieces[0]
+    return Component(
+        {wire: np.concatenate([piece.rows[wire] for piece in pieces]) for wire in first.rows},
+        sum(piece.count for piece in pieces),
+        np.concatenate([piece.zeros for piece in pieces]),
+        first.inputs,
+        first.whole,
+    )
+
+
+def distinct(component: Component, wires: list[int], most_zeros: int) -> Component:
+    """Return a component without repeats, and without patterns of more zeros than some.
+
+    Args:
+        component: what may hold patterns several times.
+        wires: those of its rows that say whether two patterns are the same.
+        most_zeros: how many of the inputs of a pattern that is kept may be 0.
+    """
+    if component.whole:
+        chain = _chain(component, wires)
+        if chain is not None:
+            return _selected(component, chain, most_zeros)
+    rows = [component.rows[wire] for wire in wires]
+    if not component.whole:
+        # What is forgotten counts: patterns with other numbers of zeros are others.
+        rows += [
+            np.packbits(component.zeros >> bit & 1 == 1, bitorder="little")
+            for bit in range(int(component.zeros.max()).bit_length())
+        ]
+    first = _first_of_each(np.stack(rows)) if rows else np.zeros(1, np.int64)
+    return _selected(component, first, most_zeros)
+
+
+def _selected(component: Component, kept: npt.NDArray[np.int64], most_zeros: int) -> Component:
+    kept = kept[component.zeros[kept] <= most_zeros]
+    kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
+    if len(kept) >= component.count:
+        return component
+    rows = {}
+    if component.rows:
+        selected = _select(np.stack(list(component.rows.values())), kept)
+        rows = dict(zip(component.rows, selected, strict=True))
+    return Component(rows, len(kept), component.zeros[kept], component.inputs, component.whole)
+
+
+def _chain(component: Component, wires: list[int]) -> npt.NDArray[np.int64] | None:
+    """Return an index of each pattern where the wires, in some order, always ascend; None otherwise.
+
+    A component that comes out of a merge is such a one, and has at most one pattern more than wires.
+    """
+    rows = np.stack([component.rows[wire] for wire in wires])
+    ones = np.array([int(np.bitwise_count(row).sum()) for row in rows])
+    order = np.argsort(ones, kind="stable")
+    for fewer, more in itertools.pairwise(order):
+        if (rows[fewer] & ~rows[more]).any():
+            return None
+    kept = []
+    before = None
+    for place in order:
+        row = rows[place]
+        new = row if before is None else row & ~before
+        if new.any():
+            byte = int((new != 0).argmax())
+            kept.append(8 * byte + (int(new[byte]) & -int(new[byte])).bit_length() - 1)
+        before = row
+    if before is not None and (before != 0xFF).any():
+        byte = int((before != 0xFF).argmax())
+        free = ~int(before[byte]) & 0xFF
+        kept.append(8 * byte + (free & -free).bit_length() - 1)
+    return np.array(kept, dtype=np.int64)
+
+
+def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:
+    """Return the index of the first of each pattern among equal ones; rows hold a wire each."""
+    patterns = _transposed(rows)
+    keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
+    return np.unique(keys, return_index=True)[1]
+
+
+def _transposed(rows: Bits) -> Bits:
+    """Return a row of packed wires per pattern for a row of packed patterns per wire.
+
+    By blocks of 8 × 8 bits held in a 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
+    """
+    wires, width = rows.shape
+    padded = np.zeros((-(-wires // 8) * 8, width), dtype=np.uint8)
+    padded[:wires] = rows
+    block = padded.reshape(-1, 8, width).transpose(0, 2, 1).copy().view("<u8")[..., 0]
+    for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        swapped = (block ^ (block >> np.uint64(distance))) & np.uint64(mask)
+        block = block ^ swapped ^ (swapped << np.uint64(distance))
+    return np.ascontiguousarray(block.view(np.uint8).reshape(len(block), 8 * width).T)
+
+
+def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
+    """Return the rows with the kept patterns alone, in that order."""
+    bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
+    return np.packbits(bits, axis=1, bitorder="little")
