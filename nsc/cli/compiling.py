@@ -11,7 +11,7 @@ import click
 
 import nsc
 from nsc.building import build_library
-from nsc.cli.shared import counts_of, network_options, numbers_of, status, wires_option
+from nsc.cli.shared import Reading, counts_of, network_options, numbers_of, status, wires_option
 from nsc.compiler.driver import TARGETS, Request, compile_network, selection
 from nsc.compiler.package import write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
@@ -80,9 +80,7 @@ from nsc.runtime.nvrtc import build as build_cuda
 @click.option("--verbose", is_flag=True, help="Print the full build command.")
 def compile_command(
     net: str,
-    n: int | None,
-    format: str | None,
-    index_base: int | None,
+    reading: Reading,
     top_k: int | None,
     median: bool,
     ranks: str | None,
@@ -108,15 +106,15 @@ def compile_command(
     start = time.perf_counter()
     request = Request(
         network=net,
-        n=n,
+        n=reading.n,
         relaxation=Relaxation(relaxation, art_lambda, error_free),
         dtypes=tuple(dict.fromkeys(dtypes)),
         targets=tuple(targets.split(",")),
         name=name,
         unproved=unproved,
         version=nsc.__version__,
-        format=format,
-        index_base=index_base,
+        format=reading.format,
+        index_base=reading.index_base,
         select=selection(top_k, median, numbers_of("--ranks", ranks)),
         wires=None if wires is None else tuple(numbers_of("--wires", wires) or ()),
         without_redundant=remove_redundant,

@@ -13,15 +13,14 @@ from rich.table import Table
 
 from nsc.cli.shared import (
     EXIT_CODES,
-    budget_of,
+    Asked,
+    Reading,
     counts_of,
     index_base_option,
-    numbers_of,
     property_options,
     reading_options,
     status,
 )
-from nsc.compiler.driver import describe
 from nsc.compiler.formats import (
     format_of_path,
     losses,
@@ -34,7 +33,6 @@ from nsc.compiler.formats import (
 )
 from nsc.compiler.optimize import optimize
 from nsc.compiler.verify import Verdict
-from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 
 
@@ -87,14 +85,8 @@ def convert_command(
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def optimize_command(
     network: Path,
-    n: int | None,
-    format: str | None,
-    index_base: int | None,
-    asked: str,
-    wires: str | None,
-    presorted: str,
-    max_states: int,
-    time_limit: float | None,
+    reading: Reading,
+    asked: Asked,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -104,16 +96,16 @@ def optimize_command(
     a relaxed network are not. Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3
     unproved.
     """
-    given = describe(str(network), n, format, index_base)
-    property_ = parse_property(asked, given.n, numbers_of("--wires", wires), presorted)
+    given = reading.network(str(network))
+    property_, budget = asked.property(given.n), asked.budget()
     to = format_of_path(out)
     with status("verifying", as_json):
-        proof = verify_network(given, property_, budget_of(max_states, time_limit))
+        proof = verify_network(given, property_, budget)
     if proof.verdict is not Verdict.PROVED:
         click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
         sys.exit(EXIT_CODES[proof.verdict])
     with status("optimising", as_json):
-        made = optimize(given, property_, budget_of(max_states, time_limit))
+        made = optimize(given, property_, budget)
     save_network(made.network, out, to)
     if as_json:
         counts = {"before": asdict(made.before), "after": asdict(made.after), "skipped": made.skipped}

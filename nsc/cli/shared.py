@@ -1,24 +1,71 @@
-"""What commands share: options, spinner, counts."""
+"""What commands share: groups of options, spinner, counts."""
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
 from nsc.building import build_library
+from nsc.compiler.driver import describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable
 from nsc.compiler.network import Network
-from nsc.compiler.verify import FORMS, Budget, Verdict
+from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the user says that a network is read."""
+
+    n: int | None
+    format: str | None
+    index_base: int | None
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether the user said anything."""
+        return (self.n, self.format, self.index_base) != (None, None, None)
+
+    def network(self, named: str | Path) -> Network:
+        """Return the network that a family's name or a file stands for."""
+        return describe(named, self.n, self.format, self.index_base)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user asks of a network, and what the answer may take."""
+
+    name: str
+    wires: str | None
+    presorted: str
+    max_states: int
+    time_limit: float | None
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether the user named a property other than that all inputs are sorted."""
+        return (self.name, self.wires, self.presorted) != ("sort", None, "")
+
+    def property(self, n: int) -> Property:
+        """Return the property, of n wires."""
+        return parse(self.name, n, numbers_of("--wires", self.wires), self.presorted)
+
+    def budget(self) -> Budget:
+        """Return the budget; its time begins now."""
+        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        return Budget(self.max_states, deadline, build_library)
 
 
 def index_base_option(function: F) -> F:
@@ -27,17 +74,25 @@ def index_base_option(function: F) -> F:
     )(function)
 
 
-def reading_options(function: F) -> F:
-    function = click.option(
-        "--format",
-        type=click.Choice(readable()),
-        help="A file's format; default: found from its content.",
-    )(index_base_option(function))
-    return click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")(function)
+def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --n, --format and --index-base, as its argument `reading`."""
+
+    @click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")
+    @click.option(
+        "--format", type=click.Choice(readable()), help="A file's format; default: found from its content."
+    )
+    @index_base_option
+    @functools.wraps(function)
+    def command(*, n: int | None, format: str | None, index_base: int | None, **others: Any) -> Any:
+        return function(reading=Reading(n, format, index_base), **others)
+
+    return command
 
 
-def network_options(required: bool) -> Callable[[F], F]:
-    def decorate(function: F) -> F:
+def network_options(required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command --net, as its argument `net`, and the options of reading."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         return click.option(
             "--net",
             required=required,
@@ -54,32 +109,40 @@ def wires_option(function: F) -> F:
     )
 
 
-def property_options(function: F) -> F:
-    options = (
-        click.option(
-            "--property",
-            "asked",
-            default="sort",
-            show_default=True,
-            metavar="PROPERTY",
-            help=f"What the network does: {'; '.join(FORMS)}.",
-        ),
-        wires_option,
-        click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend."),
-        click.option(
-            "--max-states",
-            type=click.IntRange(min=1),
-            default=Budget().states,
-            show_default=True,
-            help="0-1 patterns that the method of reachable sets may hold at a time.",
-        ),
-        click.option(
-            "--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="When to give up."
-        ),
+def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a property and of a budget, as its argument `asked`."""
+
+    @click.option(
+        "--property",
+        "name",
+        default="sort",
+        show_default=True,
+        metavar="PROPERTY",
+        help=f"What the network does: {'; '.join(FORMS)}.",
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    @wires_option
+    @click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend.")
+    @click.option(
+        "--max-states",
+        type=click.IntRange(min=1),
+        default=Budget().states,
+        show_default=True,
+        help="0-1 patterns that the method of reachable sets may hold at a time.",
+    )
+    @click.option("--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="When to give up.")
+    @functools.wraps(function)
+    def command(
+        *,
+        name: str,
+        wires: str | None,
+        presorted: str,
+        max_states: int,
+        time_limit: float | None,
+        **others: Any,
+    ) -> Any:
+        return function(asked=Asked(name, wires, presorted, max_states, time_limit), **others)
+
+    return command
 
 
 def numbers_of(option: str, text: str | None) -> list[int] | None:
@@ -89,11 +152,6 @@ def numbers_of(option: str, text: str | None) -> list[int] | None:
     if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
         raise click.UsageError(f"{option} takes numbers such as 3,1,2, found {text!r}")
     return [int(number) for number in text.split(",")]
-
-
-def budget_of(max_states: int, time_limit: float | None) -> Budget:
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    return Budget(max_states, deadline, build_library)
 
 
 def status(what: str, quiet: bool) -> Any:

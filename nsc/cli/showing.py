@@ -8,9 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from nsc.cli.shared import network_options
+from nsc.cli.shared import Reading, network_options
 from nsc.compiler.diagram import knuth_diagram
-from nsc.compiler.driver import describe
 from nsc.compiler.explain import explain
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.schedule import schedule
@@ -56,9 +55,9 @@ def list_command(n: int, as_json: bool) -> None:
 
 @click.command("show")
 @network_options(required=True)
-def show_command(net: str, n: int | None, format: str | None, index_base: int | None) -> None:
+def show_command(net: str, reading: Reading) -> None:
     """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
-    network = describe(net, n, format, index_base)
+    network = reading.network(net)
     if network.n <= LARGEST_DIAGRAM:
         click.echo(knuth_diagram(network))
     else:
@@ -77,9 +76,7 @@ def show_command(net: str, n: int | None, format: str | None, index_base: int | 
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain_command(
     net: str | None,
-    n: int | None,
-    format: str | None,
-    index_base: int | None,
+    reading: Reading,
     top_k: int | None,
     as_json: bool,
 ) -> None:
@@ -89,13 +86,13 @@ def explain_command(
     minimum or a maximum that one of the K outputs depends on; live wires are the values held at a time.
     """
     if top_k is not None:
-        if net is not None or n is None:
-            raise click.UsageError("--top-k K goes with --n N, and without --net")
-        _explain_top_k(n, top_k, as_json)
+        if net is not None or reading.n is None or reading != Reading(reading.n, None, None):
+            raise click.UsageError("--top-k K goes with --n N, and with no network and no way of reading one")
+        _explain_top_k(reading.n, top_k, as_json)
         return
     if net is None:
         raise click.UsageError("say what to explain: --net FAMILY --n N, --net FILE, or --top-k K --n N")
-    made = explain(schedule(describe(net, n, format, index_base)))
+    made = explain(schedule(reading.network(net)))
     if as_json:
         click.echo(json.dumps(made.__dict__, indent=1))
         return

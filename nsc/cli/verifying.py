@@ -13,14 +13,13 @@ import click
 
 from nsc.cli.shared import (
     EXIT_CODES,
-    budget_of,
+    Asked,
+    Reading,
     counts_of,
     network_options,
-    numbers_of,
     property_options,
     status,
 )
-from nsc.compiler.driver import describe
 from nsc.compiler.network import Network
 from nsc.compiler.package import MANIFEST
 from nsc.compiler.verify import METHODS, Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
@@ -48,14 +47,8 @@ from nsc.emitted import check_package, read_package
 def verify_command(
     file: Path | None,
     net: str | None,
-    n: int | None,
-    format: str | None,
-    index_base: int | None,
-    asked: str,
-    wires: str | None,
-    presorted: str,
-    max_states: int,
-    time_limit: float | None,
+    reading: Reading,
+    asked: Asked,
     method: str | None,
     proof_file: Path | None,
     as_json: bool,
@@ -69,25 +62,22 @@ def verify_command(
     one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
     if file is not None and os.path.isfile(file / MANIFEST):
-        if any(
-            (net, n, format, index_base is not None, asked != "sort", wires, presorted, method, proof_file)
-        ):
+        if net or reading.is_stated or asked.is_stated or method or proof_file:
             raise click.UsageError(
                 "a package says itself what its network is and does: only --max-states, --time-limit and "
                 "--json go with it"
             )
-        _verify_package(file, budget_of(max_states, time_limit), as_json)
+        _verify_package(file, asked.budget(), as_json)
     named = net if file is None else str(file)
     if named is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
-    network = describe(named, n, format, index_base)
+    network = reading.network(named)
     if proof_file is not None:
         proof = check_proof(network, read_proof(proof_file))
     else:
-        budget = budget_of(max_states, time_limit)
-        property_ = parse_property(asked, network.n, numbers_of("--wires", wires), presorted)
+        property_ = asked.property(network.n)
         with status("verifying", as_json):
-            proof = verify_network(network, property_, budget, None if method is None else [method])
+            proof = verify_network(network, property_, asked.budget(), None if method is None else [method])
     failure = None
     if proof.counterexample is not None:
         with status("looking for the cause", as_json):
