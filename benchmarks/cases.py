@@ -33,6 +33,9 @@ P = "P + gradient"
 LOSS = "cross entropy + gradient"
 VALUES = "values + gradient"
 EXACT = "exact sort"
+MEDIAN = "exact median"
+LARGEST = "exact top 8"
+LARGEST_ROWS = "rows of the top 8 + gradient"
 
 # Batches keep a call of the slowest peer at a few seconds at most.
 AGAINST_PEERS = (
@@ -73,9 +76,14 @@ AGAINST_PEERS = (
         )
     ),
     *(Case(EXACT, "merge_exchange", n, 65536) for n in (16, 32, 64)),
+    *(Case(MEDIAN, "best", n, 65536) for n in (9, 25, 49)),
+    *(Case(LARGEST, "best", n, batch) for n, batch in ((64, 16384), (256, 4096), (1024, 1024))),
+    *(Case(LARGEST_ROWS, "bitonic", n, batch) for n, batch in ((128, 16), (1024, 1))),
 )
 # Batches in which every thread has samples of its own, where the peers have no time for them.
 IN_BATCHES = (Case(P, "bitonic", 1024, 4, alone=True), Case(LOSS, "bitonic", 1024, 4, alone=True))
+# A network that no peer has.
+OF_FEWEST = (Case(LARGEST_ROWS, "best", 1024, 1, alone=True),)
 # The first is what the others are compared with.
 IRREGULAR = (
     Case(P, "bitonic", 64, 100, alone=True),
@@ -85,4 +93,4 @@ IRREGULAR = (
 )
 
 # The cases of a group take turns.
-GROUPS = (*((case,) for case in (*AGAINST_PEERS, *IN_BATCHES)), IRREGULAR)
+GROUPS = (*((case,) for case in (*AGAINST_PEERS, *OF_FEWEST, *IN_BATCHES)), IRREGULAR)

@@ -10,6 +10,7 @@ import nsc
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.runtime.operator import Operator
+from nsc.runtime.selector import Selector
 
 Pairs = list[tuple[int, int]]
 
@@ -66,6 +67,12 @@ NETWORKS: dict[str, Callable[[int], Network]] = {**FAMILIES, "random_merge": ran
 def network(name: str, n: int) -> Network:
     """Return the network of that name on n wires."""
     return NETWORKS[name](n)
+
+
+@cache
+def selector(name: str, n: int, top_k: int | None = None, median: bool = False) -> Selector:
+    """Return the operator of some ranks of a family's network."""
+    return nsc.compile_selector(name, n, top_k=top_k, median=median, unproved=True)
 
 
 @cache

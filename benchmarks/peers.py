@@ -14,12 +14,14 @@ from torch import Tensor
 
 from benchmarks import cases, indexed
 from benchmarks.cases import Case
-from benchmarks.networks import network
+from benchmarks.networks import network, selector
 from nsc.runtime.operator import Operator
+from nsc.runtime.selector import Selector
 
 STEEPNESS = 20.0
 ART_LAMBDA = 0.25
 LEAST_PROBABILITY = 1e-12
+K = 8  # of the largest values
 
 Call = Callable[[], object]
 
@@ -30,7 +32,7 @@ class Problem:
 
     Attributes:
         case: the case.
-        op: nsc's operator.
+        op: nsc's operator of the whole network.
         x: (batch, n), with a gradient.
         ranks: (batch, n), the true ranks of x.
     """
@@ -117,6 +119,30 @@ def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
     peers = [peer for peer in work.peers if peer.takes(case) and only in (None, peer.name)]
     outputs = {peer.name: peer.start(problem) for peer in peers}
     return {name: differentiated(o) if work.differentiated else o for name, o in outputs.items()}
+
+
+def _selected(
+    call: Callable[[Selector, Problem], Any], top_k: int | None = None, median: bool = False
+) -> Callable[[Problem], Callable[[], Any]]:
+    """Return what the operator of some ranks of the case's network does."""
+
+    def start(problem: Problem) -> Callable[[], Any]:
+        op = selector(problem.case.network, problem.case.n, top_k, median)
+        return lambda: call(op, problem)
+
+    return start
+
+
+def _largest_rows(
+    permutation: Callable[[Problem], Callable[[], Tensor]],
+) -> Callable[[Problem], Callable[[], Tensor]]:
+    """Return the rows of a whole P for the largest values, largest first."""
+
+    def start(problem: Problem) -> Callable[[], Tensor]:
+        P = permutation(problem)
+        return lambda: P()[:, -K:].flip(1)
+
+    return start
 
 
 def _diffsort(problem: Problem) -> Callable[[], Tensor]:
@@ -206,6 +232,29 @@ WORKS: dict[str, Work] = {
             Peer("torch.sort", lambda p: lambda: torch.sort(p.x.detach())),
         ),
         differentiated=False,
+    ),
+    cases.MEDIAN: Work(
+        (
+            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), median=True)),
+            Peer("torch.median", lambda p: lambda: torch.median(p.x.detach(), -1, keepdim=True)),
+        ),
+        differentiated=False,
+    ),
+    cases.LARGEST: Work(
+        (
+            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), top_k=K)),
+            Peer("torch.topk", lambda p: lambda: torch.topk(p.x.detach(), K)),
+        ),
+        differentiated=False,
+    ),
+    cases.LARGEST_ROWS: Work(
+        (
+            Peer("nsc", _selected(lambda op, p: op.select_with_rows(p.x, STEEPNESS)[1], top_k=K)),
+            Peer("nsc, whole network", lambda p: lambda: p.op.topk(p.x, K, STEEPNESS)[1]),
+            Peer("diffsort", _largest_rows(_diffsort), widest=1024, why=DENSE),
+            Peer("indexed torch", _largest_rows(_indexed), widest=1024, why=KEPT),
+        ),
+        output=lambda case: (case.batch, K, case.n),
     ),
 }
 

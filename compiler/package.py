@@ -58,13 +58,14 @@ def write(package: Package, folder: Path) -> Path:
         The package's folder.
 
     Raises:
-        LoweringError: the folder cannot be written, or folder/NAME holds something else.
+        LoweringError: the folder cannot be written, or folder/NAME holds something else, be it one file
+            in an older package.
     """
     place = folder / package.name
     if _holds(place, package):
         return place
-    if os.path.islink(place) or (os.path.exists(place) and not _is_package(place)):
-        raise LoweringError(f"{place} exists and is no nsc package: choose another --name or --out")
+    if os.path.lexists(place):
+        _check_replaceable(place)
     suffix = f"{package.name}.{uuid.uuid4().hex[:8]}"
     fresh, old = folder / f".new.{suffix}", folder / f".old.{suffix}"
     try:
@@ -84,13 +85,27 @@ def write(package: Package, folder: Path) -> Path:
     return place
 
 
-def _is_package(place: Path) -> bool:
-    """Say whether a folder is one that nsc wrote, whatever its version and state."""
+def _check_replaceable(place: Path) -> None:
+    """Raise LoweringError unless a folder holds a package that nsc wrote, of any version, and no more."""
+    listed = None if os.path.islink(place) else _listed(place)
+    if listed is None:
+        raise LoweringError(f"{place} exists and is no nsc package: choose another --name or --out")
+    strangers = sorted(set(os.listdir(place)) - {MANIFEST, "__pycache__", *listed})
+    if strangers:
+        raise LoweringError(
+            f"{place} would be replaced, but holds {strangers[0]!r}, which nsc did not write: move it away, "
+            "or choose another --name or --out"
+        )
+
+
+def _listed(place: Path) -> list[str] | None:
+    """Return the files that a package's manifest lists, None where there is no such manifest."""
     try:
         manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-        return str(manifest["format"]).startswith("nsc-package/")
+        is_ours = str(manifest["format"]).startswith("nsc-package/")
+        return [*map(str, manifest["files"])] if is_ours else None
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return None
 
 
 def _exchange(fresh: Path, place: Path, old: Path) -> None:

@@ -48,8 +48,8 @@ def timed(case, threads, peer="nsc", seconds=1e-3):
 
 @pytest.mark.parametrize("work", WORKS)
 def test_peers_of_a_work_do_the_same(work):
-    case = Case(work, "odd_even", 8, 3)
-    problem = peers.pose(case, networks.operator("odd_even", 8))
+    case = Case(work, "odd_even", 9, 3)
+    problem = peers.pose(case, networks.operator("odd_even", 9))
     torch.manual_seed(1)
     results = {name: call() for name, call in peers.calls(problem).items()}
     assert list(results) == names_of(case)

@@ -17,5 +17,7 @@ def canonical(network: Network) -> Network:
     >>> canonical(Network.from_layers(4, [[(0, 1)], [(2, 3)]])).depth
     1
     """
-    standard, outputs = untangle(network)
-    return relayer(standard if (outputs == range(network.n)).all() else network)
+    if (network.comparators[:, 0] > network.comparators[:, 1]).any():
+        standard, outputs = untangle(network)
+        network = standard if (outputs == range(network.n)).all() else network
+    return relayer(network)

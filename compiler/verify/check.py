@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nsc.compiler.network import Network
+from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify.proof import Proof
 from nsc.compiler.verify.property import parse
 from nsc.errors import PropertyError
@@ -32,14 +33,15 @@ def read_proof(path: Path) -> Proof:
 
 
 def check_proof(network: Network, proof: Proof) -> Proof:
-    """Return the proof if it is of this network; a counterexample is tried.
+    """Return the proof if it is of this network, however written down; a counterexample is tried.
 
     Raises:
         PropertyError: it is of another network, or its counterexample is none.
     """
-    if proof.network != network.digest:
+    digest = canonical(network).digest
+    if proof.network != digest:
         raise PropertyError(
-            f"the proof is of network {proof.network[:12]}…, this one is {network.digest[:12]}…: "
+            f"the proof is of network {proof.network[:12]}…, this one is {digest[:12]}… in canonical form: "
             "verify it anew"
         )
     asked = parse(proof.property, network.n)

@@ -12,6 +12,7 @@ from collections.abc import Collection
 import numpy as np
 
 from nsc.compiler.network import Network
+from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.answer import Method
 from nsc.compiler.verify.exhaustion import exhaustion
@@ -61,6 +62,7 @@ def verify(
     if wanted.n != network.n:
         raise PropertyError(f"{wanted.name} is asked of {wanted.n} wires, the network has {network.n}")
     start = time.perf_counter()
+    digest = canonical(network).digest
     asked = question(network, wanted, Budget() if budget is None else budget)
     ranks, runs = asked.ranks, asked.runs
     sampled = 0
@@ -69,7 +71,9 @@ def verify(
         found = zero_one.first_wrong_vector(asked.network, ranks, inputs)
         if found is not None:
             vector = tuple(inputs[found].astype(int).tolist())
-            return _refuted(network, wanted, vector, "sampling", f"0-1 input {sampled + found} tried fails")
+            return _refuted(
+                network, digest, wanted, vector, "sampling", f"0-1 input {sampled + found} tried fails"
+            )
         sampled += len(inputs)
     spent = []
     for name, method in METHODS.items():
@@ -83,14 +87,14 @@ def verify(
         if answer is None:
             continue
         if answer.failing is not None:
-            return _refuted(network, wanted, answer.failing, name, "found by an exact method")
+            return _refuted(network, digest, wanted, answer.failing, name, "found by an exact method")
         detail = f"untangled to standard form; {answer.proved}" if asked.tangled else str(answer.proved)
         return Proof(
             Verdict.PROVED,
             wanted.name,
             name,
             detail,
-            network.digest,
+            digest,
             answer.states,
             answer.conflicts,
             time.perf_counter() - start,
@@ -103,12 +107,14 @@ def verify(
         wanted.name,
         "sampling",
         f"{sampled:,} structured and random 0-1 inputs passed; {why}",
-        network.digest,
+        digest,
         seconds=time.perf_counter() - start,
     )
 
 
-def _refuted(network: Network, wanted: Property, vector: Vector, method: str, detail: str) -> Proof:
+def _refuted(
+    network: Network, digest: str, wanted: Property, vector: Vector, method: str, detail: str
+) -> Proof:
     assert wanted.fails(network, np.array([vector], dtype=bool)).all()
     failing = zero_one.permutation_of(vector)
     return Proof(
@@ -116,7 +122,7 @@ def _refuted(network: Network, wanted: Property, vector: Vector, method: str, de
         wanted.name,
         method,
         detail,
-        network.digest,
+        digest,
         counterexample=vector,
         failing_input=failing,
     )

@@ -30,7 +30,7 @@ class Proof:
         property: what was asked, as `property.parse` names it.
         method: which method settled it, a key of METHODS, or "sampling".
         detail: what was done, in one sentence with its figures.
-        network: digest of the network it speaks of.
+        network: digest of the canonical form of the network it speaks of.
         states: the most states that were held at a time, of methods that count them.
         conflicts: of a SAT solver.
         seconds: how long it took; None where the same proof must be the same bytes.

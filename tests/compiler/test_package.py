@@ -79,6 +79,17 @@ def test_an_older_package_is_replaced_whole(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) in (["net_4"], ["__init__.py", "net_4"])
 
 
+def test_a_file_of_the_users_in_an_older_package_is_kept(tmp_path):
+    place = write(package(old="old"), tmp_path)
+    (place / "__pycache__").mkdir()  # not the user's
+    (place / "thesis.txt").write_text("years of work", encoding="utf-8")
+    before = contents(tmp_path)
+    with pytest.raises(LoweringError, match=r"'thesis.txt', which nsc did not write.*--name or --out"):
+        write(package(new="new"), tmp_path)
+    assert contents(tmp_path) == before
+    assert write(package(old="old"), tmp_path) == place  # nothing is replaced
+
+
 def test_a_damaged_package_is_mended(tmp_path):
     place = write(package(), tmp_path)
     (place / "a.txt").write_text("damaged", encoding="utf-8")

@@ -11,6 +11,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.reflect import reflect
 from nsc.compiler.passes.restrict import restrict
+from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
 from nsc.compiler.verify.question import question
 from nsc.errors import PropertyError
@@ -232,6 +233,18 @@ def test_proofs_are_kept_and_checked():
     forged = Proof.from_json(proof.to_json().replace(proof.network, FOUR.digest))
     with pytest.raises(PropertyError, match="comes out right"):
         check_proof(FOUR, forged)
+
+
+def test_a_proof_is_of_a_network_however_it_is_written_down():
+    network = FAMILIES["bitonic"](8)
+    proof = verify(network)
+    spread = Network.from_layers(8, [[pair] for pair in network.comparators.tolist()])
+    for same in (untangle(network).network, spread):
+        assert same != network
+        assert check_proof(same, proof) == proof
+    fewer = Network.from_comparators(8, network.comparators[:-1])
+    with pytest.raises(PropertyError, match="is of network"):
+        check_proof(fewer, proof)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from strategies import is_unsorted, networks, run, sorts_all, tangled
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
+from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import METHODS, Budget, Verdict, reachable, sort, verify, zero_one
 from nsc.compiler.verify.question import BudgetError, question
@@ -40,7 +41,7 @@ def is_counterexample(network, vector):
 
 def check(network, sorts):
     proof = verify(network)
-    assert proof.network == network.digest
+    assert proof.network == canonical(network).digest
     assert proof.verdict is (Verdict.PROVED if sorts else Verdict.REFUTED)
     if sorts:
         assert proof.counterexample is None
@@ -310,7 +311,7 @@ def test_proofs_are_json_and_the_same_each_time():
     proof = json.loads(first)
     assert proof["format"] == "nsc-proof/1"
     assert (proof["verdict"], proof["property"]) == ("proved", "sort")
-    assert proof["network"] == sorts.digest
+    assert proof["network"] == canonical(sorts).digest
     assert proof["counterexample"] is None
     refuted = json.loads(verify(fails).to_json())
     assert refuted["verdict"] == "refuted"
