@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from nsc.compiler.network import Network
 from nsc.compiler.passes.presorted import presorted
 from nsc.compiler.passes.redundant import remove_redundant
 from nsc.compiler.passes.relayer import relayer
-from nsc.compiler.passes.restrict import live_halves, restrict
+from nsc.compiler.passes.restrict import half_operations, restrict
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import Budget, Property
 from nsc.compiler.verify.question import BudgetError
@@ -77,5 +75,4 @@ def optimize(network: Network, property_: Property, budget: Budget) -> Optimized
 def counts(network: Network, property_: Property) -> Counts:
     """Return what a network costs for a property."""
     outputs = [wire for selection in property_.selections for wire in selection.wires]
-    halves = live_halves(network, outputs)
-    return Counts(network.size, network.depth, int(np.count_nonzero(halves)))
+    return Counts(network.size, network.depth, half_operations(network, outputs))

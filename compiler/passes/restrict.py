@@ -61,6 +61,15 @@ def live_halves(network: Network, outputs: Iterable[int]) -> npt.NDArray[np.bool
     return np.concatenate([np.empty((0, 2), bool), *halves[::-1]]).astype(bool)
 
 
+def half_operations(network: Network, outputs: Iterable[int]) -> int:
+    """Return how many minima and maxima some outputs depend on.
+
+    Raises:
+        NetworkError: a wire that the network does not have.
+    """
+    return int(np.count_nonzero(live_halves(network, outputs)))
+
+
 def _live(network: Network, outputs: Iterable[int]) -> npt.NDArray[np.bool_]:
     live = np.zeros(network.n, dtype=bool)
     for wire in outputs:

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.selecting import COMBINATIONS, MERGES, top_k_candidates
-from nsc.compiler.verify import Verdict, parse, verify
+from nsc.compiler.merging import BLOCK_MERGES, MERGES, cut_sorters
+from nsc.compiler.network import Network
+from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.selecting import smallest, top_k_candidates
+from nsc.compiler.verify import Property, Verdict, parse, verify
 from nsc.errors import NetworkError
 
 
@@ -17,7 +20,7 @@ def test_every_candidate_finds_the_k_largest(n):
     for k in range(1, n + 1):
         made = top_k_candidates(n, k)
         assert len({candidate.name for candidate in made}) == len(made)
-        assert len(made) == len(FAMILIES) - 2 + len(COMBINATIONS) * len(MERGES) * (k < n)
+        assert len(made) == len(FAMILIES) - 2 + (len(BLOCK_MERGES) + 1) * (k < n)
         for candidate in made:
             assert (candidate.network.apply(values)[:, n - k :] == range(n - k, n)).all(), candidate.name
 
@@ -37,13 +40,47 @@ def test_the_best_is_first_and_half_operations_decide():
         assert all(c <= 2 * m.network.size for c, m in zip(costs, top_k_candidates(n, k), strict=True))
 
 
-def test_the_top_8_of_1024_take_4972_comparators():
+def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
     made = {candidate.name: candidate for candidate in top_k_candidates(1024, 8)}
     tree, fold = made["blocks of 8, tree of bitonic merges"], made["blocks of 8, left fold of bitonic merges"]
     assert (tree.network.size, tree.network.depth) == (4972, 34)
     assert (fold.network.size, fold.live_wires) == (4972, 16)
     assert made["pruned bitonic"].network.size == 24068
+    cut = made["known sorters, cut and merged"]
+    assert (cut.network.size, cut.half_operations, cut.network.depth) == (4651, 8286, 36)
+    assert verify(cut.network, parse("top-8", 1024)).verdict is Verdict.PROVED
     assert verify(fold.network, parse("top-8", 1024)).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", MERGES)
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 8])
+def test_merges_keep_the_k_largest_of_two_lists(name, k):
+    for p, q in itertools.product(range(1, k + 1), repeat=2):
+        pairs, kept = MERGES[name](range(p), range(p, p + q), k)
+        asked = parse(f"top-{len(kept)}", p + q, kept)
+        runs = tuple(run for run in (tuple(range(p)), tuple(range(p, p + q))) if len(run) > 1)
+        asked = Property(asked.name, p + q, asked.selections, runs)
+        assert verify(Network.from_comparators(p + q, pairs), asked).verdict is Verdict.PROVED
+        assert len(kept) == min(k, p + q)
+
+
+def test_where_to_cut_costs_no_more_than_blocks():
+    for n, k in ((70, 2), (130, 3), (200, 32)):
+        pairs, kept = cut_sorters(n, k)
+        network = Network.from_comparators(n, pairs)
+        assert verify(network, parse(f"top-{k}", n, kept)).verdict is Verdict.PROVED
+        blocks = (make(n, k) for make in BLOCK_MERGES.values())
+        least = min(half_operations(Network.from_comparators(n, made), outputs) for made, outputs in blocks)
+        assert half_operations(network, kept) <= least
+
+
+def test_the_lowest_ranks_cost_what_the_highest_do():
+    lowest = smallest(parse("rank-0,1,2,3,4,5,6,7", 300))
+    assert half_operations(lowest, range(8)) == top_k_candidates(300, 8)[0].half_operations
+    assert verify(lowest, parse("bottom-8", 300)).verdict is Verdict.PROVED
+    eighth = smallest(parse("rank-7", 300))
+    assert half_operations(eighth, [7]) < half_operations(lowest, range(8))
+    assert verify(eighth, parse("rank-7", 300)).verdict is Verdict.PROVED
 
 
 def test_the_maximum_takes_half_a_comparator_per_value():
