@@ -6,7 +6,7 @@ import keyword
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,8 +22,8 @@ from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.render import KERNEL_ABI, REALS, Header, arrays_of_weights, render, render_cpp, render_cuda
 from nsc.compiler.schedule import schedule
-from nsc.compiler.selecting import smallest
-from nsc.compiler.verify import Budget, Proof, Property, Verdict, parse, sort, verify
+from nsc.compiler.selecting import MOST_OPTIMIZED, smallest_first
+from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
@@ -148,7 +148,8 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     given = describe(request.network, request.n, request.format, request.index_base)
     property_ = _property(request, given.n)
     if request.network == "best" and request.select is not None:
-        given = smallest(property_)
+        network, proof = _smallest_proved(property_, request, budget)
+        return Compiled(network, proof, _render(request, network, property_, proof))
     network = _transform(given, property_, request)
     try:
         proof = prove(network, property_, request.unproved, budget)
@@ -203,6 +204,24 @@ def _property(request: Request, n: int) -> Property:
     return parse(f"rank-{middle.first},{middle.first + 1}", n, request.wires)
 
 
+def _smallest_proved(property_: Property, request: Request, budget: Budget | None) -> tuple[Network, Proof]:
+    """Return the network of fewest half operations that is proved, with its proof.
+
+    Of many wires without the methods that a clock ends, so that which it is does not depend on the machine;
+    if none is proved, or on the user's word, that of fewest of all.
+    """
+    networks = smallest_first(property_)
+    methods = None if property_.n <= MOST_OPTIMIZED else UNTIMED
+    for network in networks if not request.unproved else ():
+        try:
+            made = _transform(network, property_, request)
+            return made, prove(made, property_, budget=budget, methods=methods)
+        except UnprovedError:
+            continue
+    made = _transform(networks[0], property_, request)
+    return made, prove(made, property_, request.unproved, budget)
+
+
 def _transform(network: Network, property_: Property, request: Request) -> Network:
     """Return what the wanted values need of a network; the network itself where all are."""
     made = network
@@ -224,15 +243,16 @@ def prove(
     property_: Property | None = None,
     unproved: bool = False,
     budget: Budget | None = None,
+    methods: Collection[str] | None = None,
 ) -> Proof:
-    """Return the proof that a network has a property; None: that it sorts.
+    """Return the proof that a network has a property; None: that it sorts; methods as of `verify`.
 
     Raises:
         VerificationError: it has not; the message and the error carry a counterexample.
         UnprovedError: not settled, and `unproved` is false.
     """
     # The same network, the same package: how long a proof took is no part of it.
-    proof = replace(verify(network, property_, budget), seconds=None)
+    proof = replace(verify(network, property_, budget, methods), seconds=None)
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None
         assert proof.failing_input is not None

@@ -98,8 +98,8 @@ def _most_live(pairs: list[Pair], n: int, outputs: range) -> int:
     return max(most, len(outputs))
 
 
-def smallest(property_: Property) -> Network:
-    """Return the network of fewest half operations for some ranks that nsc knows or can construct.
+def smallest_first(property_: Property) -> list[Network]:
+    """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
 
     The wanted ranks come out on the wires of their number. Candidates are those of `top_k_candidates` for
     the values from the lowest of the ranks on, and these upside down for the values up to the highest,
@@ -115,7 +115,7 @@ def smallest(property_: Property) -> Network:
             "the smallest network leaves each rank on the wire of its number: leave --wires out"
         )
     if ranks == list(range(n)):
-        return best(n)
+        return [best(n)]
     largest = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
     lowest = [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
     made = [restrict(network, ranks) for network in (*largest, *lowest)]
@@ -125,4 +125,4 @@ def smallest(property_: Property) -> Network:
         made.append(Network.from_layers(n, [*median.layers(), *([[tuple(ranks)]] if len(ranks) > 1 else [])]))
     if n <= MOST_OPTIMIZED:
         made = [optimize(network, property_, Budget(states=OPTIMIZING_STATES)).network for network in made]
-    return min(made, key=lambda m: (half_operations(m, ranks), m.size, m.depth))
+    return sorted(made, key=lambda m: (half_operations(m, ranks), m.size, m.depth))

@@ -3,7 +3,7 @@
 from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
 from nsc.compiler.verify.failure import Failure, diagnose
-from nsc.compiler.verify.ladder import METHODS, verify
+from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
 from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
 from nsc.compiler.verify.question import Budget
@@ -11,6 +11,7 @@ from nsc.compiler.verify.question import Budget
 __all__ = [
     "FORMS",
     "METHODS",
+    "UNTIMED",
     "Budget",
     "Emitted",
     "Failure",

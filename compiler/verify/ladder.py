@@ -38,6 +38,9 @@ METHODS: dict[str, Method] = {
     "generated exhaustion": generated_exhaustion,
 }
 
+# The methods whose outcome does not depend on how fast the machine is.
+UNTIMED = ("lint", "primitive", "exhaustion", "reachable sets")
+
 
 def verify(
     network: Network,
@@ -128,4 +131,4 @@ def _refuted(
     )
 
 
-__all__ = ["METHODS", "Question", "verify"]
+__all__ = ["METHODS", "UNTIMED", "Question", "verify"]

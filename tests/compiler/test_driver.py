@@ -14,11 +14,23 @@ from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.verify import Verdict
+from nsc.compiler.selecting import smallest_first
+from nsc.compiler.verify import UNTIMED, Verdict, parse, verify
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
 SWAP = Network.from_layers(2, [[(0, 1)]])
 ROOT = Path(nsc.__file__).parent
+
+
+def test_the_best_network_for_some_ranks_is_one_that_is_proved():
+    compiled = compile_network(Request("best", 100, select="rank-7,50"))
+    assert compiled.proof.verdict is Verdict.PROVED
+    networks = smallest_first(parse("rank-7,50", 100))
+    assert compiled.network in networks
+    quick = [verify(network, parse("rank-7,50", 100), methods=UNTIMED) for network in networks[:6]]
+    first = next(k for k, proof in enumerate(quick) if proof.verdict is Verdict.PROVED)
+    assert first > 0
+    assert compiled.network == networks[first]
 
 
 def test_a_request_names_a_family_a_file_or_a_network(tmp_path):

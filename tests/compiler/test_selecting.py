@@ -9,7 +9,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.merging import BLOCK_MERGES, MERGES, cut_sorters
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import half_operations
-from nsc.compiler.selecting import smallest, top_k_candidates
+from nsc.compiler.selecting import smallest_first, top_k_candidates
 from nsc.compiler.verify import Property, Verdict, parse, verify
 from nsc.errors import NetworkError
 
@@ -75,10 +75,10 @@ def test_where_to_cut_costs_no_more_than_blocks():
 
 
 def test_the_lowest_ranks_cost_what_the_highest_do():
-    lowest = smallest(parse("rank-0,1,2,3,4,5,6,7", 300))
+    lowest = smallest_first(parse("rank-0,1,2,3,4,5,6,7", 300))[0]
     assert half_operations(lowest, range(8)) == top_k_candidates(300, 8)[0].half_operations
     assert verify(lowest, parse("bottom-8", 300)).verdict is Verdict.PROVED
-    eighth = smallest(parse("rank-7", 300))
+    eighth = smallest_first(parse("rank-7", 300))[0]
     assert half_operations(eighth, [7]) < half_operations(lowest, range(8))
     assert verify(eighth, parse("rank-7", 300)).verdict is Verdict.PROVED
 
