@@ -1,6 +1,8 @@
 """Diagrams as files: every wire and comparator is in them once, and directions are seen."""
 
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -59,6 +61,25 @@ def test_tikz_is_balanced_and_complete(network):
     assert all((style == "reversed") == (lo > hi) for (style, *_), (lo, hi) in zip(drawn, pairs, strict=True))
     assert text.count("->]") == sum(lo > hi for lo, hi in pairs)
     assert text.count(r"\draw[gray]") == network.n
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX to set it")
+def test_latex_sets_tikz(tmp_path):
+    networks = FAMILIES["bitonic"](8), Network.from_layers(1, []), Network.from_layers(3, [[(2, 0)]])
+    pictures = "\n\n".join(write_network(network, "tikz") for network in networks)
+    (tmp_path / "nets.tex").write_text(
+        f"\\documentclass{{article}}\\usepackage{{tikz}}\\begin{{document}}{pictures}\\end{{document}}",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "nets.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "nets.pdf").stat().st_size > 0
 
 
 def test_text_is_the_knuth_diagram():
