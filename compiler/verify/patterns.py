@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Bits = npt.NDArray[np.uint8]
+from nsc.compiler.verify.bits import Bits, transposed
+
 Counts = npt.NDArray[np.int32]
 
 # A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
@@ -133,24 +134,9 @@ def _chain(component: Component, wires: list[int]) -> npt.NDArray[np.int64] | No
 
 def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:
     """Return the index of the first of each pattern among equal ones; rows hold a wire each."""
-    patterns = _transposed(rows)
+    patterns = transposed(rows)
     keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
     return np.unique(keys, return_index=True)[1]
-
-
-def _transposed(rows: Bits) -> Bits:
-    """Return a row of packed wires per pattern for a row of packed patterns per wire.
-
-    By blocks of 8 × 8 bits held in a 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
-    """
-    wires, width = rows.shape
-    padded = np.zeros((-(-wires // 8) * 8, width), dtype=np.uint8)
-    padded[:wires] = rows
-    block = padded.reshape(-1, 8, width).transpose(0, 2, 1).copy().view("<u8")[..., 0]
-    for distance, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
-        swapped = (block ^ (block >> np.uint64(distance))) & np.uint64(mask)
-        block = block ^ swapped ^ (swapped << np.uint64(distance))
-    return np.ascontiguousarray(block.view(np.uint8).reshape(len(block), 8 * width).T)
 
 
 def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
-from nsc.compiler.verify.patterns import Bits, Component, concatenated, distinct, products
+from nsc.compiler.verify.bits import Bits
+from nsc.compiler.verify.patterns import Component, concatenated, distinct, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
+from nsc.compiler.verify.bits import transposed
 from nsc.compiler.verify.proof import Vector
 
 Words = npt.NDArray[np.uint64]
@@ -62,9 +63,10 @@ def first_wrong_vector(network: Network, ranks: dict[int, int], inputs: Inputs) 
 def pack(vectors: Inputs) -> Words:
     """Return (count, n) 0-1 inputs packed as (n, words)."""
     count, n = vectors.shape
-    padded = np.zeros((n, -(-count // 64) * 64), dtype=bool)
-    padded[:, :count] = vectors.T
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    words = np.zeros((n, -(-count // 64) * 8), dtype=np.uint8)
+    if count:
+        words[:, : -(-count // 8)] = transposed(np.packbits(vectors, axis=1, bitorder="little"))[:n]
+    return words.view("<u8").astype(np.uint64)
 
 
 def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
