@@ -6,7 +6,6 @@ is an AND and an OR of two rows, and the product of two sets a repeat and a tile
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,6 +18,8 @@ Counts = npt.NDArray[np.int32]
 
 # A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
 _ROW_BYTES = 1 << 13
+# Most sets that are no chain show it in their first bytes.
+_GLANCE = 64
 
 
 @dataclass
@@ -111,25 +112,18 @@ def _chain(component: Component, wires: list[int]) -> npt.NDArray[np.int64] | No
     A component that comes out of a merge is such a one, and has at most one pattern more than wires.
     """
     rows = np.stack([component.rows[wire] for wire in wires])
-    ones = np.array([int(np.bitwise_count(row).sum()) for row in rows])
-    order = np.argsort(ones, kind="stable")
-    for fewer, more in itertools.pairwise(order):
-        if (rows[fewer] & ~rows[more]).any():
+    chain = rows[np.argsort(np.bitwise_count(rows).sum(axis=1), kind="stable")]
+    for part in (chain[:, :_GLANCE], chain):
+        if (part[:-1] & ~part[1:]).any():
             return None
-    kept = []
-    before = None
-    for place in order:
-        row = rows[place]
-        new = row if before is None else row & ~before
-        if new.any():
-            byte = int((new != 0).argmax())
-            kept.append(8 * byte + (int(new[byte]) & -int(new[byte])).bit_length() - 1)
-        before = row
-    if before is not None and (before != 0xFF).any():
-        byte = int((before != 0xFF).argmax())
-        free = ~int(before[byte]) & 0xFF
-        kept.append(8 * byte + (free & -free).bit_length() - 1)
-    return np.array(kept, dtype=np.int64)
+    # The patterns in which a wire is the first one with a 1, and those in which none has.
+    new = np.concatenate([chain, np.full_like(chain[:1], 0xFF)])
+    new[1:] &= ~chain
+    byte = (new != 0).argmax(axis=1)
+    found = new[np.arange(len(new)), byte]
+    lowest = np.bitwise_count((found & -found) - np.uint8(1))
+    index: npt.NDArray[np.int64] = (8 * byte + lowest)[found != 0]
+    return index
 
 
 def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:

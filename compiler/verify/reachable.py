@@ -187,7 +187,7 @@ class _Search:
 
     def _check_connected(self, runs: tuple[tuple[int, ...], ...]) -> None:
         """Where all wires have ranks, two parts that never meet can hold the wrong share of zeros each."""
-        graph = networkx.Graph(self.pairs)
+        graph = networkx.Graph(set(self.pairs))
         graph.add_nodes_from(range(self.network.n))
         for run in runs:
             networkx.add_path(graph, run)
