@@ -115,27 +115,43 @@ def _mend(network: Network, property_: Property, vector: Vector) -> str | None:
     inputs = np.concatenate(sample)
     zeros = n - inputs.sum(axis=1)
     wanted = {wire: _integer(zeros <= rank) for wire, rank in ranks.items()}
-    state = [_integer(inputs[:, wire]) for wire in range(n)]
-    front: list[Pair] = []
-    for index in range(len(layers) + 1):
-        layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
-        for words, instead in _changes(layer, index, n):
-            out = _applied([*instead, *rest, *behind], state)
-            if all(out[wire] == value for wire, value in wanted.items()):
-                made = Network.from_comparators(n, [*front, *instead, *rest])
-                if verify(made, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
-                    return words
-        state = _applied(layer, state)
-        front += layer
+    start = [_integer(inputs[:, wire]) for wire in range(n)]
+    # A reversed comparator is inserted only where no other change will do.
+    for changes in (_changes, _reversed_insertions):
+        state = start
+        front: list[Pair] = []
+        for index in range(len(layers) + 1):
+            layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
+            for words, instead in changes(layer, index, n):
+                out = _applied([*instead, *rest, *behind], state)
+                if all(out[wire] == value for wire, value in wanted.items()):
+                    made = Network.from_comparators(n, [*front, *instead, *rest])
+                    if verify(made, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
+                        return words
+            state = _applied(layer, state)
+            front += layer
     return None
 
 
-def _changes(layer: list[Pair], index: int, n: int) -> Iterator[tuple[str, list[Pair]]]:
+Changes = Iterator[tuple[str, list[Pair]]]
+
+
+def _changes(layer: list[Pair], index: int, n: int) -> Changes:
     """Yield what a layer can be changed to, in words and as comparators."""
     for place, (lo, hi) in enumerate(layer):
         yield f"turn ({lo}, {hi}) in layer {index}", [*layer[:place], (hi, lo), *layer[place + 1 :]]
-    for pair in itertools.permutations(range(n), 2):
-        yield f"insert {pair} {f'behind layer {index - 1}' if index else 'in front'}", [pair, *layer]
+    for pair in itertools.combinations(range(n), 2):
+        yield _insertion(pair, layer, index)
+
+
+def _reversed_insertions(layer: list[Pair], index: int, n: int) -> Changes:
+    for lo, hi in itertools.combinations(range(n), 2):
+        yield _insertion((hi, lo), layer, index)
+
+
+def _insertion(pair: Pair, layer: list[Pair], index: int) -> tuple[str, list[Pair]]:
+    where = f"behind layer {index - 1}" if index else "in front"
+    return f"insert {pair} {where}", [pair, *layer]
 
 
 def _integer(values: zero_one.Inputs) -> int:

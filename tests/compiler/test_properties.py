@@ -197,6 +197,15 @@ def test_the_lightest_counterexample_where_it_is_wrong_and_its_mend():
     nothing = Network.from_layers(3, [])
     failure = diagnose(nothing, sort(3), (1, 0, 0))
     assert (failure.vector, failure.layer, failure.mend) == ((1, 0, 0), None, None)
+    last = Network.from_layers(3, [[(0, 2)], [(0, 1)]])  # (1, 0) in front would do too
+    assert diagnose(last, sort(3), verify(last).counterexample).mend == "insert (1, 2) in front"
+    reversed_ = Network.from_layers(2, [[(0, 1)]])
+    bottom = parse("bottom-2", 2, [1, 0])
+    assert (
+        diagnose(reversed_, bottom, verify(reversed_, bottom).counterexample).mend == "turn (0, 1) in layer 0"
+    )
+    nothing = Network.from_layers(2, [])
+    assert diagnose(nothing, bottom, verify(nothing, bottom).counterexample).mend == "insert (1, 0) in front"
 
 
 @pytest.mark.parametrize("n", [6, 9, 12])
