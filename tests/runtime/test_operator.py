@@ -91,7 +91,7 @@ def test_values_and_gradients_are_the_references(sigmoid, art_lambda, error_free
 
 
 @pytest.mark.parametrize("network", FAMILIES)
-@pytest.mark.parametrize("n", [3, 33])
+@pytest.mark.parametrize("n", [3, 19])
 def test_every_family(network, n):
     check_against_reference(nsc.compile(network, n, dtypes=("float64",)))
 
@@ -439,7 +439,7 @@ def irregular(n, size, seed):
     return nsc.Network.from_comparators(n, front + back)
 
 
-@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 600)])
+@pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 480)])
 def test_irregular_networks(n, size):
     """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
     check_against_reference(
@@ -461,7 +461,7 @@ def test_reversed_routing_is_the_transpose():
 NARROW = """
 import torch, nsc
 from nsc.runtime import reference
-for network, n in (("bitonic", 33), ("odd_even", 20)):
+for network, n in (("bitonic", 18), ("odd_even", 9)):
     op = nsc.compile(network, n)
     x = torch.randn(3, n, requires_grad=True)
     results = []

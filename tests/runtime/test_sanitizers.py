@@ -29,7 +29,7 @@ CASES = {
     "many codelets": (("bitonic", 20), Relaxation(), "float64"),
     NARROWER: (("odd_even", 17), Relaxation("optimal", 0), "float32"),
     "reversed comparators": (
-        (irregular(18, 30, 0),),
+        (irregular(17, 10, 0),),
         Relaxation("reciprocal", 0.25, error_free=True),
         "float64",
     ),
