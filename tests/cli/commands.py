@@ -1,6 +1,7 @@
 """How the tests call the command, and what they call it with."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,22 @@ def process(*words, **environment):
         text=True,
         timeout=120,
         env={**os.environ, **environment},
+    )
+
+
+def start(*words, **environment):
+    """Start the command in a process and a session of its own, which hears SIGINT.
+
+    A shell's background jobs ignore it, and so would their children.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-m", "nsc", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 

@@ -3,13 +3,11 @@
 import os
 import signal
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import paths, process
+from commands import paths, process, start
 
 
 def script(text):
@@ -33,14 +31,7 @@ def test_a_compiler_that_fails_shows_its_command_and_log(tmp_path):
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     compiler, cache = script("touch started; sleep 30"), tmp_path / "cache"
-    running = subprocess.Popen(
-        [sys.executable, "-m", "nsc", "compile", "--net", "bitonic", "--n", "4"],
-        env={**os.environ, "NSC_CXX": str(compiler), "NSC_CACHE_DIR": str(cache)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    running = start("compile", "--net", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
     try:
         while not Path("started").exists():
             assert running.poll() is None
@@ -59,19 +50,13 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_proof_that_is_ended_leaves_nothing_behind(ending):
-    running = subprocess.Popen(
-        [sys.executable, "-m", "nsc", "optimize", "pairwise", "--n", "200", "-o", "small.json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    running = start("optimize", "pairwise", "--n", 200, "-o", "small.json")
     time.sleep(3)  # in the midst of it: nothing settles this network within the 20 s that SAT takes
     assert running.poll() is None
-    start = time.monotonic()
+    sent = time.monotonic()
     os.killpg(running.pid, ending)
     out, err = running.communicate(timeout=30)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - sent < 5
     assert running.returncode == (130 if ending == signal.SIGINT else -ending)
     assert (out, paths()) == ("", [])
     assert "Traceback" not in err
