@@ -38,7 +38,8 @@ METHODS: dict[str, Method] = {
     "generated exhaustion": generated_exhaustion,
 }
 
-# The methods whose outcome does not depend on how fast the machine is.
+# The methods whose outcome does not depend on how fast the machine is, but for parts of a network that SAT
+# settles only near its limit.
 UNTIMED = ("lint", "primitive", "exhaustion", "reachable sets")
 
 
