@@ -1,8 +1,8 @@
 """Relaxations: the sigmoid families that soften a comparator, in one table.
 
-With d = x[hi] - x[lo] and v = steepness·φ(d) the keep weight of a comparator is α = f(v). Every f
-satisfies f(-v) = 1 - f(v). φ is the activation replacement trick (the paper, section 3.3) in the
-form that is finite at ties, φ(d) = d / (|d| + 1e-10)^λ.
+With d = x[hi] - x[lo] and v = steepness·φ(d) the keep weight of a comparator is α = f(v) and its swap
+weight is β = f(-v). Every f satisfies f(-v) = 1 - f(v). φ is the activation replacement trick (the paper,
+section 3.3) in the form that is finite at ties, φ(d) = d / (|d| + 1e-10)^λ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Sigmoid:
 
     Attributes:
         tail: f(-t) as an expression of `t` >= 0; the other half is 1 - f(-t).
-        slope: f'(v) as an expression of `t` = |v| and `alpha`, which is f(v).
+        slope: f'(v) as an expression of `t` = |v|, `keep` = f(v) and `swap` = f(-v).
         needs: functions of templates/kernel_functions.j2 that these call.
         monotone: whether the relaxed minimum is non-decreasing in both arguments.
         source: where the family was proposed for sorting networks.
@@ -35,14 +35,14 @@ class Sigmoid:
 SIGMOIDS: dict[str, Sigmoid] = {
     "logistic": Sigmoid(
         tail="logistic_tail<real>(t)",
-        slope="alpha * (1 - alpha)",
+        slope="keep * swap",
         needs=frozenset({"logistic_tail", "exp"}),
         monotone=False,
         source="Petersen et al., ICML 2021",
     ),
     "gaussian": Sigmoid(
         tail="normal_tail<real>(t)",
-        slope="exp_half_square<real>(t) * real(0.39894228040143268)",
+        slope="exp_half_square<real>(t, all(real(0.39894228040143268)))",
         needs=frozenset({"normal_tail", "exp"}),
         monotone=False,
         source="Petersen et al., ICLR 2022",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,13 @@ KERNEL_ABI = 4
 MOST_CHUNKS = 16
 # Mixes that a piece should have at least: a few microseconds, far above what its sums take.
 CHUNK_MIXES = 4096
+# The number that stands for 1 while P is computed. It is balanced between P and the gradients of losses,
+# which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1.
+UNIT = 2.0**72
+# Losses cut logarithms here. A single weight below e^-87 is 0 in float32, whatever it is multiplied with.
+LOWEST_LOG = -80
+# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
+SURROGATE_LEAST = 1e-12
 # Bits of a word in the table of turned comparators.
 _WORD = 64
 # Aim for the memory of weights and their gradients that are held at a time.
@@ -68,14 +76,19 @@ class Language:
     Attributes:
         function: what stands before a function.
         table: what stands before a table.
+        log, log1p: the natural logarithms of x and of 1 + x.
+        log_type: the type in which they are taken.
     """
 
     function: str
     table: str
+    log: str
+    log1p: str
+    log_type: str
 
 
-CPP = Language("inline", "constexpr")
-CUDA = Language("__device__ inline", "__device__ const")
+CPP = Language("inline", "constexpr", "__builtin_log", "__builtin_log1p", "double")
+CUDA = Language("__device__ inline", "__device__ const", "log", "log1p", "real")
 
 
 @dataclass(frozen=True)
@@ -129,9 +142,14 @@ def _kernel_values(
             "has_art": relaxation.art_lambda > 0,
             "art_lambda": repr(relaxation.art_lambda),
             **_lambda_literals(relaxation),
-            "exact_forward": relaxation.error_free,
             "error_free": relaxation.error_free,
             "arrays": arrays_of_weights(relaxation),
+        },
+        "losses": {
+            "unit": _literal(UNIT),
+            "lowest_log": str(LOWEST_LOG),
+            "least_probability": _literal(math.exp(LOWEST_LOG)),
+            "surrogate_least": repr(SURROGATE_LEAST),
         },
         "approximations": [_constants(REALS[real], relaxation) for real in reals],
         "reals": [REALS[real].__dict__ for real in reals],
@@ -140,7 +158,7 @@ def _kernel_values(
 
 def arrays_of_weights(relaxation: Relaxation) -> int:
     """Return how many numbers the keys pass leaves for each comparator."""
-    return 3 if relaxation.error_free else 2
+    return 5 if relaxation.error_free else 3
 
 
 def _level_tables(levels: Levels) -> dict[str, object]:

@@ -119,14 +119,19 @@ def relax_backward_unchecked(
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
-    for first, count in call.groups(with_gradients=routed_grad is not None):
+    # The gradient of a sample's loss multiplies last: before, it could leave the normal numbers.
+    loss_grad, routed_grad = (routed_grad, None) if call.is_loss else (None, routed_grad)
+    is_routed = routed_grad is not None or loss_grad is not None
+    for first, count in call.groups(with_gradients=is_routed):
         weights = call.empty_weights(count)
         call.keys(first, count, None, weights)
         weight_grads = None
-        if routed_grad is not None:
+        if is_routed:
             weight_grads = call.empty_weight_grads(count)
             call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
-        call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
+        call.keys_backward(
+            first, count, values_grad, weights, weight_grads, loss_grad, x_grad, steepness_grad
+        )
     return x_grad, steepness_grad, payload_grad
 
 
@@ -145,7 +150,7 @@ def loss(
         parts = call.empty_losses(count)
         call.keys(first, count, None, weights)
         call.route_backward(first, count, weights, None, weight_grads, None, parts)
-        call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
+        call.keys_backward(first, count, None, weights, weight_grads, None, x_grad, steepness_grad)
         losses[first : first + count] = parts.sum(-1)
     return losses, x_grad, steepness_grad
 
@@ -197,6 +202,10 @@ class _Call:
         return real_of(self.x.dtype)
 
     @property
+    def is_loss(self) -> bool:
+        return takes(self.routing) == "target"
+
+    @property
     def columns(self) -> int:
         if takes(self.routing) in ("columns", "ranks"):
             assert self.payload is not None
@@ -238,7 +247,7 @@ class _Call:
 
     def keys(self, first: int, count: int, values: Tensor | None, weights: Tensor | None) -> None:
         """Run the keys pass on a group; where there is a target it must be one, or the weights are NaN."""
-        target = self.payload if takes(self.routing) == "target" else None
+        target = self.payload if self.is_loss else None
         self._launch_keys(
             "keys",
             count,
@@ -258,10 +267,13 @@ class _Call:
         values_grad: Tensor | None,
         weights: Tensor,
         weight_grads: Tensor | None,
+        scales: Tensor | None,
         x_grad: Tensor,
         steepness_grad: Tensor | None,
     ) -> None:
-        """Take gradients of values and weights to those of x and the steepness."""
+        """Take gradients of values and weights to those of x and the steepness; scales (count,) multiply the
+        gradients of the weights.
+        """
         self._launch_keys(
             "keys_backward",
             count,
@@ -271,15 +283,15 @@ class _Call:
             weights,
             weight_grads,
             self.chunks if weight_grads is not None else 0,
+            None if scales is None else scales[first:],
             x_grad[first:],
             None if steepness_grad is None else steepness_grad[first:],
         )
 
     def route(self, first: int, count: int, weights: Tensor, routed: Tensor) -> Tensor | None:
         """Route a group; a loss is returned in parts (count, chunks)."""
-        is_loss = takes(self.routing) == "target"
-        losses = self.empty_losses(count) if is_loss else None
-        self._launch_routing("", first, count, weights, None if is_loss else routed[first:], losses)
+        losses = self.empty_losses(count) if self.is_loss else None
+        self._launch_routing("", first, count, weights, None if self.is_loss else routed[first:], losses)
         return losses
 
     def route_backward(
@@ -292,7 +304,11 @@ class _Call:
         payload_grad: Tensor | None,
         losses: Tensor | None,
     ) -> None:
-        """Take the gradient of what is routed to weights and payload; with `losses`, of the loss itself."""
+        """Take the gradient of what is routed to weights and payload.
+
+        A loss has no routed_grad: the gradient is that of each sample's loss, and `losses`, if given, takes
+        the losses.
+        """
         self._launch_routing(
             "_backward",
             first,

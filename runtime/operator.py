@@ -90,7 +90,10 @@ class Operator(NetworkOperator):
     def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
 
-        The loss of a sample is (1/n) Σ_c -log P[target[c], c], logarithms cut off at -100.
+        The loss of a sample is (1/n) Σ_c -log P[target[c], c]. Logarithms are cut at -80, and a cut one has
+        no gradient; elsewhere the gradient is the derivative of the value. The logarithm of an entry above
+        3/4 is that of 1 minus its column's other entries. In the error-free form P is 0 or 1, and
+        1 / max(p, 1e-12) stands for the derivative of log p.
 
         Args:
             x: (…, n) scores.
@@ -98,7 +101,7 @@ class Operator(NetworkOperator):
             steepness: see the class.
 
         Returns:
-            A 0-d tensor.
+            A 0-d tensor; NaN for an empty batch, as torch's mean.
 
         Raises:
             OperandError: a target that is no permutation.
@@ -108,8 +111,13 @@ class Operator(NetworkOperator):
     def binary_cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
 
-        The mean over samples and all n² entries, as in the authors' released code; logarithms are
-        cut off at -100 as in torch. P is never stored. Arguments as in `cross_entropy`.
+        The mean over samples and all n² entries, as in the authors' released code. P is never stored.
+        Arguments, the cut of logarithms and the error-free form as in `cross_entropy`; 1 - p of an entry
+        above 3/4 is the sum of its column's other entries.
+
+        torch.nn.BCELoss on a stored P, and so diffsort, differ where entries are extreme: they cut logarithms
+        at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
+        gradient is not the derivative of their value.
         """
         return self._loss("binary_cross_entropy", x, target, steepness)
 

@@ -15,14 +15,16 @@ from torch import Tensor
 
 from nsc.runtime.kernel import Kernel, Pairs
 
-# With d = x[hi] - x[lo], v = steepness·φ(d): f(v) of each sigmoid family.
-SIGMOIDS: dict[str, Callable[[Tensor], Tensor]] = {
-    "logistic": torch.sigmoid,
-    "gaussian": lambda v: 0.5 * torch.erfc(-v * math.sqrt(0.5)),
-    "reciprocal": lambda v: 0.5 * (v / (2 + v.abs()) + 1),
-    "cauchy": lambda v: torch.atan(v) / math.pi + 0.5,
-    "optimal": lambda v: _optimal(v),
-    "hard": lambda v: torch.where(v.isnan(), v, (v >= 0).to(v.dtype)),
+# With d = x[hi] - x[lo], v = steepness·φ(d): the smaller weight of a comparator, f(-t) of t = |v| >= 0, for
+# each sigmoid family. The other is 1 - f(-t), so both have full precision.
+TAILS: dict[str, Callable[[Tensor], Tensor]] = {
+    "logistic": lambda t: torch.sigmoid(-t),
+    # In float64: the argument's rounding counts t² times in the result.
+    "gaussian": lambda t: (0.5 * torch.erfc(t.double() * math.sqrt(0.5))).to(t.dtype),
+    "reciprocal": lambda t: 1 / (2 + t),
+    "cauchy": lambda t: torch.atan2(torch.ones_like(t), t) / math.pi,
+    "optimal": lambda t: torch.where(t > 0.25, 1 / (16 * t.clamp_min(0.25)), 0.5 - t),
+    "hard": lambda t: torch.where(t.isnan(), t, 0),
 }
 
 # The ε of the activation replacement trick, as in diffsort.
@@ -59,7 +61,7 @@ def relax(
 ) -> tuple[Tensor, Tensor]:
     """Return values and what is routed, as `dispatch.relax` describes them."""
     layers = layers_of(kernel)
-    values, weights = _keys(kernel, layers, x, steepness)
+    values, all_weights = _keys(kernel, layers, x, steepness)
     n = kernel.n
     if routing == "none":
         return values, x.new_empty(x.shape[0], 0)
@@ -72,12 +74,12 @@ def relax(
         block = torch.nn.functional.one_hot(payload, n).transpose(-1, -2).to(x.dtype)
     else:
         block = torch.eye(n, dtype=x.dtype, device=x.device).expand(x.shape[0], n, n)
-    steps = list(zip(layers, weights, strict=True))
-    for layer, weight in reversed(steps) if backwards else steps:
-        block = _mix_rows(kernel, layer, weight, block)
+    steps = list(zip(layers, all_weights, strict=True))
+    for layer, weights in reversed(steps) if backwards else steps:
+        block = _mix_rows(kernel, layer, weights, block)
     if routing in ("cross_entropy", "binary_cross_entropy"):
         assert payload is not None
-        return values, _losses(block, payload, routing)
+        return values, _losses(kernel, block, payload, routing)
     return values, block
 
 
@@ -92,53 +94,74 @@ def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class _Weight:
-    """A layer's keep weights: relaxed, and exact for the error-free form."""
+class _Mixes:
+    """The weights of a layer's mixes: what a comparator's minimum takes of lo, and of hi."""
 
-    soft: Tensor
-    exact: Tensor
+    keep: Tensor
+    swap: Tensor
+
+    def mixed(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.keep * a + self.swap * b
+
+    def rows(self) -> _Mixes:
+        """Return the weights as factors of rows (…, k, m)."""
+        return _Mixes(self.keep.unsqueeze(-1), self.swap.unsqueeze(-1))
 
 
-def _keys(kernel: Kernel, layers: list[Layer], x: Tensor, steepness: Tensor) -> tuple[Tensor, list[_Weight]]:
-    weights = []
+@dataclass(frozen=True)
+class _Weights:
+    """A layer's weights: relaxed, and exact for the error-free form."""
+
+    soft: _Mixes
+    exact: _Mixes
+
+
+def _keys(kernel: Kernel, layers: list[Layer], x: Tensor, steepness: Tensor) -> tuple[Tensor, list[_Weights]]:
+    all_weights = []
     for layer in layers:
         a, b = x[..., layer.lo], x[..., layer.hi]
-        weight = _weight(kernel, a, b, steepness.unsqueeze(-1))
-        weights.append(weight)
-        lo = _weighted(weight.soft, a) + _weighted(1 - weight.soft, b)
-        hi = _weighted(1 - weight.soft, a) + _weighted(weight.soft, b)
+        weights = _weights(kernel, a, b, steepness.unsqueeze(-1))
+        all_weights.append(weights)
+        lo, hi = _mixed_values(weights.soft, a, b), _mixed_values(weights.soft, b, a)
         if kernel.error_free:
-            keep = weight.exact
-            lo = _straight_through(_weighted(keep, a) + _weighted(1 - keep, b), lo)
-            hi = _straight_through(_weighted(1 - keep, a) + _weighted(keep, b), hi)
+            lo = _straight_through(_mixed_values(weights.exact, a, b), lo)
+            hi = _straight_through(_mixed_values(weights.exact, b, a), hi)
         x = torch.cat([lo, hi, x[..., layer.rest]], -1)[..., layer.order]
-    return x, weights
+    return x, all_weights
 
 
-def _weight(kernel: Kernel, a: Tensor, b: Tensor, steepness: Tensor) -> _Weight:
+def _weights(kernel: Kernel, a: Tensor, b: Tensor, steepness: Tensor) -> _Weights:
     tie = a == b
     gap = b - a
     infinite = gap.isinf() | (tie & a.isinf())
     safe = torch.where(infinite, torch.zeros_like(gap), gap)
-    soft = SIGMOIDS[kernel.sigmoid](steepness * _activation(safe, kernel.art_lambda))
+    soft = _mixes(kernel.sigmoid, steepness * _activation(safe, kernel.art_lambda))
     limit = torch.where(tie, torch.full_like(gap, 0.5), (gap > 0).to(gap.dtype))
-    soft = torch.where(infinite, limit, soft)
-    exact = torch.where(b < a, torch.zeros_like(gap), torch.where(b >= a, torch.ones_like(gap), gap))
-    return _Weight(soft, exact.detach())
+    soft = _Mixes(torch.where(infinite, limit, soft.keep), torch.where(infinite, 1 - limit, soft.swap))
+    exact = torch.where(b < a, torch.zeros_like(gap), torch.where(b >= a, torch.ones_like(gap), gap)).detach()
+    return _Weights(soft, _Mixes(exact, 1 - exact))
+
+
+def _mixes(sigmoid: str, v: Tensor) -> _Mixes:
+    """Return f(v) and f(-v)."""
+    below = v < 0
+    # Not v.abs(), whose derivative at 0 is 0.
+    tail = TAILS[sigmoid](torch.where(below, -v, v))
+    rest = 1 - tail
+    return _Mixes(torch.where(below, tail, rest), torch.where(below, rest, tail))
 
 
 def _activation(d: Tensor, strength: float) -> Tensor:
     return d / (d.abs() + ART_EPSILON).pow(strength) if strength else d
 
 
-def _mix_rows(kernel: Kernel, layer: Layer, weight: _Weight, block: Tensor) -> Tensor:
+def _mix_rows(kernel: Kernel, layer: Layer, weights: _Weights, block: Tensor) -> Tensor:
     a, b = block[..., layer.lo, :], block[..., layer.hi, :]
-    keep = weight.soft.unsqueeze(-1)
-    lo, hi = keep * a + (1 - keep) * b, (1 - keep) * a + keep * b
+    mixes = weights.soft.rows()
+    lo, hi = mixes.mixed(a, b), mixes.mixed(b, a)
     if kernel.error_free:
-        keep = weight.exact.unsqueeze(-1)
-        lo = _straight_through(keep * a + (1 - keep) * b, lo)
-        hi = _straight_through((1 - keep) * a + keep * b, hi)
+        mixes = weights.exact.rows()
+        lo, hi = _straight_through(mixes.mixed(a, b), lo), _straight_through(mixes.mixed(b, a), hi)
     return torch.cat([lo, hi, block[..., layer.rest, :]], -2)[..., layer.order, :]
 
 
@@ -148,42 +171,48 @@ def _straight_through(exact: Tensor, soft: Tensor) -> Tensor:
     return torch.where(soft.isfinite(), exact.detach() + (soft - soft.detach()), soft)
 
 
+def _mixed_values(mixes: _Mixes, a: Tensor, b: Tensor) -> Tensor:
+    return _weighted(mixes.keep, a) + _weighted(mixes.swap, b)
+
+
 def _weighted(weight: Tensor, x: Tensor) -> Tensor:
-    """Return weight·x, where a weight of zero silences an infinite x."""
+    """Return weight·x, where 0 times infinity counts as 0."""
     return torch.where((weight == 0) & x.isinf(), torch.zeros_like(x), weight * x)
 
 
-def _optimal(v: Tensor) -> Tensor:
-    inside = v.abs() <= 0.25
-    outside = torch.where(inside, torch.full_like(v, 0.25), v)
-    tail = torch.where(v > 0, 1 - 1 / (16 * outside), -1 / (16 * outside))
-    return torch.where(inside | v.isnan(), v + 0.5, tail)
+# Losses cut logarithms here: float32 has gradients down to e^-80.
+LOWEST_LOG = -80.0
+# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
+SURROGATE_LEAST = 1e-12
+# Above this 1 - p would lose digits, and is the sum of the column's other entries instead. At most one entry
+# of a column is so large.
+LARGE = 0.75
 
 
-# Logarithms are cut off at -100 and the denominators of gradients at 1e-12, as torch's own binary
-# cross entropy does: a probability of exactly 0 has a finite loss and gradient.
-LOWEST_LOG = -100.0
-LEAST_DENOMINATOR = 1e-12
-
-
-def _losses(p: Tensor, target: Tensor, routing: str) -> Tensor:
+def _losses(kernel: Kernel, p: Tensor, target: Tensor, routing: str) -> Tensor:
     """Return the loss of each sample; see `Operator.cross_entropy` and `binary_cross_entropy`."""
-    # Rounding may leave a probability outside [0, 1]; it is moved back, its gradient kept.
-    p = p + (p.clamp(0, 1) - p).detach()
     n = p.shape[-1]
+    large = p > LARGE
+    sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)
+    rest = torch.where(large, sum_of_others, 1 - p)
     if routing == "cross_entropy":
-        p = p.gather(-2, target.unsqueeze(-2)).squeeze(-2)
-        truth = torch.ones_like(p, dtype=torch.bool)
-        smooth = p >= LEAST_DENOMINATOR
-        count = n
-    else:
-        truth = target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
-        smooth = p * (1 - p) >= LEAST_DENOMINATOR
-        count = n * n
-    half = torch.full_like(p, 0.5)
-    hit, miss = torch.where(smooth & truth, p, half), torch.where(smooth & ~truth, p, half)
-    fixed = p.detach()
-    edge = -torch.where(truth, fixed.log(), (-fixed).log1p()).clamp_min(LOWEST_LOG)
-    slope = (fixed - truth.to(p.dtype)) / LEAST_DENOMINATOR
-    entries = torch.where(smooth, -torch.where(truth, hit.log(), (-miss).log1p()), edge + slope * (p - fixed))
-    return entries.flatten(1).sum(-1) / count
+        rows = target.unsqueeze(-2)
+        return -_log(kernel, p.gather(-2, rows), rest.gather(-2, rows)).flatten(1).sum(-1) / n
+    truth = target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
+    entries = _log(kernel, torch.where(truth, p, rest), torch.where(truth, rest, p))
+    return -entries.flatten(1).sum(-1) / (n * n)
+
+
+def _log(kernel: Kernel, p: Tensor, rest: Tensor) -> Tensor:
+    """Return log(p), cut at LOWEST_LOG, where its derivative is 0; rest is 1 - p to full precision.
+
+    In the error-free form P is 0 or 1, and that derivative would be 0 at every wrong entry. There the
+    derivative is 1 / max(p, SURROGATE_LEAST).
+    """
+    large, cut = p > LARGE, p <= math.exp(LOWEST_LOG)
+    one = torch.ones_like(p)
+    log = torch.where(large, (-torch.where(large, rest, 0)).log1p(), torch.where(large | cut, one, p).log())
+    log = torch.where(cut, LOWEST_LOG, log)
+    if not kernel.error_free:
+        return log
+    return log.detach() + (p - p.detach()) / p.detach().clamp_min(SURROGATE_LEAST)

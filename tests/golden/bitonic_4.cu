@@ -269,10 +269,10 @@ __device__ inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real
     }
     return terms[0];
 }
-// exp(r) for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
+// exp(r) - 1 for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
-__device__ inline Vec<real> small_exp(Vec<real> r) {
-    return 1 + (r + r * r * polynomial(Constants<real>::exp(), r));
+__device__ inline Vec<real> small_exp_less_1(Vec<real> r) {
+    return r + r * r * polynomial(Constants<real>::exp(), r);
 }
 
 template <class real>
@@ -280,20 +280,20 @@ __device__ inline Vec<real> power_of_two(Vec<real> shifted) {
     using C = Constants<real>;
     return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
 }
-// exp(x) for x <= 0, and what `rest` makes of the argument's remainder r; zero where it is below the smallest normal number.
-template <class real, class Rest>
-__device__ inline Vec<real> exp_negative(Vec<real> x, Rest rest) {
+// factor * exp(x + low) for x <= 0 and a small `low`; zero where the exponential is below the smallest normal number.
+template <class real>
+__device__ inline Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
     using C = Constants<real>;
     constexpr real lowest = real((1 - C::exponent_bias) * 0.69314718055994531);
     const Vec<real> inside = x < lowest ? all(lowest) : x;
     // x = k log(2) + r; log(2) in two parts, the first so short that its products with k are exact.
     const Vec<real> shifted = inside * real(1.4426950408889634) + C::rounding, k = shifted - C::rounding;
-    const Vec<real> r = rest(inside - k * C::log2_high - k * C::log2_low);
-    return x < lowest ? Vec<real>{} : small_exp<real>(r) * power_of_two<real>(shifted);
+    const Vec<real> r = (inside - k * C::log2_high) + (low - k * C::log2_low);
+    return x < lowest ? Vec<real>{} : (factor + factor * small_exp_less_1<real>(r)) * power_of_two<real>(shifted);
 }
 template <class real>
 __device__ inline Vec<real> logistic_tail(Vec<real> t) {
-    const Vec<real> odds = exp_negative<real>(-t, [](Vec<real> r) NSC_INLINE { return r; });
+    const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
     return odds / (1 + odds);
 }
 // x^(-1/4), x > 0 and finite: a guess from the exponent, what it lacks, then Newton's steps.
@@ -310,20 +310,26 @@ __device__ inline Vec<real> inverse_power(Vec<real> x) {
 
 // ------------------------------------------------------------------------------------ relaxation
 
-// f(v): logistic, Petersen et al., ICML 2021.
-// All families have f(v) = 1 - f(-v); what is computed is the smaller of the two, to full precision.
+// The two weights of a comparator: keep = f(v) and swap = f(-v) = 1 - f(v).
+// f is logistic, Petersen et al., ICML 2021.
 template <class real>
-__device__ inline Vec<real> sigmoid(Vec<real> v) {
-    const Vec<real> t = magnitude<real>(v), tail = logistic_tail<real>(t);
-    return v < 0 ? tail : 1 - tail;
+struct Sigmoid {
+    Vec<real> keep, swap;
+};
+
+// The smaller weight is computed, so that both have full precision: 1 - keep has none where keep rounds to 1.
+template <class real>
+__device__ inline Sigmoid<real> sigmoid(Vec<real> v) {
+    const Vec<real> t = magnitude<real>(v), tail = logistic_tail<real>(t), rest = 1 - tail;
+    return {v < 0 ? tail : rest, v < 0 ? rest : tail};
 }
 
-// f'(v), given alpha = f(v).
+// f'(v), given both weights.
 template <class real>
-__device__ inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> alpha) {
+__device__ inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
     const Vec<real> t = magnitude<real>(v);
-    (void)t, (void)alpha;
-    return alpha * (1 - alpha);
+    (void)t, (void)keep, (void)swap;
+    return keep * swap;
 }
 
 // The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
@@ -340,25 +346,40 @@ __device__ inline Vec<real> phi_slope(Vec<real> d) {
 
 // ------------------------------------------------------------------------------------- keys pass
 
+// The weights of mixes, by slot.
+template <class T>
+struct Mixes {
+    T *keep, *swap;
+};
+
 // What the keys pass leaves for the routing and for the backward pass, by slot.
 template <class T>
 struct Weights {
-    T *keep;  // the weight that the forward mixes use
-    T *soft;  // the weight that the backward mixes use; the same array
-    T *gap;   // x[hi] - x[lo]; infinite where the weight is constant
+    Mixes<T> forward;
+    Mixes<T> backward;  // the same arrays
+    T *gap;  // x[hi] - x[lo]; infinite where the weights are constant
 };
 
-constexpr int64_t arrays = 2;  // of weights, per sample
+constexpr int64_t arrays = 3;  // of weights, per sample
 
 template <class T>
 __device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
     T *start = weights + sample * arrays * slots;
-    return {start, start, start + slots};
+    const Mixes<T> mixes = {start, start + slots};
+    return {mixes, mixes, start + 2 * slots};
 }
 
+// A comparator's weights.
 template <class real>
-__device__ inline real mixed(real keep, real a, real b) {
-    return keep * a + (1 - keep) * b;
+struct Mix {
+    real keep, swap;
+};
+
+// Both results of a comparator are mixed in this order of terms: a compiler that fuses a product with the sum
+// then fuses the same one in both, and renaming the wires changes no bit.
+template <class real>
+__device__ __forceinline__ real mixed(Mix<real> m, real a, real b) {
+    return m.keep * a + m.swap * b;
 }
 
 // A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the last
@@ -441,7 +462,8 @@ __device__ inline bool is_permutation(const int64_t *target, int32_t thread, rea
 // From the values of two wires to their mixed values; returns the weights.
 template <class real>
 struct Compared {
-    real keep, soft, gap;
+    Mix<real> forward, backward;
+    real gap;
 };
 
 template <class real>
@@ -450,26 +472,28 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     Compared<real> made;
     made.gap = b - a;
     const bool finite = magnitude<real>(made.gap) < infinity<real>();
-    made.soft = sigmoid<real>(steepness * phi<real>(finite ? made.gap : real(0)));
+    const Sigmoid<real> f = sigmoid<real>(steepness * phi<real>(finite ? made.gap : real(0)));
+    made.backward = {f.keep, f.swap};
     if (!finite) {  // infinite values sort exactly; NaN spreads
         const bool tie = a == b;
         made.gap = tie ? real(0) : made.gap;
         if (magnitude<real>(made.gap) == infinity<real>() || (tie && magnitude<real>(a) == infinity<real>())) {
             const real limit = tie ? real(0.5) : made.gap > 0 ? real(1) : real(0);
-            made.soft = steepness == steepness ? limit : steepness;
+            made.backward.keep = steepness == steepness ? limit : steepness;
+            made.backward.swap = steepness == steepness ? 1 - limit : steepness;
             made.gap = infinity<real>();
         } else if (made.gap != made.gap) {
-            made.soft = made.gap;
+            made.backward = {made.gap, made.gap};
         }
     }
-    made.keep = made.soft;
+    made.forward = made.backward;
     if (finite) {
-        lo = mixed(made.keep, a, b), hi = mixed(made.keep, b, a);
-    } else {  // a weight of zero silences an infinite value
+        lo = mixed(made.forward, a, b), hi = mixed(made.forward, b, a);
+    } else {  // 0 times infinity counts as 0
         const bool a_infinite = magnitude<real>(a) == infinity<real>(), b_infinite = magnitude<real>(b) == infinity<real>();
-        const bool silent = made.keep == 0, swap_silent = made.keep == 1;
-        lo = mixed(made.keep, a_infinite && silent ? real(0) : a, b_infinite && swap_silent ? real(0) : b);
-        hi = mixed(made.keep, b_infinite && silent ? real(0) : b, a_infinite && swap_silent ? real(0) : a);
+        const bool no_keep = made.forward.keep == 0, no_swap = made.forward.swap == 0;
+        lo = mixed(made.forward, a_infinite && no_keep ? real(0) : a, b_infinite && no_swap ? real(0) : b);
+        hi = mixed(made.forward, b_infinite && no_keep ? real(0) : b, a_infinite && no_swap ? real(0) : a);
     }
     return made;
 }
@@ -489,7 +513,7 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     for_each_comparator(false, share.thread, [&](int32_t lo, int32_t hi, int32_t slot) {
         const Compared<real> made = compare(y[place_of(lo)], y[place_of(hi)], slope);
         if (!keeps) return;
-        kept.keep[slot] = made.keep;
+        kept.forward.keep[slot] = made.forward.keep, kept.forward.swap[slot] = made.forward.swap;
         kept.gap[slot] = made.gap;
     });
     if (!values || !share.is_there) return;
@@ -509,14 +533,16 @@ __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) 
 }
 
 // From gradients of the values, null for zero, and of the weights, null or `chunks` parts per sample, to
-// those of x and of the steepness, null where that is not wanted.
+// those of x and of the steepness, null where that is not wanted. Those of the weights are multiplied by a
+// sample's number in `scales`, null for one.
 template <class real>
 __device__ inline void keys_backward(int64_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
-                                     const real *weights, const real *weight_grads, int64_t chunks, real *x_grad,
-                                     real *steepness_grad) {
+                                     const real *weights, const real *weight_grads, int64_t chunks, const real *scales,
+                                     real *x_grad, real *steepness_grad) {
     const Share share(batch);
     real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places, steepness_part = 0;
     const real slope = checked(steepness[share.sample * steepness_stride]);
+    const real scale = scales ? scales[share.sample] : real(1);
     const real *from = values_grad ? values_grad + share.sample * wires : nullptr;
     for (int32_t i = share.thread; i < wires; i += sample_threads) grad[place_of(i)] = from ? from[i] : real(0);
     wait_for_sample();
@@ -524,13 +550,16 @@ __device__ inline void keys_backward(int64_t batch, const real *steepness, int64
     const real *parts = weight_grads ? weight_grads + share.sample * chunks * slots : nullptr;
     for_each_comparator(true, share.thread, [&](int32_t lo, int32_t hi, int32_t slot) {
         real &at_lo = grad[place_of(lo)], &at_hi = grad[place_of(hi)];
-        const real a = at_lo, b = at_hi, soft = kept.soft[slot], gap = kept.gap[slot];
+        const real a = at_lo, b = at_hi, gap = kept.gap[slot];
+        const Mix<real> soft = {kept.backward.keep[slot], kept.backward.swap[slot]};
         real into = 0;
         for (int64_t chunk = 0; parts && chunk < chunks; ++chunk) into += parts[chunk * slots + slot];
-        into -= (a - b) * gap;
-        const bool constant = gap == infinity<real>();
-        const real activation = phi<real>(constant ? real(0) : gap), stretch = phi_slope<real>(constant ? real(0) : gap);
-        const real through = constant ? real(0) : into * sigmoid_slope<real>(slope * activation, soft);
+        into = into * scale - (a - b) * gap;
+        const bool infinite = gap == infinity<real>();
+        const real activation = phi<real>(infinite ? real(0) : gap), stretch = phi_slope<real>(infinite ? real(0) : gap);
+        // A weight of 0 is constant, and a gradient that reaches it may be infinite.
+        const bool constant = infinite || soft.keep == 0 || soft.swap == 0;
+        const real through = constant ? real(0) : into * sigmoid_slope<real>(slope * activation, soft.keep, soft.swap);
         const real shift = through * slope * stretch;
         at_lo = mixed(soft, a, b) - shift;
         at_hi = mixed(soft, b, a) + shift;
@@ -542,6 +571,50 @@ __device__ inline void keys_backward(int64_t batch, const real *steepness, int64
     wait_for_sample();
     const real sum = sum_over_sample(steepness_part, share.thread, grad);
     if (share.is_there && share.thread == 0) steepness_grad[share.sample] = sum;
+}
+
+// ---------------------------------------------------------------------------------------- losses
+
+// `unit` stands for 1 while P is computed. It is a power of two: tiny products stay normal numbers, and so do
+// the reciprocals that the gradients of losses begin with.
+template <class real>
+constexpr real unit = real(0x1.0000000000000p+72);
+
+// Losses cut logarithms here, where float32 still has gradients. The least probability is in units.
+constexpr double lowest_log = -80;
+template <class real>
+constexpr real least_probability = real(0x1.7fd974d372e45p-116) * unit<real>;
+
+// A probability p and 1 - p, in units; neither is a difference of nearly equal numbers.
+template <class real>
+struct Probability {
+    real p, rest;
+};
+
+template <class real>
+__device__ inline Probability<real> complement(Probability<real> of) {
+    return {of.rest, of.p};
+}
+
+// Whether 1 - p would lose digits. Then the sum of the column's other entries takes its place. Columns sum to
+// 1, so at most one entry is so large.
+template <class real>
+__device__ inline bool is_large(real p) {
+    return p > real(0.75) * unit<real>;
+}
+
+// The logarithm of a probability. NaN stays NaN.
+template <class real>
+__device__ inline real log_of(Probability<real> of) {
+    using Log = real;
+    if (is_large(of.p)) return log1p(-Log(of.rest / unit<real>));
+    return of.p <= least_probability<real> ? Log(lowest_log) : log(Log(of.p / unit<real>));
+}
+
+// The derivative of that logarithm: 1 / p, and 0 where it is cut.
+template <class real>
+__device__ inline real slope_of_log(real p) {
+    return p <= least_probability<real> ? real(0) : 1 / p;
 }
 
 // -------------------------------------------------------------------------------------- codelets
@@ -764,6 +837,7 @@ struct Call {
     int64_t columns;
 
     __device__ bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
+    __device__ bool has_payload() const { return routing == route || routing == transposed; }
     __device__ bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
     __device__ const int64_t *ranks_of(int64_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
@@ -846,10 +920,10 @@ struct Tile {
 };
 
 template <class real>
-__device__ __forceinline__ void mix(real &lo, real &hi, real keep) {
-    const real swap = 1 - keep, a = lo, b = hi;
-    lo = keep * a + swap * b;
-    hi = swap * a + keep * b;
+__device__ __forceinline__ void mix(real &lo, real &hi, Mix<real> m) {
+    const real a = lo, b = hi;
+    lo = mixed(m, a, b);
+    hi = mixed(m, b, a);
 }
 
 // What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
@@ -873,22 +947,28 @@ __device__ __forceinline__ const T *read_anew(const T *from) {
     return from;
 }
 
+// The weights of a codelet, which begin at a slot.
 template <class real, class Code>
-struct WeightsOf {
+struct MixesOf {
     static constexpr int32_t per_pack = 16 / sizeof(real), packs = (Code::length + per_pack - 1) / per_pack;
-    __device__ explicit WeightsOf(const real *from) {
+    __device__ MixesOf(Mixes<const real> mixes, int32_t slot) {
         NSC_UNROLL
-        for (int32_t k = 0; k < packs; ++k) pack[k] = reinterpret_cast<const Pack<real> *>(from)[k];
+        for (int32_t k = 0; k < packs; ++k) {
+            keep[k] = reinterpret_cast<const Pack<real> *>(mixes.keep + slot)[k];
+            swap[k] = reinterpret_cast<const Pack<real> *>(mixes.swap + slot)[k];
+        }
     }
-    __device__ real operator[](int32_t c) const { return pack[c / per_pack].at[c % per_pack]; }
-    Pack<real> pack[packs];
+    __device__ Mix<real> operator[](int32_t c) const {
+        return {keep[c / per_pack].at[c % per_pack], swap[c / per_pack].at[c % per_pack]};
+    }
+    Pack<real> keep[packs], swap[packs];
 };
 
 template <class real>
-struct WeightsOf<real, Tabled> {
-    __device__ explicit WeightsOf(const real *from) : from(from) {}
-    __device__ real operator[](int32_t c) const { return from[c]; }
-    const real *from;
+struct MixesOf<real, Tabled> {
+    __device__ MixesOf(Mixes<const real> mixes, int32_t slot) : keep(mixes.keep + slot), swap(mixes.swap + slot) {}
+    __device__ Mix<real> operator[](int32_t c) const { return {keep[c], swap[c]}; }
+    const real *keep, *swap;
 };
 
 // Runs the listed codelets on a tile; `reversed` runs them backwards. With `keeps`, stores in `kept`
@@ -899,8 +979,8 @@ __device__ __forceinline__ void run_forward(const Tile<real> &tile, real *kept) 
     tile.for_each_codelet(reversed, [&](Listed entry) {
         const Codelet codelet = codelets[entry.codelet];
         with_code_of(codelet.shape, [&](auto code) {
-            const WeightsOf<real, decltype(code)> keep(tile.weights.keep + codelet.slot);
-            const auto step = [&keep](int32_t c, real &a, real &b, auto... half) { mix(a, b, keep[c], half...); };
+            const MixesOf<real, decltype(code)> mixes(tile.weights.forward, codelet.slot);
+            const auto step = [&mixes](int32_t c, real &a, real &b, auto... half) { mix(a, b, mixes[c], half...); };
             if constexpr (keeps)
                 run_code<reversed>(code, Keeping<real, width>(codelet, tile.column_of_tile, kept + entry.rows_before * width), step);
             else
@@ -963,25 +1043,27 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, const real 
         with_code_of(codelet.shape, [&](auto code) {
             // Differences of the payload in front of each comparator, then times those of the gradient behind it.
             real product[decltype(code)::length];
-            const WeightsOf<real, decltype(code)> keep(tile.weights.keep + codelet.slot);
+            const MixesOf<real, decltype(code)> forward(tile.weights.forward, codelet.slot);
             run_code<reversed>(code, Kept<real, width>{kept + entry.rows_before * width}, [&](int32_t c, real &a, real &b, auto... half) {
                 product[c] = difference(a, b, half...);
-                mix(a, b, keep[c], half...);
+                mix(a, b, forward[c], half...);
             });
-            const WeightsOf<real, decltype(code)> soft(read_anew(tile.weights.soft + codelet.slot));
+            const Mixes<const real> anew = {read_anew(tile.weights.backward.keep), read_anew(tile.weights.backward.swap)};
+            const MixesOf<real, decltype(code)> backward(anew, codelet.slot);
             run_code<!reversed>(code, InPlace<real, width>(codelet, tile.column_of_tile), [&](int32_t c, real &a, real &b, auto... half) {
                 product[c] *= difference(a, b, half...);
-                mix(a, b, soft[c], half...);
+                mix(a, b, backward[c], half...);
             });
             add_sums(tile, code, product, shapes[codelet.shape].comparators, weight_grad + codelet.slot);
         });
     });
 }
 
+// Fills the tile with columns of the payload; where that is the unit matrix or columns of it, its ones are `unit_entry`.
 template <class real>
-__device__ __forceinline__ void load_payload(const Tile<real> &tile) {
+__device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
-    if (call.routing == route || call.routing == transposed) {
+    if (call.has_payload()) {
         const real *from = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride + tile.column;
         tile.for_each_row([&](int32_t row, real &at) { at = tile.is_there ? from[row * call.columns] : real(0); });
         return;
@@ -989,26 +1071,8 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile) {
     const int64_t one = call.routing == rows && tile.is_there ? call.ranks_of(tile.sample)[tile.column] : tile.column;
     const bool exists = one >= 0 && one < wires;
     tile.for_each_row([&](int32_t row, real &at) {
-        at = !exists ? not_a_number<real>() : row == one && tile.is_there ? real(1) : real(0);
+        at = !exists ? not_a_number<real>() : row == one && tile.is_there ? unit_entry : real(0);
     });
-}
-
-// Logarithms are cut off at -100 and denominators at 1e-12, as torch's binary cross entropy does, so
-// that a probability of exactly 0 has a finite loss and gradient. Rounding may leave a probability
-// outside [0, 1]; it is moved to the border. Comparisons let NaN through.
-template <class real>
-__device__ __forceinline__ real clipped(real p) {
-    return p < 0 ? real(0) : p > 1 ? real(1) : p;
-}
-
-template <class real>
-__device__ __forceinline__ real cut_log(real log) {
-    return log < -100 ? real(-100) : log;
-}
-
-template <class real>
-__device__ __forceinline__ real at_least(real x, real bound) {
-    return x < bound ? bound : x;
 }
 
 // The true rank of this thread's column; -1 for one that is none.
@@ -1016,6 +1080,21 @@ template <class real>
 __device__ __forceinline__ int64_t target_of(const Tile<real> &tile) {
     const int64_t rank = tile.call.ranks_of(tile.sample)[tile.column];
     return rank >= 0 && rank < wires ? rank : -1;
+}
+
+// The sum of the other entries of this thread's column.
+template <class real>
+__device__ __forceinline__ real rest_of_column(const Tile<real> &tile, int64_t row) {
+    real sum = 0;
+    for (int32_t other = 0; other < wires; ++other)
+        if (other != row) sum += tile.column_of_tile[other * Tile<real>::width];
+    return sum;
+}
+
+template <class real>
+__device__ __forceinline__ Probability<real> probability_at(const Tile<real> &tile, int64_t row) {
+    const real p = tile.column_of_tile[row * Tile<real>::width];
+    return {p, is_large(p) ? rest_of_column(tile, row) : unit<real> - p};
 }
 
 // This thread's part of the loss of the tile, which holds columns of P.
@@ -1026,30 +1105,36 @@ __device__ __forceinline__ double loss_part(const Tile<real> &tile) {
     if (target < 0) return not_a_number<double>();
     if (tile.call.routing == cross_entropy) {
         if (tile.team) return 0;
-        return -double(cut_log(log(clipped(tile.column_of_tile[target * Tile<real>::width])))) / wires;
+        return -double(log_of<real>(probability_at(tile, target))) / wires;
     }
     double sum = 0;
-    tile.for_each_row([&](int32_t row, real &at) {
-        const real p = clipped(at);
-        sum -= double(cut_log(target == row ? log(p) : log1p(-p)));
+    tile.for_each_row([&](int32_t row, real &) {
+        const Probability<real> p = probability_at(tile, row);
+        sum -= double(log_of<real>(target == row ? p : complement(p)));
     });
     return sum / wires / wires;
 }
 
-// Puts the gradient of that loss, times `scale`, in place of the tile.
+// Puts the gradient of that loss in place of the tile.
 template <class real>
-__device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile, real scale) {
+__device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile) {
+    constexpr real share = real(1) / wires;
     const int64_t target = target_of(tile);
     if (tile.call.routing == cross_entropy) {
         const real p = target < 0 ? not_a_number<real>() : tile.column_of_tile[target * Tile<real>::width];
-        const real slope = -scale / wires / at_least(clipped(p), real(1e-12));
         Tile<real>::wait();
-        tile.for_each_row([&](int32_t row, real &at) { at = row == target && tile.is_there ? slope : real(0); });
+        tile.for_each_row([&](int32_t row, real &at) { at = row == target && tile.is_there ? -share * slope_of_log(p) : real(0); });
         return;
     }
+    // At most one entry of a column is large. The sum of the others is taken before any is overwritten.
+    real rest = 0;
     tile.for_each_row([&](int32_t row, real &at) {
-        const real p = clipped(at), truth = target == row;
-        at = tile.is_there ? scale / wires / wires * (p - truth) / at_least(p * (1 - p), real(1e-12)) : real(0);
+        if (is_large(at)) rest = rest_of_column(tile, row);
+    });
+    Tile<real>::wait();
+    tile.for_each_row([&](int32_t row, real &at) {
+        const real slope = target == row ? -slope_of_log(at) : slope_of_log(is_large(at) ? rest : unit<real> - at);
+        at = tile.is_there ? share * share * slope : real(0);
     });
 }
 
@@ -1079,25 +1164,26 @@ __device__ __forceinline__ void store_loss(const Tile<real> &tile, int64_t task,
 template <class real, bool reversed>
 __device__ __forceinline__ void route_forward(const Call<real> &call, real *routed, double *losses) {
     Tile<real> tile(call);
+    const real scale = call.has_payload() ? real(1) : 1 / unit<real>;
     for (int64_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
         double loss = 0;
         for (int64_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
-            load_payload(tile);
+            load_payload(tile, unit<real>);
             Tile<real>::wait();
             run_forward<real, reversed, false>(tile, nullptr);
             if (call.is_loss())
                 loss += loss_part(tile);
             else if (tile.is_there)
-                tile.for_each_row([&](int32_t row, real &at) { routed[tile.place_of_row(row)] = at; });
+                tile.for_each_row([&](int32_t row, real &at) { routed[tile.place_of_row(row)] = at * scale; });
             Tile<real>::wait();
         }
         if (call.is_loss()) store_loss(tile, task, loss, losses);
     }
 }
 
-// routed_grad: the gradient of what is routed, of a loss one number per sample; null for a loss whose
-// own gradient is wanted, which goes to `losses` as well. weight_grads: for each sample and chunk, a
+// routed_grad: the gradient of what is routed, null for a loss. losses: a part of the loss for each sample and
+// chunk, or null. weight_grads: for each sample and chunk, a
 // place for each slot. payload_grad: as the payload, or null. kept: for each tile of the grid, memory for
 // the rows that its codelets load.
 template <class real, bool reversed>
@@ -1113,12 +1199,12 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
             weight_grad[slot] = 0;
         for (int64_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
-            load_payload(tile);
+            load_payload(tile, call.is_loss() ? unit<real> : real(1));
             Tile<real>::wait();
             run_forward<real, reversed, true>(tile, kept);
             if (losses) loss += loss_part(tile);
             if (call.is_loss())
-                load_loss_gradient(tile, routed_grad ? routed_grad[tile.sample] : real(1));
+                load_loss_gradient(tile);
             else
                 tile.for_each_row([&](int32_t row, real &at) { at = tile.is_there ? routed_grad[tile.place_of_row(row)] : real(0); });
             Tile<real>::wait();
@@ -1147,8 +1233,8 @@ extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
 
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_backward_f32(
     int64_t batch, const float *steepness, int64_t steepness_stride, const float *values_grad, const float *weights,
-    const float *weight_grads, int64_t chunks, float *x_grad, float *steepness_grad) {
-    keys_backward<float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, x_grad, steepness_grad);
+    const float *weight_grads, int64_t chunks, const float *scales, float *x_grad, float *steepness_grad) {
+    keys_backward<float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, scales, x_grad, steepness_grad);
 }
 
 extern "C" __global__ void __launch_bounds__(keys_threads, 1) nsc_sort_f32(

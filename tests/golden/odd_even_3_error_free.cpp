@@ -479,10 +479,10 @@ inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
     }
     return terms[0];
 }
-// exp(r) for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
+// exp(r) - 1 for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
-inline Vec<real> small_exp(Vec<real> r) {
-    return 1 + (r + r * r * polynomial(Constants<real>::exp(), r));
+inline Vec<real> small_exp_less_1(Vec<real> r) {
+    return r + r * r * polynomial(Constants<real>::exp(), r);
 }
 
 template <class real>
@@ -505,24 +505,30 @@ inline Vec<real> inverse_power(Vec<real> x) {
     const Vec<real> low = exponent * real(-0x1.999999999a000p-15) + log_m * (real(0x1.3333333333333p-2) * real(1.4426950408889634));
     const Vec<real> shifted = C::rounding - (high + low), k = shifted - C::rounding;
     const Vec<real> r = ((k + high) + low) * real(-0.69314718055994531);
-    return small_exp<real>(r) * power_of_two<real>(shifted);
+    return (1 + small_exp_less_1<real>(r)) * power_of_two<real>(shifted);
 }
 
 // ------------------------------------------------------------------------------------ relaxation
 
-// f(v): optimal, Petersen et al., ICLR 2022.
-// All families have f(v) = 1 - f(-v); what is computed is the smaller of the two, to full precision.
+// The two weights of a comparator: keep = f(v) and swap = f(-v) = 1 - f(v).
+// f is optimal, Petersen et al., ICLR 2022.
 template <class real>
-inline Vec<real> sigmoid(Vec<real> v) {
-    const Vec<real> t = magnitude<real>(v), tail = t > real(0.25) ? 1 / (16 * t) : real(0.5) - t;
-    return v < 0 ? tail : 1 - tail;
+struct Sigmoid {
+    Vec<real> keep, swap;
+};
+
+// The smaller weight is computed, so that both have full precision: 1 - keep has none where keep rounds to 1.
+template <class real>
+inline Sigmoid<real> sigmoid(Vec<real> v) {
+    const Vec<real> t = magnitude<real>(v), tail = t > real(0.25) ? 1 / (16 * t) : real(0.5) - t, rest = 1 - tail;
+    return {v < 0 ? tail : rest, v < 0 ? rest : tail};
 }
 
-// f'(v), given alpha = f(v).
+// f'(v), given both weights.
 template <class real>
-inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> alpha) {
+inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
     const Vec<real> t = magnitude<real>(v);
-    (void)t, (void)alpha;
+    (void)t, (void)keep, (void)swap;
     return t > real(0.25) ? 1 / (16 * t * t) : all(real(1));
 }
 
@@ -645,13 +651,29 @@ struct Ends {
     Vec<real> *lo[at_a_time], *hi[at_a_time];
 };
 
+// The weights of mixes, by slot.
+template <class T>
+struct Mixes {
+    T *keep, *swap;
+    Mixes from(int64_t slot) const { return {keep + slot, swap + slot}; }
+};
+
 // What the keys pass leaves for the routing and for the backward pass, by slot.
 template <class T>
 struct Weights {
-    T *keep;  // the weight that the forward mixes use
-    T *soft;  // the weight that the backward mixes use
-    T *gap;   // x[hi] - x[lo]; infinite where the weight is constant
+    Mixes<T> forward;
+    Mixes<T> backward;
+    T *gap;  // x[hi] - x[lo]; infinite where the weights are constant
+    Weights from(int64_t slot) const { return {forward.from(slot), backward.from(slot), gap + slot}; }
 };
+
+constexpr int64_t arrays = 5;  // of weights, per sample
+
+// Weights in arrays that are `stride` apart.
+template <class T>
+inline Weights<T> weights_at(T *start, int64_t stride) {
+    return {{start, start + stride}, {start + 2 * stride, start + 3 * stride}, start + 4 * stride};
+}
 
 // Whether any lane of a comparison holds.
 template <class Mask>
@@ -662,9 +684,11 @@ inline bool any(Mask mask) {
     return all_words != 0;
 }
 
+// Both results of a comparator are mixed in this order of terms: a compiler that fuses a product with the sum
+// then fuses the same one in both, and renaming the wires changes no bit.
 template <class real>
-inline Vec<real> mixed(Vec<real> keep, Vec<real> a, Vec<real> b) {
-    return keep * a + (1 - keep) * b;
+inline Vec<real> mixed(Vec<real> keep, Vec<real> swap, Vec<real> a, Vec<real> b) {
+    return keep * a + swap * b;
 }
 
 // From values to mixed values, in place, and weights.
@@ -680,7 +704,10 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
         scaled[i] = steepness * phi<real>(finite ? gap : Vec<real>{});
         w.gap[i] = gap;
     }
-    for (int32_t i = 0; i < count; ++i) w.soft[i] = sigmoid<real>(scaled[i]);
+    for (int32_t i = 0; i < count; ++i) {
+        const Sigmoid<real> f = sigmoid<real>(scaled[i]);
+        w.backward.keep[i] = f.keep, w.backward.swap[i] = f.swap;
+    }
     const bool careful = any(strange);
     for (int32_t i = 0; i < count; ++i) {
         const Vec<real> a = *at.lo[i], b = *at.hi[i];
@@ -689,20 +716,22 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
             const Vec<real> gap = tie ? Vec<real>{} : w.gap[i];
             const auto infinite = (magnitude<real>(gap) == infinity) | (tie & (magnitude<real>(a) == infinity));
             const Vec<real> limit = tie ? all(real(0.5)) : gap > 0 ? all(real(1)) : Vec<real>{};
-            w.soft[i] = infinite ? limit : gap == gap ? w.soft[i] : gap;
+            w.backward.keep[i] = infinite ? limit : gap == gap ? w.backward.keep[i] : gap;
+            w.backward.swap[i] = infinite ? 1 - limit : gap == gap ? w.backward.swap[i] : gap;
             w.gap[i] = infinite ? all(infinity) : gap;
         }
-        const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : w.soft[i];  // a tie keeps its places
-        w.keep[i] = keep;
-        if (careful) {  // a weight of zero silences an infinite value
+        const Vec<real> keep = b < a ? Vec<real>{} : b >= a ? all(real(1)) : w.backward.keep[i];  // a tie keeps its places
+        const Vec<real> swap = 1 - keep;
+        w.forward.keep[i] = keep, w.forward.swap[i] = swap;
+        if (careful) {  // 0 times infinity counts as 0
             const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
             const Vec<real> zero{};
-            const auto silent = keep == 0, swap_silent = keep == 1;
-            *at.lo[i] = mixed<real>(keep, (a_infinite & silent) ? zero : a, (b_infinite & swap_silent) ? zero : b);
-            *at.hi[i] = mixed<real>(keep, (b_infinite & silent) ? zero : b, (a_infinite & swap_silent) ? zero : a);
+            const auto no_keep = keep == 0, no_swap = swap == 0;
+            *at.lo[i] = mixed<real>(keep, swap, (a_infinite & no_keep) ? zero : a, (b_infinite & no_swap) ? zero : b);
+            *at.hi[i] = mixed<real>(keep, swap, (b_infinite & no_keep) ? zero : b, (a_infinite & no_swap) ? zero : a);
         } else {
-            *at.lo[i] = mixed<real>(keep, a, b);
-            *at.hi[i] = mixed<real>(keep, b, a);
+            *at.lo[i] = mixed<real>(keep, swap, a, b);
+            *at.hi[i] = mixed<real>(keep, swap, b, a);
         }
     }
 }
@@ -711,7 +740,7 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
 // values; `steepness_grad` takes what each adds to the gradient of the steepness.
 template <class real>
 NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<real> *weight_grad, Vec<real> steepness,
-                                Weights<const Vec<real>> w, Vec<real> *steepness_grad) {
+                                Weights<Vec<real>> w, Vec<real> *steepness_grad) {
     constexpr real infinity = real(__builtin_inf());
     Vec<real> stretch[at_a_time];
     for (int32_t i = 0; i < count; ++i) {
@@ -720,13 +749,16 @@ NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<r
         stretch[i] = phi_slope<real>(gap);
     }
     for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> a = *at.lo[i], b = *at.hi[i], soft = w.soft[i], activation = steepness_grad[i];
+        const Vec<real> a = *at.lo[i], b = *at.hi[i], activation = steepness_grad[i];
+        const Vec<real> keep = w.backward.keep[i], swap = w.backward.swap[i];
         const Vec<real> into = (weight_grad ? weight_grad[i] : Vec<real>{}) - (a - b) * w.gap[i];
-        const Vec<real> slope = sigmoid_slope<real>(steepness * activation, soft);
-        const Vec<real> through = w.gap[i] == infinity ? Vec<real>{} : into * slope;
+        const Vec<real> slope = sigmoid_slope<real>(steepness * activation, keep, swap);
+        // A weight of 0 is constant, and a gradient that reaches it may be infinite.
+        const auto constant = (w.gap[i] == infinity) | (keep == 0) | (swap == 0);
+        const Vec<real> through = constant ? Vec<real>{} : into * slope;
         const Vec<real> shift = through * steepness * stretch[i];
-        *at.lo[i] = mixed<real>(soft, a, b) - shift;
-        *at.hi[i] = mixed<real>(soft, b, a) + shift;
+        *at.lo[i] = mixed<real>(keep, swap, a, b) - shift;
+        *at.hi[i] = mixed<real>(keep, swap, b, a) + shift;
         steepness_grad[i] = through * activation;
     }
 }
@@ -800,10 +832,8 @@ inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<rea
 template <class real>
 inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
     in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {
-        Vec<real> keep[at_a_time], soft[at_a_time], gap[at_a_time];
-        const Weights<Vec<real>> unwanted = {keep, soft, gap}, wanted = {w.keep + first, w.soft + first, w.gap + first};
-        (void)soft;
-        compare<real>(count, ends_of<real>(codelet, first, count, block), steepness, w.keep ? wanted : unwanted);
+        Vec<real> unwanted[arrays * at_a_time];
+        compare<real>(count, ends_of<real>(codelet, first, count, block), steepness, w.gap ? w.from(first) : weights_at(unwanted, at_a_time));
     });
 }
 
@@ -813,7 +843,7 @@ inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec
     in_pieces(shapes[codelet.shape], true, [&](int32_t first, int32_t count) {
         Vec<real> steepness_grad[at_a_time];
         compare_backward<real>(count, ends_of<real>(codelet, first, count, grad), weight_grad ? weight_grad + first : nullptr,
-                               steepness, {w.keep + first, w.soft + first, w.gap + first}, steepness_grad);
+                               steepness, w.from(first), steepness_grad);
         for (int32_t i = count - 1; i >= 0; --i) steepness_parts[(first + i) % slot_alignment] += steepness_grad[i];
     });
 }
@@ -843,20 +873,27 @@ inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_
 // Comparators of one level, gathered.
 template <class real>
 struct Gathered {
-    Vec<real> lo[at_a_time] = {}, hi[at_a_time] = {}, keep[at_a_time] = {}, soft[at_a_time] = {}, gap[at_a_time] = {};
+    Vec<real> lo[at_a_time] = {}, hi[at_a_time] = {}, held[arrays * at_a_time] = {};
     Vec<real> weight_grad[at_a_time] = {}, steepness_grad[at_a_time];
     Ends<real> ends() {
         Ends<real> at;
         for (int32_t i = 0; i < at_a_time; ++i) at.lo[i] = &lo[i], at.hi[i] = &hi[i];
         return at;
     }
-    Weights<Vec<real>> weights() { return {keep, soft, gap}; }
+    Weights<Vec<real>> weights() { return weights_at(held, at_a_time); }
 };
 
 // A register's reals one by one.
 template <class real>
 inline real *singly(Vec<real> *rows) {
     return reinterpret_cast<real *>(rows);
+}
+
+template <class real>
+inline Weights<real> singly(Weights<Vec<real>> w) {
+    return {{singly<real>(w.forward.keep), singly<real>(w.forward.swap)},
+            {singly<real>(w.backward.keep), singly<real>(w.backward.swap)},
+            singly<real>(w.gap)};
 }
 
 // Calls run(comparators, count) for pieces of each level in turn.
@@ -875,17 +912,17 @@ void compare_levels(real *y, real steepness, Weights<real> w) {
     Gathered<real> all_of;
     const Ends<real> ends = all_of.ends();
     real *lo = singly<real>(all_of.lo), *hi = singly<real>(all_of.hi);
-    const Weights<Vec<real>> made = all_of.weights();
-    const real *keep = singly<real>(made.keep), *soft = singly<real>(made.soft), *gap = singly<real>(made.gap);
+    const Weights<real> held = singly<real>(all_of.weights());
     in_level_pieces<real>(false, [&](const Comparator *at, int64_t count) {
         for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
-        compare<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all(steepness), made);
+        compare<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all(steepness), all_of.weights());
         for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
-        if (!w.keep) return;
+        if (!w.gap) return;
         for (int64_t k = 0; k < count; ++k) {
-            w.keep[at[k].slot] = keep[k];
-            w.soft[at[k].slot] = soft[k];
-            w.gap[at[k].slot] = gap[k];
+            const int32_t slot = at[k].slot;
+            w.forward.keep[slot] = held.forward.keep[k], w.forward.swap[slot] = held.forward.swap[k];
+            w.backward.keep[slot] = held.backward.keep[k], w.backward.swap[slot] = held.backward.swap[k];
+            w.gap[slot] = held.gap[k];
         }
     });
 }
@@ -897,17 +934,18 @@ real compare_levels_backward(real *grad, const real *weight_grad, real steepness
     Gathered<real> all_of;
     const Ends<real> ends = all_of.ends();
     real *lo = singly<real>(all_of.lo), *hi = singly<real>(all_of.hi), *into = singly<real>(all_of.weight_grad);
-    const Weights<Vec<real>> made = all_of.weights();
-    real *soft = singly<real>(made.soft), *gap = singly<real>(made.gap);
+    const Weights<real> held = singly<real>(all_of.weights());
     const real *part = singly<real>(all_of.steepness_grad);
     in_level_pieces<real>(true, [&](const Comparator *at, int64_t count) {
         for (int64_t k = 0; k < count; ++k) {
             lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
-            soft[k] = w.soft[at[k].slot], gap[k] = w.gap[at[k].slot];
-            if (weight_grad) into[k] = weight_grad[at[k].slot];
+            const int32_t slot = at[k].slot;
+            held.backward.keep[k] = w.backward.keep[slot], held.backward.swap[k] = w.backward.swap[slot];
+            held.gap[k] = w.gap[slot];
+            if (weight_grad) into[k] = weight_grad[slot];
         }
         compare_backward<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all_of.weight_grad, all(steepness),
-                               {made.keep, made.soft, made.gap}, all_of.steepness_grad);
+                               all_of.weights(), all_of.steepness_grad);
         for (int64_t k = 0; k < count; ++k) {
             grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
             w.gap[at[k].slot] = part[k];
@@ -922,11 +960,23 @@ real compare_levels_backward(real *grad, const real *weight_grad, real steepness
 
 // ---------------------------------------------------------------------------------- routing pass
 
+// A comparator's weights; in every lane the same.
 template <class real>
-NSC_INLINE inline void mix(Vec<real> &lo, Vec<real> &hi, real weight) {
-    const Vec<real> keep = broadcast(weight), swap = 1 - keep, a = lo, b = hi;
-    lo = keep * a + swap * b;
-    hi = swap * a + keep * b;
+struct Mix {
+    Vec<real> keep, swap;
+};
+
+// Those of comparator c. Both arrays are reached through one address, which leaves a register for others.
+template <class real>
+NSC_INLINE inline Mix<real> mix_at(const real *keep, int32_t c) {
+    return {broadcast(keep[c]), broadcast(keep[c + slots])};
+}
+
+template <class real>
+NSC_INLINE inline void mix(Vec<real> &lo, Vec<real> &hi, Mix<real> m) {
+    const Vec<real> a = lo, b = hi;
+    lo = mixed<real>(m.keep, m.swap, a, b);
+    hi = mixed<real>(m.keep, m.swap, b, a);
 }
 
 // What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
@@ -943,7 +993,7 @@ Vec<real> *route_forward(Vec<real> *block, const int32_t *list, int64_t count, c
     for (int64_t i = 0; i < count; ++i) {
         const Codelet codelet = codelets[list[i]];
         const real *weights = keep + codelet.slot;
-        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix<real>(a, b, weights[c], half...); };
+        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix<real>(a, b, mix_at(weights, c), half...); };
         if (!kept) {
             run_shape(codelet.shape, reversed, InPlace<Vec<real>>(codelet, block), step);
             continue;
@@ -962,17 +1012,17 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
     while (count > 0) {
         const Codelet codelet = codelets[list[--count]];
         const Shape shape = shapes[codelet.shape];
-        const real *keep = w.keep + codelet.slot, *soft = w.soft + codelet.slot;
+        const real *forward = w.forward.keep + codelet.slot, *backward = w.backward.keep + codelet.slot;
         // Differences of the payload in front of each comparator, then times those of the gradient behind it.
         Vec<real> products[longest_codelet], *product = products;
         kept -= shape.wires;
         run_shape(codelet.shape, reversed, Kept<Vec<real>>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
             product[c] = difference(a, b, half...);
-            mix<real>(a, b, keep[c], half...);
+            mix<real>(a, b, mix_at(forward, c), half...);
         });
         run_shape(codelet.shape, !reversed, InPlace<Vec<real>>(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
             product[c] *= difference(a, b, half...);
-            mix<real>(a, b, soft[c], half...);
+            mix<real>(a, b, mix_at(backward, c), half...);
         });
         for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
             for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
@@ -1119,19 +1169,61 @@ void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, 
 
 // ---------------------------------------------------------------------------------------- losses
 
-// Logarithms are cut off at -100 and denominators at 1e-12, as torch's binary cross entropy does, so
-// that a probability of exactly 0 has a finite loss and gradient. Rounding may leave a probability
-// outside [0, 1] by 1e-7; it is moved to the border. Comparisons let NaN through.
+// `unit` stands for 1 while P is computed. It is a power of two: tiny products stay normal numbers, and so do
+// the reciprocals that the gradients of losses begin with.
 template <class real>
-inline real clipped(real p) {
-    return p < 0 ? real(0) : p > 1 ? real(1) : p;
+constexpr real unit = real(0x1.0000000000000p+72);
+
+// Losses cut logarithms here, where float32 still has gradients. The least probability is in units.
+constexpr double lowest_log = -80;
+template <class real>
+constexpr real least_probability = real(0x1.7fd974d372e45p-116) * unit<real>;
+
+// A probability p and 1 - p, in units; neither is a difference of nearly equal numbers.
+template <class real>
+struct Probability {
+    real p, rest;
+};
+
+template <class real>
+inline Probability<real> complement(Probability<real> of) {
+    return {of.rest, of.p};
 }
 
-inline double cut_log(double log) { return log < -100 ? -100 : log; }
+// Whether 1 - p would lose digits. Then the sum of the column's other entries takes its place. Columns sum to
+// 1, so at most one entry is so large.
+template <class real>
+inline bool is_large(real p) {
+    return p > real(0.75) * unit<real>;
+}
+
+// The logarithm of a probability. NaN stays NaN.
+template <class real>
+inline double log_of(Probability<real> of) {
+    using Log = double;
+    if (is_large(of.p)) return __builtin_log1p(-Log(of.rest / unit<real>));
+    return of.p <= least_probability<real> ? Log(lowest_log) : __builtin_log(Log(of.p / unit<real>));
+}
+
+// A surrogate for the derivative of the logarithm: 1 / max(p, 1e-12). P is exactly 0 or 1 here. The
+// derivative of the cut logarithm is 0 at every wrong entry, so nothing would be learned.
+template <class real>
+inline real slope_of_log(real p) {
+    constexpr real least = real(1e-12) * unit<real>;
+    return 1 / (p < least ? least : p);
+}
+
+// The rest of each column's large entry: the sum of those that are not large, in a fixed order.
+template <class real>
+Vec<real> rests_of_columns(const Vec<real> *block) {
+    Vec<real> sums[4] = {};
+    for (int64_t row = 0; row < wires; ++row) sums[row % 4] += block[row] > real(0.75) * unit<real> ? Vec<real>{} : block[row];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
 
 template <class real>
-inline real at_least(real x, real bound) {
-    return x < bound ? bound : x;
+inline Probability<real> probability(real p, real rest_of_column) {
+    return {p, is_large(p) ? rest_of_column : unit<real> - p};
 }
 
 // The loss of the columns first ... first + width - 1 of P, which are in the block.
@@ -1139,33 +1231,39 @@ template <class real>
 double block_loss(const Vec<real> *block, Routing routing, const int64_t *target, int64_t first, int64_t width) {
     double sum = 0;
     if (routing == cross_entropy) {
-        for (int64_t k = 0; k < width; ++k) sum -= cut_log(__builtin_log(double(clipped(block[target[first + k]][k]))));
+        bool large = false;
+        for (int64_t k = 0; k < width; ++k) large |= is_large<real>(block[target[first + k]][k]);
+        const Vec<real> rests = large ? rests_of_columns<real>(block) : Vec<real>{};
+        for (int64_t k = 0; k < width; ++k) sum -= log_of<real>(probability<real>(block[target[first + k]][k], rests[k]));
         return sum / wires;
     }
+    const Vec<real> rests = rests_of_columns<real>(block);
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
-            const real p = clipped(block[row][k]);
-            sum -= cut_log(target[first + k] == row ? __builtin_log(double(p)) : __builtin_log1p(-double(p)));
+            const Probability<real> p = probability<real>(block[row][k], rests[k]);
+            sum -= log_of<real>(target[first + k] == row ? p : complement(p));
         }
     return sum / wires / wires;
 }
 
-// The gradient of that loss, times `scale`.
+// The gradient of that loss.
 template <class real>
 void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing routing, const int64_t *target,
-                         int64_t first, int64_t width, real scale) {
+                         int64_t first, int64_t width) {
+    constexpr real share = real(1) / wires;
     memset(grad, 0, sizeof(Vec<real>) * wires);
     if (routing == cross_entropy) {
         for (int64_t k = 0; k < width; ++k) {
             const int64_t row = target[first + k];
-            grad[row][k] = -scale / wires / at_least(clipped(block[row][k]), real(1e-12));
+            grad[row][k] = -share * slope_of_log<real>(block[row][k]);
         }
         return;
     }
+    const Vec<real> rests = rests_of_columns<real>(block);
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
-            const real p = clipped(block[row][k]), truth = target[first + k] == row;
-            grad[row][k] = scale / wires / wires * (p - truth) / at_least(p * (1 - p), real(1e-12));
+            const Probability<real> p = probability<real>(block[row][k], rests[k]);
+            grad[row][k] = share * share * (target[first + k] == row ? -slope_of_log(p.p) : slope_of_log(p.rest));
         }
 }
 
@@ -1213,6 +1311,7 @@ struct Call {
 
     bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
     bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
+    bool has_payload() const { return routing == route || routing == transposed; }
     bool reversed() const { return routing == transposed || routing == rows; }
     int64_t columns() const { return routing == none ? 0 : is_permutation() ? wires : payload_columns; }
     int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
@@ -1274,22 +1373,23 @@ struct Call {
         return count;
     }
 
-    // Fills a block with `width` columns of the payload of a sample, from `column` on.
-    void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width) const {
-        if (routing == route || routing == transposed) {
+    // Fills a block with `width` columns of the payload of a sample, from `column` on; where that is the unit
+    // matrix or columns of it, its ones are `one`.
+    void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width, real one) const {
+        if (has_payload()) {
             const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
             for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
             return;
         }
         memset(block, 0, sizeof(Vec<real>) * wires);
-        for (int64_t k = 0; k < width; ++k) block[routing == rows ? ranks_of(sample)[column + k] : column + k][k] = 1;
+        for (int64_t k = 0; k < width; ++k) block[routing == rows ? ranks_of(sample)[column + k] : column + k][k] = one;
     }
 };
 
 // Between rows of a block and rows of `columns` values each.
 template <class real>
-void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) store(to + row * columns, block[row], width);
+void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width, real scale) {
+    for (int64_t row = 0; row < wires; ++row) store(to + row * columns, block[row] * scale, width);
 }
 
 template <class real>
@@ -1307,13 +1407,6 @@ inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
 
 // A grain that gives a thread at least some ten microseconds of work, measured in mixes.
 inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
-
-constexpr int64_t arrays = 3;  // of weights, per sample
-
-template <class T>
-Weights<T> weights_at(T *start, int64_t stride) {
-    return {start, start + stride, start + 2 * stride};
-}
 
 // A group of samples that go through the keys pass together, `lanes` at a time or one by one.
 template <class real>
@@ -1441,13 +1534,12 @@ Status values_backward(const Call<real> &call, const real *values_grad, real *x_
         }
         Row *block = memory.get<Row>(), *parts = block + wires;
         const Weights<Row> w = weights_at(parts + slot_alignment, slots);
-        const auto at = [&](int64_t slot) { return Weights<Row>{w.keep + slot, w.soft + slot, w.gap + slot}; };
         load_samples(x, task.count, block);
         for (int64_t c = 0; c < codelet_count; ++c)
-            compare_codelet<real>(codelets[c], block, task.steepness, at(codelets[c].slot));
+            compare_codelet<real>(codelets[c], block, task.steepness, w.from(codelets[c].slot));
         load_gradient(values_grad, task, block, parts);
         for (int64_t c = codelet_count - 1; c >= 0; --c)
-            compare_codelet_backward<real>(codelets[c], block, nullptr, task.steepness, at(codelets[c].slot), parts);
+            compare_codelet_backward<real>(codelets[c], block, nullptr, task.steepness, w.from(codelets[c].slot), parts);
         store_samples(to, task.count, block);
         if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
     });
@@ -1476,16 +1568,16 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
             Row *block = memory.get<Row>();
             auto *list = reinterpret_cast<int32_t *>(block + wires);
             const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
-            const real *keep = weights_at(weights + b * per_sample, slots).keep;
+            const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
             double loss = 0;
             for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                 const int64_t column = at * lanes<real>, width = call.width_of(column);
-                call.load_payload(block, sample, column, width);
+                call.load_payload(block, sample, column, width, unit<real>);
                 route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, call.reversed(), nullptr);
                 if (call.is_loss())
                     loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
                 else
-                    store_block<real>(block, routed + sample * wires * columns + column, columns, width);
+                    store_block<real>(block, routed + sample * wires * columns + column, columns, width, call.has_payload() ? real(1) : 1 / unit<real>);
             }
             losses[task] = loss;
         });
@@ -1497,7 +1589,8 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// With `losses`, routed_grad is taken as one, and the losses are written as well.
+// With `losses`, routed_grad is taken as one, and the losses are written as well. The gradient of a sample's
+// loss is multiplied last: before, it could leave the normal numbers.
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
                 real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
@@ -1530,17 +1623,16 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
             for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                 const int64_t column = at * lanes<real>, width = call.width_of(column);
                 const int64_t place = sample * wires * columns + column;
-                call.load_payload(block, sample, column, width);
+                call.load_payload(block, sample, column, width, call.is_loss() ? unit<real> : real(1));
                 const int64_t listed = call.list_codelets(list, sample, column, width);
-                Row *end = route_forward<real>(block, list, listed, w.keep, call.reversed(), kept);
+                Row *end = route_forward<real>(block, list, listed, w.forward.keep, call.reversed(), kept);
                 if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
                 if (call.is_loss())
-                    block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width,
-                                              losses ? real(1) : routed_grad[sample]);
+                    block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width);
                 else
                     load_block<real>(grad, routed_grad + place, columns, width);
                 route_backward<real>(grad, list, listed, end, w, call.reversed(), weight_grad);
-                if (payload_grad) store_block<real>(grad, payload_grad + place, columns, width);
+                if (payload_grad) store_block<real>(grad, payload_grad + place, columns, width, 1);
             }
             chunk_losses[task] = loss;
         });
@@ -1551,6 +1643,8 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
             if (!chunks) memset(total, 0, sizeof(real) * slots);
             for (int64_t chunk = 1; chunk < chunks; ++chunk)
                 for (int64_t c = 0; c < slots; ++c) total[c] += total[chunk * slots + c];
+            if (call.is_loss() && !losses)
+                for (int64_t c = 0; c < slots; ++c) total[c] *= routed_grad[first + b];
         });
         if (status == ok)
             status = keys_backward<real>(call, first, count, values_grad, weights, weight_grads, sums, x_grad, steepness_grad, pool);

@@ -1,0 +1,67 @@
+"""Every operator's gradient against finite differences of what it returns, on inputs that are hard for it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import nsc
+from nsc.compiler.relaxations import SIGMOIDS
+
+N = 6
+STEP = 1e-7
+
+
+def spread_out():
+    """Far apart: most weights round to 0 or 1."""
+    return 3 * torch.randn(4, N, dtype=torch.float64), 20.0
+
+
+def nearly_tied():
+    """Pairs that differ in the fourth digit, in both orders."""
+    halves = torch.randn(4, N // 2, dtype=torch.float64)
+    gaps = 1e-4 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
+    return torch.cat([halves, halves + gaps], -1), 5.0
+
+
+def steep():
+    """Close together, at a steepness that tells them apart."""
+    return 0.01 * torch.randn(4, N, dtype=torch.float64), 1e3
+
+
+def outputs(op, x, steepness):
+    """Return what each operator returns, by name; targets are wrong, so that their entries of P are tails."""
+    wrong = x.detach().argsort(-1).argsort(-1).flip(-1)
+    payload = torch.linspace(-1, 2, N * 2, dtype=x.dtype).view(N, 2).expand(len(x), N, 2)
+    return {
+        "sort": op.sort(x, steepness),
+        "sort_with_permutation": op.sort_with_permutation(x, steepness)[1],
+        "rank": op.rank(x, steepness),
+        "route": op.route(x, payload, steepness),
+        "topk": op.topk(x, 2, steepness)[1],
+        "cross_entropy": op.cross_entropy(x, wrong, steepness),
+        "binary_cross_entropy": op.binary_cross_entropy(x, wrong, steepness),
+    }
+
+
+@pytest.mark.parametrize("inputs", [spread_out, nearly_tied, steep], ids=lambda inputs: inputs.__name__)
+@pytest.mark.parametrize("art_lambda", [0.0, 0.25])
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+def test_gradients_are_finite_differences(sigmoid, art_lambda, inputs):
+    op = nsc.compile("odd_even", N, dtypes=("float64",), relaxation=sigmoid, art_lambda=art_lambda)
+    x, steepness = inputs()
+    x.requires_grad_()
+    direction = torch.randn_like(x)
+    step = STEP / steepness * 10
+
+    def moved(sign):
+        return outputs(op, x.detach() + sign * step * direction, steepness)
+
+    above, below = moved(1), moved(-1)
+    for name, result in outputs(op, x, steepness).items():
+        # Weights of the outputs that favour no sign: cancelling sums would hide a wrong gradient.
+        upstream = torch.rand_like(result) + 0.5
+        (grad,) = torch.autograd.grad(result, x, upstream)
+        expected = (upstream * (above[name] - below[name])).sum() / (2 * step)
+        scale = (grad * direction).abs().sum() + 1e-6 * (1 + steepness)
+        assert abs((grad * direction).sum() - expected) <= 1e-4 * scale, name

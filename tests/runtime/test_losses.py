@@ -1,0 +1,206 @@
+"""The losses: their values and gradients against float64 with both tails, and that against 50 digits."""
+
+from __future__ import annotations
+
+import math
+
+import exact
+import mpmath
+import pytest
+import torch
+from networks import irregular
+
+import nsc
+from nsc.compiler import render
+from nsc.compiler.relaxations import SIGMOIDS
+from nsc.runtime import reference
+
+LOSSES = ["cross_entropy", "binary_cross_entropy"]
+# The cut of the logarithms, as a probability.
+LEAST = math.exp(-80)
+BOTH = ("float32", "float64")
+
+
+def draw(batch, n, spread, dtype=torch.float32):
+    """Return scores and targets that have nothing to do with each other: most entries of P are tails."""
+    x = spread * torch.randn(batch, n)
+    return x.to(dtype), torch.stack([torch.randperm(n) for _ in range(batch)])
+
+
+def reference_loss(op, loss, x, target, steepness):
+    """Return the losses of the samples and their gradients, by autograd in float64."""
+    x = x.double().requires_grad_()
+    wanted = torch.full((len(x),), steepness, dtype=torch.float64)
+    losses = reference.relax(op.kernel, x, wanted, target, loss)[1]
+    return losses.detach(), torch.autograd.grad(losses.sum(), x)[0]
+
+
+def found_loss(op, loss, x, target, steepness):
+    """Return the losses of the samples and their gradients, one call for each."""
+    leaf = x.clone().requires_grad_()
+    samples = zip(leaf.split(1), target.split(1), strict=True)
+    losses = torch.stack([getattr(op, loss)(*sample, steepness) for sample in samples])
+    return losses.detach(), torch.autograd.grad(losses.sum(), leaf)[0]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("network", "n", "batch"), [("bitonic", 16, 20), ("odd_even", 16, 20), ("bitonic", 128, 1)]
+)
+def test_value_and_gradient_against_float64(network, n, batch, loss):
+    op = nsc.compile(network, n, dtypes=BOTH)
+    for spread in (1, 3, 10):
+        check_against_reference(op, loss, batch, spread)
+
+
+def test_value_and_gradient_of_the_largest_network():
+    check_against_reference(nsc.compile("bitonic", 1024, dtypes=BOTH), "cross_entropy", 1, 3)
+
+
+def check_against_reference(op, loss, batch, spread):
+    x, target = draw(batch, op.n, spread)
+    losses, grads = reference_loss(op, loss, x, target, op.default_steepness)
+    found, found_grads = found_loss(op, loss, x.double(), target, op.default_steepness)
+    torch.testing.assert_close(found, losses, rtol=1e-9, atol=0)
+    errors = (found_grads - grads).norm(dim=1)
+    assert (errors <= 1e-6 * grads.norm(dim=1)).all()
+    found, found_grads = found_loss(op, loss, x, target, op.default_steepness)
+    assert found_grads.isfinite().all()
+    torch.testing.assert_close(found.double(), losses, rtol=1e-5, atol=0)
+    norms, found_norms = grads.norm(dim=1), found_grads.double().norm(dim=1)
+    assert ((found_norms - norms).abs() <= 0.01 * norms).all()
+    assert ((found_grads * grads).sum(1) >= 0.9999 * norms * found_norms).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("art_lambda", [0.0, 0.25])
+@pytest.mark.parametrize("sigmoid", SIGMOIDS)
+def test_the_reference_against_50_digits(sigmoid, art_lambda, loss):
+    """The values, and derivatives that are differences of values in 200 digits."""
+    op = nsc.compile("odd_even", 4, dtypes=("float64",), relaxation=sigmoid, art_lambda=art_lambda)
+    pairs = op_pairs(op)
+    x, target = draw(3, 4, 2.0, torch.float64)
+    x[0] = torch.tensor([3.0, -2.0, 1.0, 5.0])
+    losses, grads = reference_loss(op, loss, x, target, 8.0)
+    with mpmath.workdps(50):
+        for sample, ranks, value, grad in zip(x, target.tolist(), losses, grads, strict=True):
+
+            def exact_loss(*numbers, ranks=ranks):
+                P = exact.permutation(pairs, numbers, sigmoid, art_lambda, 8)
+                return getattr(exact, loss)(P, ranks)
+
+            at = [mpmath.mpf(v.item()) for v in sample]
+            assert abs(exact_loss(*at) - value.item()) <= 1e-12 * abs(value.item())
+            for wire, found in enumerate(grad.tolist()):
+                orders = tuple(int(w == wire) for w in range(4))
+                with mpmath.workdps(200):
+                    derivative = mpmath.diff(exact_loss, tuple(at), orders)
+                assert abs(derivative - found) <= 1e-9 * grad.abs().max().item()
+
+
+def op_pairs(op):
+    return [pair for layer in op.kernel.layers for pair in layer.tolist()]
+
+
+def test_a_pair_costs_the_same_either_way():
+    op = nsc.compile("odd_even", 2, art_lambda=0, dtypes=BOTH)
+    for dtype in (torch.float32, torch.float64):
+        for values, target in (([0.0, 2.0], [1, 0]), ([2.0, 0.0], [0, 1])):
+            x = torch.tensor(values, dtype=dtype, requires_grad=True)
+            loss = op.cross_entropy(x, torch.tensor(target), 10.0)
+            assert abs(loss.item() - 20) <= 1e-5
+            (grad,) = torch.autograd.grad(loss, x)
+            torch.testing.assert_close(grad.abs(), torch.full_like(grad, 10), rtol=1e-6, atol=0)
+            assert grad.sum() == 0
+
+
+@pytest.mark.parametrize("dtype", BOTH)
+def test_values_far_from_0(dtype):
+    """Of a network of five wires whose comparators point either way, near 100."""
+    network = irregular(5, 9, seed=2)
+    op = nsc.compile(network, dtypes=(dtype,), art_lambda=0)
+    x, target = draw(10, 5, 1.0, getattr(torch, dtype))
+    x = x + 100
+    losses, _ = found_loss(op, "cross_entropy", x, target, 6.0)
+    with mpmath.workdps(50):
+        for sample, ranks, found in zip(x, target.tolist(), losses.tolist(), strict=True):
+            at = [mpmath.mpf(v.item()) for v in sample]
+            P = exact.permutation(op_pairs(op), at, "logistic", 0, 6)
+            condition = 6 * 101 * network.depth * torch.finfo(x.dtype).eps
+            assert abs(exact.cross_entropy(P, ranks) - found) <= condition
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", BOTH)
+def test_where_all_logarithms_are_cut_there_is_no_gradient(dtype, loss):
+    op = nsc.compile("bitonic", 8, dtypes=(dtype,))
+    x = (1e3 * torch.arange(8, dtype=getattr(torch, dtype))).requires_grad_()
+    value = getattr(op, loss)(x, torch.arange(8).flip(0))
+    (grad,) = torch.autograd.grad(value, x)
+    assert value.item() == (80 if loss == "cross_entropy" else 20)
+    assert (grad == 0).all()
+    right = getattr(op, loss)(x, torch.arange(8))
+    (grad,) = torch.autograd.grad(right, x)
+    assert right.item() == 0
+    assert (grad == 0).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", BOTH)
+def test_the_loss_of_what_is_nearly_right_keeps_its_digits(dtype, loss):
+    """-log p of a p that rounds to 1 is what the other entries of its column add up to."""
+    op = nsc.compile("odd_even", 2, art_lambda=0, dtypes=(dtype,))
+    for gap in (2.0, 4.0, 7.0):
+        x = torch.tensor([0.0, gap], dtype=getattr(torch, dtype), requires_grad=True)
+        value = getattr(op, loss)(x, torch.tensor([0, 1]), 10.0)
+        (grad,) = torch.autograd.grad(value, x)
+        expected = math.log1p(math.exp(-10 * gap))
+        torch.testing.assert_close(value.item(), expected, rtol=1e-5, atol=0)
+        torch.testing.assert_close(grad[0].item(), 10 * math.exp(-10 * gap), rtol=1e-4, atol=0)
+        assert grad[1] == -grad[0]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_callers_gradient_multiplies_last(loss):
+    """A scale that would leave float32, were it taken before the products."""
+    op = nsc.compile("bitonic", 8)
+    x, target = draw(6, 8, 3.0)
+    x.requires_grad_()
+    (grad,) = torch.autograd.grad(getattr(op, loss)(x, target), x)
+    for scale in (2.0**-60, 2.0**60):
+        (scaled,) = torch.autograd.grad(scale * getattr(op, loss)(x, target), x)
+        torch.testing.assert_close(scaled / scale, grad, rtol=1e-6, atol=0)
+    target = target.expand(3, 6, 8)
+    (grad,) = torch.autograd.grad(getattr(op, loss)(x.expand(3, 6, 8), target), x)
+    assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_error_free_form_keeps_a_surrogate(loss):
+    """P is 0 or 1: the gradient of a wrong entry is that of 1e-12, which sends x the right way."""
+    op = nsc.compile("bitonic", 8, dtypes=BOTH, error_free=True)
+    x, target = draw(20, 8, 1.0)
+    losses, grads = reference_loss(op, loss, x, target, op.default_steepness)
+    found, found_grads = found_loss(op, loss, x.double(), target, op.default_steepness)
+    torch.testing.assert_close(found, losses)
+    torch.testing.assert_close(found_grads, grads, rtol=1e-9, atol=1e-9 * grads.abs().max().item())
+    P = op.sort_with_permutation(x)[1]
+    wrong = 1 - P.gather(-2, target.unsqueeze(-2)).squeeze(-2)
+    each = 80 / 8 if loss == "cross_entropy" else 2 * 80 / 64
+    torch.testing.assert_close(losses, each * wrong.sum(-1).double())
+    assert (grads[wrong.any(-1)].abs().amax(-1) > 1e6).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_empty_batch_has_no_mean(loss):
+    op = nsc.compile("bitonic", 8)
+    x = torch.empty(0, 8, requires_grad=True)
+    value = getattr(op, loss)(x, torch.empty(0, 8, dtype=torch.int64))
+    assert value.isnan()
+    assert torch.autograd.grad(value, x)[0].shape == (0, 8)
+
+
+def test_the_compiler_and_the_reference_cut_alike():
+    assert render.LOWEST_LOG == reference.LOWEST_LOG
+    assert render.SURROGATE_LEAST == reference.SURROGATE_LEAST
+    assert set(SIGMOIDS) == set(reference.TAILS)
