@@ -15,7 +15,7 @@ from nsc.compiler.cuda import levels
 from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.formats import read_network, write_network
 from nsc.compiler.network import Network
-from nsc.compiler.package import MANIFEST, Package, check_name, manifest_text
+from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
 from nsc.compiler.passes.redundant import remove_redundant
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
@@ -25,6 +25,7 @@ from nsc.compiler.schedule import schedule
 from nsc.compiler.selecting import MOST_OPTIMIZED, smallest_first
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
+from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
 # What can be compiled for, and how its source file ends.
@@ -43,7 +44,7 @@ class Request:
         relaxation: how comparators are softened.
         dtypes: arithmetic types to compile for, keys of REALS.
         targets: what machines to compile for, keys of TARGETS.
-        name: the package's name; None: made from the network and n.
+        name: the package's name; None: made from the network, n and what is not default.
         unproved: whether a network that no exact method settled is accepted.
         version: the version of nsc, for headers.
         select: what is wanted if not all values sorted: "top-K", "median" or "rank-R,R,…".
@@ -150,7 +151,7 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     if request.network == "best" and request.select is not None:
         network, proof = _smallest_proved(property_, request, budget)
         return Compiled(network, proof, _render(request, network, property_, proof))
-    network = _transform(given, property_, request)
+    network = _transform(given, property_, request, budget)
     try:
         proof = prove(network, property_, request.unproved, budget)
     except VerificationError:
@@ -158,7 +159,8 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         if request.select != "median" or len(middle) == 1:
             raise
         # Networks for the median of an even number leave the two middle values in any order.
-        network = _transform(Network.from_layers(given.n, [*given.layers(), [middle]]), property_, request)
+        given = Network.from_layers(given.n, [*given.layers(), [middle]])
+        network = _transform(given, property_, request, budget)
         proof = prove(network, property_, request.unproved, budget)
     return Compiled(network, proof, _render(request, network, property_, proof))
 
@@ -207,27 +209,29 @@ def _property(request: Request, n: int) -> Property:
 def _smallest_proved(property_: Property, request: Request, budget: Budget | None) -> tuple[Network, Proof]:
     """Return the network of fewest half operations that is proved, with its proof.
 
-    Of many wires without the methods that a clock ends, so that which it is does not depend on the machine;
-    if none is proved, or on the user's word, that of fewest of all.
+    Of many wires without the methods that a clock ends, so that which it is does not depend on the machine,
+    and without long searches, since there are many networks; if none is proved, or on the user's word, that
+    of fewest of all.
     """
     networks = smallest_first(property_)
     methods = None if property_.n <= MOST_OPTIMIZED else UNTIMED
+    short = replace(Budget() if budget is None else budget, states=FEW_STATES)
     for network in networks if not request.unproved else ():
         try:
-            made = _transform(network, property_, request)
-            return made, prove(made, property_, budget=budget, methods=methods)
+            made = _transform(network, property_, request, short)
+            return made, prove(made, property_, budget=short, methods=methods)
         except UnprovedError:
             continue
-    made = _transform(networks[0], property_, request)
+    made = _transform(networks[0], property_, request, budget)
     return made, prove(made, property_, request.unproved, budget)
 
 
-def _transform(network: Network, property_: Property, request: Request) -> Network:
+def _transform(network: Network, property_: Property, request: Request, budget: Budget | None) -> Network:
     """Return what the wanted values need of a network; the network itself where all are."""
     made = network
     if request.without_redundant:
         try:
-            made = remove_redundant(made, property_, Budget())
+            made = remove_redundant(made, property_, Budget() if budget is None else budget)
         except BudgetError as ended:
             raise UnprovedError(
                 f"redundant comparators are found by reachable sets, which ended at {ended}: compile "
@@ -281,25 +285,13 @@ def _vector(values: tuple[int, ...]) -> str:
 
 
 def _render(request: Request, network: Network, property_: Property, proof: Proof) -> Package:
-    name = request.name or default_name(request.network, network.n, request.select)
+    name = request.name or default_name(request, network.n)
     outputs = _outputs(request, property_)
     relaxation = request.relaxation
     purpose = _purpose(request, network.n)
     header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
     sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
-    made, in_levels = schedule(network, None if outputs is None else tuple(outputs)), None
-    texts = {}
-    if "cpu" in sources:
-        texts[sources["cpu"]] = render_cpp(header, made, relaxation, request.dtypes)
-    if "cuda" in sources:
-        in_levels = levels(made, arrays_of_weights(relaxation))
-        texts[sources["cuda"]] = render_cuda(header, in_levels, relaxation, request.dtypes)
-    files = {
-        "__init__.py": _module(request, header, network, outputs),
-        **texts,
-        "network.json": write_network(network),
-        "proof.json": proof.to_json(),
-    }
+    made = schedule(network, None if outputs is None else tuple(outputs))
     facts: dict[str, object] = {
         "name": name,
         "nsc": request.version,
@@ -316,7 +308,23 @@ def _render(request: Request, network: Network, property_: Property, proof: Proo
         "reals": {real: list(REALS[real].serves) for real in request.dtypes},
         "abi": KERNEL_ABI,
         "sources": sources,
-        "cuda": {} if in_levels is None else asdict(in_levels.launch),
+        "cuda": {},
+    }
+    network_text = write_network(network)
+    texts = {}
+    if "cpu" in sources:
+        stated = replace(header, facts=kernel_facts(facts, network_text))
+        texts[sources["cpu"]] = render_cpp(stated, made, relaxation, request.dtypes)
+    if "cuda" in sources:
+        in_levels = levels(made, arrays_of_weights(relaxation))
+        launch = facts["cuda"] = asdict(in_levels.launch)
+        stated = replace(header, facts=kernel_facts(facts, network_text, launch))
+        texts[sources["cuda"]] = render_cuda(stated, in_levels, relaxation, request.dtypes)
+    files = {
+        "__init__.py": _module(request, header, network, outputs),
+        **texts,
+        "network.json": network_text,
+        "proof.json": proof.to_json(),
     }
     files[MANIFEST] = manifest_text(facts, files)
     return Package(name, MappingProxyType(files))
@@ -330,17 +338,38 @@ def _outputs(request: Request, property_: Property) -> dict[int, int] | None:
     return dict(outputs[::-1] if request.select.startswith("top-") else outputs)
 
 
-def default_name(network: str | Path | Network, n: int, select: str | None = None) -> str:
-    """Return a package's name: the family or the file's stem, made an identifier, n, what is selected."""
-    stem = "network" if isinstance(network, Network) else Path(network).stem
-    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:80] or "network"
+def default_name(request: Request, n: int) -> str:
+    """Return a package's name: the family or the file's stem, made an identifier, n, and what is not default.
+
+    Two packages that compute different values so have different names; one for more targets has the same.
+    """
+    what = _not_default(request)
+    stem = "network" if isinstance(request.network, Network) else Path(request.network).stem
+    longest = LONGEST_NAME - len(f"network__{n}{what}")
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:longest] or "network"
     if word[0].isdigit() or keyword.iskeyword(word):
         word = f"network_{word}"
     word = word if word.endswith(f"_{n}") else f"{word}_{n}"
-    if select is None:
-        return word
-    what = re.sub(r"\W", "_", select)
-    return f"{word}_{what}" if len(what) <= 12 else f"{word}_{1 + select.count(',')}_ranks"
+    return f"{word}{what}"
+
+
+def _not_default(request: Request) -> str:
+    """Return what a request asks for beyond the defaults, each with _ in front."""
+    default, relaxation, words = Relaxation(), request.relaxation, [""]
+    if request.select is not None:
+        what = re.sub(r"\W", "_", request.select)
+        words.append(what if len(what) <= 12 else f"{1 + request.select.count(',')}_ranks")
+    if request.without_redundant:
+        words.append("without_redundant")
+    if relaxation.sigmoid != default.sigmoid:
+        words.append(relaxation.sigmoid)
+    if relaxation.art_lambda != default.art_lambda:
+        words.append(f"art_{re.sub(r'[^0-9e]', '_', repr(relaxation.art_lambda).removesuffix('.0'))}")
+    if relaxation.error_free:
+        words.append("error_free")
+    if request.dtypes != ("float32",):
+        words += request.dtypes
+    return "_".join(words)
 
 
 def _command(request: Request, name: str) -> str:

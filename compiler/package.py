@@ -14,9 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from nsc.errors import LoweringError
+from nsc.strict_json import read_json
 
 PACKAGE_FORMAT = "nsc-package/1"
 MANIFEST = "manifest.json"
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,13 @@ class Package:
 
 def check_name(name: str) -> None:
     """Raise LoweringError unless a name is a plain Python identifier, so that it stays in its folder."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", name) or keyword.iskeyword(name):
+    if (
+        not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+        or len(name) > LONGEST_NAME
+        or keyword.iskeyword(name)
+    ):
         raise LoweringError(
-            f"a package's name must be a Python identifier of at most 100 ASCII letters, "
+            f"a package's name must be a Python identifier of at most {LONGEST_NAME} ASCII letters, "
             f"digits and _, got {name!r}"
         )
 
@@ -49,6 +55,34 @@ def manifest_text(facts: dict[str, object], files: dict[str, str]) -> str:
     """Return the manifest: what the package is and the SHA-256 of its other files."""
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     return json.dumps({"format": PACKAGE_FORMAT, **facts, "files": digests}, indent=1) + "\n"
+
+
+# What calls of a kernel depend on, of the manifest's facts.
+_KERNEL_FACTS = (
+    "abi",
+    "name",
+    "n",
+    "size",
+    "depth",
+    "outputs",
+    "sigmoid",
+    "art_lambda",
+    "error_free",
+    "reals",
+)
+
+
+def kernel_facts(facts: dict[str, object], network: str, launch: dict[str, int] | None = None) -> str:
+    """Return what a kernel states of itself, as JSON, for the runtime to compare with the manifest.
+
+    Args:
+        facts: the manifest's.
+        network: the text of the package's network.
+        launch: of a CUDA kernel: what its launches depend on.
+    """
+    stated = {key: facts[key] for key in _KERNEL_FACTS}
+    stated["network.json"] = hashlib.sha256(network.encode()).hexdigest()
+    return json.dumps(stated if launch is None else {**stated, "cuda": launch})
 
 
 def write(package: Package, folder: Path) -> Path:
@@ -85,6 +119,12 @@ def write(package: Package, folder: Path) -> Path:
     return place
 
 
+def replaces(package: Package, folder: Path) -> bool:
+    """Say whether folder/NAME holds something else than the package, which writing it would replace."""
+    place = folder / package.name
+    return os.path.lexists(place) and not _holds(place, package)
+
+
 def _check_replaceable(place: Path) -> None:
     """Raise LoweringError unless a folder holds a package that nsc wrote, of any version, and no more."""
     listed = None if os.path.islink(place) else _listed(place)
@@ -101,7 +141,7 @@ def _check_replaceable(place: Path) -> None:
 def _listed(place: Path) -> list[str] | None:
     """Return the files that a package's manifest lists, None where there is no such manifest."""
     try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json((place / MANIFEST).read_text(encoding="utf-8"))
         is_ours = str(manifest["format"]).startswith("nsc-package/")
         return [*map(str, manifest["files"])] if is_ours else None
     except (OSError, ValueError, KeyError, TypeError):

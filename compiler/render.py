@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
 
 # The version of the C interface between a kernel and the runtime.
-KERNEL_ABI = 4
+KERNEL_ABI = 5
 
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.
@@ -93,13 +94,19 @@ CUDA = Language("__device__ inline", "__device__ const", "log", "log1p", "real")
 
 @dataclass(frozen=True)
 class Header:
-    """What the head of a generated file says of its purpose and origin."""
+    """What a generated file says of itself.
+
+    Attributes:
+        name, purpose, command, version, proof: what its head says of its purpose and origin.
+        facts: of a kernel: what it answers when it is asked what it is; see `package.kernel_facts`.
+    """
 
     name: str
     purpose: str
     command: str
     version: str
     proof: str
+    facts: str = ""
 
 
 def render_cpp(header: Header, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]) -> str:
@@ -129,7 +136,7 @@ def _kernel_values(
             "depth": network.depth,
             "digest": network.digest,
             "relaxation": relaxation.describe(),
-            "abi": KERNEL_ABI,
+            "facts": json.dumps(header.facts),
         },
         "schedule": _codelet_tables(schedule),
         "straight_shapes": _straight_shapes(schedule.shapes),

@@ -95,6 +95,9 @@ def compile_selector(
 ) -> Selector:
     """Prove a network for some ranks and return the operator of what these need of it.
 
+    Soft values are those of the whole network at the same steepness, but for `without_redundant` and for
+    "best", which may be another network for every choice of ranks.
+
     Args:
         network, n, relaxation, art_lambda, error_free, dtypes, targets, name, unproved, format, index_base:
             as in `compile`.

@@ -45,7 +45,8 @@ class DiffSortNet(torch.nn.Module):
     """diffsort.DiffSortNet: sort along axis 1 and return the relaxed permutation matrix.
 
     Arguments, defaults and the convention `sorted = x @ P` are those of diffsort 0.2.0: P here is
-    the transpose of what the other operators of nsc return.
+    the transpose of what the other operators of nsc return. As there, `steepness`, `art_lambda` and
+    `distribution` are attributes that may be set at any time; a new combination is built at its first call.
 
     Args:
         sorting_network_type: "odd_even" or "bitonic".
@@ -84,22 +85,17 @@ class DiffSortNet(torch.nn.Module):
             raise LoweringError(
                 f"sorting_network_type must be one of {', '.join(NETWORKS)}, got {sorting_network_type!r}"
             )
-        if distribution not in DISTRIBUTIONS:
-            raise LoweringError(
-                f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
-            )
         if torch.device(device).type not in ("cpu", "cuda"):
             raise LoweringError(f"device must be 'cpu' or 'cuda', got {device!r}")
-        sigmoid, replaced = DISTRIBUTIONS[distribution]
         self.sorting_network_type = sorting_network_type
         self.size = size
         self.steepness = steepness
         self.art_lambda = art_lambda
         self.distribution = distribution
-        self._spec = (sorting_network_type, size, sigmoid, float(art_lambda) if replaced else 0.0)
+        self._network = sorting_network_type, size
         self._targets = ("cpu", "cuda") if torch.device(device).type == "cuda" else ("cpu",)
-        # Refuses a bad size or art_lambda here; builds nothing yet.
-        _operator(*self._spec, "float32", self._targets)
+        # Refuses a bad size, distribution or art_lambda here; builds nothing yet.
+        self._operator("float32")
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.
@@ -111,10 +107,19 @@ class DiffSortNet(torch.nn.Module):
             raise OperandError(
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
             )
-        real = "float64" if vectors.dtype == torch.float64 else "float32"
-        operator = _operator(*self._spec, real, self._targets)
+        operator = self._operator("float64" if vectors.dtype == torch.float64 else "float32")
         values, permutation = operator.sort_with_permutation(vectors, self.steepness)
         return values, permutation.transpose(-1, -2)
+
+    def _operator(self, real: str) -> Operator:
+        """Return the operator for an arithmetic type, of the attributes as they are now."""
+        if self.distribution not in DISTRIBUTIONS:
+            raise LoweringError(
+                f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {self.distribution!r}"
+            )
+        sigmoid, replaced = DISTRIBUTIONS[self.distribution]
+        strength = float(self.art_lambda) if replaced else 0.0
+        return _operator(*self._network, sigmoid, strength, real, self._targets)
 
 
 @functools.cache

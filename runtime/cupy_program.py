@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.errors import BuildError, OperandError, ToolchainError
+from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime.cuda import Argument
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.nvrtc import build, tile_columns
@@ -65,6 +65,11 @@ class CupyProgram:
                 raise BuildError(
                     f"the driver does not load {binary} ({error}): it may be older than NVRTC"
                 ) from None
+            if kernel.facts["cuda"].encode() not in binary.read_bytes():
+                raise PackageError(
+                    f"the manifest of {kernel.name} and the kernels in {binary} are not of one package: "
+                    "compile it again"
+                )
             self.launch("nsc_prepare", kernel.launch.cones + 1, _WARP, -(-kernel.n // 16) * 16, ())
             # Calls on other streams must find the tables written.
             torch.cuda.synchronize(device)

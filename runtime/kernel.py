@@ -8,10 +8,11 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import re
 import threading
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -23,11 +24,14 @@ import numpy.typing as npt
 from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime import cache
 from nsc.runtime.toolchain import find_toolchain
+from nsc.strict_json import read_json
 
 PACKAGE_FORMAT = "nsc-package/1"
 # The version of the C interface that this runtime speaks.
-KERNEL_ABI = 4
+KERNEL_ABI = 5
 
+# What there can be kernels for.
+TARGETS = ("cpu", "cuda")
 # Suffix of the C functions for an arithmetic type.
 _SUFFIX = {"float32": "f32", "float64": "f64"}
 _FACTS: dict[str, type | tuple[type, ...]] = {
@@ -46,6 +50,22 @@ _FACTS: dict[str, type | tuple[type, ...]] = {
     "cuda": dict,
     "files": dict,
 }
+
+# What a kernel states of itself in its source and, once built, in its binary; a CUDA kernel also the facts of
+# its launches. compiler/package.py writes it.
+_KERNEL_FACTS = (
+    "abi",
+    "name",
+    "n",
+    "size",
+    "depth",
+    "outputs",
+    "sigmoid",
+    "art_lambda",
+    "error_free",
+    "reals",
+)
+_STATED = re.compile(r'\bnsc_facts\b[^"\n]*("(?:[^"\\\n]|\\.)*")')
 
 
 @dataclass(frozen=True)
@@ -112,6 +132,8 @@ class Kernel:
         self.reals = frozenset(self.serves.values())
         # Target to source text.
         self.sources: dict[str, str] = {target: self.files[file] for target, file in facts["sources"].items()}
+        # Target to what its kernels must state of themselves.
+        self.facts: dict[str, str] = {target: _kernel_facts(facts, target) for target in self.sources}
         self._launch_facts: dict[str, int] = facts["cuda"]
         self.spec = f"{self.name}-{hashlib.sha256(self.files['manifest.json'].encode()).hexdigest()[:16]}"
         self._lock = threading.Lock()
@@ -127,11 +149,11 @@ class Kernel:
         """
         try:
             manifest = (folder / "manifest.json").read_text(encoding="utf-8")
-            listed = json.loads(manifest)["files"]
+            listed = read_json(manifest)["files"]
             if not all(isinstance(name, str) and Path(name).name == name for name in listed):
                 raise PackageError(f"{folder}: the manifest lists a file outside the folder")
             files = {name: (folder / name).read_text(encoding="utf-8") for name in listed}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise PackageError(
                 f"{folder} is no package that nsc compile wrote ({error}): compile it again"
             ) from None
@@ -151,15 +173,11 @@ class Kernel:
         """What launches of the CUDA kernels depend on.
 
         Raises:
-            PackageError: facts that are missing or no whole numbers.
+            PackageError: there are none.
         """
-        try:
-            return Launch(**{field.name: int(self._launch_facts[field.name]) for field in fields(Launch)})
-        except (KeyError, ValueError, TypeError) as error:
-            raise PackageError(
-                f"the manifest of {self.name} does not say how to launch its CUDA kernels ({error}): "
-                "compile the package again"
-            ) from None
+        if "cuda" not in self.sources:
+            raise PackageError(f"{self.name} has no CUDA kernels: compile it with --target cpu,cuda")
+        return Launch(**self._launch_facts)
 
     def library(self) -> _Library | None:
         """Return the loaded library; None, after one warning, on a machine with no compiler.
@@ -171,7 +189,7 @@ class Kernel:
             with self._lock:
                 if self._library is None and self._unbuilt is None:
                     try:
-                        self._library = _Library(self.build().binary, self.reals)
+                        self._library = _Library(self.build().binary, self.facts["cpu"], self.reals)
                     except ToolchainError as error:
                         self._unbuilt = str(error)
                         warnings.warn(
@@ -229,10 +247,10 @@ def _expanded(items: list[list[int]]) -> Pairs:
 
 def _checked_facts(files: Mapping[str, str]) -> dict[str, Any]:
     try:
-        facts = json.loads(files["manifest.json"])
+        facts = read_json(files["manifest.json"])
         stated = facts["format"]
         listed = facts["files"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise PackageError(f"no readable manifest ({error}): compile the package again") from None
     if stated != PACKAGE_FORMAT or facts.get("abi") != KERNEL_ABI:
         raise PackageError(
@@ -240,7 +258,7 @@ def _checked_facts(files: Mapping[str, str]) -> dict[str, Any]:
             f"{facts.get('abi')!r}, this nsc reads {PACKAGE_FORMAT!r} and {KERNEL_ABI}: compile it again"
         )
     for key, kind in _FACTS.items():
-        if not isinstance(facts.get(key), kind):
+        if key not in facts or not isinstance(facts[key], kind):
             raise PackageError(f"the manifest's {key!r} is {facts.get(key)!r}: compile the package again")
     for name, digest in listed.items():
         text = files.get(name)
@@ -249,10 +267,60 @@ def _checked_facts(files: Mapping[str, str]) -> dict[str, Any]:
                 f"{facts['name']}: {name} was changed or is missing since nsc wrote it: compile the "
                 "package again (an edited source is not covered by its proof)"
             )
-    needed = {*facts["sources"].values(), "network.json"} - set(listed)
-    if needed:
-        raise PackageError(f"{facts['name']}: the manifest does not list {sorted(needed)}")
+    _check_sources(facts, files)
     return dict(facts)
+
+
+def _check_sources(facts: dict[str, Any], files: Mapping[str, str]) -> None:
+    """Raise PackageError unless the sources are of kernels that are what the manifest says.
+
+    What a call takes its memory for comes from the manifest, so an edited one could otherwise make it write
+    beyond that memory.
+    """
+    sources = facts["sources"]
+    if not sources or any(target not in TARGETS for target in sources):
+        raise PackageError(
+            f"the manifest's 'sources' are for {', '.join(map(repr, sources)) or 'nothing'}, kernels are for "
+            f"{' and '.join(TARGETS)}: compile the package again"
+        )
+    needed = [file for file in (*sources.values(), "network.json") if str(file) not in facts["files"]]
+    if needed:
+        raise PackageError(f"{facts['name']}: the manifest does not list {needed}: compile the package again")
+    for target, file in sources.items():
+        literal = _STATED.search(files[str(file)])
+        check_facts(_kernel_facts(facts, target), _read(literal[1]) if literal else None, file)
+
+
+def _kernel_facts(facts: dict[str, Any], target: str) -> str:
+    """Return what a kernel must state of itself if the manifest is right."""
+    stated = {key: facts[key] for key in _KERNEL_FACTS} | {"network.json": facts["files"]["network.json"]}
+    return json.dumps(stated | {"cuda": facts["cuda"]} if target == "cuda" else stated)
+
+
+def check_facts(wanted: str, stated: object, where: str) -> None:
+    """Raise PackageError unless a kernel states of itself what the manifest says.
+
+    Args:
+        wanted: what the manifest says, of `Kernel.facts`.
+        stated: what the kernel says; None: nothing.
+        where: the file that it is in.
+    """
+    if wanted == stated:
+        return
+    manifest, kernel = json.loads(wanted), _read(stated)
+    if not isinstance(kernel, dict):
+        raise PackageError(f"{where} does not state what kernel it is: compile the package again")
+    wrong = [key for key in manifest if json.dumps(manifest[key]) != json.dumps(kernel.get(key))]
+    said = "; ".join(f"{key!r} is {manifest[key]!r}, and {where} has {kernel.get(key)!r}" for key in wrong)
+    raise PackageError(f"in the manifest of {manifest['name']!r} {said}: compile the package again")
+
+
+def _read(text: object) -> object:
+    """Return the value of a JSON text, None where it is none."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -265,23 +333,20 @@ class _Functions:
 
 
 class _Library:
-    """A loaded shared library; maps an arithmetic type to its functions."""
+    """A loaded shared library that is what the manifest says; maps an arithmetic type to its functions."""
 
-    def __init__(self, path: Path, reals: Any) -> None:
+    def __init__(self, path: Path, facts: str, reals: Iterable[str]) -> None:
         try:
             library = ctypes.CDLL(str(path))
-            library.nsc_abi.restype = ctypes.c_int64
-            abi = library.nsc_abi()
+            library.nsc_facts.restype = ctypes.c_char_p
             library.nsc_prepare.restype = ctypes.c_int32
-            unprepared = library.nsc_prepare()
         except (OSError, AttributeError) as error:
             raise BuildError(
                 f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
                 "one that is not"
             ) from None
-        if abi != KERNEL_ABI:
-            raise BuildError(f"{path} has kernel interface {abi}, this nsc speaks {KERNEL_ABI}")
-        if unprepared:
+        check_facts(facts, library.nsc_facts().decode(), str(path))
+        if library.nsc_prepare():
             raise MemoryError(f"not enough memory for the tables of {path.name}")
         self.functions = {real: _functions(library, _SUFFIX[real]) for real in reals}
 

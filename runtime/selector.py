@@ -18,7 +18,9 @@ class Selector(NetworkOperator):
     In every method x is (…, n), any leading shape; what is selected takes the place of the last axis, in
     the order of `ranks`. Dtypes, steepness, ties, NaN and infinities are those of `Operator`; None as
     steepness is 2 × the depth of the restricted network. The soft values and the rows of P are those
-    that the unrestricted network has for these ranks at the same steepness.
+    that the network compiled has for these ranks at the same steepness, with all of its comparators: that
+    of a family or a file, unless redundant comparators were left out. `best` may be another network for
+    every choice of ranks, with other soft values than the sorting network of that name.
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
     """
 

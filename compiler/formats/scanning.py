@@ -12,6 +12,7 @@ import re
 
 from nsc.compiler.formats.listing import Pair
 from nsc.errors import NetworkError
+from nsc.strict_json import read_json
 
 # A wire's number in a pattern. Nine digits are more than enough and never too many for int().
 WIRE = "([0-9]{1,9})"
@@ -78,10 +79,10 @@ def json_value(text: str) -> object:
     """Return the value that a JSON text is.
 
     Raises:
-        NetworkError: no JSON, or nested or with numbers beyond what Python reads.
+        NetworkError: no JSON, a key stated twice, or nested or with numbers beyond what Python reads.
     """
     try:
-        return json.loads(text)
+        return read_json(text)
     except (ValueError, RecursionError) as error:
         raise NetworkError(f"not valid JSON: {error}") from None
 

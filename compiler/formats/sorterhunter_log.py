@@ -1,8 +1,8 @@
 """What SorterHunter prints: Python dictionaries, a line each, among other lines.
 
 A line begins with ``{'N':`` and ends with ``}``. The program prints a network whenever it has found a
-better one, so the last such line is read; one that was cut off before its ``}`` is passed over. The
-lines of one file must agree on N.
+better one, so the last such line is read; one that was cut off before its ``}`` is passed over, with a
+warning. The lines of one file must agree on N.
 
 Source: https://github.com/bertdobbelaere/SorterHunter
 """
@@ -10,11 +10,13 @@ Source: https://github.com/bertdobbelaere/SorterHunter
 from __future__ import annotations
 
 import re
+import warnings
 
 from nsc.compiler.formats.listing import Format, Listing, comparators_array
 from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.errors import NetworkError
 
+_BEGINNING = "{'N'"
 _WIRES = re.compile(r"\{\s*'N'\s*:\s*([0-9]{1,9})\s*,")
 _OPENING = re.compile(r"'nw'\s*:\s*\[")
 _PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
@@ -25,8 +27,13 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str) -> Listing:
-    lines = enumerate(map(str.strip, text.split("\n")), start=1)
-    found = [(number, line) for number, line in lines if line.startswith("{'N'") and line.endswith("}")]
+    lines = [line.strip() for line in text.split("\n")]
+    found = [
+        (number, line)
+        for number, line in enumerate(lines, start=1)
+        if line.startswith(_BEGINNING) and line.endswith("}")
+    ]
+    cut = [number for number, line in enumerate(lines, start=1) if _is_cut(line)]
     if not found:
         raise NetworkError("no whole line {'N':4,…,'nw':[(0,2),…]}")
     wires = {}
@@ -43,8 +50,22 @@ def _parse(text: str) -> Listing:
     closing = -1 if opening is None else line.find("]", opening.end())
     if opening is None or closing < 0:
         raise NetworkError(f"line {number}: 'nw', the list of comparators, is missing")
+    if _OPENING.search(line, opening.end()):
+        raise NetworkError(f"line {number}: 'nw', the list of comparators, is stated twice")
     flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", number)
+    if cut:
+        warnings.warn(
+            f"nsc: line {cut[-1]} of the log is cut off before its network ends: the last whole network, of "
+            f"line {number}, is read",
+            stacklevel=2,
+        )
     return Listing(comparators_array(flat), n=next(iter(wires)))
+
+
+def _is_cut(line: str) -> bool:
+    """Say whether a line is the beginning of a network, be it one character of it."""
+    begins = line.startswith(_BEGINNING) or (line != "" and _BEGINNING.startswith(line))
+    return begins and not line.endswith("}")
 
 
 FORMAT = Format(

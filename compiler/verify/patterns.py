@@ -32,7 +32,7 @@ class Component:
         zeros: of each pattern, how many inputs of the component were 0.
         inputs: how many inputs the component has.
         whole: whether all wires of these inputs are still in it.
-        unseen: whether the patterns are too many to be kept: rows are empty, count is above the budget.
+        unseen: whether the patterns are too many to be kept: rows are empty, count is beyond all others.
     """
 
     rows: dict[int, Bits]
@@ -41,6 +41,11 @@ class Component:
     inputs: int
     whole: bool = True
     unseen: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """What the patterns take in memory."""
+        return len(self.rows) * self.count // 8 + self.zeros.nbytes
 
 
 def products(a: Component, b: Component) -> Iterator[Component]:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from nsc.errors import PropertyError
+from nsc.strict_json import read_json
 
 PROOF_FORMAT = "nsc-proof/1"
 Vector = tuple[int, ...]
@@ -23,7 +24,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Proof:
-    """The outcome of a verification.
+    """The outcome of a verification; true exactly where the property is proved.
 
     Attributes:
         verdict: proved, refuted or unproved.
@@ -52,6 +53,10 @@ class Proof:
     def __post_init__(self) -> None:
         assert (self.verdict is Verdict.REFUTED) == (self.counterexample is not None)
 
+    def __bool__(self) -> bool:
+        """Say whether the property is proved: neither refuted nor left open."""
+        return self.verdict is Verdict.PROVED
+
     def sentence(self) -> str:
         """The verdict in words: "sorts", "does not sort", "median: proved"."""
         if self.property == "sort":
@@ -78,7 +83,7 @@ class Proof:
             PropertyError: it holds none.
         """
         try:
-            facts = json.loads(text)
+            facts = read_json(text)
             if facts.pop("format") != PROOF_FORMAT:
                 raise ValueError(f'"format" is not "{PROOF_FORMAT}"')
             made = {field.name: facts[field.name] for field in fields(cls)}

@@ -15,7 +15,7 @@ from nsc.compiler.verify.property import Property
 
 
 class BudgetError(Exception):
-    """A method would take more states or more time than the budget allows."""
+    """A method would take more states, memory or time than the budget allows."""
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,23 @@ class Budget:
     """What a verification may take.
 
     Attributes:
-        states: 0-1 patterns that a join of two components may make, of the method of reachable sets.
-        deadline: the end, by time.monotonic; None: none.
+        states: 0-1 patterns that a join of two components may make, of the method of reachable sets; None:
+            what memory and time allow.
+        memory: bytes that this method may take for packed 0-1 patterns.
+        deadline: the end, by time.monotonic; None: each method ends at a limit of its own.
         build: makes a library of a name and a C++ source, or None where that cannot be; None: nothing may
             be built.
     """
 
-    states: int = 1 << 23
+    states: int | None = None
+    memory: int = 1 << 30
     deadline: float | None = None
     build: Callable[[str, str], Path | None] | None = None
 
     def check(self) -> None:
         """Raise BudgetError once the time is over."""
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise BudgetError("the time limit")
+            raise BudgetError("the time limit, which --time-limit sets")
 
 
 @dataclass(frozen=True)

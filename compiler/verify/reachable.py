@@ -8,6 +8,8 @@ they are sorted (pairwise, odd-even transposition) grow exponentially and end at
 
 A component that would have too many patterns is kept unseen: its wires join others, and as soon as its
 comparators seem to sort it, SAT is asked whether they do; if so, its patterns are the ascending ones.
+Too many are at first more than FEW_STATES, because SAT settles most sorters sooner than larger joins are
+made. If that fails, and SAT does not do better, a second search makes every join that memory and time allow.
 
 Where only some wires matter, those that no comparator needs any more are forgotten, and a pattern
 carries how many zeros its inputs had. Patterns with more zeros than one above the highest rank that is
@@ -17,6 +19,9 @@ asked for are left out: outputs do not fall when inputs rise, so they can be wro
 from __future__ import annotations
 
 import heapq
+import math
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -31,12 +36,24 @@ from nsc.compiler.verify.patterns import Component, concatenated, distinct, prod
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question
-from nsc.compiler.verify.sat import sat
+from nsc.compiler.verify.sat import is_installed, sat
 
 Visit = Callable[[npt.NDArray[np.bool_]], None]
 
-# One component's patterns times wires, in bits, after repeats are removed: 128 MB.
-BUDGET_BITS = 1 << 30
+# 0-1 patterns of a join that is made before anything else is tried; those of 64 wires take half a second.
+FEW_STATES = 1 << 23
+# A join that would take longer is not begun, without a time limit of the user's; with one, a join may take
+# half of what is left of it.
+SECONDS = 20.0
+# Bits of a join, patterns times wires, that are made in a second on a slow machine. A constant, so that what
+# is proved without a time limit does not depend on the machine.
+BITS_PER_SECOND = 1 << 29
+# A time limit that is worth a hint.
+_LONG_SECONDS = 24 * 3600
+# Pieces of a join are merged once they take this many bytes, so that memory is that of the distinct patterns.
+_MERGED_BYTES = 1 << 24
+# Merging patterns takes so many times their bytes, by measurement.
+_MERGING = 8
 _DONE = -1
 # The patterns of one wire, 0 and 1 in turn, and how many zeros they have.
 _EITHER = np.array([0b10101010], dtype=np.uint8)
@@ -70,20 +87,38 @@ def search(asked: Question, used: npt.NDArray[np.bool_] | None = None, visit: Vi
             every pattern in front of every comparator that joins two components, and behind it.
 
     Raises:
-        BudgetError: more patterns or more time than the budget allows.
+        BudgetError: more patterns, memory or time than the budget allows.
     """
+    budget = asked.budget
+    if budget.states is not None:
+        return _with_fewer_zeros(asked, used, visit, budget.states)
+    try:
+        return _with_fewer_zeros(asked, used, visit, FEW_STATES)
+    except BudgetError:
+        budget.check()
+        if visit is not None or (asked.is_sort and is_installed()):
+            raise
+    if used is not None:
+        used[:] = False
+    return _with_fewer_zeros(asked, used, visit, None)
+
+
+def _with_fewer_zeros(
+    asked: Question, used: npt.NDArray[np.bool_] | None, visit: Visit | None, states: int | None
+) -> Outcome:
+    """Search; where ones are fewer to count than zeros, upside down. states: as of `_Search`."""
     ranks = asked.ranks.values()
     n = asked.network.n
     if len(ranks) < n and n - min(ranks, default=0) < max(ranks, default=0) + 1:
-        # Ones are fewer to count than zeros: minimum and maximum, 0 and 1 change places.
+        # Minimum and maximum, 0 and 1 change places.
         network = Network(n, asked.network.comparators[:, ::-1], asked.network.layer_starts)
         turned = {wire: n - 1 - rank for wire, rank in asked.ranks.items()}
         runs = tuple(run[::-1] for run in asked.runs)
         turned_visit = None if visit is None else lambda inputs: visit(~inputs)
-        outcome = _search(network, turned, runs, asked.budget, used, turned_visit)
+        outcome = _search(network, turned, runs, asked.budget, states, used, turned_visit)
         failing = outcome.failing
         return replace(outcome, failing=None if failing is None else tuple(1 - bit for bit in failing))
-    return _search(asked.network, asked.ranks, asked.runs, asked.budget, used, visit)
+    return _search(asked.network, asked.ranks, asked.runs, asked.budget, states, used, visit)
 
 
 def _search(
@@ -91,17 +126,19 @@ def _search(
     ranks: dict[int, int],
     runs: tuple[tuple[int, ...], ...],
     budget: Budget,
+    states: int | None,
     used: npt.NDArray[np.bool_] | None,
     visit: Visit | None,
 ) -> Outcome:
-    made = _Search(network, ranks, budget, trace=visit is not None, used=used, visit=visit)
+    made = _Search(network, ranks, budget, states, trace=visit is not None, used=used, visit=visit)
     try:
         made.run(runs)
         return Outcome(None, made.peak, tuple(part.n for part, sorts in made.parts.items() if sorts))
     except _FailingError:
-        # Patterns forget the inputs they came from; a second run carries these along.
+        # Patterns forget the inputs they came from; a second run carries these along, in twice the memory.
+        twice = replace(budget, memory=2 * budget.memory)
         try:
-            _Search(network, ranks, budget, trace=True).run(runs)
+            _Search(network, ranks, twice, states, trace=True).run(runs)
         except _FailingError as failing:
             return Outcome(failing.vector, made.peak)
         raise AssertionError("the same search found no failing pattern") from None
@@ -116,19 +153,25 @@ class _FailingError(Exception):
 
 
 class _Search:
-    """One run over the comparator graph; with `trace` wire n + w carries the input of wire w."""
+    """One run over the comparator graph.
+
+    With `trace` wire n + w carries the input of wire w. A join makes at most `states` patterns; None: what
+    time allows.
+    """
 
     def __init__(
         self,
         network: Network,
         ranks: dict[int, int],
         budget: Budget,
+        states: int | None,
         trace: bool,
         used: npt.NDArray[np.bool_] | None = None,
         visit: Visit | None = None,
     ) -> None:
         self.visit = visit
-        self.network, self.ranks, self.budget, self.trace, self.used = network, ranks, budget, trace, used
+        self.network, self.ranks, self.budget, self.states = network, ranks, budget, states
+        self.trace, self.used = trace, used
         self.runs: tuple[tuple[int, ...], ...] = ()
         n = network.n
         self.most_zeros = max(ranks.values(), default=0) + 1
@@ -142,7 +185,8 @@ class _Search:
         self.component: dict[int, Component] = {}
         # What SAT was asked of, and whether it sorts.
         self.parts: dict[Network, bool] = {}
-        self.too_many = 0
+        # Why a join was not made, of the first one.
+        self.unmade = ""
         self.joins: list[tuple[int, int]] = []
         self.peak = 0
 
@@ -183,7 +227,7 @@ class _Search:
             if self._is_join(index) and cost == self._cost(index):
                 self._join(lo, hi)
         if any(component.unseen for component in self.component.values()):
-            raise BudgetError(f"{self.too_many:,} patterns in a join")
+            raise BudgetError(self.unmade)
 
     def _check_connected(self, runs: tuple[tuple[int, ...], ...]) -> None:
         """Where all wires have ranks, two parts that never meet can hold the wrong share of zeros each."""
@@ -238,27 +282,51 @@ class _Search:
     def _join(self, lo: int, hi: int) -> None:
         """Replace two components by what their product becomes."""
         a, b = self.component[lo], self.component[hi]
-        count = a.count * b.count
-        if count > self.budget.states:
-            self._join_unseen(a, b)
+        why = self._why_unmade(a, b)
+        if why is not None:
+            self._join_unseen(a, b, why)
             return
-        self.peak = max(self.peak, count)
+        self.peak = max(self.peak, a.count * b.count)
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
-        bits = 0
+        merged, held = 0, 0
         for piece in products(a, b):
             self.budget.check()
             if self.visit is not None:
                 self.visit(self._inputs_of(piece))
-            kept = self._advanced(piece, plan)
-            bits += kept.count * len(kept.rows)
-            if bits > BUDGET_BITS:
-                raise BudgetError(f"patterns of {bits // 8 >> 20:,} MB")
-            pieces.append(kept)
-        joined = concatenated(pieces)
-        if len(pieces) > 1:
-            joined = self._distinct(joined)
-        self._settle(joined)
+            pieces.append(self._advanced(piece, plan))
+            held += pieces[-1].bytes
+            if held > max(_MERGED_BYTES, 2 * merged):
+                pieces = [self._merged(pieces, held)]
+                merged = held = pieces[0].bytes
+        self._settle(self._merged(pieces, held))
+
+    def _why_unmade(self, a: Component, b: Component) -> str | None:
+        """Return why the product of two components is not worked out, None where it is."""
+        if a.unseen or b.unseen:
+            return self.unmade
+        count = a.count * b.count
+        if self.states is not None:
+            return f"{count:,} patterns in a join" if count > self.states else None
+        deadline = self.budget.deadline
+        left = SECONDS if deadline is None else (deadline - time.monotonic()) / 2
+        seconds = count * (len(a.rows) + len(b.rows)) / BITS_PER_SECOND
+        if seconds <= left:
+            return None
+        needed = 2 * math.ceil(seconds) + 60
+        hint = f", about {seconds:,.0f} s: try --time-limit {needed}" if needed < _LONG_SECONDS else ""
+        return f"{count:,} patterns in a join{hint}"
+
+    def _merged(self, pieces: list[Component], held: int) -> Component:
+        """Return the distinct patterns of pieces, which take `held` bytes."""
+        if len(pieces) == 1:
+            return pieces[0]
+        if _MERGING * held > self.budget.memory:
+            needed = -(-2 * _MERGING * held >> 20)
+            raise BudgetError(
+                f"the {self.budget.memory >> 20:,} MB that patterns may take: try --max-memory {needed}"
+            )
+        return self._distinct(concatenated(pieces))
 
     def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:
         """Return the inputs that the patterns of a component came from; on all other wires they are 1."""
@@ -275,23 +343,23 @@ class _Search:
             if wire < self.network.n:
                 self._note_join(wire)
 
-    def _join_unseen(self, a: Component, b: Component) -> None:
+    def _join_unseen(self, a: Component, b: Component, why: str) -> None:
         """Replace two components by one of unknown patterns, or of the ascending ones if it is sorted.
 
         Raises:
             BudgetError: forgotten wires or presorted inputs, or nothing but this component is left.
         """
         wires = sorted(wire for wire in (*a.rows, *b.rows) if wire < self.network.n)
-        self.too_many = self.too_many or a.count * b.count
+        self.unmade = self.unmade or why
         if not (a.whole and b.whole) or len(wires) == self.network.n or self.runs:
-            raise BudgetError(f"{self.too_many:,} patterns in a join")
+            raise BudgetError(self.unmade)
         for index in self._plan(wires):
             if self.used is not None:
                 self.used[index] = True
         order = self._order_of(wires)
         if order is None:
             rows: dict[int, Bits] = dict.fromkeys(wires, np.empty(0, np.uint8))
-            unseen = Component(rows, self.budget.states + 1, np.empty(0, np.int32), len(wires), unseen=True)
+            unseen = Component(rows, sys.maxsize, np.empty(0, np.int32), len(wires), unseen=True)
             self._settle(unseen)
             return
         part = self._presorted(tuple(order))

@@ -81,7 +81,7 @@ def _solve(solver: Any, asked: Question) -> bool:
         solver.interrupt()
         ended.wait()  # the solver must not be deleted before
     if found[0] is None:
-        raise BudgetError(f"{seconds:.0f} s")
+        raise BudgetError(f"{seconds:.0f} s: --time-limit sets another limit")
     return found[0]
 
 

@@ -1,11 +1,16 @@
 """The command line: nsc compile, verify, convert, optimize, list, show, explain; a file per command or two.
 
-Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input or no toolchain;
-3 unproved; 130 interrupted.
+Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input, no toolchain or no place
+for the output; 3 unproved; 130 interrupted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -24,17 +29,51 @@ INTERRUPTED = 130
 
 
 class _Group(click.Group):
-    """Turns nsc's errors into one message and an exit code."""
+    """Turns nsc's errors into one message and an exit code, its warnings into notes of a line."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:  # click itself ends at a closed pipe
+            where = "the output" if error.filename is None else error.filename
+            with contextlib.suppress(OSError):
+                click.echo(f"nsc: cannot write {where}: {error.strerror}", err=True)
+            _forget_output()
+            sys.exit(BAD_INPUT)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_note(warnings.showwarning)
+                try:
+                    return super().invoke(ctx)
+                finally:
+                    if sys.stdout is not None:
+                        sys.stdout.flush()  # here an error still changes the exit code
         except NscError as error:
             click.echo(f"nsc: {error}", err=True)
             ctx.exit(_exit_code(error))
         except KeyboardInterrupt:
             click.echo("nsc: interrupted", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def _show_note(show: Callable[..., None]) -> Callable[..., None]:
+    """Return what shows warnings: nsc's as notes, all others as `show` does."""
+
+    def show_note(message: Warning | str, *place: Any, **others: Any) -> None:
+        if str(message).startswith("nsc: "):
+            click.echo(f"nsc: note: {str(message).removeprefix('nsc: ')}", err=True)
+        else:
+            show(message, *place, **others)
+
+    return show_note
+
+
+def _forget_output() -> None:
+    """Give up what could not be written, which Python would else try once more at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _exit_code(error: NscError) -> int:

@@ -10,13 +10,20 @@ from pathlib import Path
 import click
 
 import nsc
-from nsc.building import build_library
-from nsc.cli.shared import Reading, counts_of, network_options, numbers_of, status, wires_option
+from nsc.cli.shared import (
+    Limits,
+    Reading,
+    counts_of,
+    limit_options,
+    network_options,
+    numbers_of,
+    status,
+    wires_option,
+)
 from nsc.compiler.driver import TARGETS, Request, compile_network, selection
-from nsc.compiler.package import write
+from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.render import REALS
-from nsc.compiler.verify import Budget
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.nvrtc import build as build_cuda
 
@@ -74,7 +81,8 @@ from nsc.runtime.nvrtc import build as build_cuda
     show_default=True,
     help="Folder that the package goes into.",
 )
-@click.option("--name", help="Name of the package; default: the network's name and n.")
+@click.option("--name", help="Name of the package; default: the network's name, n, and what is not default.")
+@limit_options
 @click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--verbose", is_flag=True, help="Print the full build command.")
@@ -94,6 +102,7 @@ def compile_command(
     architectures: tuple[str, ...],
     out: Path,
     name: str | None,
+    limits: Limits,
     unproved: bool,
     as_json: bool,
     verbose: bool,
@@ -101,7 +110,8 @@ def compile_command(
     """Prove a network, write its package to OUT/NAME and build it.
 
     With --top-k, --median or --ranks the package has what these need of the network, with half comparators
-    where only a minimum or a maximum is needed; --wires says where a network file leaves them.
+    where only a minimum or a maximum is needed; --wires says where a network file leaves them. Of best
+    every choice of ranks may be a network of its own, with soft values of its own.
     """
     start = time.perf_counter()
     request = Request(
@@ -122,17 +132,19 @@ def compile_command(
     if architectures and "cuda" not in request.targets:
         raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
     with status("proving and rendering", as_json):
-        compiled = compile_network(request, Budget(build=build_library))
+        compiled = compile_network(request, limits.budget())
     kernel = Kernel(compiled.package.files)
     with status("building", as_json):
         artifacts = [kernel.build()] if "cpu" in request.targets else []
         artifacts += [build_cuda(kernel, architecture) for architecture in dict.fromkeys(architectures)]
+    replaced = replaces(compiled.package, out)
     folder = write(compiled.package, out)
     seconds = time.perf_counter() - start
     if as_json:
         facts = {
             "name": compiled.package.name,
             "folder": str(folder),
+            "replaced": replaced,
             **counts_of(compiled.network),
             "proof": compiled.proof.facts(),
             "binaries": [str(artifact.binary) for artifact in artifacts],
@@ -150,6 +162,8 @@ def compile_command(
     if verbose:
         for artifact in artifacts:
             click.echo(shlex.join(artifact.command))
+    if replaced:
+        click.echo(f"replaced: {folder} held another package")
     if "cuda" in request.targets and not architectures:
         click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
     click.echo(

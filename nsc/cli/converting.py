@@ -14,9 +14,11 @@ from rich.table import Table
 from nsc.cli.shared import (
     EXIT_CODES,
     Asked,
+    Limits,
     Reading,
     counts_of,
     index_base_option,
+    limit_options,
     property_options,
     reading_options,
     status,
@@ -74,6 +76,7 @@ def convert_command(
 @click.argument("network", metavar="FILE|FAMILY", type=click.Path(path_type=Path))
 @reading_options
 @property_options
+@limit_options
 @click.option(
     "-o",
     "--out",
@@ -87,6 +90,7 @@ def optimize_command(
     network: Path,
     reading: Reading,
     asked: Asked,
+    limits: Limits,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -97,7 +101,7 @@ def optimize_command(
     unproved.
     """
     given = reading.network(str(network))
-    property_, budget = asked.property(given.n), asked.budget()
+    property_, budget = asked.property(given.n), limits.budget()
     to = format_of_path(out)
     with status("verifying", as_json):
         proof = verify_network(given, property_, budget)

@@ -45,13 +45,11 @@ class Reading:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user asks of a network, and what the answer may take."""
+    """What the user asks of a network."""
 
     name: str
     wires: str | None
     presorted: str
-    max_states: int
-    time_limit: float | None
 
     @property
     def is_stated(self) -> bool:
@@ -62,10 +60,18 @@ class Asked:
         """Return the property, of n wires."""
         return parse(self.name, n, numbers_of("--wires", self.wires), self.presorted)
 
+
+@dataclass(frozen=True)
+class Limits:
+    """What a proof may take."""
+
+    megabytes: int
+    seconds: float | None
+
     def budget(self) -> Budget:
         """Return the budget; its time begins now."""
-        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
-        return Budget(self.max_states, deadline, build_library)
+        deadline = None if self.seconds is None else time.monotonic() + self.seconds
+        return Budget(memory=self.megabytes << 20, deadline=deadline, build=build_library)
 
 
 def index_base_option(function: F) -> F:
@@ -110,7 +116,7 @@ def wires_option(function: F) -> F:
 
 
 def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a property and of a budget, as its argument `asked`."""
+    """Give a command the options of a property, as its argument `asked`."""
 
     @click.option(
         "--property",
@@ -122,25 +128,33 @@ def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wires_option
     @click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend.")
-    @click.option(
-        "--max-states",
-        type=click.IntRange(min=1),
-        default=Budget().states,
-        show_default=True,
-        help="0-1 patterns that the method of reachable sets may hold at a time.",
-    )
-    @click.option("--time-limit", type=click.FloatRange(min=0), metavar="SECONDS", help="When to give up.")
     @functools.wraps(function)
-    def command(
-        *,
-        name: str,
-        wires: str | None,
-        presorted: str,
-        max_states: int,
-        time_limit: float | None,
-        **others: Any,
-    ) -> Any:
-        return function(asked=Asked(name, wires, presorted, max_states, time_limit), **others)
+    def command(*, name: str, wires: str | None, presorted: str, **others: Any) -> Any:
+        return function(asked=Asked(name, wires, presorted), **others)
+
+    return command
+
+
+def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of what a proof may take, as its argument `limits`."""
+
+    @click.option(
+        "--max-memory",
+        type=click.IntRange(min=1),
+        default=Budget().memory >> 20,
+        show_default=True,
+        metavar="MB",
+        help="What the method of reachable sets may take for 0-1 patterns.",
+    )
+    @click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="When to give up; default: about 20 a method.",
+    )
+    @functools.wraps(function)
+    def command(*, max_memory: int, time_limit: float | None, **others: Any) -> Any:
+        return function(limits=Limits(max_memory, time_limit), **others)
 
     return command
 

@@ -14,8 +14,10 @@ import click
 from nsc.cli.shared import (
     EXIT_CODES,
     Asked,
+    Limits,
     Reading,
     counts_of,
+    limit_options,
     network_options,
     property_options,
     status,
@@ -32,6 +34,7 @@ from nsc.emitted import check_package, read_package
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @network_options(required=False)
 @property_options
+@limit_options
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
@@ -49,6 +52,7 @@ def verify_command(
     net: str | None,
     reading: Reading,
     asked: Asked,
+    limits: Limits,
     method: str | None,
     proof_file: Path | None,
     as_json: bool,
@@ -64,10 +68,10 @@ def verify_command(
     if file is not None and os.path.isfile(file / MANIFEST):
         if net or reading.is_stated or asked.is_stated or method or proof_file:
             raise click.UsageError(
-                "a package says itself what its network is and does: only --max-states, --time-limit and "
+                "a package says itself what its network is and does: only --max-memory, --time-limit and "
                 "--json go with it"
             )
-        _verify_package(file, asked.budget(), as_json)
+        _verify_package(file, limits.budget(), as_json)
     named = net if file is None else str(file)
     if named is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
@@ -77,7 +81,7 @@ def verify_command(
     else:
         property_ = asked.property(network.n)
         with status("verifying", as_json):
-            proof = verify_network(network, property_, asked.budget(), None if method is None else [method])
+            proof = verify_network(network, property_, limits.budget(), None if method is None else [method])
     failure = None
     if proof.counterexample is not None:
         with status("looking for the cause", as_json):

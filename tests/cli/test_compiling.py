@@ -56,7 +56,7 @@ def test_compile_for_some_ranks_writes_a_package_that_is_used_as_it_says():
         ("--top-k 2", "bitonic_6_top_2", "[[5, 5], [4, 4]]"),
         ("--median", "bitonic_6_median", "[[2, 2], [3, 3]]"),
         ("--ranks 5,0,1,2,3,4", "bitonic_6_6_ranks", "[[5, 5], [0, 0], [1, 1]"),
-        ("--top-k 1 --remove-redundant --out there", "bitonic_6_top_1", "[[5, 5]]"),
+        ("--top-k 1 --remove-redundant --out there", "bitonic_6_top_1_without_redundant", "[[5, 5]]"),
     ],
 )
 def test_what_is_selected_reaches_the_package_and_the_command_that_makes_it_again(words, name, ranks):
@@ -78,6 +78,17 @@ def test_a_second_compile_finds_all_in_place():
     assert "built before" in out
     assert err == ""
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in place.iterdir()} == before
+
+
+def test_a_package_is_replaced_by_another_with_a_word():
+    line = "compile --net odd_even --n 3 --relaxation cauchy"
+    assert call(*line.split())[0].startswith("generated/odd_even_3_cauchy: ")
+    assert "replaced" not in call(*line.split(), "--name", "three")[0]
+    assert "replaced" not in call(*line.split(), "--name", "three")[0]
+    out, _ = call(*line.split(), "--art-lambda", 0, "--name", "three")
+    assert "replaced: generated/three held another package" in out.splitlines()
+    facts = json.loads(call(*line.split(), "--name", "three", "--json")[0])
+    assert facts["replaced"] is True
 
 
 def test_the_same_command_gives_the_same_bytes_elsewhere():

@@ -3,6 +3,8 @@
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -68,3 +70,27 @@ def test_a_time_limit_ends_a_proof_with_nothing_written():
     assert (done.returncode, done.stdout, paths()) == (3, "", [])
     assert "unproved" in done.stderr
     assert time.monotonic() - start < 15
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *["verify --net bitonic --n 4", "verify two.txt", "compile --net odd_even --n 3", "list", "--help"],
+        *["show --net bitonic --n 4", "explain --top-k 1 --n 4 --json", "convert two.txt -", "--version"],
+        "optimize bitonic --n 4 -o out.json",
+    ],
+)
+def test_output_that_cannot_be_written_is_no_refutation(line):
+    """1 would say that the network does not sort."""
+    Path("two.txt").write_text("[(0,1)]", encoding="utf-8")
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "nsc", *line.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (
+            2,
+            "nsc: cannot write the output: No space left on device\n",
+        )
+    if line == "verify two.txt":
+        with open("/dev/full", "w") as full:
+            assert subprocess.run(command, stdout=full, stderr=full, timeout=120).returncode == 2

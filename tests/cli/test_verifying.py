@@ -71,7 +71,7 @@ def test_verify_proves_other_properties():
         ["--property", "top-10"],
         ["--property", "median", "--wires", "x"],
         ["--presorted", "4-3"],
-        ["--max-states", 0],
+        ["--max-memory", 0],
         ["--time-limit", -1],
     ):
         check_refused([*words, *bad])
@@ -100,7 +100,8 @@ def test_verify_checks_a_proof_that_was_kept():
 
 
 def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
-    call("compile", "--net", "best", "--n", 7, "--median", "--dtype", "float32", "--dtype", "float64")
+    line = "compile --net best --n 7 --median --dtype float32 --dtype float64 --name best_7_median"
+    call(*line.split())
     out, err = call("verify", "generated/best_7_median")
     assert "median: proved: 7 wires, 13 comparators" in out
     assert out.count("128 0-1 inputs, all 2^7, come out right") == 2
@@ -125,3 +126,20 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
 
 def test_verify_takes_a_family_in_the_place_of_a_file():
     assert call("verify", "bitonic", "--n", 8)[0].startswith("sorts: 8 wires")
+
+
+def test_a_log_that_is_cut_is_noted_on_standard_error():
+    whole = "{'N':2,'L':1,'nw':[(0,1)]}\n"
+    Path("cut.log").write_text(f"{whole}{whole[:12]}", encoding="utf-8")
+    out, err = call("verify", "cut.log")
+    assert out.startswith("sorts: 2 wires")
+    assert err == (
+        "nsc: note: line 2 of the log is cut off before its network ends: the last whole network, of line 1, "
+        "is read\n"
+    )
+
+
+def test_an_unproved_network_is_told_which_option_would_help():
+    for words in (["verify"], ["compile"], ["compile", "--median"]):
+        out, err = call(*words, "--net", "pairwise", "--n", 40, "--time-limit", 0, code=3)
+        assert "--time-limit" in out + err

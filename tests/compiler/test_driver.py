@@ -12,8 +12,9 @@ from nsc.compiler.driver import Request, compile_network, default_name, describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
+from nsc.compiler.package import check_name
 from nsc.compiler.passes.canonical import canonical
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.selecting import smallest_first
 from nsc.compiler.verify import UNTIMED, Verdict, parse, verify
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
@@ -139,12 +140,48 @@ def test_dtypes_have_one_order():
     ],
 )
 def test_default_names_are_identifiers(network, n, name):
-    assert default_name(network if isinstance(network, Network) else Path(network), n) == name
+    assert default_name(Request(network if isinstance(network, Network) else Path(network)), n) == name
     Request("bitonic", 4, name=name)
 
 
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({}, ""),
+        ({"targets": ("cpu", "cuda"), "unproved": True, "version": "1"}, ""),
+        ({"relaxation": Relaxation("cauchy")}, "_cauchy"),
+        ({"relaxation": Relaxation(art_lambda=0)}, "_art_0"),
+        ({"relaxation": Relaxation(art_lambda=1e-05)}, "_art_1e_05"),
+        ({"relaxation": Relaxation(error_free=True)}, "_error_free"),
+        ({"dtypes": ("float64",)}, "_float64"),
+        ({"dtypes": ("float64", "float32")}, "_float32_float64"),
+        ({"select": "top-2", "without_redundant": True}, "_top_2_without_redundant"),
+        (
+            {"select": "median", "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
+            "_median_gaussian_art_0_5_error_free_float64",
+        ),
+    ],
+)
+def test_default_names_say_what_is_not_default(options, what):
+    assert default_name(Request("bitonic", **options), 12) == f"bitonic_12{what}"
+    check_name(default_name(Request(Path("x" * 250), **options), 12))
+
+
+def test_what_computes_other_values_has_another_default_name():
+    made = [
+        default_name(
+            Request("bitonic", relaxation=Relaxation(sigmoid, strength, error_free), dtypes=dtypes), 4
+        )
+        for sigmoid in SIGMOIDS
+        for strength in (0.25, 0.0, 0.5, 0.05, 1e-05)
+        for error_free in (False, True)
+        for dtypes in (("float32",), ("float64",), ("float32", "float64"))
+    ]
+    assert len(set(made)) == len(made)
+
+
 def test_a_long_file_name_makes_a_usable_name():
-    Request("bitonic", 4, name=default_name(Path("x" * 250 + ".json"), 4))
+    Request("bitonic", 4, name=default_name(Request(Path("x" * 250 + ".json")), 4))
 
 
 @pytest.mark.parametrize("n", [3, 80])
@@ -180,14 +217,14 @@ def test_the_manifest_says_what_the_package_is():
     compiled = compile_network(request)
     files = compiled.package.files
     facts = json.loads(files["manifest.json"])
-    assert facts["name"] == compiled.package.name == "bitonic_4"
+    assert facts["name"] == compiled.package.name == "bitonic_4_cauchy_art_0_5_float64"
     assert (facts["n"], facts["size"], facts["depth"]) == (4, 6, 3)
     assert facts["network"] == compiled.network.digest
     assert json.loads(files["proof.json"])["network"] == canonical(compiled.network).digest
     assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, False)
     assert facts["reals"] == {"float64": ["float64"]}
     assert set(facts["files"]) == set(files) - {"manifest.json"}
-    assert facts["sources"] == {"cpu": "bitonic_4.cpp"}
+    assert facts["sources"] == {"cpu": f"{facts['name']}.cpp"}
     assert facts["cuda"] == {}
 
 

@@ -1,5 +1,6 @@
 import json
 import tracemalloc
+import warnings
 
 import pytest
 from hypothesis import given, settings
@@ -30,7 +31,7 @@ GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">%s</graphml>'
         "[[[0, 2], [1, 3]], [], [[0, 1], [2, 3]], [[1, 2]]]",
         "[[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]",
         "SorterHunter V0.4\n{'N':4,'L':6,'D':3,'sw':'','nw':[(0,1),(0,2),(1,3),(0,1),(2,3),(1,2)]}\n"
-        "Iteration 5\n{'N':4,'L':5,'D':3,'sw':'x','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\n{'N':4,'L':5",
+        "Iteration 5\n{'N':4,'L':5,'D':3,'sw':'x','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\nIteration 6",
         "0:2,1:3\n0:1,2:3\n1:2",
         "0:2,1:3,0:1,2:3,1:2,",
         "\r\n 0 : 2,\r\n\r\n1:3\r\n0:1,2:3,1:2",
@@ -238,6 +239,14 @@ def flat(n, pairs):
         ("x\n{'N':4,'L':2,'nw':[(0,2),(1,3]}", "line 2"),
         ("{'N':4,'L':2,'nw':(0,2)}", "line 1: 'nw'.*missing"),
         ("{'N':x,'nw':[(0,2)]}", "line 1: 'N'"),
+        ("{'N':4,'nw':[(0,2)],'nw':[(0,1)]}", "line 1: 'nw'.*stated twice"),
+        ('{"N":4,"N":5,"nw":[[0,2]]}', 'the key "N" is stated twice'),
+        ('{"N":4,"nw":[[0,2]],"nw":[[0,1]]}', 'the key "nw" is stated twice'),
+        ('{"format":"nsc-network/1","n":4,"layers":[],"layers":[[[0,1]]]}', 'key "layers" is stated twice'),
+        (
+            '{"format":"nsc-network/1","n":4,"layers":[],"note":{"a":[{"b":1,"b":2}]}}',
+            'key "b" is stated twice',
+        ),
         ("{'N':4,'nw':[(0,2)]}\n{'N':5,'nw':[(0,2)]}", "several networks in one file, of 4 and 5 wires"),
         ("{'N':4,'nw':[(0,4)]}", r"\(0, 4\) has a wire outside 0 … 3"),
         ('{"n": ' + "1" * 5000 + "}", "not valid JSON"),
@@ -360,3 +369,21 @@ def test_nothing_but_a_network_or_a_network_error_comes_out_of_a_file(tmp_path_f
     except NetworkError:
         return
     assert network == parse_network(content.decode())
+
+
+LOG = "SorterHunter V0.4\n{'N':4,'L':5,'D':3,'sw':'','nw':[(0,2),(1,3),(0,1),(2,3),(1,2)]}\n"
+
+
+def test_a_log_that_is_cut_in_the_middle_of_a_network_is_read_with_a_warning():
+    """Wherever it is cut: the network that is lost may be the better one."""
+    record = LOG.splitlines()[1]
+    for end in range(1, len(record)):
+        with pytest.warns(UserWarning, match="nsc: line 3 of the log is cut off .* of line 2, is read"):
+            assert parse_network(LOG + record[:end]).size == 5
+
+
+def test_a_log_that_is_whole_is_read_without_a_warning():
+    for text in (LOG, LOG + LOG, LOG.strip(), LOG + "Iteration 5"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert parse_network(text).size == 5

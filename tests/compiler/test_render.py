@@ -76,6 +76,7 @@ THREE_EXACT = {
     "n": 3,
     "relaxation": Relaxation("optimal", 0.3, error_free=True),
     "dtypes": ("float32", "float64"),
+    "name": "odd_even_3_exact",
 }
 
 
@@ -185,8 +186,8 @@ def test_no_path_date_or_user_text_in_generated_files(tmp_path):
 
 def test_generated_files_begin_with_what_they_are():
     files = compile_network(Request(**THREE_EXACT)).package.files
-    assert files["odd_even_3.cpp"].startswith("// odd_even_3: ")
-    assert files["__init__.py"].startswith('"""odd_even_3: ')
+    assert files["odd_even_3_exact.cpp"].startswith("// odd_even_3_exact: ")
+    assert files["__init__.py"].startswith('"""odd_even_3_exact: ')
     compile(files["__init__.py"], "__init__.py", "exec")
     assert all(text.endswith("\n") and not text.endswith("\n\n") for text in files.values())
 

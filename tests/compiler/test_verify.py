@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import is_unsorted, networks, run, sorts_all, tangled
 
+from nsc.compiler.best import best, known
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.untangle import untangle
-from nsc.compiler.verify import METHODS, Budget, Verdict, reachable, sort, verify, zero_one
+from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, parse, reachable, sort, verify, zero_one
 from nsc.compiler.verify.question import BudgetError, question
+from nsc.errors import PropertyError
 
 
 def asked(network, **budget):
@@ -173,6 +175,20 @@ def test_large_families_are_proved(name, method):
     assert (proof.verdict, proof.method) == (Verdict.PROVED, method)
 
 
+def test_a_proof_is_true_exactly_where_it_proves():
+    sorts = FAMILIES["bitonic"](8)
+    assert verify(sorts)
+    assert not verify(Network.from_comparators(8, sorts.comparators[:-1]))
+    unproved = verify(sorts, methods=[])
+    assert unproved.verdict is Verdict.UNPROVED
+    assert not unproved
+    for proof in (verify(sorts), unproved):
+        assert bool(Proof.from_json(proof.to_json())) == bool(proof)
+    twice = verify(sorts).to_json().replace("{", '{"verdict": "refuted",', 1)
+    with pytest.raises(PropertyError, match='"verdict" is stated twice'):
+        Proof.from_json(twice)
+
+
 def test_what_no_method_settles_in_its_time_is_unproved():
     proof = verify(FAMILIES["pairwise"](256), budget=Budget(deadline=time.monotonic() + 0.5))
     assert proof.verdict is Verdict.UNPROVED
@@ -194,17 +210,42 @@ def test_without_a_solver_the_ladder_ends_before_it(monkeypatch):
     assert METHODS["SAT"](asked(FAMILIES["bitonic"](32))) is None
 
 
-def test_a_refutation_needs_no_larger_budget_than_a_proof(monkeypatch):
-    whole = FAMILIES["odd_even_merge"](32)
-    for bits in range(8, 24):
-        monkeypatch.setattr(reachable, "BUDGET_BITS", 1 << bits)
+def test_a_refutation_needs_no_larger_budget_than_a_proof():
+    (whole,) = known("medians")[49]
+    median = parse("median", 49)
+    for bits in range(12, 30):
         try:
-            assert reachable.search(asked(whole)).failing is None
+            assert reachable.search(question(whole, median, Budget(memory=1 << bits))).failing is None
             break
         except BudgetError:
             continue
-    less = Network.from_comparators(32, whole.comparators[:-1])
-    assert is_counterexample(less, reachable.search(asked(less)).failing)
+    assert bits > 12
+    less = Network.from_comparators(49, whole.comparators[:-1])
+    failing = reachable.search(question(less, median, Budget(memory=1 << bits))).failing
+    assert median.fails(less, np.array([failing], dtype=bool)).all()
+
+
+def test_the_median_of_the_best_sorter_of_64_wires_is_proved_by_default():
+    proof = verify(best(64), parse("median", 64))
+    assert (proof.verdict, proof.method) == (Verdict.PROVED, "reachable sets")
+    assert proof.states > reachable.FEW_STATES
+
+
+@pytest.mark.parametrize(
+    ("n", "limits", "named"),
+    [
+        (49, {"memory": 1 << 10}, "try --max-memory 1"),
+        (64, {"deadline": 6.0}, "71,233,600 patterns in a join, about 8 s: try --time-limit 78"),
+        (64, {"deadline": 0.0}, "the time limit, which --time-limit sets"),
+    ],
+)
+def test_an_unproved_message_names_the_option_that_would_help(n, limits, named):
+    network = known("medians")[49][0] if n == 49 else best(n)
+    if "deadline" in limits:
+        limits = {"deadline": time.monotonic() + limits["deadline"]}
+    proof = verify(network, parse("median", n), Budget(**limits), ["reachable sets"])
+    assert proof.verdict is Verdict.UNPROVED
+    assert named in proof.detail
 
 
 @pytest.mark.parametrize(("name", "n"), [("bitonic", 64), ("merge_exchange", 100), ("odd_even", 40)])

@@ -16,7 +16,7 @@ import torch
 from emulated import Emulated
 
 from nsc.compiler.driver import Request, compile_network
-from nsc.errors import BuildError
+from nsc.errors import BuildError, PackageError
 from nsc.runtime import cuda, cupy_program, reference
 from nsc.runtime.kernel import register
 
@@ -71,6 +71,13 @@ def main(folder):
     in_a_thread = threading.Thread(target=lambda: (check(), print("right in a thread")))
     in_a_thread.start()
     in_a_thread.join()
+    other = register(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
+    built = Driven(folder).build(other, "sm_90", PROPERTIES.shared_memory_per_block_optin)
+    cupy_program.build = lambda *args: built
+    try:
+        cupy_program.CupyProgram(made(), 0)
+    except PackageError as error:
+        print(error)
     broken = folder / "broken.so"
     broken.write_text("")
     cupy_program.build = lambda *args: SimpleNamespace(binary=broken)

@@ -51,6 +51,7 @@ def test_compiles_without_warnings_or_spills(request_, architecture):
     made = kernel(REQUESTS[request_])
     cubin, log = compiled(made, architecture)
     assert cubin[:4] == b"\x7fELF"
+    assert made.facts["cuda"].encode() in cubin
     assert "warning" not in log
     found = nvrtc.resources(log)
     functions = {"keys", "keys_backward", "sort", "route", "route_backward", "reversed", "reversed_backward"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ def test_kernels_are_launched_as_the_driver_wants_it(tmp_path):
         env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
-    *right, refused = done.stdout.splitlines()
+    *right, foreign, refused = done.stdout.splitlines()
     assert right == ["right", "right in a thread"]
+    assert re.match("the manifest of bitonic_64.*are not of one package", foreign)
     assert refused.startswith("the driver does not load")

@@ -218,6 +218,7 @@ Status find_levels() {
         return level;
     };
     memset(level_of, 0, sizeof(int32_t) * wires);
+    memset(level_end, 0, sizeof level_end);
     for_each_comparator([&](int32_t lo, int32_t hi, int32_t) { ++level_end[enter(lo, hi)]; });
     for (int64_t level = 0, before = 0; level < levels; ++level) {
         next[level] = int32_t(before);
@@ -259,9 +260,19 @@ Status find_cones() {
     return ok;
 }
 
+// Threads may prepare at the same time, and while others use what is prepared: the tables are written once.
 Status prepare() {
-    const Status levels_found = find_levels();
-    return levels_found == ok ? find_cones() : levels_found;
+    static char preparing;
+    static bool prepared;
+    while (__atomic_test_and_set(&preparing, __ATOMIC_ACQUIRE)) {}
+    Status status = ok;
+    if (!prepared) {
+        status = find_levels();
+        if (status == ok) status = find_cones();
+        prepared = status == ok;
+    }
+    __atomic_clear(&preparing, __ATOMIC_RELEASE);
+    return status;
 }
 
 // -------------------------------------------------------------------------------------- vectors
@@ -1685,9 +1696,11 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-NSC_API int64_t nsc_abi() { return 4; }
+// What this kernel is. The runtime compares it with the manifest, so that no text beside the kernel can make
+// a call take its memory for what it is not.
+NSC_API const char *nsc_facts() { return "{\"abi\": 5, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
 
-// Must be called once before anything below.
+// Must be called before anything below; does nothing from the second time on.
 NSC_API int32_t nsc_prepare() { return prepare(); }
 
 // float32

@@ -1221,6 +1221,10 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // ----------------------------------------------------------------------------------- the kernels
 
+// What these kernels are. The runtime compares it with the manifest, so that no text beside them can make a
+// launch take its memory for what it is not.
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 5, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"cones\": 1, \"kept_rows\": 4, \"kept_rows_permutation\": 4, \"tile_threads\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
+
 // Must run once before any other: a block of one warp for each cone, and one more.
 extern "C" __global__ void nsc_prepare() { list_codelets(); }
 

@@ -1,6 +1,6 @@
-// odd_even_3: differentiable sorting of 3 values.
+// odd_even_3_exact: differentiable sorting of 3 values.
 //
-// Made by:    nsc compile --net odd_even --n 3 --relaxation optimal --art-lambda 0.3 --error-free --dtype float32 --dtype float64
+// Made by:    nsc compile --net odd_even --n 3 --name odd_even_3_exact --relaxation optimal --art-lambda 0.3 --error-free --dtype float32 --dtype float64
 // nsc:        0
 // Network:    3 wires, 3 comparators, 3 layers, sha256 f03dc35fa13cc49324073750abefca014963a8ecf8c9c943afe8222dcc321e17
 // Proof:      sorts every input, by primitive: only neighbours are compared, and the reversed input of 3 values comes out sorted
@@ -212,6 +212,7 @@ Status find_levels() {
         return level;
     };
     memset(level_of, 0, sizeof(int32_t) * wires);
+    memset(level_end, 0, sizeof level_end);
     for_each_comparator([&](int32_t lo, int32_t hi, int32_t) { ++level_end[enter(lo, hi)]; });
     for (int64_t level = 0, before = 0; level < levels; ++level) {
         next[level] = int32_t(before);
@@ -253,9 +254,19 @@ Status find_cones() {
     return ok;
 }
 
+// Threads may prepare at the same time, and while others use what is prepared: the tables are written once.
 Status prepare() {
-    const Status levels_found = find_levels();
-    return levels_found == ok ? find_cones() : levels_found;
+    static char preparing;
+    static bool prepared;
+    while (__atomic_test_and_set(&preparing, __ATOMIC_ACQUIRE)) {}
+    Status status = ok;
+    if (!prepared) {
+        status = find_levels();
+        if (status == ok) status = find_cones();
+        prepared = status == ok;
+    }
+    __atomic_clear(&preparing, __ATOMIC_RELEASE);
+    return status;
 }
 
 // -------------------------------------------------------------------------------------- vectors
@@ -1673,9 +1684,11 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-NSC_API int64_t nsc_abi() { return 4; }
+// What this kernel is. The runtime compares it with the manifest, so that no text beside the kernel can make
+// a call take its memory for what it is not.
+NSC_API const char *nsc_facts() { return "{\"abi\": 5, \"name\": \"odd_even_3_exact\", \"n\": 3, \"size\": 3, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"optimal\", \"art_lambda\": 0.3, \"error_free\": true, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"], \"float64\": [\"float64\"]}, \"network.json\": \"358fad1642148d8fa7515ef0e617f4caae68e2b31fe2a879e1b093a9cf628ce2\"}"; }
 
-// Must be called once before anything below.
+// Must be called before anything below; does nothing from the second time on.
 NSC_API int32_t nsc_prepare() { return prepare(); }
 
 // float32

@@ -13,6 +13,7 @@ QUICK_BUILDS = {
     "test_gradients",
     "test_hard_sort",
     "test_losses",
+    "test_manifest",
     "test_operands",
     "test_operator",
     "test_selector",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -47,6 +48,29 @@ def test_defaults_are_diffsorts():
     positional = DiffSortNet("odd_even", 4, "cpu", 5.0, 0.4, "logistic_phi")
     expected = diffsort.DiffSortNet("odd_even", 4, "cpu", 5.0, 0.4, "logistic_phi")
     torch.testing.assert_close(positional(x[:, :4])[1], expected(x[:, :4])[1])
+
+
+def test_attributes_set_after_construction_act_as_diffsorts_do():
+    """All that diffsort's forward reads; the network is made at construction in both."""
+    x = torch.randn(3, 4)
+    theirs, ours = diffsort.DiffSortNet("odd_even", 4), DiffSortNet("odd_even", 4)
+    seen = [ours(x)[1]]
+    for name, value in (
+        ("distribution", "logistic_phi"),
+        ("art_lambda", 0.5),
+        ("steepness", 3.0),
+        ("distribution", "logistic"),
+        ("sorting_network_type", "bitonic"),
+    ):
+        setattr(theirs, name, value)
+        setattr(ours, name, value)
+        for actual, expected in zip(ours(x), theirs(x), strict=True):
+            torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+        seen.append(ours(x)[1])
+    assert [torch.equal(a, b) for a, b in itertools.pairwise(seen)] == [False] * 4 + [True]
+    ours.distribution = "laplace"
+    with pytest.raises(nsc.LoweringError, match="got 'laplace'"):
+        ours(x)
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,12 @@ DAMAGE = {
     "edited network": (lambda f: (f / "network.json").write_text("{}"), "network.json was changed"),
     "missing file": (lambda f: (f / "proof.json").unlink(), "no package"),
     "no JSON": (lambda f: (f / "manifest.json").write_text("{"), "no package"),
+    "a fact stated twice": (
+        lambda f: (f / "manifest.json").write_text(
+            (f / "manifest.json").read_text().replace("{", '{"n": 3,', 1)
+        ),
+        'key "n" is stated twice',
+    ),
     "not an object": (lambda f: (f / "manifest.json").write_text("[]"), "no package"),
     "other format": (lambda f: edited(f, format="nsc-package/9"), "nsc-package/9"),
     "other interface": (lambda f: edited(f, abi=0), "interface"),

@@ -39,6 +39,18 @@ def close(found, expected):
     torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize(("network", "same"), [("bitonic", True), ("odd_even_merge", True), ("best", False)])
+def test_soft_values_are_those_of_the_whole_network_but_of_best(network, same):
+    """best is another network for every choice of ranks."""
+    n = 11
+    x, steepness = torch.randn(5, n, dtype=torch.float64), torch.full((5,), STEEPNESS, dtype=torch.float64)
+    whole = nsc.compile(network, n, dtypes=("float64",)).kernel
+    some = nsc.compile_selector(network, n, median=True, dtypes=("float64",)).kernel
+    sorted_ = reference.relax(whole, x, steepness, None, "none")[0][:, list(some.outputs.ranks)]
+    selected = reference.relax(some, x, steepness, None, "none")[0][:, list(some.outputs.wires)]
+    assert torch.allclose(selected, sorted_, rtol=1e-12, atol=1e-12) == same
+
+
 @pytest.mark.parametrize(
     ("case", "tabled"),
     [*((case, False) for case in CASES if case != "one wire"), ("ranks of an irregular network", True)],
