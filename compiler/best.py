@@ -32,7 +32,7 @@ def best(n: int) -> Network:
     >>> best(16).size, best(16).depth
     (60, 10)
     """
-    check_wires(n)
+    n = check_wires(n)
     return _network(n, _sorter(n))
 
 
@@ -49,7 +49,7 @@ def shallowest(n: int) -> Network:
     >>> shallowest(16).size, shallowest(16).depth
     (61, 9)
     """
-    check_wires(n)
+    n = check_wires(n)
     return _network(n, _shallow_sorter(n))
 
 

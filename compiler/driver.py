@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from nsc.arguments import integer, wholes
 from nsc.compiler.cuda import levels
-from nsc.compiler.families import FAMILIES, family_network
-from nsc.compiler.formats import read_network, write_network
+from nsc.compiler.describe import Named, describe, is_family
+from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
 from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
 from nsc.compiler.passes.redundant import remove_redundant
@@ -27,6 +28,7 @@ from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
+from nsc.wording import argument, count
 
 # What can be compiled for, and how its source file ends.
 TARGETS = {"cpu": ".cpp", "cuda": ".cu"}
@@ -37,10 +39,7 @@ class Request:
     """What to compile.
 
     Args:
-        network: a family's name, the path of a network file, or a network.
-        n: number of wires; needed by a family, a check or a help for a file.
-        format: the file's format, a name in FORMATS; None: found from its content.
-        index_base: what the file counts wires from, 0 or 1, where its format leaves that open.
+        network, n, format, index_base: what names a network, as `describe` takes it.
         relaxation: how comparators are softened.
         dtypes: arithmetic types to compile for, keys of REALS.
         targets: what machines to compile for, keys of TARGETS.
@@ -53,10 +52,11 @@ class Request:
         without_redundant: whether comparators that exchange nothing go, which changes soft values.
 
     Raises:
-        LoweringError: an unknown dtype or target, no dtype, or a name that is no identifier.
+        NetworkError: n or an index base that is no integer.
+        LoweringError: an unknown dtype or target, no dtype, or a name that no package may have.
     """
 
-    network: str | Path | Network
+    network: Named
     n: int | None = None
     relaxation: Relaxation = field(default_factory=Relaxation)
     dtypes: tuple[str, ...] = ("float32",)
@@ -67,10 +67,15 @@ class Request:
     format: str | None = None
     index_base: int | None = None
     select: str | None = None
-    wires: tuple[int, ...] | None = None
+    wires: Sequence[int] | None = None
     without_redundant: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("n", "index_base"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else integer(name, value, NetworkError))
+        for name in ("unproved", "without_redundant"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
         unknown = [dtype for dtype in self.dtypes if dtype not in REALS]
         if unknown or not self.dtypes:
             raise LoweringError(
@@ -86,8 +91,10 @@ class Request:
             check_name(self.name)
         if self.select is None and self.wires is not None:
             raise LoweringError(
-                "wires say where selected values are: name what is selected, or leave them out"
+                f"{argument('wires')} says where selected values are: name what is selected, or leave it out"
             )
+        if self.wires is not None:
+            object.__setattr__(self, "wires", _wholes("wires", self.wires))
         if self.select is not None and not re.fullmatch(r"top-\d+|median|rank-[\d,]+", self.select):
             raise LoweringError(f"what is selected is top-K, median or rank-R,R,…; got {self.select!r}")
         ordered = tuple(dtype for dtype in REALS if dtype in self.dtypes)
@@ -95,18 +102,49 @@ class Request:
         object.__setattr__(self, "targets", tuple(target for target in TARGETS if target in self.targets))
 
 
+def _wholes(name: str, values: object) -> tuple[int, ...]:
+    """Return an argument that must list whole numbers, none below 0."""
+    numbers = wholes(values)
+    if not numbers or min(numbers) < 0:
+        raise LoweringError(f"{argument(name)} must list integers that are 0 or more, got {values!r}")
+    return numbers
+
+
 def selection(top_k: int | None, median: bool, ranks: Sequence[int] | None) -> str | None:
     """Return what is selected as a request names it; None where nothing is named.
 
     Raises:
-        LoweringError: more than one is named.
+        LoweringError: more than one is named, or what is no whole number.
     """
-    named = [] if top_k is None else [f"top-{top_k}"]
-    named += ["median"] if median else []
-    named += [] if ranks is None else [f"rank-{','.join(map(str, ranks))}"]
+    named = []
+    if top_k is not None:
+        k = integer("top_k", top_k, LoweringError)
+        if k < 1:
+            raise LoweringError(f"{argument('top_k')} must be 1 or more, got {k}")
+        named.append(f"top-{k}")
+    if median:
+        named.append("median")
+    if ranks is not None:
+        named.append(f"rank-{','.join(map(str, _wholes('ranks', ranks)))}")
     if len(named) > 1:
-        raise LoweringError(f"one of top-k, median and ranks can be selected at a time, got {len(named)}")
+        choices = ", ".join(map(argument, ("top_k", "median", "ranks")))
+        raise LoweringError(f"one of {choices} can be selected at a time, got {len(named)}")
     return named[0] if named else None
+
+
+def resolved(request: Request) -> Request:
+    """Return the request with the network itself where it names a file or lists.
+
+    Equal resolved requests make equal packages, so they can be keys of what was compiled before.
+
+    Raises:
+        NetworkError: what names no network.
+    """
+    if is_family(request.network):
+        return request
+    network = describe(request.network, request.n, request.format, request.index_base)
+    name = package_name(request, network.n)
+    return replace(request, network=network, n=None, format=None, index_base=None, name=name)
 
 
 @dataclass(frozen=True)
@@ -127,7 +165,7 @@ class Compiled:
 def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     """Describe, transform, prove, schedule, render.
 
-    describe:  family or file → Network
+    describe:  family, file or lists → Network
     transform: Network + Property → Network, what the wanted values need of it
     prove:     Network + Property → Proof; one without the property is refused, an unproved one unless
                asked for
@@ -148,7 +186,7 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     """
     given = describe(request.network, request.n, request.format, request.index_base)
     property_ = _property(request, given.n)
-    if request.network == "best" and request.select is not None:
+    if is_family(request.network) and request.network == "best" and request.select is not None:
         network, proof = _smallest_proved(property_, request, budget)
         return Compiled(network, proof, _render(request, network, property_, proof))
     network = _transform(given, property_, request, budget)
@@ -163,35 +201,6 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         network = _transform(given, property_, request, budget)
         proof = prove(network, property_, request.unproved, budget)
     return Compiled(network, proof, _render(request, network, property_, proof))
-
-
-def describe(
-    network: str | Path | Network, n: int | None, format: str | None = None, index_base: int | None = None
-) -> Network:
-    """Return the network that a family's name and n, or a file, stand for.
-
-    Raises:
-        NetworkError: neither a family nor a file, n missing for a family, or a format or an index
-            base for anything but a file.
-    """
-    if isinstance(network, Network) or network in FAMILIES:
-        for option, value in (("--format", format), ("--index-base", index_base)):
-            if value is not None:
-                what = "a network" if isinstance(network, Network) else f"family {network}"
-                raise NetworkError(f"{what} takes no {option}, which says how to read a file: leave it out")
-    if isinstance(network, Network):
-        if n is not None and n != network.n:
-            raise NetworkError(f"the network has {network.n} wires, n says {n}: leave n out")
-        return network
-    if isinstance(network, str) and network in FAMILIES:
-        if n is None:
-            raise NetworkError(f"family {network} needs n, the number of wires: add --n N")
-        return family_network(network, n)
-    path = Path(network)
-    looks_like_file = os.path.exists(path) or path.suffix or len(path.parts) > 1
-    if not looks_like_file:
-        raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
-    return read_network(path, n, format=format, index_base=index_base)
 
 
 def _property(request: Request, n: int) -> Property:
@@ -235,7 +244,7 @@ def _transform(network: Network, property_: Property, request: Request, budget: 
         except BudgetError as ended:
             raise UnprovedError(
                 f"redundant comparators are found by reachable sets, which ended at {ended}: compile "
-                "without --remove-redundant"
+                f"without {argument('without_redundant', True)}"
             ) from None
     if property_.is_sort and made is network:
         return network
@@ -270,7 +279,8 @@ def prove(
     if proof.verdict is Verdict.UNPROVED and not unproved:
         raise UnprovedError(
             f"the network is unproved: {proof.detail}. To compile it all the same, on your word that "
-            f"it {'sorts' if proof.property == 'sort' else f'selects {proof.property}'}, add --unproved"
+            f"it {'sorts' if proof.property == 'sort' else f'selects {proof.property}'}, add "
+            f"{argument('unproved', True)}"
         )
     return proof
 
@@ -285,7 +295,7 @@ def _vector(values: tuple[int, ...]) -> str:
 
 
 def _render(request: Request, network: Network, property_: Property, proof: Proof) -> Package:
-    name = request.name or default_name(request, network.n)
+    name = package_name(request, network.n)
     outputs = _outputs(request, property_)
     relaxation = request.relaxation
     purpose = _purpose(request, network.n)
@@ -338,13 +348,18 @@ def _outputs(request: Request, property_: Property) -> dict[int, int] | None:
     return dict(outputs[::-1] if request.select.startswith("top-") else outputs)
 
 
+def package_name(request: Request, n: int) -> str:
+    """Return the name of a request's package: the one it states, or that of its network on n wires."""
+    return request.name or default_name(request, n)
+
+
 def default_name(request: Request, n: int) -> str:
     """Return a package's name: the family or the file's stem, made an identifier, n, and what is not default.
 
     Two packages that compute different values so have different names; one for more targets has the same.
     """
     what = _not_default(request)
-    stem = "network" if isinstance(request.network, Network) else Path(request.network).stem
+    stem = Path(request.network).stem if isinstance(request.network, str | os.PathLike) else "network"
     longest = LONGEST_NAME - len(f"network__{n}{what}")
     word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:longest] or "network"
     if word[0].isdigit() or keyword.iskeyword(word):
@@ -378,7 +393,7 @@ def _command(request: Request, name: str) -> str:
     Of a user's network only the copy inside the package is named: neither a path of the machine nor
     a file's name reaches the generated text.
     """
-    family = request.network if request.network in FAMILIES else None
+    family = request.network if is_family(request.network) else None
     words = ["nsc compile", f"--net {family} --n {request.n}" if family else "--net network.json"]
     if request.name is not None or not family:
         words.append(f"--name {name}")
@@ -421,6 +436,7 @@ def _module(request: Request, header: Header, network: Network, outputs: dict[in
         "last": network.n - 1,
         "size": network.size,
         "depth": network.depth,
+        "counts": network.counts,
         "relaxation": request.relaxation.describe(),
         "dtypes": ", ".join(request.dtypes),
         "targets": " and ".join(request.targets),
@@ -439,10 +455,10 @@ def _module(request: Request, header: Header, network: Network, outputs: dict[in
 
 def _purpose(request: Request, n: int) -> str:
     if request.select is None:
-        return f"sorting of {n} values"
+        return f"sorting of {count(n, 'value')}"
     kind, _, detail = request.select.partition("-")
     many = detail.count(",")
-    what = {"top": f"the {detail} largest", "median": "the median"}.get(
+    what = {"top": "the largest" if detail == "1" else f"the {detail} largest", "median": "the median"}.get(
         kind, f"{1 + many} ranks" if many else f"rank {detail}"
     )
-    return f"selection of {what} of {n} values"
+    return f"selection of {what} of {count(n, 'value')}"

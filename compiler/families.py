@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsc.arguments import whole
 from nsc.compiler.best import best, shallowest
 from nsc.compiler.network import MAX_SIZE, Comparators, Network, check_wires
 from nsc.compiler.passes.relayer import relayer
@@ -31,7 +32,7 @@ def odd_even(n: int) -> Network:
     >>> odd_even(4).depth, odd_even(4).size
     (4, 6)
     """
-    _check_quadratic("odd_even", n)
+    n = _check_quadratic("odd_even", n)
     wires = np.arange(n - 1)
     return _network(n, (_pair(wires[layer % 2 :: 2], 1) for layer in range(n)))
 
@@ -53,7 +54,7 @@ def bitonic(n: int) -> Network:
     >>> bitonic(4).depth, bitonic(4).size
     (3, 6)
     """
-    _check("bitonic", n)
+    n = _check("bitonic", n)
     stages = (n - 1).bit_length()
     power = 1 << stages
     wires = np.arange(power)
@@ -90,7 +91,7 @@ def odd_even_merge(n: int) -> Network:
     >>> odd_even_merge(16).depth, odd_even_merge(16).size
     (10, 63)
     """
-    _check("odd_even_merge", n)
+    n = _check("odd_even_merge", n)
     power = 1 << (n - 1).bit_length()
     wires = np.arange(power)
 
@@ -124,7 +125,7 @@ def merge_exchange(n: int) -> Network:
     >>> merge_exchange(33).depth, merge_exchange(33).size
     (17, 207)
     """
-    _check("merge_exchange", n)
+    n = _check("merge_exchange", n)
     half = (1 << (n - 1).bit_length()) // 2
     wires = np.arange(n)
 
@@ -160,7 +161,7 @@ def pairwise(n: int) -> Network:
     >>> pairwise(16).depth, pairwise(16).size
     (10, 63)
     """
-    _check("pairwise", n)
+    n = _check("pairwise", n)
     stages = (n - 1).bit_length()
     power = 1 << stages
     wires = np.arange(power)
@@ -192,7 +193,7 @@ def insertion(n: int) -> Network:
     >>> insertion(5).depth, insertion(5).size
     (7, 10)
     """
-    _check_quadratic("insertion", n)
+    n = _check_quadratic("insertion", n)
     wires = np.arange(n - 1)
     return _network(
         n,
@@ -229,16 +230,19 @@ def _inside(pairs: Comparators, n: int) -> Comparators:
     return pairs[(pairs < n).all(axis=1)]
 
 
-def _check(family: str, n: int) -> None:
-    if isinstance(n, int) and n < 1:
-        raise NetworkError(f"{family} needs n >= 1, got {n}")
-    check_wires(n)
+def _check(family: str, n: object) -> int:
+    """Return the number of wires that a family is asked for as an int."""
+    wires = whole(n)
+    if wires is not None and wires < 1:
+        raise NetworkError(f"{family} needs n >= 1, got {wires}")
+    return check_wires(n)
 
 
-def _check_quadratic(family: str, n: int) -> None:
-    _check(family, n)
+def _check_quadratic(family: str, n: object) -> int:
+    n = _check(family, n)
     if n * (n - 1) // 2 > MAX_SIZE:
         raise NetworkError(
             f"{family} at n = {n:,} would have {n * (n - 1) // 2:,} comparators; at most "
             f"{MAX_SIZE:,} are supported: use a family of size n·log² n, such as merge_exchange"
         )
+    return n

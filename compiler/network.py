@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nsc.arguments import integer
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 if TYPE_CHECKING:
     import networkx
@@ -48,7 +50,7 @@ class Network:
     layer_starts: npt.NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        check_wires(self.n)
+        object.__setattr__(self, "n", check_wires(self.n))
         pairs = _pairs_array(self.n, self.comparators)
         starts = _starts_array(self.layer_starts, len(pairs))
         if len(pairs) > MAX_SIZE:
@@ -65,7 +67,7 @@ class Network:
     @classmethod
     def from_layers(cls, n: int, layers: Iterable[Sequence[Sequence[int]] | Comparators]) -> Network:
         """Return the network with the given layers, each a sequence of (lo, hi)."""
-        check_wires(n)
+        n = check_wires(n)
         arrays = [_pairs_array(n, layer) for layer in layers]
         starts = np.cumsum([0, *(len(a) for a in arrays)])
         return cls(n, np.concatenate([*arrays, np.empty((0, 2), np.int64)]), starts)
@@ -73,7 +75,7 @@ class Network:
     @classmethod
     def from_comparators(cls, n: int, comparators: Sequence[Sequence[int]] | Comparators) -> Network:
         """Return the network that applies the comparators in order, each as early as it can be."""
-        check_wires(n)
+        n = check_wires(n)
         pairs = _pairs_array(n, comparators)
         _check_pairs(n, pairs, np.arange(len(pairs)))
         layers = _asap(n, pairs)
@@ -97,8 +99,7 @@ class Network:
 
         if "n" not in graph.graph:
             raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
-        n = graph.graph["n"]
-        check_wires(n)
+        n = check_wires(graph.graph["n"])
         if not graph.is_directed():
             raise NetworkError("a comparator graph must be directed: make it a networkx.DiGraph")
         try:
@@ -152,6 +153,11 @@ class Network:
         """Number of layers."""
         return len(self.layer_starts) - 1
 
+    @property
+    def counts(self) -> str:
+        """The number of wires, comparators and layers, in words."""
+        return f"{count(self.n, 'wire')}, {count(self.size, 'comparator')}, {count(self.depth, 'layer')}"
+
     def layers(self) -> Iterator[Comparators]:
         """Yield each layer's comparators as a (k, 2) array, columns lo and hi."""
         for start, end in zip(self.layer_starts, self.layer_starts[1:], strict=False):
@@ -169,7 +175,7 @@ class Network:
         """Return the values, (…, n), as they leave the network; integers or NaN-free floats."""
         state = np.array(values)
         if state.ndim == 0 or state.shape[-1] != self.n:
-            raise NetworkError(f"this network has {self.n} wires, got values of shape {state.shape}")
+            raise NetworkError(f"this network has {count(self.n, 'wire')}, got values of shape {state.shape}")
         for layer in self.layers():
             lo, hi = layer[:, 0], layer[:, 1]
             a, b = state[..., lo], state[..., hi]
@@ -186,12 +192,16 @@ class Network:
         return f"Network(n={self.n}, size={self.size}, depth={self.depth}, digest={self.digest[:12]})"
 
 
-def check_wires(n: int) -> None:
-    """Raise NetworkError unless n is an integer number of wires that is supported."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise NetworkError(f"n must be an integer, got {n!r}")
-    if not 1 <= n <= MAX_WIRES:
-        raise NetworkError(f"a network needs 1 <= n <= {MAX_WIRES:,} wires, got {n}")
+def check_wires(n: object) -> int:
+    """Return a number of wires as an int.
+
+    Raises:
+        NetworkError: no integer, or more or fewer wires than are supported.
+    """
+    wires = integer("n", n, NetworkError)
+    if not 1 <= wires <= MAX_WIRES:
+        raise NetworkError(f"a network needs 1 <= n <= {MAX_WIRES:,} wires, got {wires}")
+    return wires
 
 
 def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.NDArray[np.int64]:

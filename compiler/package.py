@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from nsc.errors import LoweringError
 from nsc.strict_json import read_json
+from nsc.wording import argument
 
 PACKAGE_FORMAT = "nsc-package/1"
 MANIFEST = "manifest.json"
@@ -39,15 +40,22 @@ class Package:
 
 
 def check_name(name: str) -> None:
-    """Raise LoweringError unless a name is a plain Python identifier, so that it stays in its folder."""
-    if (
-        not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
-        or len(name) > LONGEST_NAME
-        or keyword.iskeyword(name)
-    ):
+    """Raise LoweringError unless a name is a plain Python identifier, so that it stays in its folder, and
+    one that an import finds: no keyword, and not of the form that Python keeps for itself.
+    """
+    plain = isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
+    if not plain or len(name) > LONGEST_NAME:
         raise LoweringError(
-            f"a package's name must be a Python identifier of at most {LONGEST_NAME} ASCII letters, "
-            f"digits and _, got {name!r}"
+            f"a package's {argument('name')} must be a Python identifier of at most {LONGEST_NAME} ASCII "
+            f"letters, digits and _, got {name!r}"
+        )
+    if keyword.iskeyword(name) or name == "_":
+        raise LoweringError(
+            f"{name!r} is a word of Python and cannot be imported: choose another {argument('name')}"
+        )
+    if name.startswith("__"):
+        raise LoweringError(
+            f"{name!r} begins as names that Python keeps for itself do: choose another {argument('name')}"
         )
 
 
@@ -129,12 +137,14 @@ def _check_replaceable(place: Path) -> None:
     """Raise LoweringError unless a folder holds a package that nsc wrote, of any version, and no more."""
     listed = None if os.path.islink(place) else _listed(place)
     if listed is None:
-        raise LoweringError(f"{place} exists and is no nsc package: choose another --name or --out")
+        raise LoweringError(
+            f"{place} exists and is no nsc package: choose another {argument('name')} or {argument('folder')}"
+        )
     strangers = sorted(set(os.listdir(place)) - {MANIFEST, "__pycache__", *listed})
     if strangers:
         raise LoweringError(
             f"{place} would be replaced, but holds {strangers[0]!r}, which nsc did not write: move it away, "
-            "or choose another --name or --out"
+            f"or choose another {argument('name')} or {argument('folder')}"
         )
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nsc.arguments import real
 from nsc.errors import LoweringError
+from nsc.wording import argument
 
 
 @dataclass(frozen=True)
@@ -102,9 +104,11 @@ class Relaxation:
     def __post_init__(self) -> None:
         if self.sigmoid not in SIGMOIDS:
             raise LoweringError(f"no relaxation is called {self.sigmoid!r}; known: {', '.join(SIGMOIDS)}")
-        if not (isinstance(self.art_lambda, int | float) and 0 <= self.art_lambda < 1):
-            raise LoweringError(f"art_lambda must be in [0, 1), got {self.art_lambda!r}")
-        object.__setattr__(self, "art_lambda", float(self.art_lambda))
+        strength = real(self.art_lambda)
+        if strength is None or not 0 <= strength < 1:
+            raise LoweringError(f"{argument('art_lambda')} must be in [0, 1), got {self.art_lambda!r}")
+        object.__setattr__(self, "art_lambda", strength)
+        object.__setattr__(self, "error_free", bool(self.error_free))
 
     @property
     def root(self) -> int | None:

@@ -18,6 +18,7 @@ from nsc.compiler.cuda import STEP_WIDTH, WARP, Levels, steps
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
+from nsc.wording import count
 
 # The version of the C interface between a kernel and the runtime.
 KERNEL_ABI = 5
@@ -134,6 +135,7 @@ def _kernel_values(
             "n": network.n,
             "size": network.size,
             "depth": network.depth,
+            "counts": network.counts,
             "digest": network.digest,
             "relaxation": relaxation.describe(),
             "facts": json.dumps(header.facts),
@@ -306,6 +308,7 @@ def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
             {
                 "index": index,
                 "wires": len(wires),
+                "counts": f"{count(len(wires), 'wire')}, {count(len(pairs), 'comparator')}",
                 "comparators": pairs,
                 "backwards": pairs[::-1],
                 "load_lines": [

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsc.arguments import integer
 from nsc.compiler.best import best, known
 from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.merging import BLOCK_MERGES, MOST_CUT, Pair, cut_sorters
@@ -16,6 +17,7 @@ from nsc.compiler.passes.restrict import half_operations, restrict
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import Budget, Property
 from nsc.errors import NetworkError
+from nsc.wording import argument, count
 
 # Up to this many wires and patterns redundant comparators are looked for.
 MOST_OPTIMIZED = 64
@@ -49,9 +51,9 @@ def top_k_candidates(n: int, k: int) -> list[Candidate]:
     >>> best.network.size
     4651
     """
-    check_wires(n)
+    n, k = check_wires(n), integer("k", k, NetworkError)
     if not 1 <= k <= n:
-        raise NetworkError(f"the top k of {n} wires needs 1 <= k <= {n}, got {k}")
+        raise NetworkError(f"the top k of {count(n, 'wire')} needs 1 <= k <= {n}, got {k}")
     made = [_pruned(family, n, k) for family in FAMILIES if family not in _QUADRATIC]
     if k < n:
         made += [_placed(f"blocks of {k}, {how}", n, *make(n, k)) for how, make in BLOCK_MERGES.items()]
@@ -112,7 +114,7 @@ def smallest_first(property_: Property) -> list[Network]:
     n, ranks = property_.n, sorted(property_.ranks.values())
     if any(wire != rank for wire, rank in property_.ranks.items()):
         raise NetworkError(
-            "the smallest network leaves each rank on the wire of its number: leave --wires out"
+            f"the smallest network leaves each rank on the wire of its number: leave {argument('wires')} out"
         )
     if ranks == list(range(n)):
         return [best(n)]

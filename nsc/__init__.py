@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from nsc.api import compile, compile_selector, load, load_selector
     from nsc.compiler.network import Network
     from nsc.compiler.relaxations import Relaxation
-    from nsc.compiler.verify import Proof, Verdict, verify
+    from nsc.compiler.verify import Proof, Verdict
+    from nsc.proving import verify
     from nsc.runtime.operator import Operator
     from nsc.runtime.selector import Selector
 
@@ -50,7 +51,7 @@ _HOMES: dict[str, str | None] = {
     "load": "nsc.api",
     "load_selector": "nsc.api",
     "nn": None,
-    "verify": "nsc.compiler.verify",
+    "verify": "nsc.proving",
 }
 
 __all__ = [
@@ -94,4 +95,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from pathlib import Path
 
 import nsc
 from nsc.building import build_library
-from nsc.compiler.driver import Request, compile_network, selection
-from nsc.compiler.network import Network
+from nsc.compiler.describe import Named
+from nsc.compiler.driver import Request, compile_network, resolved, selection
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.verify import Budget
 from nsc.errors import LoweringError
@@ -16,12 +16,13 @@ from nsc.runtime.loading import load as load
 from nsc.runtime.loading import load_selector as load_selector
 from nsc.runtime.operator import Operator
 from nsc.runtime.selector import Selector
+from nsc.wording import argument
 
 __all__ = ["compile", "compile_selector", "load", "load_selector"]
 
 
 def compile(
-    network: Network | str | Path,
+    network: Named,
     n: int | None = None,
     *,
     relaxation: str = "logistic",
@@ -36,9 +37,13 @@ def compile(
 ) -> Operator:
     """Prove a network and return its operator, built on first use and cached on disk.
 
+    What was compiled before in this process, and is not among the least recently used, comes back at once,
+    the same object: operators have no state that a call changes.
+
     Args:
-        network: a family's name, a network file, or a Network.
-        n: number of wires, for a family.
+        network: a family's name, a network file, a Network, or comparators (lo, hi) in lists: flat, or a
+            list for each layer.
+        n: number of wires, for a family, and for lists that do not show it.
         relaxation: logistic, gaussian, reciprocal, cauchy, optimal or hard.
         art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none.
         error_free: forward exact values and a 0/1 P, backward the soft gradients.
@@ -47,7 +52,7 @@ def compile(
         name: the operator's name in messages and in the cache.
         unproved: accept a network that no exact method settled.
         format: the network file's format; None: found from its content.
-        index_base: what the network file counts wires from, 0 or 1.
+        index_base: what the network file or the lists count wires from, 0 or 1.
 
     Raises:
         NetworkError, LoweringError: a request that makes no sense.
@@ -71,11 +76,11 @@ def compile(
         format=format,
         index_base=index_base,
     )
-    return Operator(compile_network(request, Budget(build=build_library)).package.files)
+    return _operator(resolved(request))
 
 
 def compile_selector(
-    network: Network | str | Path,
+    network: Named,
     n: int | None = None,
     *,
     top_k: int | None = None,
@@ -120,7 +125,8 @@ def compile_selector(
     """
     selected = selection(top_k, median, ranks)
     if selected is None and wires is None:
-        raise LoweringError("nothing is selected: name top_k, median or ranks, or use nsc.compile")
+        choices = ", ".join(map(argument, ("top_k", "median", "ranks")))
+        raise LoweringError(f"nothing is selected: name one of {choices}, or use nsc.compile")
     request = Request(
         network=network,
         n=n,
@@ -133,7 +139,21 @@ def compile_selector(
         format=format,
         index_base=index_base,
         select=selected,
-        wires=None if wires is None else tuple(wires),
+        wires=wires,
         without_redundant=without_redundant,
     )
+    return _selector(resolved(request))
+
+
+# Each holds the texts of its package, megabytes for a thousand wires.
+_MOST_KEPT = 64
+
+
+@functools.lru_cache(_MOST_KEPT)
+def _operator(request: Request) -> Operator:
+    return Operator(compile_network(request, Budget(build=build_library)).package.files)
+
+
+@functools.lru_cache(_MOST_KEPT)
+def _selector(request: Request) -> Selector:
     return Selector(compile_network(request, Budget(build=build_library)).package.files)

@@ -14,6 +14,7 @@ from torch import Tensor
 from nsc.api import compile
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
+from nsc.compiler.relaxations import Relaxation
 from nsc.errors import LoweringError, OperandError
 from nsc.runtime.operator import Operator
 
@@ -88,11 +89,11 @@ class DiffSortNet(torch.nn.Module):
         if torch.device(device).type not in ("cpu", "cuda"):
             raise LoweringError(f"device must be 'cpu' or 'cuda', got {device!r}")
         self.sorting_network_type = sorting_network_type
-        self.size = size
+        self.size = check_wires(size)
         self.steepness = steepness
         self.art_lambda = art_lambda
         self.distribution = distribution
-        self._network = sorting_network_type, size
+        self._network = sorting_network_type, self.size
         self._targets = ("cpu", "cuda") if torch.device(device).type == "cuda" else ("cpu",)
         # Refuses a bad size, distribution or art_lambda here; builds nothing yet.
         self._operator("float32")
@@ -118,7 +119,7 @@ class DiffSortNet(torch.nn.Module):
                 f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {self.distribution!r}"
             )
         sigmoid, replaced = DISTRIBUTIONS[self.distribution]
-        strength = float(self.art_lambda) if replaced else 0.0
+        strength = Relaxation(sigmoid, self.art_lambda if replaced else 0.0).art_lambda
         return _operator(*self._network, sigmoid, strength, real, self._targets)
 
 
@@ -126,7 +127,6 @@ class DiffSortNet(torch.nn.Module):
 def _operator(
     network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
 ) -> Operator:
-    check_wires(size)
     return compile(
         NETWORKS[network](size),
         relaxation=sigmoid,

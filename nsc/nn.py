@@ -3,55 +3,38 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from nsc.api import compile
-from nsc.compiler.network import Network
-from nsc.errors import OperandError
+from nsc.api import compile, compile_selector
+from nsc.arguments import real, shown
+from nsc.compiler.describe import Named
+from nsc.errors import OperandError, OperandTypeError
+from nsc.runtime.network_operator import NetworkOperator
 from nsc.runtime.operator import Operator
+from nsc.runtime.selector import Selector
+
+AnyOperator = TypeVar("AnyOperator", bound=NetworkOperator)
 
 
-class SortingNetwork(torch.nn.Module):
-    """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
-
-    Args:
-        network: an Operator, or what `nsc.compile` takes: a family's name, a file, a Network.
-        n: number of wires, for a family.
-        steepness: 1 / unit of x; None: 2 × depth.
-        learnable: whether the steepness is a parameter. It is kept as `log_steepness`, so that no
-            step of an optimiser can make it negative.
-        options: further arguments of `nsc.compile`, such as relaxation.
-
-    Raises:
-        OperandError: a steepness that is no finite number above 0; and what `nsc.compile` raises.
-
-    >>> layer = SortingNetwork("odd_even", 3, steepness=100.0)
-    >>> values, P = layer(torch.tensor([2.0, 3.0, 1.0]))
-    >>> values.round()
-    tensor([1., 2., 3.])
-    """
+class _Layer(torch.nn.Module, Generic[AnyOperator]):
+    """An operator and its steepness."""
 
     log_steepness: Tensor
 
-    def __init__(
-        self,
-        network: Operator | Network | str | Path,
-        n: int | None = None,
-        *,
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: object,
-    ) -> None:
+    def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
         super().__init__()
-        self.operator = (
-            network if isinstance(network, Operator) else compile(network, n, **options)  # type: ignore[arg-type]
-        )
-        start = self.operator.default_steepness if steepness is None else float(steepness)
-        if not (start > 0 and math.isfinite(start)):
-            raise OperandError(f"steepness must be a finite number above 0, got {steepness}")
+        self.operator = operator
+        start = operator.default_steepness if steepness is None else real(steepness)
+        if start is None or not 0 < start < math.inf:
+            kind, found = (
+                (OperandTypeError, type(steepness).__name__)
+                if start is None
+                else (OperandError, shown(steepness))
+            )
+            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {found}")
         log = torch.tensor(math.log(start), dtype=torch.float64)
         if learnable:
             self.log_steepness = torch.nn.Parameter(log)
@@ -63,18 +46,153 @@ class SortingNetwork(torch.nn.Module):
         """The steepness as a 0-d tensor."""
         return self.log_steepness.exp()
 
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        return f"{self.operator!r}, steepness={self.steepness.item():g}"
+
+
+def _refuse_options(network: NetworkOperator, n: int | None, options: dict[str, object]) -> None:
+    """Raise OperandError if an operator that is compiled already comes with what compiling takes."""
+    named = [*([] if n is None else ["n"]), *options]
+    if named:
+        raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")
+
+
+class SortingNetwork(_Layer[Operator]):
+    """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
+
+    Its methods are those of `Operator`, at the module's steepness.
+
+    Args:
+        network: an Operator, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it.
+        steepness: 1 / unit of x; None: 2 × depth.
+        learnable: whether the steepness is a parameter. It is kept as `log_steepness`, so that no
+            step of an optimiser can make it negative.
+        options: further arguments of `nsc.compile`, such as relaxation.
+
+    Raises:
+        OperandError: a steepness that is no finite number above 0, or options of an Operator, which is
+            compiled already.
+        OperandTypeError: a Selector, which is for SelectionNetwork.
+        NscError: what `nsc.compile` raises.
+
+    >>> layer = SortingNetwork("odd_even", 3, steepness=100.0)
+    >>> values, P = layer(torch.tensor([2.0, 3.0, 1.0]))
+    >>> values.round()
+    tensor([1., 2., 3.])
+    """
+
+    def __init__(
+        self,
+        network: Operator | Named,
+        n: int | None = None,
+        *,
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Any,
+    ) -> None:
+        if isinstance(network, Selector):
+            raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
+        if isinstance(network, Operator):
+            _refuse_options(network, n, options)
+        else:
+            network = compile(network, n, **options)
+        super().__init__(network, steepness, learnable)
+
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return values and P; see `Operator.sort_with_permutation`."""
         return self.operator.sort_with_permutation(x, self.steepness)
 
+    def sort(self, x: Tensor) -> Tensor:
+        """Return the relaxed sorted values, (…, n); see `Operator.sort`."""
+        return self.operator.sort(x, self.steepness)
+
+    def sort_with_permutation(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return values and P, as a call of the module does."""
+        return self.operator.sort_with_permutation(x, self.steepness)
+
     def rank(self, x: Tensor) -> Tensor:
-        """Return the soft ranks, (…, n)."""
+        """Return the soft ranks, (…, n); see `Operator.rank`."""
         return self.operator.rank(x, self.steepness)
+
+    def route(self, x: Tensor, payload: Tensor) -> Tensor:
+        """Return P @ payload, (…, n, m); see `Operator.route`."""
+        return self.operator.route(x, payload, self.steepness)
+
+    def topk(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return the k largest values, largest first, and their rows of P; see `Operator.topk`."""
+        return self.operator.topk(x, k, self.steepness)
 
     def cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
         """Return the paper's loss against the true ranks; see `Operator.cross_entropy`."""
         return self.operator.cross_entropy(x, target, self.steepness)
 
-    def extra_repr(self) -> str:
-        """Return what print shows of the module."""
-        return f"{self.operator!r}, steepness={self.steepness.item():g}"
+    def binary_cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
+        """Return the binary cross entropy of P; see `Operator.binary_cross_entropy`."""
+        return self.operator.binary_cross_entropy(x, target, self.steepness)
+
+    def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return exactly sorted values and indices, which no steepness changes; see `Operator.hard_sort`."""
+        return self.operator.hard_sort(x)
+
+
+class SelectionNetwork(_Layer[Selector]):
+    """A network for some ranks alone: x (…, n) to their values (…, k) and their rows of P (…, k, n).
+
+    Its methods are those of `Selector`, at the module's steepness.
+
+    Args:
+        network: a Selector, or what `nsc.compile_selector` takes.
+        n: number of wires, as `nsc.compile_selector` takes it.
+        steepness: 1 / unit of x; None: 2 × depth.
+        learnable: as of `SortingNetwork`.
+        options: further arguments of `nsc.compile_selector`, such as top_k.
+
+    Raises:
+        OperandError: a steepness that is no finite number above 0, or options of a Selector, which is
+            compiled already.
+        OperandTypeError: an Operator, which is for SortingNetwork.
+        NscError: what `nsc.compile_selector` raises.
+
+    >>> layer = SelectionNetwork("odd_even", 3, median=True, steepness=100.0)
+    >>> layer.select(torch.tensor([2.0, 3.0, 1.0])).round()
+    tensor([2.])
+    """
+
+    def __init__(
+        self,
+        network: Selector | Named,
+        n: int | None = None,
+        *,
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Any,
+    ) -> None:
+        if isinstance(network, Operator):
+            raise OperandTypeError(f"{network.name} is an Operator, which nsc.nn.SortingNetwork takes")
+        if isinstance(network, Selector):
+            _refuse_options(network, n, options)
+        else:
+            network = compile_selector(network, n, **options)
+        super().__init__(network, steepness, learnable)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the ranks' values and rows of P; see `Selector.select_with_rows`."""
+        return self.operator.select_with_rows(x, self.steepness)
+
+    def select(self, x: Tensor) -> Tensor:
+        """Return the relaxed values of the ranks, (…, k); see `Selector.select`."""
+        return self.operator.select(x, self.steepness)
+
+    def select_with_rows(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the ranks' values and rows of P, as a call of the module does."""
+        return self.operator.select_with_rows(x, self.steepness)
+
+    def route(self, x: Tensor, payload: Tensor) -> Tensor:
+        """Return the ranks' rows of P @ payload, (…, k, m); see `Selector.route`."""
+        return self.operator.route(x, payload, self.steepness)
+
+    def hard_select(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return exact values and indices, which no steepness changes; see `Selector.hard_select`."""
+        return self.operator.hard_select(x)

@@ -100,8 +100,10 @@ def _key(compiler: Compiler, source: str, version: str) -> str:
 
 def _folders() -> list[Path]:
     """Return the cache folder and, should it not serve, a temporary one of this process."""
-    stated = os.environ.get("NSC_CACHE_DIR") or _user_folder()
-    return [Path(stated), _process_folder()]
+    stated = os.environ.get("NSC_CACHE_DIR")
+    # In an environment file or a YAML list no shell has replaced the ~.
+    folder = os.path.expanduser(stated) if stated else _user_folder()
+    return [Path(folder), _process_folder()]
 
 
 def _user_folder() -> str:

@@ -16,7 +16,6 @@ from nsc.runtime.derivatives import reference_vjp
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.routing import (
     ROUTINGS,
-    bad_steepness,
     check_keys,
     check_tensors,
     check_values,
@@ -26,6 +25,7 @@ from nsc.runtime.routing import (
     inner_contiguous,
     no_permutation,
     no_rank,
+    no_steepness,
     output_shapes,
     real_of,
     takes,
@@ -61,7 +61,7 @@ def relax_unchecked(
     status = library.functions[real_of(x.dtype)].forward(
         *_call(x, steepness, payload, routing), values.data_ptr(), _address(routed), _thread_pool()
     )
-    _check(status, kernel)
+    _check(status, kernel, routing, steepness)
     return values, routed
 
 
@@ -105,7 +105,7 @@ def relax_backward_unchecked(
         None,
         _thread_pool(),
     )
-    _check(status, kernel)
+    _check(status, kernel, routing, steepness)
     return x_grad, steepness_grad, payload_grad
 
 
@@ -138,7 +138,7 @@ def loss(
         losses.data_ptr(),
         _thread_pool(),
     )
-    _check(status, kernel)
+    _check(status, kernel, routing, steepness)
     return losses, x_grad, steepness_grad
 
 
@@ -154,7 +154,7 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     status = library.functions[real_of(x.dtype)].sort(
         x.shape[0], x.data_ptr(), values.data_ptr(), indices.data_ptr(), _thread_pool()
     )
-    _check(status, kernel)
+    _check_memory(status, kernel)
     return values, indices
 
 
@@ -185,15 +185,19 @@ def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
     return result.clone() if result.untyped_storage().data_ptr() in taken else result
 
 
-def _check(status: int, kernel: Kernel) -> None:
+def _check(status: int, kernel: Kernel, routing: str, steepness: Tensor) -> None:
+    if status == _BAD_STEEPNESS:
+        raise no_steepness(kernel, routing, steepness)
+    if status == _NO_PERMUTATION:
+        raise no_permutation(kernel, routing)
+    if status == _NO_RANK:
+        raise no_rank(kernel, routing)
+    _check_memory(status, kernel)
+
+
+def _check_memory(status: int, kernel: Kernel) -> None:
     if status == _OUT_OF_MEMORY:
         raise MemoryError(f"{kernel.name}: not enough memory for the weights of one sample")
-    if status == _BAD_STEEPNESS:
-        raise bad_steepness(kernel)
-    if status == _NO_PERMUTATION:
-        raise no_permutation(kernel)
-    if status == _NO_RANK:
-        raise no_rank(kernel)
     assert status == 0
 
 

@@ -14,6 +14,7 @@ from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime.cuda import Argument
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.nvrtc import build, tile_columns
+from nsc.wording import argument
 
 _WARP = 32
 # The routing's number comes first, and it is an int32 in the kernels.
@@ -40,7 +41,7 @@ class CupyProgram:
         if "cuda" not in kernel.sources:
             raise OperandError(
                 f"{kernel.name} is compiled for {', '.join(kernel.sources)}: compile it with "
-                "--target cpu,cuda"
+                f"{argument('targets', ('cpu', 'cuda'))}"
             )
         if torch.cuda.is_current_stream_capturing():
             raise ToolchainError(

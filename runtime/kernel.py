@@ -25,6 +25,7 @@ from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime import cache
 from nsc.runtime.toolchain import find_toolchain
 from nsc.strict_json import read_json
+from nsc.wording import argument
 
 PACKAGE_FORMAT = "nsc-package/1"
 # The version of the C interface that this runtime speaks.
@@ -176,7 +177,8 @@ class Kernel:
             PackageError: there are none.
         """
         if "cuda" not in self.sources:
-            raise PackageError(f"{self.name} has no CUDA kernels: compile it with --target cpu,cuda")
+            both = argument("targets", ("cpu", "cuda"))
+            raise PackageError(f"{self.name} has no CUDA kernels: compile it with {both}")
         return Launch(**self._launch_facts)
 
     def library(self) -> _Library | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from nsc.arguments import real, shown
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime import dispatch
 from nsc.runtime.kernel import Kernel, register
+from nsc.runtime.routing import RANGES, bad_steepness
+from nsc.wording import argument, count
 
 Steepness = float | Tensor | None
 
@@ -110,23 +112,20 @@ class NetworkOperator:
         """Return x as (batch, n) in the arithmetic type that serves it, or a wider dtype."""
         self._check_tensor(method, "x", x)
         if x.dim() == 0 or x.shape[-1] != self.n:
-            found = f"{x.shape[-1]} values on its last axis" if x.dim() else "no axis"
-            raise OperandError(
-                f"{self.name}.{method}: x has {found}, this op sorts {self.n}; compile one with "
-                "nsc compile --net … --n N"
-            )
+            found = f"{count(x.shape[-1], 'value')} on its last axis" if x.dim() else "no axis"
+            advice = f": compile one with {argument('n', x.shape[-1])}" if x.dim() and x.shape[-1] else ""
+            raise OperandError(f"{self.name}.{method}: x has {found}, this op sorts {self.n}{advice}")
         if x.device.type not in self._devices:
             targets = ", ".join(self._kernel.sources)
             raise OperandError(
                 f"{self.name}.{method}: x is on {x.device}, this op is compiled for {targets}: move x, or "
-                "compile with --target cpu,cuda"
+                f"compile with {argument('targets', ('cpu', 'cuda'))}"
             )
         real = self._serves.get(dtype or x.dtype)
         if real is None:
             wide = dtype or x.dtype
-            advice = (
-                "compile it with --dtype float64" if wide == torch.float64 else "convert it with .float()"
-            )
+            wider = f"compile it with {argument('dtypes', ('float64',))}"
+            advice = wider if wide == torch.float64 else "convert it with .float()"
             raise OperandTypeError(
                 f"{self.name}.{method}: dtype {wide} is not served, this op takes "
                 f"{', '.join(self._kernel.serves)}: {advice}"
@@ -151,11 +150,10 @@ class NetworkOperator:
         if steepness is None:
             steepness = self.default_steepness
         if isinstance(steepness, Tensor):
-            if steepness.dim() != 0:
-                raise OperandError(
-                    f"{self.name}.{method}: steepness must be a float or a 0-d tensor, got shape "
-                    f"{tuple(steepness.shape)}"
-                )
+            if steepness.dim() != 0 or steepness.dtype.is_complex or steepness.dtype == torch.bool:
+                found = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
+                kind = OperandError if steepness.dim() else OperandTypeError
+                raise bad_steepness(f"{self.name}.{method}", found, keys.dtype, kind)
             if steepness.device != keys.device:
                 raise OperandError(
                     f"{self.name}.{method}: x is on {keys.device} and steepness on "
@@ -163,20 +161,17 @@ class NetworkOperator:
                 )
             value = steepness.to(keys.dtype)
         else:
-            if isinstance(steepness, bool) or not isinstance(steepness, int | float):
-                raise OperandTypeError(
-                    f"{self.name}.{method}: steepness must be a float or a 0-d tensor, got "
-                    f"{type(steepness).__name__}"
-                )
-            if not (steepness > 0 and math.isfinite(steepness)):
-                raise OperandError(
-                    f"{self.name}.{method}: steepness must be a finite number above 0, got {steepness}"
-                )
+            number = real(steepness)
+            lowest, highest = RANGES[keys.dtype]
+            if number is None or not lowest <= number <= highest:
+                found = type(steepness).__name__ if number is None else shown(steepness)
+                kind = OperandTypeError if number is None else OperandError
+                raise bad_steepness(f"{self.name}.{method}", found, keys.dtype, kind)
             if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
-                return keys.new_full((1,), float(steepness)).expand(keys.shape[0])
+                return keys.new_full((1,), number).expand(keys.shape[0])
             if dispatch.is_plain(keys):
-                return _constant(float(steepness), keys.dtype, keys.shape[0])
-            value = torch.tensor(float(steepness), dtype=keys.dtype, device=keys.device)
+                return _constant(number, keys.dtype, keys.shape[0])
+            value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
 
     def __repr__(self) -> str:

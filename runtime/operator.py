@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from nsc.arguments import whole
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.runtime import dispatch
 from nsc.runtime.network_operator import NetworkOperator, Steepness, unfolded
@@ -40,8 +41,10 @@ class Operator(NetworkOperator):
             raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load_selector")
 
     def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
-        """Return the relaxed sorted values, (…, n)."""
+        """Return the relaxed sorted values, (…, n); op(x) is op.sort(x)."""
         return self._run("sort", x, steepness, None, "none")[0]
+
+    __call__ = sort
 
     def sort_with_permutation(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
         """Return the relaxed sorted values and the relaxed permutation matrix P.
@@ -80,12 +83,13 @@ class Operator(NetworkOperator):
         Raises:
             OperandError: k outside 1 … n.
         """
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.n:
+        count = whole(k)
+        if count is None or not 1 <= count <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
         self._check_tensor("topk", "x", x)
-        ranks = torch.arange(self.n - 1, self.n - 1 - k, -1, device=x.device)
+        ranks = torch.arange(self.n - 1, self.n - 1 - count, -1, device=x.device)
         values, rows = self._run("topk", x, steepness, ranks, "rows")
-        return values[..., self.n - k :].flip(-1), rows.transpose(-1, -2)
+        return values[..., self.n - count :].flip(-1), rows.transpose(-1, -2)
 
     def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.errors import OperandError
+from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.kernel import Kernel, find
 
 
@@ -22,22 +22,29 @@ class Routing:
         code: its number in the C interface.
         payload: what it takes: "columns", a payload (batch, n, m) that has a gradient; "target", the
             int64 ranks (batch, n) of a loss; "ranks", those (batch, k) of wanted rows; "" for nothing.
-        selects: whether it makes sense where only some wires carry their rank.
+        method: the method of `Operator` that it serves.
+        selects: the method of `Selector`; "" where it makes no sense if only some wires carry their rank.
     """
 
     code: int
+    method: str
     payload: str = ""
-    selects: bool = False
+    selects: str = ""
 
 
 ROUTINGS: dict[str, Routing] = {
-    "none": Routing(0, selects=True),
-    "permutation": Routing(1),
-    "route": Routing(2, "columns", selects=True),
-    "transposed": Routing(3, "columns"),
-    "cross_entropy": Routing(4, "target"),
-    "binary_cross_entropy": Routing(5, "target"),
-    "rows": Routing(6, "ranks", selects=True),
+    "none": Routing(0, "sort", selects="select"),
+    "permutation": Routing(1, "sort_with_permutation"),
+    "route": Routing(2, "route", "columns", selects="route"),
+    "transposed": Routing(3, "rank", "columns"),
+    "cross_entropy": Routing(4, "cross_entropy", "target"),
+    "binary_cross_entropy": Routing(5, "binary_cross_entropy", "target"),
+    "rows": Routing(6, "topk", "ranks", selects="select_with_rows"),
+}
+
+# The numbers that a steepness may be in an arithmetic type: kernels take smaller ones for zero.
+RANGES = {
+    dtype: (torch.finfo(dtype).tiny, torch.finfo(dtype).max) for dtype in (torch.float32, torch.float64)
 }
 
 
@@ -184,26 +191,58 @@ def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, rout
     """Check what a kernel checks itself: the steepness, and that targets are permutations."""
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
-        raise bad_steepness(kernel)
+        raise no_steepness(kernel, routing, steepness)
     if takes(routing) in ("target", "ranks"):
         assert payload is not None
         ranks = torch.arange(kernel.n, device=payload.device)
         if takes(routing) == "target" and not bool((payload.sort(-1).values == ranks).all()):
-            raise no_permutation(kernel)
+            raise no_permutation(kernel, routing)
         if not bool(((payload >= 0) & (payload < kernel.n)).all()):
-            raise no_rank(kernel)
+            raise no_rank(kernel, routing)
 
 
-def bad_steepness(kernel: Kernel) -> OperandError:
-    """Return the error for a steepness that is zero, negative or not finite."""
-    return OperandError(f"{kernel.name}: steepness must be a finite number above 0")
+def bad_steepness(
+    call: str,
+    found: str,
+    dtype: torch.dtype,
+    kind: type[OperandError] | type[OperandTypeError] = OperandError,
+) -> OperandError | OperandTypeError:
+    """Return the error for what is no steepness.
+
+    Args:
+        call: the operator and its method.
+        found: what was passed, in words.
+        dtype: the arithmetic type of the call.
+        kind: the error's class.
+    """
+    lowest, highest = RANGES[dtype]
+    return kind(
+        f"{call}: steepness must be a float or a 0-d tensor, finite and above 0 (in {real_of(dtype)} "
+        f"{lowest:.1e} … {highest:.1e}), got {found}"
+    )
 
 
-def no_permutation(kernel: Kernel) -> OperandError:
+def no_steepness(kernel: Kernel, routing: str, steepness: Tensor) -> OperandError | OperandTypeError:
+    """Return the error for a tensor that holds no steepness; it names the first that is none."""
+    lowest, highest = RANGES[steepness.dtype]
+    steepness = steepness.detach()
+    first = int((~((steepness >= lowest) & (steepness <= highest))).int().argmax())
+    return bad_steepness(_call(kernel, routing), repr(steepness[first].item()), steepness.dtype)
+
+
+def no_permutation(kernel: Kernel, routing: str) -> OperandError:
     """Return the error for a target that is no permutation of the ranks."""
-    return OperandError(f"{kernel.name}: target must hold each rank 0 … {kernel.n - 1} once in every sample")
+    return OperandError(
+        f"{_call(kernel, routing)}: target must hold each rank 0 … {kernel.n - 1} once in every sample"
+    )
 
 
-def no_rank(kernel: Kernel) -> OperandError:
+def no_rank(kernel: Kernel, routing: str) -> OperandError:
     """Return the error for a rank that is none."""
-    return OperandError(f"{kernel.name}: ranks must be in 0 … {kernel.n - 1}")
+    return OperandError(f"{_call(kernel, routing)}: ranks must be in 0 … {kernel.n - 1}")
+
+
+def _call(kernel: Kernel, routing: str) -> str:
+    """Return an operator and the method that led to a routing."""
+    one = ROUTINGS[routing]
+    return f"{kernel.name}.{one.method if kernel.outputs is None else one.selects}"

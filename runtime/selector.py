@@ -42,8 +42,10 @@ class Selector(NetworkOperator):
         return self._outputs.ranks
 
     def select(self, x: Tensor, steepness: Steepness = None) -> Tensor:
-        """Return the relaxed values of the ranks, (…, k)."""
+        """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x)."""
         return self._selected(self._run("select", x, steepness, None, "none")[0])
+
+    __call__ = select
 
     def select_with_rows(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
         """Return the relaxed values of the ranks and their rows of P.

@@ -84,7 +84,7 @@ class Toolchain:
         if done.returncode != 0 or not binary.is_file():
             raise BuildError(
                 f"the compiler failed with exit code {done.returncode}.\ncommand: "
-                f"{shlex.join(command)}\n{done.stderr.strip()[-2000:]}",
+                f"{shlex.join(command)}\n{done.stderr.strip()[:2000]}",
                 command,
                 done.stderr,
             )
@@ -145,7 +145,12 @@ def _probe(found: _Program) -> Toolchain:
     version = _output((*program, "--version"))
     own = () if "clang" in version else _GCC_FLAGS
     command = (*program, *FLAGS, *own, native, *flags)
-    verbose = _output((*command, "-E", "-v", "-x", "c++", os.devnull, "-o", os.devnull))
+    preprocess = ("-E", "-x", "c++", os.devnull, "-o", os.devnull)
+    try:
+        verbose = _output((*command, "-v", *preprocess))
+    except BuildError:
+        _output((*command, *preprocess))  # without -v the compiler says what is wrong and no more
+        raise
     resolved = [line for line in verbose.splitlines() if "cc1" in line]
     return Toolchain(command, version.strip(), "\n".join(resolved))
 
@@ -160,7 +165,7 @@ def _output(command: tuple[str, ...]) -> str:
     if done.returncode != 0:
         raise BuildError(
             f"the compiler does not run: {shlex.join(command)} ended with {done.returncode}: "
-            f"{done.stderr.strip()[-400:]}",
+            f"{done.stderr.strip()[:400]}",
             command,
             done.stderr,
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import check_messages
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = Path(__file__).parent / "golden"
@@ -43,6 +44,12 @@ def seed() -> None:
     except ImportError:
         return
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test makes nsc say is in the language of who it says it to."""
+    check_messages(monkeypatch)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ silently be wrong is an error that says what to state.
 - *Counting from 0 or 1.* nsc, dot and graphml count wires from 0 and knuth and table from 1, by
   definition; stating another base for these is an error. The others are read from 0, except that a
   text in which wire 0 is never used is an error if wire n is used, or if n is stated nowhere: state
-  ``--index-base 0`` or ``1``.
+  an index base of 0 or 1.
 - *Number of wires.* n stated twice must agree. Where it is stated nowhere it is the highest wire
   plus one if all wires up to that one are used, else an error that lists those that are not. Wires
-  above the highest used one cannot be seen: state ``--n``.
+  above the highest used one cannot be seen: state n.
 - *A layer or a network per line.* ``layers`` is a layer per line: a line that touches a wire twice is
   a whole network and an error; ``json`` reads such a list. A newline in ``cn`` is a comma, and in
   ``knuth`` and ``code`` a space. Several networks in one file are an error where they can be told.
@@ -22,6 +22,7 @@ silently be wrong is an error that says what to state.
   million comparators, and take its memory.
 """
 
+from nsc.compiler.formats.json_lists import network_of_lists
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
 from nsc.compiler.formats.saving import format_of_path, losses, save_network
@@ -43,6 +44,7 @@ __all__ = [
     "Listing",
     "format_of_path",
     "losses",
+    "network_of_lists",
     "parse_network",
     "read_network",
     "read_stream",

@@ -24,7 +24,7 @@ def _parse(text: str) -> Listing:
     name = _NAME.match(bare)
     if name is None:
         return Listing(comparators_array(pairs_of(bare, _call("SWAP"), "SWAP(0,2);")))
-    pairs = pairs_of(bare, _call(name[1]), f"{name[1][:40]}(0,2);, one name in the whole file,")
+    pairs = pairs_of(bare, _call(name[1]), f"{name[1][:40]}(0,2); (one name in the whole file)")
     return Listing(comparators_array(pairs))
 
 

@@ -16,7 +16,7 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str) -> Listing:
-    return Listing(comparators_array(pairs_of(text, _PAIR, "0:2,")))
+    return Listing(comparators_array(pairs_of(text, _PAIR, "0:2")))
 
 
 def _write(network: Network) -> str:

@@ -14,6 +14,7 @@ from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import shown
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 COLUMNS = ("layer", "lo", "hi")
 
@@ -35,7 +36,9 @@ def _parse(text: str) -> Listing:
             if not row:
                 continue
             if len(row) != len(header):
-                raise NetworkError(f"line {reader.line_num} has {len(row)} values, the header {len(header)}")
+                raise NetworkError(
+                    f"line {reader.line_num} has {count(len(row), 'value')}, the header {len(header)}"
+                )
             rows.append((_number(row[layer], reader), _number(row[lo], reader), _number(row[hi], reader)))
     except csv.Error as error:
         raise NetworkError(f"line {reader.line_num}: {error}") from None

@@ -12,6 +12,7 @@ from nsc.compiler.diagram import columns, knuth_diagram
 from nsc.compiler.formats.listing import Format
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 # A text diagram has a character per wire and column: beyond this many nobody reads it.
 MOST_CELLS = 1 << 26
@@ -42,7 +43,7 @@ def _write_svg(network: Network) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{size.split()[0]}" '
         f'height="{size.split()[1]}">',
-        f"<title>{network.n} wires, {network.size} comparators, {network.depth} layers</title>",
+        f"<title>{network.counts}</title>",
         "<desc>The larger value leaves below, or above where an arrowhead points up.</desc>",
         f"<style>{_SVG_STYLE}</style>",
         '<rect width="100%" height="100%" fill="#fff"/>',
@@ -70,7 +71,7 @@ def _write_tikz(network: Network) -> str:
     places, width = _places(network)
     lines = [
         r"\begin{tikzpicture}[x=0.35cm,y=0.5cm,comparator/.style={thick},reversed/.style={thick,red}]",
-        f"% {network.n} wires, {network.size} comparators, {network.depth} layers; the larger value leaves",
+        f"% {network.counts}; the larger value leaves",
         "% below, or above where an arrowhead points up.",
     ]
     for wire in range(network.n):
@@ -88,7 +89,8 @@ def _write_ascii(network: Network) -> str:
     _, width = _places(network)
     if width * network.n > MOST_CELLS:
         raise NetworkError(
-            f"a diagram of {network.n} wires and {width:,} columns is too large for text: write svg"
+            f"a diagram of {count(network.n, 'wire')} and {count(width, 'column')} is too large for text: "
+            "write svg"
         )
     return knuth_diagram(network) + "\n"
 

@@ -11,6 +11,7 @@ from nsc.compiler.formats.listing import Format, Listing, Pair, comparators_arra
 from nsc.compiler.formats.scanning import WIRE, pairs_of, shown
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import argument
 
 _PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
 
@@ -48,7 +49,7 @@ def _refuse_network(layer: list[Pair], number: int, lines: int) -> None:
                 alone = "" if lines == 1 else "if each line is a network, put one into a file of its own; "
                 raise NetworkError(
                     f"line {number} touches wire {wire} twice, so it is a whole network and no layer: "
-                    f"{alone}--format json reads a flat list"
+                    f"{alone}{argument('format', 'json')} reads a flat list"
                 )
             seen.add(wire)
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nsc.arguments import integer
 from nsc.compiler.network import Network, check_wires
 from nsc.errors import NetworkError
+from nsc.wording import argument, count
 
 Pair = tuple[int, int]
 
@@ -84,7 +86,7 @@ def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
     wires = _stated_wires(listing, n)
     pairs = listing.comparators
     if wires is None and not len(pairs):
-        raise NetworkError("no comparator and no number of wires: state it with --n")
+        raise NetworkError(f"no comparator and no number of wires: state {argument('n')}")
     if base is None:
         _refuse_doubtful_base(pairs, wires)
     first = base or 0
@@ -103,30 +105,31 @@ def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
         starts = np.cumsum([0, *listing.layer_sizes])
         return Network(wires, pairs - first, starts)
     except NetworkError as error:
-        counted = " (wires counted from 0 here, from 1 in the file)" if first else ""
+        counted = " (wires counted from 0 here, from 1 there)" if first else ""
         raise NetworkError(f"{error}{counted}") from None
 
 
 def _stated_base(listing: Listing, index_base: int | None) -> int | None:
-    if index_base not in (None, 0, 1):
-        raise NetworkError(f"wires are counted from 0 or 1, got --index-base {index_base}")
+    if index_base is not None and integer("index_base", index_base, NetworkError) not in (0, 1):
+        raise NetworkError(f"wires are counted from 0 or 1, got {argument('index_base', index_base)}")
     if index_base is None or listing.index_base in (None, index_base):
         return listing.index_base if index_base is None else index_base
     raise NetworkError(
-        f"this format counts wires from {listing.index_base} by definition, --index-base says "
-        f"{index_base}: leave it out, or name another --format"
+        f"this format counts wires from {listing.index_base} by definition, which "
+        f"{argument('index_base', index_base)} contradicts: leave it out, or name another "
+        f"{argument('format')}"
     )
 
 
 def _stated_wires(listing: Listing, n: int | None) -> int | None:
     if listing.n is not None:
-        if n is not None and n != listing.n:
-            raise NetworkError(f"the file says {listing.n} wires, --n says {n}: leave --n out or correct it")
-        check_wires(listing.n)
-        return listing.n
-    if n is not None:
-        check_wires(n)
-    return n
+        if n is not None and integer("n", n, NetworkError) != listing.n:
+            raise NetworkError(
+                f"the file says {count(listing.n, 'wire')}, {argument('n', n)} disagrees: correct it or "
+                "leave it out"
+            )
+        return check_wires(listing.n)
+    return None if n is None else check_wires(n)
 
 
 def _refuse_doubtful_base(pairs: npt.NDArray[np.int64], wires: int | None) -> None:
@@ -134,13 +137,13 @@ def _refuse_doubtful_base(pairs: npt.NDArray[np.int64], wires: int | None) -> No
         return
     if wires is None:
         raise NetworkError(
-            "no comparator touches wire 0: say whether the file counts wires from 1, with "
-            "--index-base 1, or from 0, with --index-base 0 and --n"
+            "no comparator touches wire 0: say whether wires are counted from 1, with "
+            f"{argument('index_base', 1)}, or from 0, with {argument('index_base', 0)} and {argument('n')}"
         )
     if pairs.max() == wires:
         raise NetworkError(
-            f"no comparator touches wire 0 and one touches wire {wires}, of {wires} wires: the file "
-            "seems to count from 1; if so add --index-base 1"
+            f"no comparator touches wire 0 and one touches wire {wires}, of {count(wires, 'wire')}, which "
+            f"seem to be counted from 1; if so add {argument('index_base', 1)}"
         )
 
 
@@ -158,8 +161,8 @@ def _refuse_unused(pairs: npt.NDArray[np.int64], first: int, wires: int) -> None
         named = ", ".join(map(str, unused[:MOST_NAMED].tolist()))
         more = ", …" if len(unused) > MOST_NAMED else ""
         raise NetworkError(
-            f"the format has no number of wires, and of {first} … {first + wires - 1} no comparator "
-            f"touches {named}{more}: state the number of wires with --n"
+            f"no number of wires is stated, and of {first} … {first + wires - 1} no comparator "
+            f"touches {named}{more}: state {argument('n')}"
         )
 
 

@@ -13,6 +13,7 @@ from nsc.compiler.formats.scanning import json_object, shown, stated_wires
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.runs import Runs, runs_of
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 NSC_FORMAT = "nsc-network/1"
 
@@ -72,7 +73,9 @@ def _add_runs(n: int, items: object, index: int, runs: list[list[int]]) -> int:
             raise NetworkError(f"layer {index}: a run is [lo, hi, step, count], found {shown(item)}")
         size += run[3]
         if size > n:
-            raise NetworkError(f"layer {index} has more comparators than the {n} wires, at {shown(item)}")
+            raise NetworkError(
+                f"layer {index} has more comparators than the {count(n, 'wire')}, at {shown(item)}"
+            )
         runs.append(run)
     return size
 

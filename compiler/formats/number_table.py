@@ -11,6 +11,7 @@ from nsc.compiler.formats.listing import Format, Listing, comparators_array
 from nsc.compiler.formats.scanning import WIRE, shown
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 _NUMBER = re.compile(WIRE)
 
@@ -29,7 +30,7 @@ def _parse(text: str) -> Listing:
     n, size, *ends = map(int, words)
     if len(ends) != 2 * size:
         raise NetworkError(
-            f"a table of {size} comparators has {2 * size} numbers after the first two, this one "
+            f"a table of {count(size, 'comparator')} has {2 * size} numbers after the first two, this one "
             f"{len(ends)}; one network a file"
         )
     pairs = list(zip(ends[:size], ends[size:], strict=True))

@@ -12,6 +12,7 @@ import numpy as np
 from nsc.compiler.formats.table import FORMATS, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import argument
 
 
 def format_of_path(path: Path) -> str:
@@ -25,8 +26,8 @@ def format_of_path(path: Path) -> str:
             return name
     known = ", ".join(f"{'/'.join(f.suffixes)} {name}" for name, f in FORMATS.items() if f.suffixes)
     raise NetworkError(
-        f"{path}: no format has the suffix {path.suffix!r}. Known: {known}; or name one of "
-        f"{', '.join(writable())} with --to"
+        f"{path}: no format has the suffix {path.suffix!r}. Known: {known}; or state the "
+        f"format, one of {', '.join(writable())}"
     )
 
 
@@ -38,7 +39,8 @@ def losses(network: Network, format: str) -> list[str]:
         return lost
     if not format_.holds_wires and len(np.unique(network.comparators)) < network.n:
         lost.append(
-            f"{format} has no number of wires, and some are in no comparator: read it with --n {network.n}"
+            f"{format} has no number of wires, and some are in no comparator: read it with "
+            f"{argument('n', network.n)}"
         )
     relayered = Network.from_comparators(network.n, network.comparators)
     if not format_.holds_layers and relayered != network:

@@ -110,9 +110,9 @@ def is_pair(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """Return a value as a short text for a message, without control characters."""
+    """Return a JSON value, or one of Python, as a short text for a message, without control characters."""
     try:
-        text = json.dumps(value).replace("\x7f", "\\u007f")
+        text = json.dumps(value, default=repr).replace("\x7f", "\\u007f")
     except RecursionError:
         return "something nested too deeply"
     return text if len(text) <= 60 else text[:57] + "…"

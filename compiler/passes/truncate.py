@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from nsc.arguments import integer
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 
 def truncate(network: Network, n: int) -> Network:
@@ -21,8 +23,11 @@ def truncate(network: Network, n: int) -> Network:
     >>> truncate(Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]), 3).size
     3
     """
+    n = integer("n", n, NetworkError)
     if not 1 <= n <= network.n:
-        raise NetworkError(f"a network on {network.n} wires can be truncated to 1 … {network.n}, not to {n}")
+        raise NetworkError(
+            f"a network on {count(network.n, 'wire')} can be truncated to 1 … {network.n}, not to {n}"
+        )
     if (network.comparators[:, 0] > network.comparators[:, 1]).any():
         raise NetworkError("a network with reversed comparators cannot be truncated: untangle it first")
     kept = (network.comparators < n).all(axis=1)

@@ -25,6 +25,7 @@ from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import is_installed, sat
 from nsc.errors import PropertyError
+from nsc.wording import count
 
 RANDOM_INPUTS = 4096
 _RANDOM_VALUES = 1 << 21
@@ -64,7 +65,9 @@ def verify(
     """
     wanted = sort(network.n) if property_ is None else property_
     if wanted.n != network.n:
-        raise PropertyError(f"{wanted.name} is asked of {wanted.n} wires, the network has {network.n}")
+        raise PropertyError(
+            f"{wanted.name} is asked of {count(wanted.n, 'wire')}, the network has {network.n}"
+        )
     start = time.perf_counter()
     digest = canonical(network).digest
     asked = question(network, wanted, Budget() if budget is None else budget)

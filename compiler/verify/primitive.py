@@ -6,6 +6,7 @@ import numpy as np
 
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import Question
+from nsc.wording import count
 
 
 def primitive(asked: Question) -> Answer | None:
@@ -31,4 +32,5 @@ def primitive(asked: Question) -> Answer | None:
             border = max(found, rank)
             return Answer(failing=tuple(int(value >= border) for value in range(network.n)[::-1]))
     what = "comes out sorted" if len(ranks) == network.n else "comes out right"
-    return Answer(proved=f"only neighbours are compared, and the reversed input of {network.n} values {what}")
+    reversed_input = f"the reversed input of {count(network.n, 'value')}"
+    return Answer(proved=f"only neighbours are compared, and {reversed_input} {what}")

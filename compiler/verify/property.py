@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.errors import PropertyError
+from nsc.wording import an, argument, count
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,9 @@ class Property:
         inputs = [wire for run in self.presorted for wire in run]
         for what, found in (("output wire", wires), ("rank", ranks), ("presorted wire", inputs)):
             if any(not 0 <= value < self.n for value in found):
-                raise PropertyError(f"{self.name}: a {what} is outside 0 … {self.n - 1} (n = {self.n})")
+                raise PropertyError(f"{self.name}: {an(what)} is outside 0 … {self.n - 1} (n = {self.n})")
             if len(set(found)) < len(found):
-                raise PropertyError(f"{self.name}: a {what} is named twice")
+                raise PropertyError(f"{self.name}: {an(what)} is named twice")
 
     @property
     def is_sort(self) -> bool:
@@ -110,29 +111,34 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
     if match is None:
         raise PropertyError(f"no property is called {text!r}; there are: {', '.join(FORMS)}")
     runs = _runs(presorted)
-    first, count, as_set = 0, n, False
+    first, size, as_set = 0, n, False
     ranks: Sequence[int] | None = None
     if match[2]:
-        count, as_set = int(match[3]), match[4] is not None
-        if not 1 <= count <= n:
-            raise PropertyError(f"{text}: a network on {n} wires has 1 to {n} such outputs")
-        first = n - count if match[2] == "top" else 0
+        size, as_set = int(match[3]), match[4] is not None
+        if not 1 <= size <= n:
+            outputs = f"1 to {n} such outputs" if n > 1 else "1 such output"
+            raise PropertyError(f"{text}: a network on {count(n, 'wire')} has {outputs}")
+        first = n - size if match[2] == "top" else 0
     elif match[5]:
         ranks = [int(rank) for rank in match[5].split(",")]
         if max(ranks) >= n:
-            raise PropertyError(f"{text}: {n} wires have the ranks 0 … {n - 1}, counted from the smallest")
+            raise PropertyError(f"{text}: of {count(n, 'wire')} the ranks are 0 … {n - 1}, 0 the smallest")
     elif text == "median":
-        first, count, as_set = (n - 1) // 2, 2 - n % 2, True
+        first, size, as_set = (n - 1) // 2, 2 - n % 2, True
     elif match[6]:
         parts = int(match[6]), int(match[7])
         if sum(parts) != n or 0 in parts or runs:
-            raise PropertyError(f"{text}: the runs of a merge are not empty and fill all {n} wires")
+            raise PropertyError(
+                f"{text}: the runs of a merge are not empty and together have {count(n, 'wire')}"
+            )
         runs = tuple(range(parts[0])), tuple(range(parts[0], n))
     if ranks is None:
-        ranks = range(first, first + count)
+        ranks = range(first, first + size)
     at = tuple(ranks if wires is None else wires)
     if len(at) != len(ranks):
-        raise PropertyError(f"{text} has {len(ranks)} outputs, {len(at)} wires are named for them")
+        raise PropertyError(
+            f"{text} has {count(len(ranks), 'output')}, {argument('wires')} names {count(len(at), 'wire')}"
+        )
     selections = (
         (Selection(at, first),)
         if as_set

@@ -12,6 +12,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify.property import Property
+from nsc.wording import argument
 
 
 class BudgetError(Exception):
@@ -39,7 +40,7 @@ class Budget:
     def check(self) -> None:
         """Raise BudgetError once the time is over."""
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise BudgetError("the time limit, which --time-limit sets")
+            raise BudgetError(f"the time limit, which {argument('time_limit')} sets")
 
 
 @dataclass(frozen=True)

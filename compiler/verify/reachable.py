@@ -37,6 +37,7 @@ from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.sat import is_installed, sat
+from nsc.wording import argument
 
 Visit = Callable[[npt.NDArray[np.bool_]], None]
 
@@ -314,18 +315,18 @@ class _Search:
         if seconds <= left:
             return None
         needed = 2 * math.ceil(seconds) + 60
-        hint = f", about {seconds:,.0f} s: try --time-limit {needed}" if needed < _LONG_SECONDS else ""
-        return f"{count:,} patterns in a join{hint}"
+        if needed >= _LONG_SECONDS:
+            return f"{count:,} patterns in a join"
+        limit = argument("time_limit", needed)
+        return f"{count:,} patterns in a join, about {seconds:,.0f} s: try {limit}"
 
     def _merged(self, pieces: list[Component], held: int) -> Component:
         """Return the distinct patterns of pieces, which take `held` bytes."""
         if len(pieces) == 1:
             return pieces[0]
         if _MERGING * held > self.budget.memory:
-            needed = -(-2 * _MERGING * held >> 20)
-            raise BudgetError(
-                f"the {self.budget.memory >> 20:,} MB that patterns may take: try --max-memory {needed}"
-            )
+            limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
+            raise BudgetError(f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}")
         return self._distinct(concatenated(pieces))
 
     def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:

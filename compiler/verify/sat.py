@@ -13,6 +13,7 @@ from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import BudgetError, Question
+from nsc.wording import argument
 
 SOLVER = "glucose4"
 # Without a time limit of the user's; the best known sorters up to 64 wires take below a second each.
@@ -81,7 +82,7 @@ def _solve(solver: Any, asked: Question) -> bool:
         solver.interrupt()
         ended.wait()  # the solver must not be deleted before
     if found[0] is None:
-        raise BudgetError(f"{seconds:.0f} s: --time-limit sets another limit")
+        raise BudgetError(f"{seconds:.0f} s: {argument('time_limit')} sets another limit")
     return found[0]
 
 

@@ -23,6 +23,7 @@ from nsc.cli.showing import explain_command, list_command, show_command
 from nsc.cli.verifying import verify_command
 from nsc.compiler.verify import Verdict
 from nsc.errors import NscError, UnprovedError, VerificationError
+from nsc.wording import in_options
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -43,7 +44,7 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with warnings.catch_warnings():
+            with in_options(_option_of), warnings.catch_warnings():
                 warnings.showwarning = _show_note(warnings.showwarning)
                 try:
                     return super().invoke(ctx)
@@ -56,6 +57,13 @@ class _Group(click.Group):
         except KeyboardInterrupt:
             click.echo("nsc: interrupted", err=True)
             ctx.exit(INTERRUPTED)
+
+
+def _option_of(argument: str) -> str:
+    """Return the running command's option for what Python calls an argument; they share their names."""
+    command = click.get_current_context().command
+    options = (option.opts[-1] for option in command.params if option.name == argument)
+    return next(options, f"--{argument.replace('_', '-')}")
 
 
 def _show_note(show: Callable[..., None]) -> Callable[..., None]:

@@ -38,6 +38,7 @@ from nsc.runtime.nvrtc import build as build_cuda
 @wires_option
 @click.option(
     "--remove-redundant",
+    "without_redundant",
     is_flag=True,
     help="Leave out comparators that never exchange anything, which changes soft values.",
 )
@@ -76,6 +77,7 @@ from nsc.runtime.nvrtc import build as build_cuda
 )
 @click.option(
     "--out",
+    "folder",
     type=click.Path(path_type=Path),
     default=Path("generated"),
     show_default=True,
@@ -93,14 +95,14 @@ def compile_command(
     median: bool,
     ranks: str | None,
     wires: str | None,
-    remove_redundant: bool,
+    without_redundant: bool,
     relaxation: str,
     art_lambda: float,
     error_free: bool,
     dtypes: tuple[str, ...],
     targets: str,
     architectures: tuple[str, ...],
-    out: Path,
+    folder: Path,
     name: str | None,
     limits: Limits,
     unproved: bool,
@@ -127,7 +129,7 @@ def compile_command(
         index_base=reading.index_base,
         select=selection(top_k, median, numbers_of("--ranks", ranks)),
         wires=None if wires is None else tuple(numbers_of("--wires", wires) or ()),
-        without_redundant=remove_redundant,
+        without_redundant=without_redundant,
     )
     if architectures and "cuda" not in request.targets:
         raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
@@ -137,13 +139,13 @@ def compile_command(
     with status("building", as_json):
         artifacts = [kernel.build()] if "cpu" in request.targets else []
         artifacts += [build_cuda(kernel, architecture) for architecture in dict.fromkeys(architectures)]
-    replaced = replaces(compiled.package, out)
-    folder = write(compiled.package, out)
+    replaced = replaces(compiled.package, folder)
+    place = write(compiled.package, folder)
     seconds = time.perf_counter() - start
     if as_json:
         facts = {
             "name": compiled.package.name,
-            "folder": str(folder),
+            "folder": str(place),
             "replaced": replaced,
             **counts_of(compiled.network),
             "proof": compiled.proof.facts(),
@@ -157,18 +159,18 @@ def compile_command(
         return
     network, proof = compiled.network, compiled.proof
     built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
-    click.echo(f"{folder}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
+    click.echo(f"{place}: {network.counts}")
     click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
     if verbose:
         for artifact in artifacts:
             click.echo(shlex.join(artifact.command))
     if replaced:
-        click.echo(f"replaced: {folder} held another package")
+        click.echo(f"replaced: {place} held another package")
     if "cuda" in request.targets and not architectures:
         click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
     click.echo(
         f"{built if artifacts else 'written'}, in {seconds:.2f} s; "
-        f"use it with: {_import_line(folder, request)}"
+        f"use it with: {_import_line(place, request)}"
     )
 
 

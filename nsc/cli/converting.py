@@ -36,19 +36,20 @@ from nsc.compiler.formats import (
 from nsc.compiler.optimize import optimize
 from nsc.compiler.verify import Verdict
 from nsc.compiler.verify import verify as verify_network
+from nsc.wording import count
 
 
 @click.command("convert")
 @click.argument("source", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("target", metavar="B", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
-    "--from", "from_", type=click.Choice(readable()), help="A's format; default: found from content."
+    "--from", "format", type=click.Choice(readable()), help="A's format; default: found from content."
 )
 @click.option("--to", type=click.Choice(writable()), help="B's format; default: by B's suffix, nsc for -.")
 @click.option("--n", type=int, metavar="N", help="Number of wires, where A does not state it.")
 @index_base_option
 def convert_command(
-    source: Path, target: Path, from_: str | None, to: str | None, n: int | None, index_base: int | None
+    source: Path, target: Path, format: str | None, to: str | None, n: int | None, index_base: int | None
 ) -> None:
     """Write the network in file A to file B, in another format; - is standard input or output.
 
@@ -58,18 +59,16 @@ def convert_command(
     standard = Path("-")
     format_ = to or ("nsc" if target == standard else format_of_path(target))
     if source == standard:
-        network = read_stream(sys.stdin.buffer, "standard input", n, format=from_, index_base=index_base)
+        network = read_stream(sys.stdin.buffer, "standard input", n, format=format, index_base=index_base)
     else:
-        network = read_network(source, n, format=from_, index_base=index_base)
+        network = read_network(source, n, format=format, index_base=index_base)
     for lost in losses(network, format_):
         click.echo(f"nsc: note: {lost}", err=True)
     if target == standard:
         click.echo(write_network(network, format_).encode(), nl=False)
         return
     save_network(network, target, format_)
-    click.echo(
-        f"{target}: {network.n} wires, {network.size:,} comparators, {network.depth} layers, as {format_}"
-    )
+    click.echo(f"{target}: {network.counts}, as {format_}")
 
 
 @click.command("optimize")
@@ -115,7 +114,7 @@ def optimize_command(
         counts = {"before": asdict(made.before), "after": asdict(made.after), "skipped": made.skipped}
         click.echo(json.dumps({"property": property_.name, **counts, **counts_of(made.network)}))
         return
-    table = Table(title=f"{out}: {property_.name}, {given.n} wires", title_justify="left")
+    table = Table(title=f"{out}: {property_.name}, {count(given.n, 'wire')}", title_justify="left")
     for column in ("", "before", "after"):
         table.add_column(column, justify="right" if column else "left")
     for row, key in (("comparators", "size"), ("layers", "depth"), ("half operations", "half_operations")):

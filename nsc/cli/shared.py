@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from nsc.building import build_library
-from nsc.compiler.driver import describe
+from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable
 from nsc.compiler.network import Network

@@ -15,6 +15,7 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.schedule import schedule
 from nsc.compiler.selecting import top_k_candidates
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 LARGEST_DIAGRAM = 32
 
@@ -61,8 +62,8 @@ def show_command(net: str, reading: Reading) -> None:
     if network.n <= LARGEST_DIAGRAM:
         click.echo(knuth_diagram(network))
     else:
-        click.echo(f"no diagram: {network.n} wires, at most {LARGEST_DIAGRAM} fit a terminal")
-    click.echo(f"{network.n} wires, {network.size:,} comparators, {network.depth} layers")
+        click.echo(f"no diagram: {count(network.n, 'wire')}, at most {LARGEST_DIAGRAM} fit a terminal")
+    click.echo(f"{network.counts}")
 
 
 @click.command("explain")
@@ -96,12 +97,17 @@ def explain_command(
     if as_json:
         click.echo(json.dumps(made.__dict__, indent=1))
         return
-    click.echo(f"{made.comparators:,} comparators in {made.codelets:,} codelets of {made.shapes:,} shapes")
     click.echo(
-        f"{made.comparators_per_load:.2f} comparators per wire loaded ({made.loads:,} loads; a layer at a "
-        f"time is 0.50), {made.flops_per_byte:.2f} flops per byte"
+        f"{count(made.comparators, 'comparator')} in {count(made.codelets, 'codelet')} of "
+        f"{count(made.shapes, 'shape')}"
     )
-    click.echo(f"at most {made.widest} wires live in a codelet; {made.straight_line:.0%} straight-line code")
+    click.echo(
+        f"{made.comparators_per_load:.2f} comparators per wire loaded ({count(made.loads, 'load')}; "
+        f"a layer at a time is 0.50), {made.flops_per_byte:.2f} flops per byte"
+    )
+    click.echo(
+        f"at most {count(made.widest, 'wire')} live in a codelet; {made.straight_line:.0%} straight-line code"
+    )
     click.echo(f"P takes {made.light_cone:.0%} of the dense work: the rest lies outside the light cones")
 
 
@@ -119,7 +125,7 @@ def _explain_top_k(n: int, k: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"n": n, "k": k, "candidates": rows}, indent=1))
         return
-    table = Table(title=f"The {k} largest of {n}", title_justify="left")
+    table = Table(title=f"The largest of {n}" if k == 1 else f"The {k} largest of {n}", title_justify="left")
     table.add_column("construction")
     for column in ("comparators", "half operations", "depth", "live wires"):
         table.add_column(column, justify="right", no_wrap=True)

@@ -126,7 +126,7 @@ def _causes(failure: Failure) -> dict[str, object]:
 
 
 def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> None:
-    click.echo(f"{proof.sentence()}: {network.n} wires, {network.size:,} comparators, {network.depth} layers")
+    click.echo(f"{proof.sentence()}: {network.counts}")
     seconds = "" if proof.seconds is None else f" ({proof.seconds:.2f} s)"
     click.echo(f"method: {proof.method}: {proof.detail}{seconds}")
     if failure is None:

@@ -1,11 +1,13 @@
 """What is printed: in pipes, in poor terminals, of hostile files."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 from commands import FILES, SORTER, call, check_refused, process
+from messages import check_words
 
 import nsc
 from nsc.compiler.families import FAMILIES
@@ -67,3 +69,55 @@ def test_proofs_of_the_command_are_those_of_the_library():
     assert isinstance(proof, Proof)
     assert proof.verdict is Verdict.PROVED
     assert json.loads(out)["detail"] == proof.detail
+
+
+SMALLEST = (
+    "compile --net odd_even --n 1",
+    "compile --net odd_even --n 2 --name two",
+    "compile --net bitonic --n 1 --top-k 1 --name one",
+    "compile --net bitonic --n 3 --ranks 1 --verbose",
+    "verify --net odd_even --n 1",
+    "verify --net bitonic --n 2",
+    "verify --net bitonic --n 2 --property top-1",
+    "list --n 1",
+    "list --n 2",
+    "show --net bitonic --n 1",
+    "show --net bitonic --n 2",
+    "explain --net bitonic --n 1",
+    "explain --net bitonic --n 2",
+    "explain --top-k 1 --n 1",
+    "explain --top-k 1 --n 2",
+    "optimize bitonic --n 2 --property top-1 -o top.json",
+    "optimize bitonic --n 1 -o one.json",
+    "convert swap.txt swap.json",
+    "convert swap.txt swap.svg",
+    "verify generated/odd_even_1",
+)
+REFUSED_AT_ONE = (
+    "verify --net bitonic --n 1 --property top-2",
+    "verify --net bitonic --n 1 --property rank-1",
+    "verify --net bitonic --n 1 --property merge-1+1",
+    "verify --net bitonic --n 2 --property top-1 --wires 0,1",
+    "verify --net bitonic --n 2 --property top-2 --wires 1",
+    "verify --net bitonic --n 2 --property top-1 --wires 7",
+    "compile --net bitonic --n 1 --top-k 2",
+    "compile --net swap.txt --n 1",
+    "compile --net bitonic --n 1 --ranks 1",
+    "explain --top-k 2 --n 1",
+    "show --net one.txt",
+)
+
+
+def test_counts_fit_their_nouns(monkeypatch):
+    """Of one wire, one comparator, one rank: what is printed and what is written."""
+    monkeypatch.setenv("NSC_CXX", "c++ -Og")
+    Path("swap.txt").write_text("[(0,1)]\n", encoding="utf-8")
+    Path("one.txt").write_text("[(1,1)]\n", encoding="utf-8")
+    for line in SMALLEST:
+        out, err = call(*line.split())
+        check_words(out + err)
+    for path in Path().rglob("*.*"):
+        check_words("\n".join(re.findall(r".*\bwires?,.*", path.read_text(encoding="utf-8"))))
+    for line in REFUSED_AT_ONE:
+        out, err = call(*line.split(), code=2)
+        check_words(out + err)

@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from commands import NOT_A_SORTER, call, check_refused, paths, process
+from commands import NOT_A_SORTER, SORTER, call, check_refused, paths, process
 
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable
@@ -46,6 +46,8 @@ BAD_LINES = [
     "compile --net bitonic --n 4 --name ../x",
     "compile --net bitonic --n 4 --name a/b",
     "compile --net bitonic --n 4 --name class",
+    "compile --net bitonic --n 4 --name __init__",
+    "compile --net bitonic --n 4 --name __main__",
     "compile --net bitonic --n 4 --name ''",
     f"compile --net bitonic --n 4 --name {'x' * 250}",
     "compile --net bitonic --n 4 --top-k 0",
@@ -83,6 +85,37 @@ BAD_LINES = [
 @pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: line[:60])
 def test_bad_lines_are_refused_with_one_message(line):
     check_refused(shlex.split(line))
+
+
+IN_OPTIONS = {
+    "compile --net odd_even": "family odd_even needs --n,",
+    "compile --net one.cn": "--index-base 1, or from 0, with --index-base 0 and --n",
+    "compile --net one.cn --n 4 --format json --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
+    "compile --net bitonic --n 4 --wires 1": "--wires says where selected values are",
+    "compile --net best --n 4 --ranks 1 --wires 2": "leave --wires out",
+    "compile --net two.txt": "--format json reads a flat list",
+    "compile --net bitonic --n 4 --format cn": "takes no --format",
+    "compile --net odd_even --n 3 --art-lambda 2": "--art-lambda must be in [0, 1)",
+    "compile --net four.json --n 3": "--n 3 disagrees",
+    "compile --net bitonic --n 4 --out mine": "choose another --name or --out",
+    "compile --net bitonic --n 4 --name __x": "choose another --name",
+    "verify one.cn": "--index-base 1",
+    "verify four.json --index-base 1": "name another --format",
+    "verify --net bitonic --n 4 --property median --wires 1": "--wires names 1 wire",
+    "convert two.txt out.json": "--from json reads a flat list",
+    "optimize bitonic -o out.json": "needs --n,",
+}
+
+
+@pytest.mark.parametrize("line", IN_OPTIONS)
+def test_the_command_answers_in_options(line):
+    """What Python calls index_base is --index-base here, or what the command has for it."""
+    Path("one.cn").write_text("1:2", encoding="utf-8")
+    Path("two.txt").write_text("[(0,1),(0,1)]", encoding="utf-8")
+    Path("four.json").write_text(SORTER, encoding="utf-8")
+    Path("mine/bitonic_4").mkdir(parents=True)
+    _, err = call(*line.split(), code=2)
+    assert IN_OPTIONS[line] in err
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
@@ -145,7 +178,11 @@ def test_a_foreign_folder_is_kept():
 
 @pytest.mark.parametrize(
     ("compiler", "message"),
-    [("/nonexistent", "NSC_CXX is '/nonexistent'"), ("false", "the compiler does not run")],
+    [
+        ("/nonexistent", "NSC_CXX is '/nonexistent'"),
+        ("false", "the compiler does not run"),
+        ("g++ -Wfoo", "g++: error: unrecognized command-line option"),
+    ],
 )
 def test_a_missing_or_broken_compiler_is_an_error(compiler, message):
     done = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=compiler)

@@ -99,5 +99,5 @@ def test_the_smallest_network_for_some_ranks(asked, n, size, half_operations):
 
 
 def test_the_smallest_network_has_its_outputs_where_their_ranks_are():
-    with pytest.raises(NetworkError, match="leave --wires out"):
+    with pytest.raises(NetworkError, match="leave wires out"):
         smallest_first(parse("top-1", 4, [0]))

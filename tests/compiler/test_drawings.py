@@ -88,7 +88,7 @@ def test_text_is_the_knuth_diagram():
 
 
 def test_a_text_that_nobody_reads_is_refused():
-    with pytest.raises(NetworkError, match=r"65536 wires and 32,769 columns .*write svg"):
+    with pytest.raises(NetworkError, match=r"65,536 wires and 32,769 columns .*write svg"):
         write_network(Network.from_layers(1 << 16, [[(k, k + (1 << 15)) for k in range(1 << 15)]]), "ascii")
 
 

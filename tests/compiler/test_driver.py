@@ -61,7 +61,7 @@ def test_a_file_without_a_suffix_is_found(tmp_path, monkeypatch):
         ("nul\0.json", None, "cannot read"),
         ("x" * 5000, 4, "neither|cannot read"),
         ("x" * 300 + ".json", None, "neither|cannot read"),
-        (SWAP, 3, "2 wires, n says 3"),
+        (SWAP, 3, "2 wires, n=3 disagrees"),
     ],
 )
 def test_what_stands_for_no_network_is_refused(network, n, message, tmp_path, monkeypatch):
@@ -199,7 +199,7 @@ def test_a_network_that_does_not_sort_is_refused_with_its_counterexample(n):
 
 def test_an_unproved_network_is_refused_unless_asked_for(monkeypatch):
     monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
-    with pytest.raises(UnprovedError, match="--unproved"):
+    with pytest.raises(UnprovedError, match="add unproved=True"):
         prove(SWAP)
     assert prove(SWAP, unproved=True).verdict is Verdict.UNPROVED
     with pytest.raises(UnprovedError):

@@ -129,11 +129,11 @@ def flat(n, pairs):
         ("[(0,2),(1,3)]; import os", "line 1.*import os"),
         ("[(0,__import__('os'))]", "line 1"),
         ("[(0,1.5)]", "line 1"),
-        ("[(0,2),(0,1)]", "line 1 touches wire 0 twice.*--format json reads"),
+        ("[(0,2),(0,1)]", "line 1 touches wire 0 twice.*format='json' reads"),
         ("[(1,1)]", "itself"),
         ("[(0,99999999999999999999)]", "line 1"),
         ("[(0,999999999)]", "1000000000"),
-        ("[]", "--n"),
+        ("[]", "state n"),
         ("{", "not valid JSON"),
         ('{"n": 2,}', "not valid JSON"),
         ("{}", r"\"format\".*null"),
@@ -185,7 +185,7 @@ def flat(n, pairs):
         ("[[0,1.5]]", r"item 0.*1\.5"),
         ("[[0,true]]", "item 0.*true"),
         ("[[0,1],[1,2]", "not valid JSON"),
-        ("[[0,1]]\n[[1,2]]", "line 2.*one list a file; a layer per line is --format layers"),
+        ("[[0,1]]\n[[1,2]]", "line 2.*one list a file; a layer per line is read with format='layers'"),
         ("0:2,1-3", "line 1: expected 0:2,.*1-3"),
         ("0:2\n1:3\n0:x", "line 3"),
         ("0:2,,1:3", "line 1"),
@@ -234,7 +234,7 @@ def flat(n, pairs):
         (GRAPHML % '<graph edgedefault="directed"><node id="a"/></graph>', "node .a.: lo"),
         (GRAPHML % '<graph edgedefault="undirected"/>', "must be directed"),
         (GRAPHML % '<graph edgedefault="directed"><data key="k">4</data></graph>', "no key k"),
-        (GRAPHML % '<graph edgedefault="directed"/>', "--n"),
+        (GRAPHML % '<graph edgedefault="directed"/>', "state n"),
         ("{'N':4,'nw':[(0,2),(1,3", "no whole line"),
         ("x\n{'N':4,'L':2,'nw':[(0,2),(1,3]}", "line 2"),
         ("{'N':4,'L':2,'nw':(0,2)}", "line 1: 'nw'.*missing"),
@@ -266,7 +266,7 @@ def test_bad_files_are_refused_with_what_was_found(text, message, tmp_path):
 @pytest.mark.parametrize("n", [1, 3, 5, 0, -1])
 @pytest.mark.parametrize("text", [FORMATS["nsc"].example, FORMATS["sorterhunter"].example])
 def test_a_stated_n_must_agree(text, n):
-    with pytest.raises(NetworkError, match=f"4 wires, --n says {n}"):
+    with pytest.raises(NetworkError, match=f"4 wires, n={n} disagrees"):
         parse_network(text, n)
 
 

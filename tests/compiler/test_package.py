@@ -84,7 +84,7 @@ def test_a_file_of_the_users_in_an_older_package_is_kept(tmp_path):
     (place / "__pycache__").mkdir()  # not the user's
     (place / "thesis.txt").write_text("years of work", encoding="utf-8")
     before = contents(tmp_path)
-    with pytest.raises(LoweringError, match=r"'thesis.txt', which nsc did not write.*--name or --out"):
+    with pytest.raises(LoweringError, match=r"'thesis.txt', which nsc did not write.*another name or folder"):
         write(package(new="new"), tmp_path)
     assert contents(tmp_path) == before
     assert write(package(old="old"), tmp_path) == place  # nothing is replaced
@@ -112,7 +112,7 @@ def test_a_foreign_folder_is_not_overwritten(tmp_path, files):
     for name, text in files.items():
         (place / name).write_text(text, encoding="utf-8")
     before = contents(tmp_path)
-    with pytest.raises(LoweringError, match=r"no nsc package.*--name or --out"):
+    with pytest.raises(LoweringError, match=r"no nsc package.*another name or folder"):
         write(package(), tmp_path / "out")
     assert contents(tmp_path) == before
 

@@ -234,9 +234,9 @@ def test_the_median_of_the_best_sorter_of_64_wires_is_proved_by_default():
 @pytest.mark.parametrize(
     ("n", "limits", "named"),
     [
-        (49, {"memory": 1 << 10}, "try --max-memory 1"),
-        (64, {"deadline": 6.0}, "71,233,600 patterns in a join, about 8 s: try --time-limit 78"),
-        (64, {"deadline": 0.0}, "the time limit, which --time-limit sets"),
+        (49, {"memory": 1 << 10}, "try max_memory=1"),
+        (64, {"deadline": 6.0}, "71,233,600 patterns in a join, about 8 s: try time_limit=78"),
+        (64, {"deadline": 0.0}, "the time limit, which time_limit sets"),
     ],
 )
 def test_an_unproved_message_names_the_option_that_would_help(n, limits, named):

@@ -380,7 +380,7 @@ def test_a_package_without_the_target():
 def test_operators_say_what_they_are_compiled_for():
     x = torch.zeros(2, 4)
     with pytest.raises(
-        OperandError, match=r"x is on cpu, this op is compiled for cuda: .* --target cpu,cuda"
+        OperandError, match=r"x is on cpu, this op is compiled for cuda: .* targets=\('cpu', 'cuda'\)"
     ):
         nsc.compile("bitonic", 4, targets=("cuda",)).sort(x)
     with FakeTensorMode():

@@ -8,6 +8,7 @@ import pytest
 # time. All others build them as users do.
 QUICK_BUILDS = {
     "test_accuracy",
+    "test_arguments",
     "test_cache",
     "test_compat",
     "test_gradients",

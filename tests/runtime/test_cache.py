@@ -327,3 +327,18 @@ def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
     record.write_text(json.dumps({"sha256": cache._digest(library)}))
     with pytest.raises(BuildError, match="cannot load"):
         kernel().library()
+
+
+def test_a_home_folder_in_the_cache_variable_is_found(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NSC_CACHE_DIR", "~/x/kernels")
+    monkeypatch.chdir(tmp_path)
+    assert tiny().binary.parent == tmp_path / "x" / "kernels"
+    assert not (tmp_path / "~").exists()
+
+
+@pytest.mark.parametrize("variable", ["CXX", "NSC_CXX"])
+def test_a_compiler_that_refuses_a_flag_is_quoted(folder, variable, monkeypatch):
+    monkeypatch.setenv(variable, "g++ -Wfoo")
+    with pytest.raises(BuildError, match=r"ended with 1: g\+\+: error: unrecognized .* .-Wfoo.$"):
+        tiny()

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import nsc
-from nsc.nn import SortingNetwork
+from nsc.nn import SelectionNetwork, SortingNetwork
 
 ROOT = Path(__file__).parents[2]
 
@@ -249,3 +249,25 @@ for work in (
     *without, with_P = map(float, printed.split())
     assert max(without) < 4, without
     assert with_P > 8
+
+
+def test_modules_do_what_their_operators_do_at_their_steepness():
+    x, payload, ranks = torch.randn(4, 8), torch.randn(4, 8, 2), torch.randn(4, 8).argsort(-1)
+    top = nsc.compile_selector("bitonic", 8, top_k=3)
+    arguments = {
+        "route": (payload,),
+        "topk": (3,),
+        "cross_entropy": (ranks,),
+        "binary_cross_entropy": (ranks,),
+    }
+    cases = (
+        (SortingNetwork(operator(), steepness=3.0), operator(), "sort_with_permutation"),
+        (SelectionNetwork(top, steepness=3.0), top, "select_with_rows"),
+    )
+    for layer, op, forward in cases:
+        for name in (name for name in vars(type(op)) if not name.startswith("_") and name != "ranks"):
+            options = {} if name.startswith("hard") else {"steepness": 3.0}
+            expected = getattr(op, name)(x, *arguments.get(name, ()), **options)
+            torch.testing.assert_close(getattr(layer, name)(x, *arguments.get(name, ())), expected)
+        torch.testing.assert_close(layer(x), getattr(op, forward)(x, 3.0))
+        torch.testing.assert_close(op(x), getattr(op, "sort" if op is not top else "select")(x))

@@ -198,14 +198,14 @@ def test_routings_that_need_all_wires_are_refused():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"top_k": 0}, PropertyError, "1 to 8"),
+        ({"top_k": 0}, LoweringError, "1 or more"),
         ({"top_k": 9}, PropertyError, "1 to 8"),
-        ({"ranks": [8]}, PropertyError, "ranks 0 … 7"),
+        ({"ranks": [8]}, PropertyError, "ranks are 0 … 7"),
         ({"ranks": [1, 1]}, PropertyError, "named twice"),
-        ({"ranks": []}, LoweringError, "rank-R"),
-        ({"top_k": 2, "median": True}, LoweringError, "one of top-k, median and ranks"),
+        ({"ranks": []}, LoweringError, "ranks must list integers"),
+        ({"top_k": 2, "median": True}, LoweringError, "one of top_k, median, ranks"),
         ({"wires": [1]}, LoweringError, "name what is selected"),
-        ({"top_k": 2, "wires": [1]}, PropertyError, "2 outputs, 1 wires"),
+        ({"top_k": 2, "wires": [1]}, PropertyError, "2 outputs, wires names 1 wire"),
         ({}, LoweringError, "nothing is selected"),
     ],
 )
@@ -227,3 +227,17 @@ def test_each_kind_of_package_has_its_own_way_to_be_loaded(tmp_path):
         nsc.load(tmp_path / selector.name)
     with pytest.raises(PackageError, match=r"nsc\.load$"):
         nsc.load_selector(tmp_path / sorter.name)
+
+
+def test_a_bad_steepness_is_named_with_its_method():
+    (network, n), options = CASES["top 3 of bitonic 8"]
+    op = nsc.compile_selector(network, n, **options)
+    x, bad = torch.randn(2, 8), torch.tensor(-1.0)
+    calls = {
+        "select": lambda: op.select(x, bad),
+        "select_with_rows": lambda: op.select_with_rows(x, bad),
+        "route": lambda: op.route(x, torch.zeros(2, 8, 1), bad),
+    }
+    for method, call in calls.items():
+        with pytest.raises(OperandError, match=rf"^bitonic_8_top_3\.{method}: steepness must .*got -1\.0$"):
+            call()

@@ -1,0 +1,78 @@
+"""Describe: what may name a network, and which network that is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.compiler.families import FAMILIES, family_network
+from nsc.compiler.formats import network_of_lists, read_network
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+from nsc.wording import argument, count
+
+# A family's name, a network file, a network, or comparators (lo, hi): one list, or a list for each layer.
+Named: TypeAlias = "str | os.PathLike[str] | Network | Sequence[Any] | npt.NDArray[np.integer[Any]]"
+
+
+def describe(
+    network: Named, n: int | None = None, format: str | None = None, index_base: int | None = None
+) -> Network:
+    """Return the network that is named.
+
+    Args:
+        network: a family's name, the path of a network file, a Network, or comparators (lo, hi) in lists:
+            flat, which are relayered, or a list for each layer.
+        n: number of wires; needed by a family, a check or a help for files and lists.
+        format: a file's format, a name in FORMATS; None: found from its content.
+        index_base: what a file or lists count wires from, 0 or 1, where that could be either.
+
+    Raises:
+        NetworkError: what names no network, n missing for a family, or a format or an index base for
+            what needs none.
+
+    >>> describe([(0, 1)], 2) == describe([[(0, 1)]]) == describe("bitonic", 2)
+    True
+    """
+    if isinstance(network, list | tuple | np.ndarray):
+        _refuse("lists take", format=format)
+        return network_of_lists(network, n, index_base)
+    if isinstance(network, Network):
+        _refuse("a network takes", format=format, index_base=index_base)
+        if n is not None and n != network.n:
+            raise NetworkError(
+                f"the network has {count(network.n, 'wire')}, {argument('n', n)} disagrees: leave it out"
+            )
+        return network
+    if not isinstance(network, str | os.PathLike):
+        raise NetworkError(
+            "a network is named by a family, a file, a Network or a list of comparators (lo, hi), got "
+            f"{type(network).__name__}"
+        )
+    if isinstance(network, str) and is_family(network):
+        _refuse(f"family {network} takes", format=format, index_base=index_base)
+        if n is None:
+            raise NetworkError(f"family {network} needs {argument('n')}, the number of wires")
+        return family_network(network, n)
+    path = Path(network)
+    looks_like_file = os.path.exists(path) or path.suffix or len(path.parts) > 1
+    if not looks_like_file:
+        raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
+    return read_network(path, n, format=format, index_base=index_base)
+
+
+def is_family(network: object) -> bool:
+    """Say whether a network is named by its family."""
+    return isinstance(network, str) and network in FAMILIES
+
+
+def _refuse(who: str, **reading: object) -> None:
+    """Raise NetworkError if anything is said of how to read what is not read."""
+    for name, value in reading.items():
+        if value is not None:
+            raise NetworkError(f"{who} no {argument(name)}, which says how to read a file: leave it out")

@@ -1,0 +1,169 @@
+"""Numbers: NumPy's are taken wherever Python's are, and truth values and texts are not."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import nsc
+from nsc.compat import DiffSortNet
+from nsc.compiler.families import FAMILIES
+from nsc.nn import SelectionNetwork, SortingNetwork
+
+SWAP = [(0, 1)]
+X = torch.tensor([[3.0, 1.0, 2.0, 0.0]])
+RANKS = torch.tensor([[3, 1, 2, 0]])
+PAYLOAD = torch.ones(1, 4, 1)
+
+
+@functools.cache
+def operator():
+    return nsc.compile("bitonic", 4)
+
+
+@functools.cache
+def selector():
+    return nsc.compile_selector("bitonic", 4, top_k=1)
+
+
+def starts(value):
+    return nsc.Network(2, np.array(SWAP), [0, value])
+
+
+def settled(proof):
+    return proof.verdict, proof.detail
+
+
+# Callable and parameter to a call with a number in its place, and the number.
+WHOLE = {
+    "compile.n": (lambda v: nsc.compile("bitonic", v), 4),
+    "compile.index_base": (lambda v: nsc.compile([(1, 2)], 2, index_base=v), 1),
+    "compile_selector.n": (lambda v: nsc.compile_selector("bitonic", v, top_k=1), 4),
+    "compile_selector.top_k": (lambda v: nsc.compile_selector("bitonic", 4, top_k=v), 1),
+    "compile_selector.ranks": (lambda v: nsc.compile_selector("bitonic", 4, ranks=[v]), 1),
+    "compile_selector.wires": (lambda v: nsc.compile_selector("bitonic", 4, ranks=[1], wires=[v]), 1),
+    "compile_selector.index_base": (
+        lambda v: nsc.compile_selector([(1, 2)], 2, median=True, index_base=v),
+        1,
+    ),
+    "verify.n": (lambda v: settled(nsc.verify("bitonic", v)), 4),
+    "verify.index_base": (lambda v: settled(nsc.verify([(1, 2)], 2, index_base=v)), 1),
+    "Network.n": (lambda v: nsc.Network(v, np.array(SWAP), np.array([0, 1])), 2),
+    "Network.layer_starts": (starts, 1),
+    "Network.from_layers.n": (lambda v: nsc.Network.from_layers(v, [SWAP]), 2),
+    "Network.from_layers.layers": (lambda v: nsc.Network.from_layers(2, [[(0, v)]]), 1),
+    "Network.from_comparators.n": (lambda v: nsc.Network.from_comparators(v, SWAP), 2),
+    "Network.from_comparators.comparators": (lambda v: nsc.Network.from_comparators(2, [(0, v)]), 1),
+    "Operator.topk.k": (lambda v: operator().topk(X, v), 3),
+    "SortingNetwork.n": (lambda v: SortingNetwork("bitonic", v).operator, 4),
+    "SortingNetwork.topk.k": (lambda v: SortingNetwork(operator()).topk(X, v), 3),
+    "SelectionNetwork.n": (lambda v: SelectionNetwork("bitonic", v, top_k=1).operator, 4),
+    "DiffSortNet.size": (lambda v: DiffSortNet("bitonic", v).size, 4),
+    **{f"{name}.n": (family, 4) for name, family in FAMILIES.items()},
+}
+REAL = {
+    "compile.art_lambda": (lambda v: nsc.compile("bitonic", 4, art_lambda=v), 0.5),
+    "compile_selector.art_lambda": (
+        lambda v: nsc.compile_selector("bitonic", 4, top_k=1, art_lambda=v),
+        0.5,
+    ),
+    "Relaxation.art_lambda": (lambda v: nsc.Relaxation("logistic", v), 0.5),
+    "Operator.__call__.steepness": (lambda v: operator()(X, v), 2.0),
+    "Operator.sort.steepness": (lambda v: operator().sort(X, v), 2.0),
+    "Operator.sort_with_permutation.steepness": (lambda v: operator().sort_with_permutation(X, v), 2.0),
+    "Operator.rank.steepness": (lambda v: operator().rank(X, v), 2.0),
+    "Operator.route.steepness": (lambda v: operator().route(X, PAYLOAD, v), 2.0),
+    "Operator.topk.steepness": (lambda v: operator().topk(X, 2, v), 2.0),
+    "Operator.cross_entropy.steepness": (lambda v: operator().cross_entropy(X, RANKS, v), 2.0),
+    "Operator.binary_cross_entropy.steepness": (lambda v: operator().binary_cross_entropy(X, RANKS, v), 2.0),
+    "Selector.__call__.steepness": (lambda v: selector()(X, v), 2.0),
+    "Selector.select.steepness": (lambda v: selector().select(X, v), 2.0),
+    "Selector.select_with_rows.steepness": (lambda v: selector().select_with_rows(X, v), 2.0),
+    "Selector.route.steepness": (lambda v: selector().route(X, PAYLOAD, v), 2.0),
+    "SortingNetwork.steepness": (lambda v: SortingNetwork(operator(), steepness=v).steepness, 2.0),
+    "SelectionNetwork.steepness": (lambda v: SelectionNetwork(selector(), steepness=v).steepness, 2.0),
+    "DiffSortNet.steepness": (lambda v: DiffSortNet("bitonic", 4, steepness=v)(X), 2.0),
+    "DiffSortNet.art_lambda": (
+        lambda v: DiffSortNet("bitonic", 4, distribution="logistic_phi", art_lambda=v)(X),
+        0.5,
+    ),
+}
+# An array has one dtype: beside numbers a truth value is the number 0 or 1 before nsc sees it.
+ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
+# Records that nsc fills in and errors that it raises take no number from a user.
+OWN = ("Proof", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
+
+
+def numbers_taken():
+    """Yield the parameters of public callables that a number goes into."""
+    public = {name: getattr(nsc, name) for name in nsc.__all__ if name not in OWN}
+    public |= {kind.__name__: kind for kind in (SortingNetwork, SelectionNetwork, DiffSortNet)} | FAMILIES
+    for name, thing in public.items():
+        if inspect.ismodule(thing):
+            continue
+        yield from parameters_of(name, thing)
+        if inspect.isclass(thing):
+            for method in vars(thing):
+                if not method.startswith("_") or method == "__call__":
+                    yield from parameters_of(f"{name}.{method}", getattr(thing, method))
+
+
+def parameters_of(name, thing):
+    if callable(thing):
+        for parameter in inspect.signature(thing).parameters.values():
+            if re.search(r"\b(int|float|Steepness|NDArray|Comparators)\b", str(parameter.annotation)):
+                yield f"{name}.{parameter.name}"
+
+
+def test_every_public_number_is_tried():
+    missing = set(numbers_taken()) - {*WHOLE, *REAL, "Network.comparators"}
+    assert not missing, missing
+
+
+def same(one, other):
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+
+
+@pytest.mark.parametrize("place", WHOLE)
+def test_whole_numbers_of_numpy_are_whole_numbers(place):
+    call, value = WHOLE[place]
+    expected = call(value)
+    for kind in (np.int8, np.int64, np.uint16, np.array):
+        assert same(call(kind(value)), expected), kind
+
+
+@pytest.mark.parametrize("place", WHOLE)
+def test_what_is_no_whole_number_is_refused(place):
+    call, value = WHOLE[place]
+    truths = () if place in ARRAYS else (True, np.bool_(True), np.array(True))
+    for other in (float(value), str(value), np.float64(value), 1j, *truths):
+        with pytest.raises(nsc.NscError):
+            call(other)
+
+
+@pytest.mark.parametrize("place", REAL)
+def test_real_numbers_of_numpy_are_real_numbers(place):
+    call, value = REAL[place]
+    expected = call(value)
+    for kind in (np.float16, np.float32, np.float64, np.array):
+        assert same(call(kind(value)), expected), kind
+
+
+@pytest.mark.parametrize("place", REAL)
+def test_what_is_no_real_number_is_refused(place):
+    call, value = REAL[place]
+    for other in (str(value), True, np.bool_(True), np.array([value, value]), 1j, [value]):
+        with pytest.raises(nsc.NscError):
+            call(other)
+
+
+@pytest.mark.parametrize("flag", ["error_free", "unproved"])
+def test_truth_values_of_numpy_are_truth_values(flag):
+    assert nsc.compile("bitonic", 4, **{flag: np.True_}) == nsc.compile("bitonic", 4, **{flag: True})

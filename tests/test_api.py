@@ -1,0 +1,210 @@
+"""The front door: what may name a network, what is public, what is compiled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsc
+from nsc import api
+from nsc.compiler.describe import describe
+from nsc.compiler.formats import write_network
+from nsc.errors import LoweringError, NetworkError, OperandError, OperandTypeError, VerificationError
+from nsc.nn import SelectionNetwork, SortingNetwork
+
+FOUR = [(0, 2), (1, 3), (0, 1), (2, 3), (1, 2)]
+LAYERS = [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]]
+NETWORK = nsc.Network.from_layers(4, LAYERS)
+
+
+@pytest.fixture
+def names(tmp_path):
+    """The same network by all its names, with the arguments that go with each."""
+    path = tmp_path / "four.json"
+    path.write_text(write_network(NETWORK), encoding="utf-8")
+    return [
+        (NETWORK, {}),
+        (path, {}),
+        (str(path), {"n": 4}),
+        (FOUR, {}),
+        (FOUR, {"n": 4}),
+        (tuple(FOUR), {"n": np.int64(4)}),
+        ([list(pair) for pair in FOUR], {}),
+        (np.array(FOUR), {}),
+        (LAYERS, {}),
+        ([np.array(layer) for layer in LAYERS], {"n": 4}),
+        ([(lo + 1, hi + 1) for lo, hi in FOUR], {"index_base": 1}),
+    ]
+
+
+def test_a_network_has_the_same_names_everywhere(names):
+    whole = nsc.compile(NETWORK, name="four")
+    largest = nsc.compile_selector(NETWORK, top_k=1, name="largest")
+    for network, reading in names:
+        assert describe(network, **reading) == NETWORK
+        assert nsc.compile(network, name="four", **reading) == whole
+        assert nsc.compile_selector(network, top_k=1, name="largest", **reading) == largest
+        assert nsc.verify(network, **reading).verdict is nsc.Verdict.PROVED
+        assert SortingNetwork(network, name="four", **reading).operator == whole
+        assert SelectionNetwork(network, top_k=1, name="largest", **reading).operator == largest
+
+
+def test_a_family_has_its_name_everywhere():
+    op = nsc.compile("bitonic", 4)
+    assert op.name == "bitonic_4"
+    assert SortingNetwork("bitonic", 4).operator == op == SortingNetwork(op).operator
+    assert nsc.verify("bitonic", n=4).sentence() == "sorts"
+    assert nsc.verify("pairwise", 9, property="median").sentence() == "median: proved"
+
+
+@pytest.mark.parametrize(
+    ("network", "n", "message"),
+    [
+        ("bitonic", None, "family bitonic needs n"),
+        ("bionic", 4, "neither a family .* nor a network file"),
+        ([], None, "no comparator and no number of wires: state n"),
+        ([(1, 2)], None, "index_base=1, or from 0, with index_base=0 and n"),
+        ([(0, 2)], None, "no comparator touches 1: state n"),
+        ([(0, 1)], 1, r"\(0, 1\) has a wire outside 0 … 0"),
+        ([(0, 0)], 2, "joins a wire to itself"),
+        ([(0, 1.5)], 2, r"a comparator is \[lo, hi\], found"),
+        ([0, 1], 2, "layer 0 must be a list"),
+        ([[(0, 1), (1, 2)]], 3, "a second time"),
+        ([object()], 2, "layer 0 must be a list"),
+        (7, 2, "a list of comparators .*, got int"),
+        (None, 2, "got NoneType"),
+        (NETWORK, 3, "4 wires, n=3 disagrees"),
+    ],
+)
+@pytest.mark.parametrize("call", [nsc.compile, nsc.verify, SortingNetwork])
+def test_what_names_no_network_is_refused_alike(call, network, n, message):
+    with pytest.raises(NetworkError, match=message):
+        call(network, n)
+
+
+def test_a_list_that_does_not_sort_is_refuted():
+    assert nsc.verify([(0, 1)], 3).counterexample is not None
+    with pytest.raises(VerificationError, match="does not sort"):
+        nsc.compile([(0, 1)], 3)
+
+
+def test_modules_of_operators_say_which_is_which():
+    op, top = nsc.compile("bitonic", 4), nsc.compile_selector("bitonic", 4, top_k=1)
+    with pytest.raises(OperandTypeError, match=r"is a Selector, which .*SelectionNetwork takes"):
+        SortingNetwork(top)
+    with pytest.raises(OperandTypeError, match=r"is an Operator, which .*SortingNetwork takes"):
+        SelectionNetwork(op)
+    with pytest.raises(OperandError, match="compiled already: leave out n, relaxation"):
+        SortingNetwork(op, 4, relaxation="cauchy")
+
+
+def test_selections_are_refused_in_the_words_of_arguments():
+    for options, message in (
+        ({"top_k": 2, "median": True}, "one of top_k, median, ranks"),
+        ({"top_k": 0}, "top_k must be 1 or more, got 0"),
+        ({"top_k": 1.0}, "top_k must be an integer, got 1.0"),
+        ({"ranks": []}, r"ranks must list integers that are 0 or more, got \[\]"),
+        ({"ranks": [-1]}, r"got \[-1\]"),
+        ({"ranks": "12"}, "got '12'"),
+        ({"ranks": [1], "wires": [0.5]}, "wires must list integers"),
+        ({}, "name one of top_k, median, ranks"),
+    ):
+        with pytest.raises(LoweringError, match=message):
+            nsc.compile_selector("bitonic", 4, **options)
+
+
+# ------------------------------------------------------------------------------------------ once
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """What is compiled from here on, a request for each time, with nothing kept from before."""
+    requests = []
+    compile_network = api.compile_network
+
+    def counted(request, *arguments):
+        requests.append(request)
+        return compile_network(request, *arguments)
+
+    monkeypatch.setattr(api, "compile_network", counted)
+    for kept in (api._operator, api._selector):
+        kept.cache_clear()
+    return requests
+
+
+def test_the_same_request_is_compiled_once(compilations, names):
+    op = nsc.compile("bitonic", 4)
+    assert nsc.compile("bitonic", np.int64(4), art_lambda=np.float64(0.25)) is op
+    assert nsc.compile(network="bitonic", n=4, dtypes=["float32"], targets=["cpu", "cpu"]) is op
+    assert len(compilations) == 1
+    assert nsc.compile_selector("bitonic", 4, ranks=[1]) is nsc.compile_selector("bitonic", 4, ranks=(1,))
+    assert len(compilations) == 2
+    for network, reading in names:
+        nsc.compile(network, name="four", **reading)
+    assert len(compilations) == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"art_lambda": 0.5}, {"error_free": True}, {"dtypes": ("float64",)}, {"name": "other"}, {"n": 3}],
+)
+def test_another_request_is_compiled_anew(compilations, options):
+    op = nsc.compile("bitonic", 4)
+    assert nsc.compile("bitonic", **{"n": 4, **options}) != op
+    assert len(compilations) == 2
+
+
+def test_a_file_that_was_written_anew_is_compiled_anew(compilations, tmp_path):
+    path = tmp_path / "net.txt"
+    for text, size in (("[(0,1)]", 1), ("[(0,1)]\n[(0,1)]", 2), ("[(0,1)]", 1)):
+        path.write_text(text, encoding="utf-8")
+        assert nsc.compile(path).size == size
+    assert len(compilations) == 2
+
+
+def test_what_is_refused_is_refused_again(compilations):
+    for _ in range(2):
+        for n in (4.0, True):
+            with pytest.raises(NetworkError, match="n must be an integer"):
+                nsc.compile("bitonic", n)
+        with pytest.raises(VerificationError):
+            nsc.compile([(0, 1)], 3)
+        nsc.compile("bitonic", 4)
+
+
+def test_not_everything_is_kept():
+    assert 0 < api._operator.cache_parameters()["maxsize"] < 1000
+
+
+# ------------------------------------------------------------------------------------------ names
+
+
+def test_dir_shows_what_is_public():
+    names = dir(nsc)
+    assert set(nsc.__all__) <= set(names)
+    assert all(name in nsc.__all__ or (name.startswith("__") and name.endswith("__")) for name in names)
+
+
+def public_methods(kind):
+    return {name for name in vars(kind) if not name.startswith("_") and callable(getattr(kind, name))}
+
+
+def test_modules_have_every_method_of_their_operators():
+    for module, operator in ((SortingNetwork, nsc.Operator), (SelectionNetwork, nsc.Selector)):
+        assert public_methods(operator) <= public_methods(module) | {"ranks"}
+
+
+def test_packages_have_every_method_of_their_operators():
+    templates = Path(nsc.__file__).parent / "templates"
+    for name, operator in (("module.py.j2", nsc.Operator), ("module_select.py.j2", nsc.Selector)):
+        text = (templates / name).read_text(encoding="utf-8")
+        for method in public_methods(operator):
+            assert f"\ndef {method}(" in text
+
+
+@pytest.mark.parametrize("name", ["__init__", "__main__", "__x", "_", "class", "None", "async", "", 3])
+def test_names_that_no_package_may_have(name):
+    with pytest.raises(LoweringError, match="name"):
+        nsc.compile("bitonic", 4, name=name)
