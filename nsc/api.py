@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import TypeVar, cast
+
+import torch
 
 import nsc
 from nsc.building import build_library
 from nsc.compiler.describe import Named
 from nsc.compiler.driver import Request, compile_network, resolved, selection
+from nsc.compiler.formats import parse_network
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.render import REALS
 from nsc.compiler.verify import Budget
 from nsc.errors import LoweringError
 from nsc.runtime.loading import load as load
 from nsc.runtime.loading import load_selector as load_selector
+from nsc.runtime.network_operator import NetworkOperator
 from nsc.runtime.operator import Operator
 from nsc.runtime.selector import Selector
 from nsc.wording import argument
 
 __all__ = ["compile", "compile_selector", "load", "load_selector"]
+
+AnyOperator = TypeVar("AnyOperator", bound=NetworkOperator)
 
 
 def compile(
@@ -76,7 +84,7 @@ def compile(
         format=format,
         index_base=index_base,
     )
-    return _operator(resolved(request))
+    return _compiled(Operator, request)
 
 
 def compile_selector(
@@ -142,18 +150,43 @@ def compile_selector(
         wires=wires,
         without_redundant=without_redundant,
     )
-    return _selector(resolved(request))
+    return _compiled(Selector, request)
 
 
 # Each holds the texts of its package, megabytes for a thousand wires.
 _MOST_KEPT = 64
 
 
-@functools.lru_cache(_MOST_KEPT)
-def _operator(request: Request) -> Operator:
-    return Operator(compile_network(request, Budget(build=build_library)).package.files)
+def _compiled(kind: type[AnyOperator], request: Request) -> AnyOperator:
+    return cast(AnyOperator, _kept(kind, resolved(request)))  # type: ignore[arg-type]
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _selector(request: Request) -> Selector:
-    return Selector(compile_network(request, Budget(build=build_library)).package.files)
+def _kept(kind: type[NetworkOperator], request: Request) -> NetworkOperator:
+    return kind(compile_network(request, Budget(build=build_library)).package.files)
+
+
+def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:
+    """Return the operator, or one of the same network that is compiled for another dtype too.
+
+    Args:
+        operator: any, loaded ones too.
+        dtype: a dtype of tensors; one that no arithmetic type serves changes nothing.
+    """
+    kernel, name = operator.kernel, str(dtype).removeprefix("torch.")
+    missing = [real.name for real in REALS.values() if name in real.serves and name not in kernel.serves]
+    if not missing:
+        return operator
+    outputs = kernel.outputs
+    request = Request(
+        network=parse_network(kernel.files["network.json"], format="nsc"),
+        relaxation=Relaxation(kernel.sigmoid, kernel.art_lambda, kernel.error_free),
+        dtypes=(*sorted(kernel.reals), *missing),
+        targets=tuple(kernel.sources),
+        name=kernel.name,
+        unproved=True,  # as it was accepted before
+        version=nsc.__version__,
+        select=None if outputs is None else selection(None, False, outputs.ranks),
+        wires=None if outputs is None else outputs.wires,
+    )
+    return _compiled(type(operator), request)

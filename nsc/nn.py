@@ -1,14 +1,15 @@
-"""Sorting networks as torch modules."""
+"""Layers for torch models."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from nsc.api import compile, compile_selector
+from nsc.api import compile, compile_selector, with_dtype
 from nsc.arguments import real, shown
 from nsc.compiler.describe import Named
 from nsc.errors import OperandError, OperandTypeError
@@ -20,7 +21,11 @@ AnyOperator = TypeVar("AnyOperator", bound=NetworkOperator)
 
 
 class _Layer(torch.nn.Module, Generic[AnyOperator]):
-    """An operator and its steepness."""
+    """An operator and its steepness.
+
+    A layer that is converted to another dtype, as by `.double()`, takes that dtype from then on: its network
+    is compiled for it too. `.half()` and `.bfloat16()` round the steepness as they do all other values.
+    """
 
     log_steepness: Tensor
 
@@ -35,7 +40,8 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
                 else (OperandError, shown(steepness))
             )
             raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {found}")
-        log = torch.tensor(math.log(start), dtype=torch.float64)
+        # FSDP2 takes parameters that have an axis, and a dtype in common.
+        log = torch.tensor([math.log(start)], dtype=None if learnable else torch.float64)
         if learnable:
             self.log_steepness = torch.nn.Parameter(log)
         else:
@@ -44,11 +50,40 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
     @property
     def steepness(self) -> Tensor:
         """The steepness as a 0-d tensor."""
-        return self.log_steepness.exp()
+        return _steepness(self.log_steepness)
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
-        return f"{self.operator!r}, steepness={self.steepness.item():g}"
+        try:
+            steepness = f"{self.steepness.item():g}"
+        except RuntimeError:  # a tensor without values: on meta, or inside a transform
+            steepness = "?"
+        return f"{self.operator!r}, steepness={steepness}"
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Layer[AnyOperator]:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        # What `.double()`, `.to(…)` and `.half()` of any module around this one call.
+        self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
+        return self
+
+    def _relaxed(self, method: str, *operands: Any) -> Any:
+        return _call(self.operator, method, self.log_steepness, *operands)
+
+    def _exact(self, method: str, x: Tensor) -> Any:
+        return _call(self.operator, method, None, x)
+
+
+def _steepness(log_steepness: Tensor) -> Tensor:
+    return log_steepness.exp().reshape(())
+
+
+def _call(operator: NetworkOperator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
+    """Call an operator's method: one node in a graph of torch.fx, whose symbols no method could check."""
+    steepness = () if log_steepness is None else (_steepness(log_steepness),)
+    return getattr(operator, method)(*operands, *steepness)
+
+
+torch.fx.wrap("_call")
 
 
 def _refuse_options(network: NetworkOperator, n: int | None, options: dict[str, object]) -> None:
@@ -61,14 +96,15 @@ def _refuse_options(network: NetworkOperator, n: int | None, options: dict[str, 
 class SortingNetwork(_Layer[Operator]):
     """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
 
-    Its methods are those of `Operator`, at the module's steepness.
+    Its methods are those of `Operator`, at the module's steepness. A module that is converted to another
+    dtype, as by `.double()`, compiles its network for that dtype too.
 
     Args:
         network: an Operator, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
         n: number of wires, as `nsc.compile` takes it.
         steepness: 1 / unit of x; None: 2 × depth.
-        learnable: whether the steepness is a parameter. It is kept as `log_steepness`, so that no
-            step of an optimiser can make it negative.
+        learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
+            that no step of an optimiser can make it negative.
         options: further arguments of `nsc.compile`, such as relaxation.
 
     Raises:
@@ -102,45 +138,46 @@ class SortingNetwork(_Layer[Operator]):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return values and P; see `Operator.sort_with_permutation`."""
-        return self.operator.sort_with_permutation(x, self.steepness)
+        return self.sort_with_permutation(x)
 
     def sort(self, x: Tensor) -> Tensor:
         """Return the relaxed sorted values, (…, n); see `Operator.sort`."""
-        return self.operator.sort(x, self.steepness)
+        return self._relaxed("sort", x)  # type: ignore[no-any-return]
 
     def sort_with_permutation(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return values and P, as a call of the module does."""
-        return self.operator.sort_with_permutation(x, self.steepness)
+        return self._relaxed("sort_with_permutation", x)  # type: ignore[no-any-return]
 
     def rank(self, x: Tensor) -> Tensor:
         """Return the soft ranks, (…, n); see `Operator.rank`."""
-        return self.operator.rank(x, self.steepness)
+        return self._relaxed("rank", x)  # type: ignore[no-any-return]
 
     def route(self, x: Tensor, payload: Tensor) -> Tensor:
         """Return P @ payload, (…, n, m); see `Operator.route`."""
-        return self.operator.route(x, payload, self.steepness)
+        return self._relaxed("route", x, payload)  # type: ignore[no-any-return]
 
     def topk(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first, and their rows of P; see `Operator.topk`."""
-        return self.operator.topk(x, k, self.steepness)
+        return self._relaxed("topk", x, k)  # type: ignore[no-any-return]
 
     def cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
         """Return the paper's loss against the true ranks; see `Operator.cross_entropy`."""
-        return self.operator.cross_entropy(x, target, self.steepness)
+        return self._relaxed("cross_entropy", x, target)  # type: ignore[no-any-return]
 
     def binary_cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
         """Return the binary cross entropy of P; see `Operator.binary_cross_entropy`."""
-        return self.operator.binary_cross_entropy(x, target, self.steepness)
+        return self._relaxed("binary_cross_entropy", x, target)  # type: ignore[no-any-return]
 
     def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return exactly sorted values and indices, which no steepness changes; see `Operator.hard_sort`."""
-        return self.operator.hard_sort(x)
+        return self._exact("hard_sort", x)  # type: ignore[no-any-return]
 
 
 class SelectionNetwork(_Layer[Selector]):
     """A network for some ranks alone: x (…, n) to their values (…, k) and their rows of P (…, k, n).
 
-    Its methods are those of `Selector`, at the module's steepness.
+    Its methods are those of `Selector`, at the module's steepness. A module that is converted to another
+    dtype, as by `.double()`, compiles its network for that dtype too.
 
     Args:
         network: a Selector, or what `nsc.compile_selector` takes.
@@ -179,20 +216,20 @@ class SelectionNetwork(_Layer[Selector]):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the ranks' values and rows of P; see `Selector.select_with_rows`."""
-        return self.operator.select_with_rows(x, self.steepness)
+        return self.select_with_rows(x)
 
     def select(self, x: Tensor) -> Tensor:
         """Return the relaxed values of the ranks, (…, k); see `Selector.select`."""
-        return self.operator.select(x, self.steepness)
+        return self._relaxed("select", x)  # type: ignore[no-any-return]
 
     def select_with_rows(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the ranks' values and rows of P, as a call of the module does."""
-        return self.operator.select_with_rows(x, self.steepness)
+        return self._relaxed("select_with_rows", x)  # type: ignore[no-any-return]
 
     def route(self, x: Tensor, payload: Tensor) -> Tensor:
         """Return the ranks' rows of P @ payload, (…, k, m); see `Selector.route`."""
-        return self.operator.route(x, payload, self.steepness)
+        return self._relaxed("route", x, payload)  # type: ignore[no-any-return]
 
     def hard_select(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return exact values and indices, which no steepness changes; see `Selector.hard_select`."""
-        return self.operator.hard_select(x)
+        return self._exact("hard_select", x)  # type: ignore[no-any-return]

@@ -124,7 +124,7 @@ class NetworkOperator:
         real = self._serves.get(dtype or x.dtype)
         if real is None:
             wide = dtype or x.dtype
-            wider = f"compile it with {argument('dtypes', ('float64',))}"
+            wider = f"compile it with {argument('dtypes', ('float32', 'float64'))}"
             advice = wider if wide == torch.float64 else "convert it with .float()"
             raise OperandTypeError(
                 f"{self.name}.{method}: dtype {wide} is not served, this op takes "
@@ -142,14 +142,17 @@ class NetworkOperator:
     def _check_tensor(self, method: str, what: str, value: Any) -> None:
         if not isinstance(value, Tensor):
             raise OperandTypeError(
-                f"{self.name}.{method}: {what} must be a tensor, got {type(value).__name__}"
+                f"{self.name}.{method}: {what} must be a tensor, got {type(value).__name__}{_advice(value)}"
             )
+        if value.layout is not torch.strided or value.is_nested or value.is_quantized:
+            raise OperandTypeError(f"{self.name}.{method}: {what} must be a dense tensor, {_found(value)}")
 
     def _steepness(self, method: str, steepness: Steepness, keys: Tensor) -> Tensor:
         """Return the steepness as (batch,), one value seen batch times."""
         if steepness is None:
             steepness = self.default_steepness
         if isinstance(steepness, Tensor):
+            self._check_tensor(method, "steepness", steepness)
             if steepness.dim() != 0 or steepness.dtype.is_complex or steepness.dtype == torch.bool:
                 found = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
                 kind = OperandError if steepness.dim() else OperandTypeError
@@ -161,6 +164,12 @@ class NetworkOperator:
                 )
             value = steepness.to(keys.dtype)
         else:
+            if torch.compiler.is_compiling() and isinstance(
+                steepness, int | float | torch.SymFloat | torch.SymInt
+            ):
+                # A number that changes is a symbol here: it multiplies without being known, and the kernel
+                # checks it as it checks a tensor.
+                return (keys.new_ones(()) * steepness).expand(keys.shape[0])
             number = real(steepness)
             lowest, highest = RANGES[keys.dtype]
             if number is None or not lowest <= number <= highest:
@@ -174,6 +183,12 @@ class NetworkOperator:
             value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
 
+    def __fx_create_arg__(self, tracer: Any) -> Any:
+        """Become an attribute of the module that torch.fx traces, where the graph finds it."""
+        name = tracer.get_fresh_qualname("_sorting_network")
+        setattr(tracer.root, name, self)
+        return tracer.create_node("get_attr", name, (), {})
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
 
@@ -185,6 +200,24 @@ class NetworkOperator:
 
     def __reduce__(self) -> tuple[type[NetworkOperator], tuple[dict[str, str]]]:
         return type(self), (dict(self._kernel.files),)
+
+
+def _advice(value: Any) -> str:
+    if isinstance(value, torch.fx.Proxy):
+        return ": torch.fx traces nsc.nn.SortingNetwork, not this method; torch.export traces both"
+    return ""
+
+
+def _found(tensor: Tensor) -> str:
+    """Return what a tensor is that has no dense memory, and how it gets some."""
+    if tensor.is_nested:
+        return (
+            "got a nested one: pad it with torch.nested.to_padded_tensor, or sort the tensors of .unbind() "
+            "one at a time"
+        )
+    if tensor.is_quantized:
+        return "got a quantized one: convert it with .dequantize()"
+    return f"got the layout {tensor.layout}: convert it with .to_dense()"
 
 
 # A tensor's methods make a new tensor even where nothing changes, which takes as long as a small sort.

@@ -18,8 +18,7 @@ class Operator(NetworkOperator):
 
     In every method x is (…, n), any leading shape, the last axis sorted ascending. Results keep
     dtype and device; bfloat16 and float16 are computed in float32. steepness, in 1 / unit of x, is
-    a float or a 0-d tensor, which may need a gradient; None means 2 × depth, the paper's choice. A
-    steepness that changes during training is best a tensor: torch.compile specialises on floats.
+    a float or a 0-d tensor, which may need a gradient; None means 2 × depth, the paper's choice.
 
     NaN spreads to every value it meets. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the

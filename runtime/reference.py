@@ -71,7 +71,8 @@ def relax(
         block = payload
     elif routing == "rows":
         assert payload is not None
-        block = torch.nn.functional.one_hot(payload, n).transpose(-1, -2).to(x.dtype)
+        # Not one_hot, which looks at values and so has no place in a traced program.
+        block = (payload.unsqueeze(-2) == torch.arange(n, device=x.device).unsqueeze(-1)).to(x.dtype)
     else:
         block = torch.eye(n, dtype=x.dtype, device=x.device).expand(x.shape[0], n, n)
     steps = list(zip(layers, all_weights, strict=True))

@@ -129,8 +129,7 @@ def compilations(monkeypatch):
         return compile_network(request, *arguments)
 
     monkeypatch.setattr(api, "compile_network", counted)
-    for kept in (api._operator, api._selector):
-        kept.cache_clear()
+    api._kept.cache_clear()
     return requests
 
 
@@ -175,7 +174,7 @@ def test_what_is_refused_is_refused_again(compilations):
 
 
 def test_not_everything_is_kept():
-    assert 0 < api._operator.cache_parameters()["maxsize"] < 1000
+    assert 0 < api._kept.cache_parameters()["maxsize"] < 1000
 
 
 # ------------------------------------------------------------------------------------------ names

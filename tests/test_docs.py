@@ -52,3 +52,14 @@ def test_the_readmes_shell_lines_and_python_run(tmp_path, monkeypatch):
         (tmp_path / "program.py").write_text(program)
         done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_tests_that_the_table_of_modes_names_exist():
+    text = (ROOT / "docs" / "torch-modes.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text)
+    assert len(named) >= 30
+    for file, test in named:
+        source = (ROOT / "tests" / "runtime" / file).read_text(encoding="utf-8")
+        assert f"def {test}(" in source, f"{file} has no {test}"
+    rows = [line for line in text.splitlines() if line.startswith("|")][2:]
+    assert all("::test_" in row for row in rows)

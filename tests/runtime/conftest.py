@@ -15,6 +15,7 @@ QUICK_BUILDS = {
     "test_hard_sort",
     "test_losses",
     "test_manifest",
+    "test_modes",
     "test_operands",
     "test_operator",
     "test_selector",

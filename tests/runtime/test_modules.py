@@ -183,6 +183,33 @@ def test_distributed_data_parallel_in_two_processes(tmp_path):
     assert printed.split() == ["agree", "True"]
 
 
+def test_fsdp2_in_one_process(tmp_path):
+    """A learnable steepness is sharded as any parameter: it has an axis, and the dtype of the others."""
+    printed = run(
+        """
+        import sys, torch, torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        from nsc.nn import SortingNetwork
+
+        dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=0, world_size=1)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 8), SortingNetwork("bitonic", 8, learnable=True))
+        x = torch.randn(4, 8)
+        model(x)[1].square().sum().backward()
+        expected = [parameter.grad for parameter in model.parameters()]
+        model.zero_grad()
+        fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
+        model(x)[1].square().sum().backward()
+        for parameter, gradient in zip(model.parameters(), expected, strict=True):
+            torch.testing.assert_close(parameter.grad.full_tensor(), gradient)
+        print(len(expected), "steepness=?" in repr(model))
+        dist.destroy_process_group()
+        """,
+        tmp_path / "store",
+    )
+    assert printed.split() == ["3", "True"]
+
+
 PEAK = """
 import torch, nsc
 

@@ -37,11 +37,11 @@ BAD_OPERANDS = {
     ),
     "booleans": (lambda op: op.hard_sort(torch.zeros(4, dtype=torch.bool)), nsc.OperandTypeError, "bool"),
     "complex": (lambda op: op.sort(torch.zeros(4, dtype=torch.complex64)), nsc.OperandTypeError, "complex64"),
-    "float64": (lambda op: op.sort(X.double()), nsc.OperandTypeError, r"dtypes=\('float64',\)"),
+    "float64": (lambda op: op.sort(X.double()), nsc.OperandTypeError, r"dtypes=\('float32', 'float64'\)"),
     "float64 payload": (
         lambda op: op.route(X, torch.zeros(2, 4, 1).double()),
         nsc.OperandTypeError,
-        r"dtypes=\('float64',\)",
+        r"dtypes=\('float32', 'float64'\)",
     ),
     "a list": (lambda op: op.sort([1.0, 2.0, 3.0, 4.0]), nsc.OperandTypeError, "got list"),
     "a list to rank": (lambda op: op.rank([1.0]), nsc.OperandTypeError, "x must be a tensor, got list"),
