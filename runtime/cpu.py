@@ -29,6 +29,7 @@ from nsc.runtime.routing import (
     output_shapes,
     real_of,
     takes,
+    through_loss,
 )
 
 _OUT_OF_MEMORY, _BAD_STEEPNESS, _NO_PERMUTATION, _NO_RANK = 1, 2, 3, 4
@@ -79,6 +80,11 @@ def relax_backward_unchecked(
 
     The weights are computed anew, so forward saves only its inputs.
     """
+    if takes(routing) == "target" and routed_grad is not None:
+        assert payload is not None
+        return through_loss(
+            loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
+        )
     kernel = find(spec)
     library = kernel.library()
     if library is None:

@@ -25,6 +25,7 @@ from nsc.runtime.routing import (
     output_shapes,
     real_of,
     takes,
+    through_loss,
 )
 
 # Aim for the weights and their gradients that are held at a time; they stay in or near the L2 cache.
@@ -111,6 +112,11 @@ def relax_backward_unchecked(
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Do what `relax_backward` does for arguments that fit together; what is not wanted is None."""
+    if takes(routing) == "target" and routed_grad is not None:
+        assert payload is not None
+        return through_loss(
+            loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
+        )
     call = _call(x, steepness, payload, routing, spec)
     x_grad = x.new_empty(x.shape)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
@@ -119,19 +125,14 @@ def relax_backward_unchecked(
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
-    # The gradient of a sample's loss multiplies last: before, it could leave the normal numbers.
-    loss_grad, routed_grad = (routed_grad, None) if call.is_loss else (None, routed_grad)
-    is_routed = routed_grad is not None or loss_grad is not None
-    for first, count in call.groups(with_gradients=is_routed):
+    for first, count in call.groups(with_gradients=routed_grad is not None):
         weights = call.empty_weights(count)
         call.keys(first, count, None, weights)
         weight_grads = None
-        if is_routed:
+        if routed_grad is not None:
             weight_grads = call.empty_weight_grads(count)
             call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
-        call.keys_backward(
-            first, count, values_grad, weights, weight_grads, loss_grad, x_grad, steepness_grad
-        )
+        call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
     return x_grad, steepness_grad, payload_grad
 
 
@@ -150,7 +151,7 @@ def loss(
         parts = call.empty_losses(count)
         call.keys(first, count, None, weights)
         call.route_backward(first, count, weights, None, weight_grads, None, parts)
-        call.keys_backward(first, count, None, weights, weight_grads, None, x_grad, steepness_grad)
+        call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
         losses[first : first + count] = parts.sum(-1)
     return losses, x_grad, steepness_grad
 
@@ -267,13 +268,10 @@ class _Call:
         values_grad: Tensor | None,
         weights: Tensor,
         weight_grads: Tensor | None,
-        scales: Tensor | None,
         x_grad: Tensor,
         steepness_grad: Tensor | None,
     ) -> None:
-        """Take gradients of values and weights to those of x and the steepness; scales (count,) multiply the
-        gradients of the weights.
-        """
+        """Take gradients of values and weights to those of x and the steepness."""
         self._launch_keys(
             "keys_backward",
             count,
@@ -283,7 +281,6 @@ class _Call:
             weights,
             weight_grads,
             self.chunks if weight_grads is not None else 0,
-            None if scales is None else scales[first:],
             x_grad[first:],
             None if steepness_grad is None else steepness_grad[first:],
         )

@@ -160,6 +160,30 @@ def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tenso
     return relax_backward
 
 
+def through_loss(
+    loss: Callable[..., tuple[Tensor, Tensor, Tensor]],
+    backward: Callable[..., tuple[Tensor, Tensor | None, Tensor | None]],
+    values_grad: Tensor | None,
+    routed_grad: Tensor,
+    x: Tensor,
+    steepness: Tensor,
+    target: Tensor,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, None]:
+    """Return the gradients of x and steepness for gradients of the values and of the samples' losses.
+
+    Those of the losses multiply last: inside the kernels they could leave the normal numbers.
+    """
+    _, x_grad, steepness_grad = loss(x, steepness, target, routing, spec)
+    x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
+    if values_grad is not None:
+        of_values = backward(values_grad, None, x, steepness, None, "none", spec)
+        assert of_values[1] is not None
+        x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
+    return x_grad, steepness_grad, None
+
+
 def inner_contiguous(payload: Tensor | None) -> Tensor | None:
     """Return a payload whose samples are contiguous; one expanded over the batch stays one."""
     if payload is None or payload.shape[0] == 0:

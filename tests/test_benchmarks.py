@@ -13,7 +13,7 @@ pytest.importorskip("diffsort")
 from click.testing import CliRunner
 
 from benchmarks import __main__ as command
-from benchmarks import cases, growth, measure, memory, networks, peers, pictures, report, tables
+from benchmarks import accuracy, cases, growth, measure, memory, networks, peers, pictures, report, tables
 from benchmarks.arithmetic import Arithmetic, measure_arithmetic
 from benchmarks.building import Build
 from benchmarks.cases import LOSS, VALUES, Case, P
@@ -250,3 +250,15 @@ def test_an_unknown_case_is_refused():
     assert done.exit_code == 2
     assert cases.AGAINST_PEERS[0].name in done.output
     assert "build of odd_even 1024" in done.output
+
+
+def test_the_accuracy_of_losses_is_compared_with_torchs(tmp_path, monkeypatch):
+    monkeypatch.setattr(accuracy, "CASES", [("bitonic", 4, 2)])
+    monkeypatch.setattr(accuracy, "RESULTS", tmp_path / "accuracy.md")
+    done = CliRunner().invoke(accuracy.main)
+    assert done.exit_code == 0, done.output
+    lines = (tmp_path / "accuracy.md").read_text(encoding="utf-8").splitlines()
+    ours = [line for line in lines if "| nsc, float" in line]
+    assert len(ours) == 2 * 2 * len(accuracy.SPREADS)
+    assert all(line.endswith(" | 0% |") for line in ours)
+    assert CliRunner().invoke(accuracy.main, ["--only", "nonesuch"]).exit_code == 2

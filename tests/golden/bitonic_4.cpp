@@ -6,13 +6,14 @@
 // Proof:      sorts every input, by exhaustion: untangled to standard form; all 2^4 0-1 inputs come out sorted
 // Relaxation: logistic, ART λ = 0.25
 //
-// A relaxed comparator (lo, hi) is a 2x2 mix with keep weight a = f(steepness * phi(x[hi] - x[lo])):
+// A relaxed comparator (lo, hi) is a 2x2 mix with the weights keep = f(v) and swap = f(-v) = 1 - f(v) of
+// v = steepness * phi(x[hi] - x[lo]), each from its own tail:
 //
-//     y[lo] = a x[lo] + (1 - a) x[hi]          y[hi] = (1 - a) x[lo] + a x[hi]
+//     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
 //
 // so the network is a product P of such mixes and y = P x. Everything is one of two passes:
 //
-//   keys     x -> the weights a of all comparators and the sorted values y;
+//   keys     x -> the weights of all comparators and the sorted values y;
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers,
 //            P^T U in the reverse order. P itself is the payload V = I, a block of columns at a time.
 //
@@ -1612,8 +1613,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// With `losses`, routed_grad is taken as one, and the losses are written as well. The gradient of a sample's
-// loss is multiplied last: before, it could leave the normal numbers.
+// A loss has no routed_grad: the gradients are those of each sample's loss, which goes to `losses`, (batch).
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
                 real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
@@ -1666,8 +1666,6 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
             if (!chunks) memset(total, 0, sizeof(real) * slots);
             for (int64_t chunk = 1; chunk < chunks; ++chunk)
                 for (int64_t c = 0; c < slots; ++c) total[c] += total[chunk * slots + c];
-            if (call.is_loss() && !losses)
-                for (int64_t c = 0; c < slots; ++c) total[c] *= routed_grad[first + b];
         });
         if (status == ok)
             status = keys_backward<real>(call, first, count, values_grad, weights, weight_grads, sums, x_grad, steepness_grad, pool);

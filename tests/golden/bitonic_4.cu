@@ -6,13 +6,14 @@
 // Proof:      sorts every input, by exhaustion: untangled to standard form; all 2^4 0-1 inputs come out sorted
 // Relaxation: logistic, ART λ = 0.25
 //
-// A relaxed comparator (lo, hi) is a 2x2 mix with keep weight a = f(steepness * phi(x[hi] - x[lo])):
+// A relaxed comparator (lo, hi) is a 2x2 mix with the weights keep = f(v) and swap = f(-v) = 1 - f(v) of
+// v = steepness * phi(x[hi] - x[lo]), each from its own tail:
 //
-//     y[lo] = a x[lo] + (1 - a) x[hi]          y[hi] = (1 - a) x[lo] + a x[hi]
+//     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
 //
 // so the network is a product P of such mixes and y = P x. Everything is one of two passes:
 //
-//   keys     x -> the weights a of all comparators and the sorted values y. 8 threads share a sample,
+//   keys     x -> the weights of all comparators and the sorted values y. 8 threads share a sample,
 //            whose values lie in shared memory.
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers, P^T U in
 //            the reverse order. P itself is the payload V = I. A tile of columns lies in shared memory,
@@ -533,16 +534,14 @@ __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) 
 }
 
 // From gradients of the values, null for zero, and of the weights, null or `chunks` parts per sample, to
-// those of x and of the steepness, null where that is not wanted. Those of the weights are multiplied by a
-// sample's number in `scales`, null for one.
+// those of x and of the steepness, null where that is not wanted.
 template <class real>
 __device__ inline void keys_backward(int64_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
-                                     const real *weights, const real *weight_grads, int64_t chunks, const real *scales,
-                                     real *x_grad, real *steepness_grad) {
+                                     const real *weights, const real *weight_grads, int64_t chunks, real *x_grad,
+                                     real *steepness_grad) {
     const Share share(batch);
     real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places, steepness_part = 0;
     const real slope = checked(steepness[share.sample * steepness_stride]);
-    const real scale = scales ? scales[share.sample] : real(1);
     const real *from = values_grad ? values_grad + share.sample * wires : nullptr;
     for (int32_t i = share.thread; i < wires; i += sample_threads) grad[place_of(i)] = from ? from[i] : real(0);
     wait_for_sample();
@@ -554,7 +553,7 @@ __device__ inline void keys_backward(int64_t batch, const real *steepness, int64
         const Mix<real> soft = {kept.backward.keep[slot], kept.backward.swap[slot]};
         real into = 0;
         for (int64_t chunk = 0; parts && chunk < chunks; ++chunk) into += parts[chunk * slots + slot];
-        into = into * scale - (a - b) * gap;
+        into -= (a - b) * gap;
         const bool infinite = gap == infinity<real>();
         const real activation = phi<real>(infinite ? real(0) : gap), stretch = phi_slope<real>(infinite ? real(0) : gap);
         // A weight of 0 is constant, and a gradient that reaches it may be infinite.
@@ -1237,8 +1236,8 @@ extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
 
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_backward_f32(
     int64_t batch, const float *steepness, int64_t steepness_stride, const float *values_grad, const float *weights,
-    const float *weight_grads, int64_t chunks, const float *scales, float *x_grad, float *steepness_grad) {
-    keys_backward<float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, scales, x_grad, steepness_grad);
+    const float *weight_grads, int64_t chunks, float *x_grad, float *steepness_grad) {
+    keys_backward<float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, x_grad, steepness_grad);
 }
 
 extern "C" __global__ void __launch_bounds__(keys_threads, 1) nsc_sort_f32(
