@@ -11,6 +11,7 @@ from exact import SMALLEST_NORMAL, ulps
 from networks import irregular
 
 import nsc
+from nsc.runtime import reference
 
 DIGITS = 50
 SMOOTH = [sigmoid for sigmoid in exact.SIGMOIDS if sigmoid != "hard"]
@@ -29,10 +30,19 @@ def points(dtype, count):
     return torch.from_numpy(values.astype(dtype))
 
 
-def weights(op, gaps, steepness=1.0):
+def by_kernel(op, x, steepness):
+    return op.sort_with_permutation(x, steepness)[1]
+
+
+def by_reference(op, x, steepness):
+    wanted = torch.full((len(x),), steepness, dtype=x.dtype)
+    return reference.relax(op.kernel, x, wanted, None, "permutation")[1]
+
+
+def weights(op, gaps, steepness=1.0, permutation=by_kernel):
     """Return α and β of one comparator on (0, d): a column of P of the network on two wires."""
     x = torch.stack([torch.zeros_like(gaps), gaps], -1)
-    P = op.sort_with_permutation(x, steepness)[1]
+    P = permutation(op, x, steepness)
     assert torch.equal(P[:, 0, 0], P[:, 1, 1])
     assert torch.equal(P[:, 0, 1], P[:, 1, 0])
     return P[:, 0, 0], P[:, 1, 0]
@@ -47,19 +57,24 @@ def check_weights(found, expected, dtype, allowed):
     assert (found[tiny] <= SMALLEST_NORMAL[dtype]).all()
 
 
+@pytest.mark.parametrize("permutation", [by_kernel, by_reference])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sigmoid", SMOOTH)
-def test_both_weights_are_within_4_units_of_their_tails(sigmoid, dtype):
+def test_both_weights_are_within_4_units_of_their_tails(sigmoid, dtype, permutation):
     op = nsc.compile("bitonic", 2, relaxation=sigmoid, art_lambda=0, dtypes=(dtype,))
     gaps = points(dtype, 400)
-    alpha, beta = weights(op, gaps)
+    alpha, beta = weights(op, gaps, permutation=permutation)
+    allowed = [4.0] * len(gaps)
+    if (sigmoid, dtype, permutation) == ("gaussian", "float64", by_reference):
+        # The argument of torch's erfc is rounded twice, which counts v² times.
+        allowed = (4 + 2 * gaps**2).tolist()
     with mpmath.workdps(DIGITS + 20):
         values = [mpmath.mpf(float(d)) for d in gaps]
         for found, sign in ((alpha, 1), (beta, -1)):
             expected = [exact.SIGMOIDS[sigmoid](sign * v) for v in values]
-            check_weights(found, expected, dtype, [4] * len(values))
+            check_weights(found, expected, dtype, allowed)
     assert (alpha[gaps == 0] == 0.5).all()
-    assert torch.equal(beta, weights(op, -gaps)[0])
+    assert torch.equal(beta, weights(op, -gaps, permutation=permutation)[0])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
