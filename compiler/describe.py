@@ -13,6 +13,7 @@ import numpy.typing as npt
 from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.formats import network_of_lists, read_network
 from nsc.compiler.network import Network
+from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument, count
 
@@ -21,7 +22,11 @@ Named: TypeAlias = "str | os.PathLike[str] | Network | Sequence[Any] | npt.NDArr
 
 
 def describe(
-    network: Named, n: int | None = None, format: str | None = None, index_base: int | None = None
+    network: Named,
+    n: int | None = None,
+    format: str | None = None,
+    index_base: int | None = None,
+    progress: Progress = SILENT,
 ) -> Network:
     """Return the network that is named.
 
@@ -31,6 +36,7 @@ def describe(
         n: number of wires; needed by a family, a check or a help for files and lists.
         format: a file's format, a name in FORMATS; None: found from its content.
         index_base: what a file or lists count wires from, 0 or 1, where that could be either.
+        progress: is told of the comparators read.
 
     Raises:
         NetworkError: what names no network, n missing for a family, or a format or an index base for
@@ -39,6 +45,7 @@ def describe(
     >>> describe([(0, 1)], 2) == describe([[(0, 1)]]) == describe("bitonic", 2)
     True
     """
+    progress.phase("read")
     if isinstance(network, list | tuple | np.ndarray):
         _refuse("lists take", format=format)
         return network_of_lists(network, n, index_base)
@@ -63,7 +70,7 @@ def describe(
     looks_like_file = os.path.exists(path) or path.suffix or len(path.parts) > 1
     if not looks_like_file:
         raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
-    return read_network(path, n, format=format, index_base=index_base)
+    return read_network(path, n, format=format, index_base=index_base, progress=progress)
 
 
 def is_family(network: object) -> bool:

@@ -20,6 +20,7 @@ from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, ke
 from nsc.compiler.passes.redundant import remove_redundant
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
+from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.render import KERNEL_ABI, REALS, Header, arrays_of_weights, render, render_cpp, render_cuda
 from nsc.compiler.schedule import schedule
@@ -176,7 +177,7 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
 
     Args:
         request: what to compile.
-        budget: what proving may take; None: what it takes by itself.
+        budget: what proving may take, and who is told of the stages; None: what it takes by itself, nobody.
 
     Raises:
         NetworkError: no such family or file, or no network in it.
@@ -184,11 +185,13 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         VerificationError: the network does not sort, or does not select what it should.
         UnprovedError: no method settled it, and the request does not accept that.
     """
-    given = describe(request.network, request.n, request.format, request.index_base)
+    progress = SILENT if budget is None else budget.progress
+    given = describe(request.network, request.n, request.format, request.index_base, progress)
     property_ = _property(request, given.n)
+    progress.phase("transform")
     if is_family(request.network) and request.network == "best" and request.select is not None:
         network, proof = _smallest_proved(property_, request, budget)
-        return Compiled(network, proof, _render(request, network, property_, proof))
+        return Compiled(network, proof, _render(request, network, property_, proof, progress))
     network = _transform(given, property_, request, budget)
     try:
         proof = prove(network, property_, request.unproved, budget)
@@ -200,7 +203,7 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         given = Network.from_layers(given.n, [*given.layers(), [middle]])
         network = _transform(given, property_, request, budget)
         proof = prove(network, property_, request.unproved, budget)
-    return Compiled(network, proof, _render(request, network, property_, proof))
+    return Compiled(network, proof, _render(request, network, property_, proof, progress))
 
 
 def _property(request: Request, n: int) -> Property:
@@ -294,14 +297,18 @@ def _vector(values: tuple[int, ...]) -> str:
     return shown if len(values) <= 64 else f"{shown} … ({len(values)} values)"
 
 
-def _render(request: Request, network: Network, property_: Property, proof: Proof) -> Package:
+def _render(
+    request: Request, network: Network, property_: Property, proof: Proof, progress: Progress
+) -> Package:
     name = package_name(request, network.n)
     outputs = _outputs(request, property_)
     relaxation = request.relaxation
     purpose = _purpose(request, network.n)
     header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
     sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
+    progress.phase("schedule")
     made = schedule(network, None if outputs is None else tuple(outputs))
+    progress.phase("render")
     facts: dict[str, object] = {
         "name": name,
         "nsc": request.version,

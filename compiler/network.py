@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ Comparators = npt.NDArray[np.signedinteger[Any]]
 
 MAX_WIRES = 1 << 16
 MAX_SIZE = 1 << 25
+# Comparators that are gone through at a time where that takes Python's own numbers.
+_PIECE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +59,8 @@ class Network:
         if len(pairs) > MAX_SIZE:
             raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, got {len(pairs):,}")
         layers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        _check_pairs(self.n, pairs, layers)
+        _check_ends(self.n, pairs, layers)
+        _check_disjoint(self.n, pairs, layers)
         order = np.lexsort((pairs.min(axis=1), layers)) if len(pairs) else np.arange(0)
         ordered = np.ascontiguousarray(pairs[order], dtype=np.int32)
         ordered.flags.writeable = False
@@ -77,7 +81,7 @@ class Network:
         """Return the network that applies the comparators in order, each as early as it can be."""
         n = check_wires(n)
         pairs = _pairs_array(n, comparators)
-        _check_pairs(n, pairs, np.arange(len(pairs)))
+        _check_ends(n, pairs, range(len(pairs)))
         layers = _asap(n, pairs)
         order = np.argsort(layers, kind="stable")
         starts = np.searchsorted(layers[order], np.arange(layers.max(initial=-1) + 2))
@@ -206,54 +210,62 @@ def check_wires(n: object) -> int:
 
 def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.NDArray[np.int64]:
     try:
-        array = np.array(pairs if isinstance(pairs, np.ndarray) else list(pairs))
+        given = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs))
     except ValueError:
-        array = np.empty(0, object)
-    if array.size == 0 and len(pairs) == 0:
+        given = np.empty(0, object)
+    if given.size == 0 and len(pairs) == 0:
         return np.empty((0, 2), np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
         raise NetworkError(f"comparators must be pairs (lo, hi) of wires 0 … {n - 1}, got {str(pairs)[:80]}")
-    return array.astype(np.int64)
+    return given.astype(np.int64)
 
 
 def _starts_array(starts: npt.ArrayLike, size: int) -> npt.NDArray[np.int64]:
-    array = np.array(starts)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or [*array[:1], *array[-1:]] != [0, size]:
+    given = np.array(starts)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or [*given[:1], *given[-1:]] != [0, size]:
         raise NetworkError(f"layer_starts must be integers from 0 to {size}, got {str(starts)[:80]}")
-    array = array.astype(np.int64)
-    if (np.diff(array) < 0).any():
+    made = given.astype(np.int64)
+    if (np.diff(made) < 0).any():
         raise NetworkError(f"layer_starts must not fall, got {str(starts)[:80]}")
-    return array[np.diff(array, prepend=-1) > 0]
+    return made[np.diff(made, prepend=-1) > 0]
 
 
-def _check_pairs(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:
-    def refuse(which: int, why: str) -> None:
-        lo, hi = pairs[which].tolist()
-        raise NetworkError(f"comparator ({lo}, {hi}) in layer {layers[which]} {why}")
-
+def _check_ends(n: int, pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64]) -> None:
+    """Raise NetworkError for a comparator with a wire out of range, or the same wire twice."""
     outside = np.flatnonzero(((pairs < 0) | (pairs >= n)).any(axis=1))
     if len(outside):
-        refuse(int(outside[0]), f"has a wire outside 0 … {n - 1} (n = {n})")
+        raise _refused(pairs, layers, int(outside[0]), f"has a wire outside 0 … {n - 1} (n = {n})")
     same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if len(same):
-        refuse(int(same[0]), "joins a wire to itself: lo and hi must differ")
+        raise _refused(pairs, layers, int(same[0]), "joins a wire to itself: lo and hi must differ")
+
+
+def _check_disjoint(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:
+    """Raise NetworkError for a layer that touches a wire twice."""
     places = (layers[:, None] * n + pairs).ravel()
-    order = np.argsort(places, kind="stable")
-    twice = np.flatnonzero(np.diff(places[order]) == 0)
-    if len(twice):
-        place = int(order[twice[0] + 1])
-        refuse(
-            place // 2,
-            f"touches wire {places[place] % n} a second time: a layer's comparators are disjoint",
-        )
+    ordered = np.sort(places)
+    if (ordered[1:] == ordered[:-1]).any():
+        order = np.argsort(places, kind="stable")
+        place = int(order[np.flatnonzero(np.diff(places[order]) == 0)[0] + 1])
+        why = f"touches wire {places[place] % n} a second time: a layer's comparators are disjoint"
+        raise _refused(pairs, layers, place // 2, why)
+
+
+def _refused(
+    pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64], which: int, why: str
+) -> NetworkError:
+    lo, hi = pairs[which].tolist()
+    return NetworkError(f"comparator ({lo}, {hi}) in layer {layers[which]} {why}")
 
 
 def _asap(n: int, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the earliest layer of each comparator. Cost: one step per comparator."""
     free = [0] * n
-    layers = [0] * len(pairs)
-    for index, (lo, hi) in enumerate(pairs.tolist()):
-        layer = max(free[lo], free[hi])
-        layers[index] = layer
-        free[lo] = free[hi] = layer + 1
+    layers = array("q")
+    # Lists of all pairs would take ten times the memory of the array.
+    for start in range(0, len(pairs), _PIECE):
+        for lo, hi in pairs[start : start + _PIECE].tolist():
+            layer = max(free[lo], free[hi])
+            layers.append(layer)
+            free[lo] = free[hi] = layer + 1
     return np.array(layers, dtype=np.int64)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 import torch
 
 import nsc
-from nsc.building import build_library
+from nsc.building import MAX_MEMORY, budget_of
 from nsc.compiler.describe import Named
 from nsc.compiler.driver import Request, compile_network, resolved, selection
 from nsc.compiler.formats import parse_network
@@ -42,6 +43,8 @@ def compile(
     unproved: bool = False,
     format: str | None = None,
     index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
 ) -> Operator:
     """Prove a network and return its operator, built on first use and cached on disk.
 
@@ -61,9 +64,11 @@ def compile(
         unproved: accept a network that no exact method settled.
         format: the network file's format; None: found from its content.
         index_base: what the network file or the lists count wires from, 0 or 1.
+        max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
+        time_limit: seconds after which the proof gives up; None: about 20 a method.
 
     Raises:
-        NetworkError, LoweringError: a request that makes no sense.
+        NetworkError, LoweringError, PropertyError: a request that makes no sense.
         VerificationError: the network does not sort; it carries a counterexample.
         UnprovedError: not settled, and `unproved` is false.
 
@@ -72,6 +77,7 @@ def compile(
     >>> op.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0]
     tensor([0., 1., 2., 3.])
     """
+    budget = budget_of(max_memory, time_limit)
     request = Request(
         network=network,
         n=n,
@@ -84,7 +90,7 @@ def compile(
         format=format,
         index_base=index_base,
     )
-    return _compiled(Operator, request)
+    return _compiled(Operator, request, budget)
 
 
 def compile_selector(
@@ -105,6 +111,8 @@ def compile_selector(
     unproved: bool = False,
     format: str | None = None,
     index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
 ) -> Selector:
     """Prove a network for some ranks and return the operator of what these need of it.
 
@@ -112,8 +120,8 @@ def compile_selector(
     "best", which may be another network for every choice of ranks.
 
     Args:
-        network, n, relaxation, art_lambda, error_free, dtypes, targets, name, unproved, format, index_base:
-            as in `compile`.
+        network, n, relaxation, art_lambda, error_free, dtypes, targets, name, unproved, format, index_base,
+            max_memory, time_limit: as in `compile`.
         top_k: select the k largest, largest first.
         median: select the middle value; of an even n the two middle ones.
         ranks: select these, 0 the smallest value, in this order. One of the three is needed.
@@ -131,6 +139,7 @@ def compile_selector(
     >>> op.hard_select(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0]
     tensor([3., 2.])
     """
+    budget = budget_of(max_memory, time_limit)
     selected = selection(top_k, median, ranks)
     if selected is None and wires is None:
         choices = ", ".join(map(argument, ("top_k", "median", "ranks")))
@@ -150,20 +159,29 @@ def compile_selector(
         wires=wires,
         without_redundant=without_redundant,
     )
-    return _compiled(Selector, request)
+    return _compiled(Selector, request, budget)
 
 
 # Each holds the texts of its package, megabytes for a thousand wires.
 _MOST_KEPT = 64
 
 
-def _compiled(kind: type[AnyOperator], request: Request) -> AnyOperator:
-    return cast(AnyOperator, _kept(kind, resolved(request)))  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class _Making:
+    """What identifies a compiled operator, and what its proof may take, which does not."""
+
+    kind: type[NetworkOperator]
+    request: Request
+    budget: Budget = field(compare=False)
+
+
+def _compiled(kind: type[AnyOperator], request: Request, budget: Budget) -> AnyOperator:
+    return cast(AnyOperator, _kept(_Making(kind, resolved(request), budget)))
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _kept(kind: type[NetworkOperator], request: Request) -> NetworkOperator:
-    return kind(compile_network(request, Budget(build=build_library)).package.files)
+def _kept(making: _Making) -> NetworkOperator:
+    return making.kind(compile_network(making.request, making.budget).package.files)
 
 
 def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:
@@ -189,4 +207,4 @@ def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:
         select=None if outputs is None else selection(None, False, outputs.ranks),
         wires=None if outputs is None else outputs.wires,
     )
-    return _compiled(type(operator), request)
+    return _compiled(type(operator), request, budget_of())

@@ -14,7 +14,7 @@ class NetworkError(NscError, ValueError):
 
 
 class PropertyError(NscError, ValueError):
-    """A property that a network on so many wires cannot have, or a file that holds no proof."""
+    """A property that a network on so many wires cannot have, a limit of no proof, or a file without one."""
 
 
 class VerificationError(NscError):

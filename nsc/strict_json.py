@@ -7,6 +7,11 @@ from collections import Counter
 from typing import Any
 
 
+def value_at(text: str, place: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at a place of a text, and its end; raises as `read_json`."""
+    return _DECODER.raw_decode(text, place)
+
+
 def read_json(text: str) -> Any:
     """Return the value of a JSON text.
 
@@ -15,7 +20,7 @@ def read_json(text: str) -> Any:
             none.
         RecursionError: nested too deeply.
     """
-    return json.loads(text, object_pairs_hook=_object)
+    return _DECODER.decode(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -24,3 +29,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {json.dumps(key[:40])} is stated twice")
     return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -207,3 +209,20 @@ def test_packages_have_every_method_of_their_operators():
 def test_names_that_no_package_may_have(name):
     with pytest.raises(LoweringError, match="name"):
         nsc.compile("bitonic", 4, name=name)
+
+
+def test_python_sets_the_limits_of_a_proof():
+    """A proof that ends at one names it, and is not remembered."""
+    for call in (nsc.compile, functools.partial(nsc.compile_selector, top_k=1, without_redundant=True)):
+        with pytest.raises(nsc.UnprovedError, match="the time limit, which time_limit sets"):
+            call("pairwise", 40, time_limit=0)
+    assert "which time_limit sets" in nsc.verify("pairwise", 40, time_limit=0).detail
+    assert "try max_memory=" in nsc.verify("bitonic", 1024, max_memory=1).detail
+    for call in (nsc.compile, functools.partial(nsc.compile_selector, top_k=1), nsc.verify):
+        for wrong in ({"max_memory": 0}, {"time_limit": -1}, {"time_limit": math.nan}):
+            with pytest.raises(nsc.NscError, match=next(iter(wrong))):
+                call("bitonic", 4, **wrong)
+
+
+def test_limits_are_no_part_of_what_is_compiled():
+    assert nsc.compile("bitonic", 4, max_memory=7, time_limit=60) is nsc.compile("bitonic", 4)

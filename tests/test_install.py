@@ -59,4 +59,4 @@ def test_a_plain_install_compiles_and_trains(installed, tmp_path):
 def test_the_command_is_installed(installed):
     script = installed / "bin" / "nsc"
     assert script.is_file()
-    assert "nsc.cli" in script.read_text()
+    assert "nsc.__main__" in script.read_text()

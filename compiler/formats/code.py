@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import WIRE, pairs_of, without_comments
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 
 _NAME = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,79})\s*\(")
 
@@ -19,13 +20,13 @@ def _recognises(text: str) -> bool:
     return re.match(r"\s*(//|/\*|#|[A-Za-z_][A-Za-z0-9_]{0,79}\s*\()", text) is not None
 
 
-def _parse(text: str) -> Listing:
+def _parse(text: str, progress: Progress) -> Listing:
     bare = without_comments(text).rstrip()
     name = _NAME.match(bare)
     if name is None:
-        return Listing(comparators_array(pairs_of(bare, _call("SWAP"), "SWAP(0,2);")))
-    pairs = pairs_of(bare, _call(name[1]), f"{name[1][:40]}(0,2); (one name in the whole file)")
-    return Listing(comparators_array(pairs))
+        return Listing(pairs_of(bare, _call("SWAP"), "SWAP(0,2);", progress))
+    example = f"{name[1][:40]}(0,2); (one name in the whole file)"
+    return Listing(pairs_of(bare, _call(name[1]), example, progress))
 
 
 def _call(name: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 
 _PAIR = rf"\s*{WIRE}[ \t]*:[ \t]*{WIRE}[ \t]*(?:,|\n|\Z)"
 
@@ -15,8 +16,8 @@ def _recognises(text: str) -> bool:
     return re.match(r"\s*[0-9]+\s*:", text) is not None
 
 
-def _parse(text: str) -> Listing:
-    return Listing(comparators_array(pairs_of(text, _PAIR, "0:2")))
+def _parse(text: str, progress: Progress) -> Listing:
+    return Listing(pairs_of(text, _PAIR, "0:2", progress))
 
 
 def _write(network: Network) -> str:

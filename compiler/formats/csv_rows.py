@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import csv
 import io
+from array import array
 
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import shown
+from nsc.compiler.formats.scanning import lines_of, shown
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
 COLUMNS = ("layer", "lo", "hi")
+# Numbers that are read between two reports.
+_TOLD = 3 << 16
 
 
 def _recognises(text: str) -> bool:
@@ -24,9 +28,9 @@ def _recognises(text: str) -> bool:
     return set(COLUMNS) <= {word.strip(' "') for word in header.split(",")}
 
 
-def _parse(text: str) -> Listing:
-    reader = csv.reader(io.StringIO(text.lstrip()), strict=True)
-    rows = []
+def _parse(text: str, progress: Progress) -> Listing:
+    reader = csv.reader(lines_of(text.lstrip()), strict=True)
+    numbers = array("q")
     try:
         header = [word.strip() for word in next(reader, [])]
         if any(header.count(column) != 1 for column in COLUMNS):
@@ -39,10 +43,13 @@ def _parse(text: str) -> Listing:
                 raise NetworkError(
                     f"line {reader.line_num} has {count(len(row), 'value')}, the header {len(header)}"
                 )
-            rows.append((_number(row[layer], reader), _number(row[lo], reader), _number(row[hi], reader)))
+            numbers.extend((_number(row[layer], reader), _number(row[lo], reader), _number(row[hi], reader)))
+            if len(numbers) % _TOLD == 0:
+                progress.count("comparators", len(numbers) // 3)
     except csv.Error as error:
         raise NetworkError(f"line {reader.line_num}: {error}") from None
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    table = np.array(numbers, dtype=np.int64).reshape(-1, 3)
+    del numbers
     table = table[np.argsort(table[:, 0], kind="stable")]
     return Listing(table[:, 1:], np.unique(table[:, 0], return_counts=True)[1].tolist())
 

@@ -16,6 +16,7 @@ from nsc.compiler.formats.graphs import listing_of
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import shown, without_comments
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _recognises(text: str) -> bool:
     return _OPENING.match(text) is not None
 
 
-def _parse(text: str) -> Listing:
+def _parse(text: str, progress: Progress) -> Listing:
     return listing_of(_graph(without_comments(text).rstrip()))
 
 

@@ -9,6 +9,7 @@ from nsc.compiler.formats.graphs import listing_of
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import shown
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
@@ -19,7 +20,7 @@ def _recognises(text: str) -> bool:
     return text.lstrip().startswith("<") and "<graphml" in text
 
 
-def _parse(text: str) -> Listing:
+def _parse(text: str, progress: Progress) -> Listing:
     # Entities that stand for entities make gigabytes of a few lines; a network needs none.
     for word in ("<!DOCTYPE", "<!ENTITY"):
         if word in text:

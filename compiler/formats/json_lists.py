@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.formats.listing import Format, Listing, comparators_array, settle
-from nsc.compiler.formats.scanning import is_pair, json_value, shown
+from nsc.compiler.formats.json_texts import json_list
+from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined, settle
+from nsc.compiler.formats.scanning import is_pair, shown
 from nsc.compiler.network import Network
+from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument
 
@@ -24,18 +27,16 @@ def _recognises(text: str) -> bool:
     return re.match(r"\s*\[\s*\[", text) is not None
 
 
-def _parse(text: str) -> Listing:
+def _parse(text: str, progress: Progress) -> Listing:
     try:
-        items = json_value(text.translate(_AS_JSON))
+        items = json_list(text.translate(_AS_JSON))
     except NetworkError as error:
         if "Extra data" not in str(error):
             raise
         raise NetworkError(
             f"{error}: one list a file; a layer per line is read with {argument('format', 'layers')}"
         ) from None
-    if not isinstance(items, list):
-        raise NetworkError(f"expected a list, found {shown(items)}")
-    return _listing(items)
+    return _listing(items, progress)
 
 
 def network_of_lists(
@@ -51,7 +52,7 @@ def network_of_lists(
     Raises:
         NetworkError: lists of no network, or of possibly several.
     """
-    return settle(_listing(_plain(comparators)), n, index_base)
+    return settle(_listing([_plain(comparators)], SILENT), n, index_base)
 
 
 def _plain(value: Any) -> Any:
@@ -64,21 +65,35 @@ def _plain(value: Any) -> Any:
     return value if number is None else number
 
 
-def _listing(items: list[Any]) -> Listing:
-    if items and isinstance(items[0], list) and items[0] and not isinstance(items[0][0], list):
-        _refuse_others(items, "item")
-        return Listing(comparators_array(items))
-    pairs: list[list[int]] = []
-    for index, layer in enumerate(items):
+def _listing(pieces: Iterable[list[Any]], progress: Progress) -> Listing:
+    """Return the listing of a list's items, which come some at a time."""
+    first = next(iter(pieces))[:1]
+    if first and isinstance(first[0], list) and first[0] and not isinstance(first[0][0], list):
+        return Listing(joined(_flat(pieces), progress))
+    sizes: list[int] = []
+    return Listing(joined(_layers(pieces, sizes), progress), sizes)
+
+
+def _flat(pieces: Iterable[list[Any]]) -> Iterator[Pairs]:
+    before = 0
+    for piece in pieces:
+        _refuse_others(piece, "item", before)
+        before += len(piece)
+        yield comparators_array(piece)
+
+
+def _layers(pieces: Iterable[list[Any]], sizes: list[int]) -> Iterator[Pairs]:
+    """Yield each layer's comparators and append their number to the sizes."""
+    for layer in itertools.chain.from_iterable(pieces):
         if not isinstance(layer, list):
-            raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(layer)}")
-        _refuse_others(layer, f"layer {index}, item")
-        pairs += layer
-    return Listing(comparators_array(pairs), [len(layer) for layer in items])
+            raise NetworkError(f"layer {len(sizes)} must be a list of [lo, hi], found {shown(layer)}")
+        _refuse_others(layer, f"layer {len(sizes)}, item")
+        sizes.append(len(layer))
+        yield comparators_array(layer)
 
 
-def _refuse_others(items: list[object], what: str) -> None:
-    for index, item in enumerate(items):
+def _refuse_others(items: list[object], what: str, before: int = 0) -> None:
+    for index, item in enumerate(items, start=before):
         if not is_pair(item):
             nested = isinstance(item, list) and bool(item) and isinstance(item[0], list)
             several = " (lists nested deeper are several networks: one network a file)" if nested else ""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
-from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import WIRE, pairs_of
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 
 _PAIR = rf"\s*\[\s*{WIRE}\s*:\s*{WIRE}\s*\]"
 
@@ -18,8 +19,8 @@ def _recognises(text: str) -> bool:
     return re.match(r"\s*\[\s*[0-9]+\s*:", text) is not None
 
 
-def _parse(text: str) -> Listing:
-    return Listing(comparators_array(pairs_of(text, _PAIR, "[1:2]")), index_base=1)
+def _parse(text: str, progress: Progress) -> Listing:
+    return Listing(pairs_of(text, _PAIR, "[1:2]", progress), index_base=1)
 
 
 def _write(network: Network) -> str:

@@ -6,10 +6,12 @@ Source: https://bertdobbelaere.github.io/sorting_networks.html
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from nsc.compiler.formats.listing import Format, Listing, Pair, comparators_array
-from nsc.compiler.formats.scanning import WIRE, pairs_of, shown
+from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
+from nsc.compiler.formats.scanning import WIRE, lines_of, pairs_of, shown
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument
 
@@ -20,38 +22,41 @@ def _recognises(text: str) -> bool:
     return re.match(r"\s*\[\s*[(\]]", text) is not None
 
 
-def _parse(text: str) -> Listing:
-    pairs: list[Pair] = []
-    sizes = []
-    lines = [(k, line.strip()) for k, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    for number, line in lines:
+def _parse(text: str, progress: Progress) -> Listing:
+    sizes: list[int] = []
+    return Listing(joined(_layers(text, sizes), progress), sizes)
+
+
+def _layers(text: str, sizes: list[int]) -> Iterator[Pairs]:
+    """Yield each layer's comparators and append their number to the sizes."""
+    for number, line in enumerate(lines_of(text), start=1):
+        if not (line := line.strip()):
+            continue
         layer = _layer(line, number)
-        _refuse_network(layer, number, len(lines))
-        pairs += layer
+        _refuse_network(layer, number, text)
         sizes.append(len(layer))
-    return Listing(comparators_array(pairs), sizes)
+        yield layer
 
 
-def _layer(line: str, number: int) -> list[Pair]:
+def _layer(line: str, number: int) -> Pairs:
     inside = line.removesuffix(",").rstrip()
     if not (inside.startswith("[") and inside.endswith("]")):
         raise NetworkError(f"line {number} is no layer [(lo,hi),…]: {shown(line[:60])}")
     # Square brackets are JSON's way to write the same line.
     inside = inside[1:-1].strip().replace("[", "(").replace("]", ")")
-    return pairs_of(inside, _PAIR, "(lo,hi)", number)
+    return pairs_of(inside, _PAIR, "(lo,hi)", line=number)
 
 
-def _refuse_network(layer: list[Pair], number: int, lines: int) -> None:
-    seen: set[int] = set()
-    for pair in layer:
-        for wire in pair:
-            if wire in seen:
-                alone = "" if lines == 1 else "if each line is a network, put one into a file of its own; "
-                raise NetworkError(
-                    f"line {number} touches wire {wire} twice, so it is a whole network and no layer: "
-                    f"{alone}{argument('format', 'json')} reads a flat list"
-                )
-            seen.add(wire)
+def _refuse_network(layer: Pairs, number: int, text: str) -> None:
+    wires = layer.ravel().tolist()
+    if len(set(wires)) == len(wires):
+        return
+    twice = next(wire for place, wire in enumerate(wires) if wire in wires[:place])
+    alone = "if each line is a network, put one into a file of its own; " if "\n" in text.strip() else ""
+    raise NetworkError(
+        f"line {number} touches wire {twice} twice, so it is a whole network and no layer: "
+        f"{alone}{argument('format', 'json')} reads a flat list"
+    )
 
 
 def _write(network: Network) -> str:

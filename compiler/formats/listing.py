@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,15 @@ import numpy.typing as npt
 
 from nsc.arguments import integer
 from nsc.compiler.network import Network, check_wires
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument, count
 
-Pair = tuple[int, int]
+Pairs = npt.NDArray[np.int64]
 
 MOST_NAMED = 8
+# Numbers that are read between two reports.
+_TOLD = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Listing:
         index_base: what the format counts wires from, 0 or 1; None: it does not define it.
     """
 
-    comparators: npt.NDArray[np.int64]
+    comparators: Pairs
     layer_sizes: Sequence[int] | None = None
     n: int | None = None
     index_base: int | None = None
@@ -45,8 +49,8 @@ class Format:
         holds_layers: whether a written network is read back with the same layers.
         holds_wires: whether the text states n.
         recognises: whether a text looks like this format; asked in the table's order.
-        parse: a text, without trailing space and with ``\\n`` as its newline, to what it says.
-            None: the format is not read.
+        parse: a text, without trailing space and with ``\\n`` as its newline, to what it says; who is
+            told of the comparators read meanwhile. None: the format is not read.
         write: a network to its text. None: the format is not written.
     """
 
@@ -55,11 +59,11 @@ class Format:
     holds_layers: bool = False
     holds_wires: bool = False
     recognises: Callable[[str], bool] = lambda text: False
-    parse: Callable[[str], Listing] | None = None
+    parse: Callable[[str, Progress], Listing] | None = None
     write: Callable[[Network], str] | None = None
 
 
-def comparators_array(pairs: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+def comparators_array(pairs: Sequence[object]) -> Pairs:
     """Return pairs (lo, hi) as a (size, 2) array.
 
     Raises:
@@ -69,6 +73,17 @@ def comparators_array(pairs: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
     except OverflowError:
         raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
+
+
+def joined(pieces: Iterable[Pairs], progress: Progress) -> Pairs:
+    """Return the comparators of all pieces in one array; `progress` is told of their number."""
+    flat, told = array("q"), 0
+    for piece in pieces:
+        flat.frombytes(piece.tobytes())
+        if len(flat) - told > _TOLD:
+            told = len(flat)
+            progress.count("comparators", told // 2)
+    return np.frombuffer(flat, np.int64).reshape(-1, 2) if flat else np.empty((0, 2), np.int64)
 
 
 def settle(listing: Listing, n: int | None, index_base: int | None) -> Network:
@@ -132,7 +147,7 @@ def _stated_wires(listing: Listing, n: int | None) -> int | None:
     return None if n is None else check_wires(n)
 
 
-def _refuse_doubtful_base(pairs: npt.NDArray[np.int64], wires: int | None) -> None:
+def _refuse_doubtful_base(pairs: Pairs, wires: int | None) -> None:
     if not len(pairs) or pairs.min() < 1:
         return
     if wires is None:
@@ -147,7 +162,7 @@ def _refuse_doubtful_base(pairs: npt.NDArray[np.int64], wires: int | None) -> No
         )
 
 
-def _refuse_outside(pairs: npt.NDArray[np.int64], first: int, wires: int) -> None:
+def _refuse_outside(pairs: Pairs, first: int, wires: int) -> None:
     last = first + wires - 1
     outside = np.flatnonzero(((pairs < first) | (pairs > last)).any(axis=1))
     if len(outside):
@@ -155,7 +170,7 @@ def _refuse_outside(pairs: npt.NDArray[np.int64], first: int, wires: int) -> Non
         raise NetworkError(f"comparator {pair} has a wire outside {first} … {last} (n = {wires})")
 
 
-def _refuse_unused(pairs: npt.NDArray[np.int64], first: int, wires: int) -> None:
+def _refuse_unused(pairs: Pairs, first: int, wires: int) -> None:
     unused = np.flatnonzero(np.bincount(pairs.ravel() - first, minlength=wires) == 0) + first
     if len(unused):
         named = ", ".join(map(str, unused[:MOST_NAMED].tolist()))

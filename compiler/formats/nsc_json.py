@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import json_object, shown, stated_wires
+from nsc.compiler.formats.json_texts import JsonList, json_object
+from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
+from nsc.compiler.formats.scanning import shown, stated_wires
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
+from nsc.compiler.progress import Progress
 from nsc.compiler.runs import Runs, runs_of
 from nsc.errors import NetworkError
 from nsc.wording import count
@@ -20,6 +23,8 @@ NSC_FORMAT = "nsc-network/1"
 # A network of more comparators than this is written as runs: at two numbers and two brackets a
 # comparator, odd-even transposition on 1,024 wires would be 6 MB of text; as runs it is 20 kB.
 LONGEST_PLAIN = 1 << 16
+# Comparators that are expanded at a time, or those of one layer.
+_PIECE = 1 << 14
 
 
 def _recognises(text: str) -> bool:
@@ -42,22 +47,32 @@ def _run_items(runs: Runs) -> list[list[int]]:
     return [[lo, hi, step, count] if count > 1 else [lo, hi] for lo, hi, step, count in runs.tolist()]
 
 
-def _parse(text: str) -> Listing:
-    data = json_object(text)
+def _parse(text: str, progress: Progress) -> Listing:
+    data = json_object(text, "layers")
     if data.get("format") != NSC_FORMAT:
         raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {shown(data.get("format"))}')
     n = stated_wires(data, "n")
     check_wires(n)  # before any run is expanded: n bounds a run's length
     layers = data.get("layers")
-    if not isinstance(layers, list):
+    if not isinstance(layers, JsonList):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
+    sizes: list[int] = []
+    return Listing(joined(_layers(n, layers, sizes), progress), sizes, n, index_base=0)
+
+
+def _layers(n: int, layers: JsonList, sizes: list[int]) -> Iterator[Pairs]:
+    """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
+    total = expanded = 0
     runs: list[list[int]] = []
-    sizes = []
-    for index, items in enumerate(layers):
-        sizes.append(_add_runs(n, items, index, runs))
-    if sum(sizes) > MAX_SIZE:
-        raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
-    return Listing(_expanded(runs), sizes, n, index_base=0)
+    for items in itertools.chain.from_iterable(layers):
+        sizes.append(_add_runs(n, items, len(sizes), runs))
+        total += sizes[-1]
+        if total > MAX_SIZE:
+            raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
+        if total - expanded > _PIECE:
+            yield _expanded(runs)
+            runs, expanded = [], total
+    yield _expanded(runs)
 
 
 def _add_runs(n: int, items: object, index: int, runs: list[list[int]]) -> int:
@@ -80,14 +95,14 @@ def _add_runs(n: int, items: object, index: int, runs: list[list[int]]) -> int:
     return size
 
 
-def _expanded(runs: list[list[int]]) -> npt.NDArray[np.int64]:
+def _expanded(runs: list[list[int]]) -> Pairs:
     try:
         rows = np.array(runs, dtype=np.int64).reshape(-1, 4)
     except OverflowError:
         raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
     counts = rows[:, 3]
     place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    ends: npt.NDArray[np.int64] = np.repeat(rows[:, :2], counts, axis=0)
+    ends: Pairs = np.repeat(rows[:, :2], counts, axis=0)
     ends += (place * np.repeat(rows[:, 2], counts))[:, None]
     return ends
 

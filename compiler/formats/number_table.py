@@ -6,35 +6,56 @@ The lower end is the one that keeps the minimum, whichever wire it is.
 from __future__ import annotations
 
 import re
+from array import array
 
-from nsc.compiler.formats.listing import Format, Listing, comparators_array
+import numpy as np
+
+from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import WIRE, shown
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
 _NUMBER = re.compile(WIRE)
+_SPACE = re.compile(r"\s")
+# Characters that are split into words at a time.
+_PIECE = 1 << 16
 
 
 def _recognises(text: str) -> bool:
     return re.match(r"\s*[0-9]+\s+[0-9]+(\s|\Z)", text) is not None
 
 
-def _parse(text: str) -> Listing:
-    words = text.split()
-    for index, word in enumerate(words):
-        if not _NUMBER.fullmatch(word):
-            raise NetworkError(f"number {index + 1} of the table is no whole number: {shown(word[:60])}")
-    if len(words) < 2:
+def _parse(text: str, progress: Progress) -> Listing:
+    numbers = _numbers(text, progress)
+    if len(numbers) < 2:
         raise NetworkError("a table begins with the number of wires and the number of comparators")
-    n, size, *ends = map(int, words)
-    if len(ends) != 2 * size:
+    n, size = numbers[:2]
+    if len(numbers) - 2 != 2 * size:
         raise NetworkError(
             f"a table of {count(size, 'comparator')} has {2 * size} numbers after the first two, this one "
-            f"{len(ends)}; one network a file"
+            f"{len(numbers) - 2}; one network a file"
         )
-    pairs = list(zip(ends[:size], ends[size:], strict=True))
-    return Listing(comparators_array(pairs), n=n, index_base=1)
+    pairs = np.frombuffer(numbers, np.int64)[2:].reshape(2, size).T
+    return Listing(np.ascontiguousarray(pairs), n=n, index_base=1)
+
+
+def _numbers(text: str, progress: Progress) -> array[int]:
+    """Return the whole numbers of a text, some thousands of words at a time."""
+    numbers, at = array("q"), 0
+    while at < len(text):
+        space = _SPACE.search(text, at + _PIECE)
+        end = len(text) if space is None else space.start()
+        for word in text[at:end].split():
+            if not _NUMBER.fullmatch(word):
+                raise NetworkError(
+                    f"number {len(numbers) + 1} of the table is no whole number: {shown(word[:60])}"
+                )
+            numbers.append(int(word))
+        at = end
+        progress.count("comparators", len(numbers) // 2)
+    return numbers
 
 
 def _write(network: Network) -> str:

@@ -6,49 +6,84 @@ pattern can split a text in two ways.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
+from collections.abc import Iterator
 
-from nsc.compiler.formats.listing import Pair
+import numpy as np
+
+from nsc.compiler.formats.listing import Pairs, joined
+from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
-from nsc.strict_json import read_json
 
 # A wire's number in a pattern. Nine digits are more than enough and never too many for int().
-WIRE = "([0-9]{1,9})"
+_DIGITS = "[0-9]{1,9}"
+WIRE = f"({_DIGITS})"
+
+# Comparators that are matched at a time.
+_BLOCK = 1 << 12
 
 # An unclosed /* runs to the end, so that the text is gone through once; it is refused after that.
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
-def pairs_of(text: str, pattern: str, example: str, line: int = 1) -> list[Pair]:
+def pairs_of(text: str, pattern: str, example: str, progress: Progress = SILENT, line: int = 1) -> Pairs:
     """Return the comparators that a text consists of.
 
     Args:
         text: the text, without trailing space.
         pattern: one comparator with the space around it; its two groups are lo and hi.
         example: a comparator, for messages.
+        progress: is told of the comparators read.
         line: number of the text's first line.
 
     Raises:
         NetworkError: anything but comparators, or one that joins a wire to itself.
     """
-    # What is no comparator takes all the rest with it, so that the text is gone through once.
-    found = re.findall(f"{pattern}|([\\s\\S]+)", text)
-    rest = found.pop()[2] if found and found[-1][2] else ""
-    pairs = [(int(lo), int(hi)) for lo, hi, _ in found]
-    same = next((index for index, (lo, hi) in enumerate(pairs) if lo == hi), None)
-    if same is not None:
-        start = next(itertools.islice(re.finditer(pattern, text), same, None)).start()
-        wire = pairs[same][0]
-        raise NetworkError(
-            f"line {_line(text, start, line)}: comparator ({wire}, {wire}) joins a wire to itself: lo and hi "
-            "must differ"
-        )
-    if rest:
-        where = _line(text, len(text) - len(rest), line)
-        raise NetworkError(f"line {where}: expected {example}, found {shown(rest.lstrip()[:40])}")
-    return pairs
+    return joined(_blocks(text, pattern, example, line), progress)
+
+
+def _blocks(text: str, pattern: str, example: str, line: int) -> Iterator[Pairs]:
+    """Yield comparators some thousands at a time: all their numbers as strings would take a lot of memory."""
+    block, one = _patterns(pattern)
+    at = 0
+    while (found := block.match(text, at)) is not None:
+        wires = itertools.chain.from_iterable(one.findall(found[0]))
+        pairs = np.fromiter(map(int, wires), np.int64).reshape(-1, 2)
+        if (pairs[:, 0] == pairs[:, 1]).any():
+            _refuse_same(text, one, at, line)
+        yield pairs
+        at = found.end()
+    if at < len(text):
+        where = _line(text, at, line)
+        raise NetworkError(f"line {where}: expected {example}, found {shown(text[at:].lstrip()[:40])}")
+
+
+@functools.lru_cache
+def _patterns(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the pattern of a block of comparators and that of one."""
+    return re.compile(f"(?:{pattern.replace(WIRE, _DIGITS)}){{1,{_BLOCK}}}"), re.compile(pattern)
+
+
+def _refuse_same(text: str, one: re.Pattern[str], at: int, line: int) -> None:
+    """Raise for the first comparator from a place on that joins a wire to itself."""
+    same = next(match for match in one.finditer(text, at) if int(match[1]) == int(match[2]))
+    wire = int(same[1])
+    raise NetworkError(
+        f"line {_line(text, same.start(), line)}: comparator ({wire}, {wire}) joins a wire to itself: lo and "
+        "hi must differ"
+    )
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines of a text with their newlines, without a copy of all of them at a time."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        yield text[at:end]
+        at = end
 
 
 def _line(text: str, start: int, first: int) -> int:
@@ -73,26 +108,6 @@ def _without_comment(match: re.Match[str]) -> str:
         line = match.string.count("\n", 0, match.start()) + 1
         raise NetworkError(f"line {line}: the comment /* has no end */")
     return "\n" * comment.count("\n") or " "
-
-
-def json_value(text: str) -> object:
-    """Return the value that a JSON text is.
-
-    Raises:
-        NetworkError: no JSON, a key stated twice, or nested or with numbers beyond what Python reads.
-    """
-    try:
-        return read_json(text)
-    except (ValueError, RecursionError) as error:
-        raise NetworkError(f"not valid JSON: {error}") from None
-
-
-def json_object(text: str) -> dict[str, object]:
-    """Return the JSON object that a text is."""
-    data = json_value(text)
-    if not isinstance(data, dict):
-        raise NetworkError(f"expected a JSON object, found {shown(data)}")
-    return data
 
 
 def stated_wires(data: dict[str, object], key: str) -> int:

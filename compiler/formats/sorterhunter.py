@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 
-from nsc.compiler.formats.listing import Format, Listing, comparators_array
-from nsc.compiler.formats.scanning import is_pair, json_object, shown, stated_wires
+from nsc.compiler.formats.json_texts import JsonList, json_object
+from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined
+from nsc.compiler.formats.scanning import is_pair, shown, stated_wires
 from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 
 
@@ -18,18 +20,25 @@ def _recognises(text: str) -> bool:
     return re.match(r'\s*\{\s*"', text) is not None and '"nw"' in text
 
 
-def _parse(text: str) -> Listing:
-    data = json_object(text)
+def _parse(text: str, progress: Progress) -> Listing:
+    data = json_object(text, "nw")
     n = stated_wires(data, "N")
     flat = data.get("nw")
-    if not isinstance(flat, list) or not all(map(is_pair, flat)):
+    if not isinstance(flat, JsonList):
         raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(flat)}')
-    return Listing(comparators_array(flat), n=n)
+    return Listing(joined(map(_pairs, flat), progress), n=n)
+
+
+def _pairs(items: list[object]) -> Pairs:
+    for item in items:
+        if not is_pair(item):
+            raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(item)} in it')
+    return comparators_array(items)
 
 
 def _write(network: Network) -> str:
-    facts = {"N": network.n, "L": network.size, "D": network.depth, "nw": network.comparators.tolist()}
-    return json.dumps(facts, separators=(",", ":")) + "\n"
+    layers = (json.dumps(layer.tolist(), separators=(",", ":"))[1:-1] for layer in network.layers())
+    return f'{{"N":{network.n},"L":{network.size},"D":{network.depth},"nw":[{",".join(layers)}]}}\n'
 
 
 FORMAT = Format(

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 import warnings
 
-from nsc.compiler.formats.listing import Format, Listing, comparators_array
+from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 
 _BEGINNING = "{'N'"
@@ -26,7 +27,7 @@ def _recognises(text: str) -> bool:
     return re.search(r"^[ \t]*\{'N'", text, re.MULTILINE) is not None
 
 
-def _parse(text: str) -> Listing:
+def _parse(text: str, progress: Progress) -> Listing:
     lines = [line.strip() for line in text.split("\n")]
     found = [
         (number, line)
@@ -52,14 +53,14 @@ def _parse(text: str) -> Listing:
         raise NetworkError(f"line {number}: 'nw', the list of comparators, is missing")
     if _OPENING.search(line, opening.end()):
         raise NetworkError(f"line {number}: 'nw', the list of comparators, is stated twice")
-    flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", number)
+    flat = pairs_of(line[opening.end() : closing].strip(), _PAIR, "(0,2)", progress, number)
     if cut:
         warnings.warn(
             f"nsc: line {cut[-1]} of the log is cut off before its network ends: the last whole network, of "
             f"line {number}, is read",
             stacklevel=2,
         )
-    return Listing(comparators_array(flat), n=next(iter(wires)))
+    return Listing(flat, n=next(iter(wires)))
 
 
 def _is_cut(line: str) -> bool:

@@ -22,6 +22,7 @@ from nsc.compiler.formats import (
 )
 from nsc.compiler.formats.listing import Format, settle
 from nsc.compiler.network import Network
+from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 
 # In the order in which a text's format is looked for.
@@ -58,7 +59,12 @@ def writable() -> list[str]:
 
 
 def read_network(
-    path: Path, n: int | None = None, *, format: str | None = None, index_base: int | None = None
+    path: Path,
+    n: int | None = None,
+    *,
+    format: str | None = None,
+    index_base: int | None = None,
+    progress: Progress = SILENT,
 ) -> Network:
     """Read a network from a file.
 
@@ -67,6 +73,7 @@ def read_network(
         n: number of wires, for formats that do not say it; must agree with those that do.
         format: a name in FORMATS; None: found from the content.
         index_base: what the file counts wires from, 0 or 1, where its format does not define it.
+        progress: is told of the comparators read.
 
     Raises:
         NetworkError: the file cannot be read, has no known format, or describes no network or
@@ -74,7 +81,7 @@ def read_network(
     """
     try:
         with path.open("rb") as stream:
-            return read_stream(stream, str(path), n, format=format, index_base=index_base)
+            return read_stream(stream, str(path), n, format=format, index_base=index_base, progress=progress)
     except (OSError, ValueError) as error:
         if isinstance(error, NetworkError):
             raise
@@ -88,6 +95,7 @@ def read_stream(
     *,
     format: str | None = None,
     index_base: int | None = None,
+    progress: Progress = SILENT,
 ) -> Network:
     """Read a network from an open file, as `read_network`; `name` is what messages call it."""
     content = bytearray()
@@ -99,14 +107,20 @@ def read_stream(
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise NetworkError(f"cannot read the network file {name}: {error}") from None
+    del content
     try:
-        return parse_network(text, n, format=format, index_base=index_base)
+        return parse_network(text, n, format=format, index_base=index_base, progress=progress)
     except NetworkError as error:
         raise NetworkError(f"{name}: {error}") from None
 
 
 def parse_network(
-    text: str, n: int | None = None, *, format: str | None = None, index_base: int | None = None
+    text: str,
+    n: int | None = None,
+    *,
+    format: str | None = None,
+    index_base: int | None = None,
+    progress: Progress = SILENT,
 ) -> Network:
     """Return the network that a text describes; arguments and errors as of `read_network`.
 
@@ -121,7 +135,7 @@ def parse_network(
     if parse is None:
         raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
     try:
-        return settle(parse(text), n, index_base)
+        return settle(parse(text, progress), n, index_base)
     except NetworkError as error:
         raise NetworkError(f"in format {name!r}: {error}") from None
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
+from nsc.compiler.verify.ladder import METHODS
 from nsc.compiler.verify.proof import Proof
-from nsc.compiler.verify.property import parse
+from nsc.compiler.verify.property import Property, parse
 from nsc.errors import PropertyError
 
 _MOST_BYTES = 1 << 24
@@ -32,11 +34,16 @@ def read_proof(path: Path) -> Proof:
         raise PropertyError(f"{path}: {error}") from None
 
 
-def check_proof(network: Network, proof: Proof) -> Proof:
+def check_proof(network: Network, proof: Proof, property_: Property | None = None) -> Proof:
     """Return the proof if it is of this network, however written down; a counterexample is tried.
 
+    Args:
+        network: the network.
+        proof: what was kept.
+        property_: what it should be a proof of; None: whatever it says.
+
     Raises:
-        PropertyError: it is of another network, or its counterexample is none.
+        PropertyError: it is of another network or property, or was changed so that it can be told.
     """
     digest = canonical(network).digest
     if proof.network != digest:
@@ -44,10 +51,39 @@ def check_proof(network: Network, proof: Proof) -> Proof:
             f"the proof is of network {proof.network[:12]}…, this one is {digest[:12]}… in canonical form: "
             "verify it anew"
         )
-    asked = parse(proof.property, network.n)
+    try:
+        asked = parse(proof.property, network.n)
+    except PropertyError as error:
+        raise PropertyError(f'the proof was changed: "property": {error}') from None
+    if proof.method not in (*METHODS, "sampling"):
+        raise PropertyError(
+            f'the proof was changed: "method" is one of {", ".join(METHODS)}, sampling; found '
+            f"{proof.method[:40]!r}"
+        )
+    if property_ is not None and asked.name != property_.name:
+        raise PropertyError(
+            f"the proof is of the property {asked.name!r}, {property_.name!r} is asked for: verify that anew"
+        )
     if proof.counterexample is not None:
         vector = np.array([proof.counterexample])
         fits = vector.shape == (1, network.n) and bool(np.isin(vector, (0, 1)).all())
         if not fits or not asked.fails(network, vector.astype(bool)).all():
-            raise PropertyError("the proof's counterexample comes out right: verify the network anew")
+            raise PropertyError(
+                'the proof was changed: its "counterexample" is no 0-1 input that comes out wrong'
+            )
+        values = np.array(proof.failing_input)
+        if sorted(values.tolist()) != list(range(network.n)) or not _fails(network, asked, values):
+            raise PropertyError(
+                'the proof was changed: its "failing_input" is no permutation that comes out wrong'
+            )
     return proof
+
+
+def _fails(network: Network, asked: Property, values: npt.NDArray[np.int64]) -> bool:
+    """Say whether a permutation comes out wrong."""
+    out = network.apply(values)
+    return any(
+        sorted(out[list(selection.wires)].tolist())
+        != list(range(selection.first, selection.first + len(selection.wires)))
+        for selection in asked.selections
+    )

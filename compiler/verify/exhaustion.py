@@ -24,9 +24,10 @@ def exhaustion(asked: Question) -> Answer | None:
         found, inputs = zero_one.exhaust(asked.network, ranks), f"2^{n}"
     else:
         return None
-    for failing in found:
+    for tried, failing in enumerate(found, start=1):
         if failing is not None:
             return Answer(failing=failing)
         asked.budget.check()
+        asked.budget.progress.count("pieces of the 0-1 inputs", tried)
     what = "come out sorted" if asked.is_sort else "come out right"
     return Answer(proved=f"all {inputs} 0-1 inputs {what}")

@@ -23,7 +23,7 @@ from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.reachable import reachable_sets
-from nsc.compiler.verify.sat import is_installed, sat
+from nsc.compiler.verify.sat import MOST_COMPARATORS, is_installed, sat
 from nsc.errors import PropertyError
 from nsc.wording import count
 
@@ -71,6 +71,8 @@ def verify(
     start = time.perf_counter()
     digest = canonical(network).digest
     asked = question(network, wanted, Budget() if budget is None else budget)
+    progress = asked.budget.progress
+    progress.phase("prove by sampling")
     ranks, runs = asked.ranks, asked.runs
     sampled = 0
     random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
@@ -82,10 +84,12 @@ def verify(
                 network, digest, wanted, vector, "sampling", f"0-1 input {sampled + found} tried fails"
             )
         sampled += len(inputs)
+        progress.count("0-1 inputs", sampled)
     spent = []
     for name, method in METHODS.items():
         if methods is not None and name not in methods:
             continue
+        progress.phase(f"prove by {name}")
         try:
             answer = method(asked)
         except BudgetError as ended:
@@ -108,6 +112,8 @@ def verify(
         )
     if not is_installed():
         spent.append("SAT needs pip install 'nsc[verify]'")
+    elif asked.network.size > MOST_COMPARATORS:
+        spent.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {asked.network.size:,}")
     why = "; ".join(spent) or "no exact method applies"
     return Proof(
         Verdict.UNPROVED,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
@@ -80,16 +82,71 @@ class Proof:
         """Return the proof that a text holds.
 
         Raises:
-            PropertyError: it holds none.
+            PropertyError: it holds none, or one of another format, or a field that no proof has so.
         """
         try:
             facts = read_json(text)
-            if facts.pop("format") != PROOF_FORMAT:
-                raise ValueError(f'"format" is not "{PROOF_FORMAT}"')
-            made = {field.name: facts[field.name] for field in fields(cls)}
-            made["verdict"] = Verdict(made["verdict"])
-            for name in ("counterexample", "failing_input"):
-                made[name] = None if made[name] is None else tuple(map(int, made[name]))
-            return cls(**made)
-        except (ValueError, KeyError, TypeError, AttributeError, AssertionError, RecursionError) as error:
-            raise PropertyError(f"not a proof that nsc wrote: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise PropertyError(f"not a proof that nsc wrote: no JSON: {error}") from None
+        if not isinstance(facts, dict) or not str(facts.get("format")).startswith("nsc-proof/"):
+            raise PropertyError(f'not a proof that nsc wrote: it has no "format": "{PROOF_FORMAT}"')
+        if facts["format"] != PROOF_FORMAT:
+            raise PropertyError(
+                f"a proof of format {_shown(facts['format'])}, this nsc reads {PROOF_FORMAT}: "
+                "verify the network anew"
+            )
+        for name, (fits, what) in _FIELDS.items():
+            if name not in facts:
+                raise PropertyError(f'the proof was changed: "{name}" is missing')
+            if not fits(facts[name]):
+                raise PropertyError(f'the proof was changed: "{name}" is {what}, found {_shown(facts[name])}')
+        refuted = facts["verdict"] == Verdict.REFUTED.value
+        for name in ("counterexample", "failing_input"):
+            if refuted != (facts[name] is not None):
+                raise PropertyError(
+                    f'the proof was changed: "verdict" is "{facts["verdict"]}" and "{name}" is '
+                    f"{_shown(facts[name])}: a refutation has one, and nothing else has"
+                )
+            facts[name] = None if facts[name] is None else tuple(facts[name])
+        return cls(**{name: facts[name] for name in _FIELDS} | {"verdict": Verdict(facts["verdict"])})
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return value is None or (type(value) is int and value >= 0)
+
+
+def _is_vector(value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(type(item) is int for item in value))
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+# Of each field what it may be, as JSON has it, and that in words.
+_FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "verdict": (
+        lambda value: value in [verdict.value for verdict in Verdict],
+        f"one of {', '.join(verdict.value for verdict in Verdict)}",
+    ),
+    "property": (_is_text, "a property's name"),
+    "method": (_is_text, "a method's name"),
+    "detail": (_is_text, "a text"),
+    "network": (
+        lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+        "a digest of 64 digits",
+    ),
+    "states": (_is_count, "a count or null"),
+    "conflicts": (_is_count, "a count or null"),
+    "seconds": (
+        lambda value: value is None or (type(value) in (int, float) and value >= 0),  # type: ignore[operator]
+        "a time or null",
+    ),
+    "counterexample": (_is_vector, "a list of 0 and 1 or null"),
+    "failing_input": (_is_vector, "a list of whole numbers or null"),
+}

@@ -11,6 +11,7 @@ from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify.property import Property
 from nsc.wording import argument
 
@@ -30,12 +31,14 @@ class Budget:
         deadline: the end, by time.monotonic; None: each method ends at a limit of its own.
         build: makes a library of a name and a C++ source, or None where that cannot be; None: nothing may
             be built.
+        progress: is told what is being tried and how far it is.
     """
 
     states: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
     build: Callable[[str, str], Path | None] | None = None
+    progress: Progress = SILENT
 
     def check(self) -> None:
         """Raise BudgetError once the time is over."""

@@ -19,9 +19,7 @@ asked for are left out: outputs do not fall when inputs rise, so they can be wro
 from __future__ import annotations
 
 import heapq
-import math
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -32,29 +30,20 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.bits import Bits
+from nsc.compiler.verify.foresight import forced_join
+from nsc.compiler.verify.joins import JoinRule
 from nsc.compiler.verify.patterns import Component, concatenated, distinct, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question
-from nsc.compiler.verify.sat import is_installed, sat
-from nsc.wording import argument
+from nsc.compiler.verify.sat import is_for, sat
 
 Visit = Callable[[npt.NDArray[np.bool_]], None]
 
 # 0-1 patterns of a join that is made before anything else is tried; those of 64 wires take half a second.
 FEW_STATES = 1 << 23
-# A join that would take longer is not begun, without a time limit of the user's; with one, a join may take
-# half of what is left of it.
-SECONDS = 20.0
-# Bits of a join, patterns times wires, that are made in a second on a slow machine. A constant, so that what
-# is proved without a time limit does not depend on the machine.
-BITS_PER_SECOND = 1 << 29
-# A time limit that is worth a hint.
-_LONG_SECONDS = 24 * 3600
 # Pieces of a join are merged once they take this many bytes, so that memory is that of the distinct patterns.
 _MERGED_BYTES = 1 << 24
-# Merging patterns takes so many times their bytes, by measurement.
-_MERGING = 8
 _DONE = -1
 # The patterns of one wire, 0 and 1 in turn, and how many zeros they have.
 _EITHER = np.array([0b10101010], dtype=np.uint8)
@@ -97,8 +86,8 @@ def search(asked: Question, used: npt.NDArray[np.bool_] | None = None, visit: Vi
         return _with_fewer_zeros(asked, used, visit, FEW_STATES)
     except BudgetError:
         budget.check()
-        if visit is not None or (asked.is_sort and is_installed()):
-            raise
+        if visit is not None or (asked.is_sort and is_for(asked.network)):
+            raise  # SAT comes next
     if used is not None:
         used[:] = False
     return _with_fewer_zeros(asked, used, visit, None)
@@ -131,15 +120,20 @@ def _search(
     used: npt.NDArray[np.bool_] | None,
     visit: Visit | None,
 ) -> Outcome:
-    made = _Search(network, ranks, budget, states, trace=visit is not None, used=used, visit=visit)
+    rule = JoinRule(budget, states, network.n, ranks)
+    forced = forced_join(network, runs, rule)
+    if forced is not None:
+        why = rule.why(forced.patterns, forced.wires, forced.inputs, forced.others)
+        raise BudgetError(f"what lies ahead, {why}")
+    made = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
     try:
         made.run(runs)
         return Outcome(None, made.peak, tuple(part.n for part, sorts in made.parts.items() if sorts))
     except _FailingError:
         # Patterns forget the inputs they came from; a second run carries these along, in twice the memory.
-        twice = replace(budget, memory=2 * budget.memory)
+        twice = replace(rule, budget=replace(budget, memory=2 * budget.memory))
         try:
-            _Search(network, ranks, twice, states, trace=True).run(runs)
+            _Search(network, twice, trace=True).run(runs)
         except _FailingError as failing:
             return Outcome(failing.vector, made.peak)
         raise AssertionError("the same search found no failing pattern") from None
@@ -156,26 +150,22 @@ class _FailingError(Exception):
 class _Search:
     """One run over the comparator graph.
 
-    With `trace` wire n + w carries the input of wire w. A join makes at most `states` patterns; None: what
-    time allows.
+    With `trace` wire n + w carries the input of wire w.
     """
 
     def __init__(
         self,
         network: Network,
-        ranks: dict[int, int],
-        budget: Budget,
-        states: int | None,
+        rule: JoinRule,
         trace: bool,
         used: npt.NDArray[np.bool_] | None = None,
         visit: Visit | None = None,
     ) -> None:
         self.visit = visit
-        self.network, self.ranks, self.budget, self.states = network, ranks, budget, states
+        self.network, self.rule, self.ranks, self.budget = network, rule, rule.ranks, rule.budget
         self.trace, self.used = trace, used
         self.runs: tuple[tuple[int, ...], ...] = ()
         n = network.n
-        self.most_zeros = max(ranks.values(), default=0) + 1
         self.pairs: list[tuple[int, int]] = [(lo, hi) for lo, hi in network.comparators.tolist()]
         # Each wire's comparators, the next one last, above a sentinel that is no comparator.
         self.queue: list[list[int]] = [[_DONE] for _ in range(n)]
@@ -183,6 +173,7 @@ class _Search:
             for wire in pair:
                 self.queue[wire].append(index)
         self.done = np.zeros(network.size, dtype=bool)
+        self.passed = 0
         self.component: dict[int, Component] = {}
         # What SAT was asked of, and whether it sorts.
         self.parts: dict[Network, bool] = {}
@@ -227,6 +218,7 @@ class _Search:
             lo, hi = self.pairs[index]
             if self._is_join(index) and cost == self._cost(index):
                 self._join(lo, hi)
+                self.budget.progress.count("comparators", self.passed, self.network.size)
         if any(component.unseen for component in self.component.values()):
             raise BudgetError(self.unmade)
 
@@ -278,6 +270,7 @@ class _Search:
                 self.queue[lo].pop()
                 self.queue[hi].pop()
                 stack += (lo, hi)
+        self.passed += len(plan)
         return plan
 
     def _join(self, lo: int, hi: int) -> None:
@@ -287,16 +280,20 @@ class _Search:
         if why is not None:
             self._join_unseen(a, b, why)
             return
-        self.peak = max(self.peak, a.count * b.count)
+        count = a.count * b.count
+        self.peak = max(self.peak, count)
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
-        merged, held = 0, 0
+        merged = held = tried = 0
         for piece in products(a, b):
             self.budget.check()
             if self.visit is not None:
                 self.visit(self._inputs_of(piece))
             pieces.append(self._advanced(piece, plan))
             held += pieces[-1].bytes
+            tried += piece.count
+            if tried < count:
+                self.budget.progress.count(f"patterns of a join of {len(piece.rows):,} wires", tried, count)
             if held > max(_MERGED_BYTES, 2 * merged):
                 pieces = [self._merged(pieces, held)]
                 merged = held = pieces[0].bytes
@@ -306,28 +303,16 @@ class _Search:
         """Return why the product of two components is not worked out, None where it is."""
         if a.unseen or b.unseen:
             return self.unmade
-        count = a.count * b.count
-        if self.states is not None:
-            return f"{count:,} patterns in a join" if count > self.states else None
-        deadline = self.budget.deadline
-        left = SECONDS if deadline is None else (deadline - time.monotonic()) / 2
-        seconds = count * (len(a.rows) + len(b.rows)) / BITS_PER_SECOND
-        if seconds <= left:
-            return None
-        needed = 2 * math.ceil(seconds) + 60
-        if needed >= _LONG_SECONDS:
-            return f"{count:,} patterns in a join"
-        limit = argument("time_limit", needed)
-        return f"{count:,} patterns in a join, about {seconds:,.0f} s: try {limit}"
+        # Rows that carry inputs do not count, so that a failing input costs no more than a proof.
+        wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))
+        join = a.count * b.count, wires, a.inputs + b.inputs
+        return self.rule.why(*join) if self.rule.refuses(*join) else None
 
     def _merged(self, pieces: list[Component], held: int) -> Component:
         """Return the distinct patterns of pieces, which take `held` bytes."""
-        if len(pieces) == 1:
-            return pieces[0]
-        if _MERGING * held > self.budget.memory:
-            limit = argument("max_memory", -(-2 * _MERGING * held >> 20))
-            raise BudgetError(f"the {self.budget.memory >> 20:,} MB that patterns may take: try {limit}")
-        return self._distinct(concatenated(pieces))
+        if self.rule.is_too_much(held):
+            raise BudgetError(self.rule.why_too_much(held))
+        return pieces[0] if len(pieces) == 1 else self._distinct(concatenated(pieces))
 
     def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:
         """Return the inputs that the patterns of a component came from; on all other wires they are 1."""
@@ -411,7 +396,7 @@ class _Search:
 
     def _distinct(self, component: Component) -> Component:
         wires = [wire for wire in component.rows if wire < self.network.n]
-        return distinct(component, wires, self.most_zeros)
+        return distinct(component, wires, self.rule.most_zeros)
 
     def _check(self, component: Component) -> None:
         """Raise _FailingError if a wire of a finished component can carry what its rank forbids."""

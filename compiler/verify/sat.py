@@ -27,6 +27,11 @@ def is_installed() -> bool:
     return importlib.util.find_spec("pysat") is not None
 
 
+def is_for(network: Network) -> bool:
+    """Say whether SAT is tried of a network: there is a solver, and the network is not too large."""
+    return is_installed() and network.size <= MOST_COMPARATORS
+
+
 def sat(asked: Question) -> Answer | None:
     """Let a solver look for an input that comes out wrong; None where python-sat is not installed.
 
@@ -34,7 +39,7 @@ def sat(asked: Question) -> Answer | None:
     exchange network on the same inputs, which says whether they have at most r zeros; where all wires
     are asked for, two neighbours out of order say the same.
     """
-    if not is_installed() or asked.network.size > MOST_COMPARATORS:
+    if not is_for(asked.network):
         return None
     solvers: Any = importlib.import_module("pysat.solvers")
     n = asked.network.n
@@ -65,6 +70,7 @@ def sat(asked: Question) -> Answer | None:
 def _solve(solver: Any, asked: Question) -> bool:
     deadline = asked.budget.deadline
     seconds = SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
+    seconds = min(seconds, threading.TIMEOUT_MAX)
     found: list[bool | None] = []
     ended = threading.Event()
 

@@ -23,10 +23,10 @@ from nsc.cli.showing import explain_command, list_command, show_command
 from nsc.cli.verifying import verify_command
 from nsc.compiler.verify import Verdict
 from nsc.errors import NscError, UnprovedError, VerificationError
+from nsc.interrupts import INTERRUPTED, raise_instead
 from nsc.wording import in_options
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 class _Group(click.Group):
@@ -44,6 +44,7 @@ class _Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            raise_instead()
             with in_options(_option_of), warnings.catch_warnings():
                 warnings.showwarning = _show_note(warnings.showwarning)
                 try:

@@ -10,14 +10,15 @@ from pathlib import Path
 import click
 
 import nsc
+from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
+    STANDARD,
     Limits,
     Reading,
     counts_of,
     limit_options,
     network_options,
     numbers_of,
-    status,
     wires_option,
 )
 from nsc.compiler.driver import TARGETS, Request, compile_network, selection
@@ -87,7 +88,12 @@ from nsc.runtime.nvrtc import build as build_cuda
 @limit_options
 @click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--verbose", is_flag=True, help="Print the full build command.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Say on standard error what is being done, a line a phase; print the full build command.",
+)
 def compile_command(
     net: str,
     reading: Reading,
@@ -116,31 +122,33 @@ def compile_command(
     every choice of ranks may be a network of its own, with soft values of its own.
     """
     start = time.perf_counter()
-    request = Request(
-        network=net,
-        n=reading.n,
-        relaxation=Relaxation(relaxation, art_lambda, error_free),
-        dtypes=tuple(dict.fromkeys(dtypes)),
-        targets=tuple(targets.split(",")),
-        name=name,
-        unproved=unproved,
-        version=nsc.__version__,
-        format=reading.format,
-        index_base=reading.index_base,
-        select=selection(top_k, median, numbers_of("--ranks", ranks)),
-        wires=None if wires is None else tuple(numbers_of("--wires", wires) or ()),
-        without_redundant=without_redundant,
-    )
-    if architectures and "cuda" not in request.targets:
-        raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
-    with status("proving and rendering", as_json):
-        compiled = compile_network(request, limits.budget())
-    kernel = Kernel(compiled.package.files)
-    with status("building", as_json):
+    with reporting(verbose, as_json) as progress:
+        piped = reading.network(net, progress) if net == STANDARD else None
+        request = Request(
+            network=net if piped is None else piped,
+            n=reading.n,
+            relaxation=Relaxation(relaxation, art_lambda, error_free),
+            dtypes=tuple(dict.fromkeys(dtypes)),
+            targets=tuple(targets.split(",")),
+            name=name,
+            unproved=unproved,
+            version=nsc.__version__,
+            format=reading.format if piped is None else None,
+            index_base=reading.index_base if piped is None else None,
+            select=selection(top_k, median, numbers_of("--ranks", ranks)),
+            wires=None if wires is None else tuple(numbers_of("--wires", wires) or ()),
+            without_redundant=without_redundant,
+        )
+        if architectures and "cuda" not in request.targets:
+            raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
+        compiled = compile_network(request, limits.budget(progress))
+        kernel = Kernel(compiled.package.files)
+        progress.phase("build")
         artifacts = [kernel.build()] if "cpu" in request.targets else []
         artifacts += [build_cuda(kernel, architecture) for architecture in dict.fromkeys(architectures)]
-    replaced = replaces(compiled.package, folder)
-    place = write(compiled.package, folder)
+        progress.phase("write")
+        replaced = replaces(compiled.package, folder)
+        place = write(compiled.package, folder)
     seconds = time.perf_counter() - start
     if as_json:
         facts = {

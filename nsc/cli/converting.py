@@ -11,8 +11,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
+    STANDARD,
     Asked,
     Limits,
     Reading,
@@ -21,13 +23,10 @@ from nsc.cli.shared import (
     limit_options,
     property_options,
     reading_options,
-    status,
 )
 from nsc.compiler.formats import (
     format_of_path,
     losses,
-    read_network,
-    read_stream,
     readable,
     save_network,
     writable,
@@ -48,31 +47,41 @@ from nsc.wording import count
 @click.option("--to", type=click.Choice(writable()), help="B's format; default: by B's suffix, nsc for -.")
 @click.option("--n", type=int, metavar="N", help="Number of wires, where A does not state it.")
 @index_base_option
+@verbose_option
 def convert_command(
-    source: Path, target: Path, format: str | None, to: str | None, n: int | None, index_base: int | None
+    source: Path,
+    target: Path,
+    format: str | None,
+    to: str | None,
+    n: int | None,
+    index_base: int | None,
+    verbose: bool,
 ) -> None:
     """Write the network in file A to file B, in another format; - is standard input or output.
 
     B is written whole or not at all, and replaced if it is there. What its format cannot hold of the
     network is said on standard error.
     """
-    standard = Path("-")
+    standard = Path(STANDARD)
     format_ = to or ("nsc" if target == standard else format_of_path(target))
-    if source == standard:
-        network = read_stream(sys.stdin.buffer, "standard input", n, format=format, index_base=index_base)
-    else:
-        network = read_network(source, n, format=format, index_base=index_base)
-    for lost in losses(network, format_):
-        click.echo(f"nsc: note: {lost}", err=True)
+    with reporting(verbose) as progress:
+        network = Reading(n, format, index_base).file(source, progress)
+        progress.phase("write")
+        lost = losses(network, format_)
+        if target == standard:
+            text = write_network(network, format_)
+        else:
+            save_network(network, target, format_)
+    for note in lost:
+        click.echo(f"nsc: note: {note}", err=True)
     if target == standard:
-        click.echo(write_network(network, format_).encode(), nl=False)
+        click.echo(text.encode(), nl=False)
         return
-    save_network(network, target, format_)
     click.echo(f"{target}: {network.counts}, as {format_}")
 
 
 @click.command("optimize")
-@click.argument("network", metavar="FILE|FAMILY", type=click.Path(path_type=Path))
+@click.argument("network", metavar="FILE|FAMILY", type=click.Path(path_type=Path, allow_dash=True))
 @reading_options
 @property_options
 @limit_options
@@ -85,6 +94,7 @@ def convert_command(
     help="File for the smaller network, in the format of its suffix.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+@verbose_option
 def optimize_command(
     network: Path,
     reading: Reading,
@@ -92,6 +102,7 @@ def optimize_command(
     limits: Limits,
     out: Path,
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """Make a network smaller for a property that it has: no dead and no redundant comparators.
 
@@ -99,17 +110,19 @@ def optimize_command(
     a relaxed network are not. Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3
     unproved.
     """
-    given = reading.network(str(network))
-    property_, budget = asked.property(given.n), limits.budget()
     to = format_of_path(out)
-    with status("verifying", as_json):
+    with reporting(verbose, as_json) as progress:
+        given = reading.network(str(network), progress)
+        property_, budget = asked.property(given.n), limits.budget(progress)
         proof = verify_network(given, property_, budget)
+        if proof.verdict is Verdict.PROVED:
+            progress.phase("optimise")
+            made = optimize(given, property_, budget)
+            progress.phase("write")
+            save_network(made.network, out, to)
     if proof.verdict is not Verdict.PROVED:
         click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
         sys.exit(EXIT_CODES[proof.verdict])
-    with status("optimising", as_json):
-        made = optimize(given, property_, budget)
-    save_network(made.network, out, to)
     if as_json:
         counts = {"before": asdict(made.before), "after": asdict(made.after), "skipped": made.skipped}
         click.echo(json.dumps({"property": property_.name, **counts, **counts_of(made.network)}))

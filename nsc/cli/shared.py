@@ -1,26 +1,29 @@
-"""What commands share: groups of options, spinner, counts."""
+"""What commands share: groups of options, counts."""
 
 from __future__ import annotations
 
 import functools
 import re
-import time
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
-from nsc.building import build_library
+from nsc.building import MAX_MEMORY, budget_of
 from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import readable
+from nsc.compiler.formats import read_network, read_stream, readable
 from nsc.compiler.network import Network
+from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# What stands for standard input, and output, in the place of a file.
+STANDARD = "-"
 
 EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
 
@@ -38,9 +41,21 @@ class Reading:
         """Whether the user said anything."""
         return (self.n, self.format, self.index_base) != (None, None, None)
 
-    def network(self, named: str | Path) -> Network:
-        """Return the network that a family's name or a file stands for."""
-        return describe(named, self.n, self.format, self.index_base)
+    def network(self, named: str | Path, progress: Progress = SILENT) -> Network:
+        """Return the network that a family's name, a file, or - for standard input stands for."""
+        if str(named) == STANDARD:
+            return self.file(Path(named), progress)
+        return describe(named, self.n, self.format, self.index_base, progress)
+
+    def file(self, path: Path, progress: Progress = SILENT) -> Network:
+        """Return the network in a file, or in standard input."""
+        progress.phase("read")
+        read = (
+            functools.partial(read_stream, sys.stdin.buffer, "standard input")
+            if str(path) == STANDARD
+            else functools.partial(read_network, path)
+        )
+        return read(self.n, format=self.format, index_base=self.index_base, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -65,13 +80,12 @@ class Asked:
 class Limits:
     """What a proof may take."""
 
-    megabytes: int
-    seconds: float | None
+    max_memory: int
+    time_limit: float | None
 
-    def budget(self) -> Budget:
+    def budget(self, progress: Progress) -> Budget:
         """Return the budget; its time begins now."""
-        deadline = None if self.seconds is None else time.monotonic() + self.seconds
-        return Budget(memory=self.megabytes << 20, deadline=deadline, build=build_library)
+        return budget_of(self.max_memory, self.time_limit, progress)
 
 
 def index_base_option(function: F) -> F:
@@ -103,7 +117,7 @@ def network_options(required: bool) -> Callable[[Callable[..., Any]], Callable[.
             "--net",
             required=required,
             metavar="FAMILY|FILE",
-            help=f"A family ({', '.join(FAMILIES)}) or a network file.",
+            help=f"A family ({', '.join(FAMILIES)}), a network file, or - for standard input.",
         )(reading_options(function))
 
     return decorate
@@ -141,7 +155,7 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--max-memory",
         type=click.IntRange(min=1),
-        default=Budget().memory >> 20,
+        default=MAX_MEMORY,
         show_default=True,
         metavar="MB",
         help="What the method of reachable sets may take for 0-1 patterns.",
@@ -166,11 +180,6 @@ def numbers_of(option: str, text: str | None) -> list[int] | None:
     if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
         raise click.UsageError(f"{option} takes numbers such as 3,1,2, found {text!r}")
     return [int(number) for number in text.split(",")]
-
-
-def status(what: str, quiet: bool) -> Any:
-    """Return a spinner on standard error; it shows nothing where that is no terminal."""
-    return Console(stderr=True, quiet=quiet).status(what)
 
 
 def counts_of(network: Network) -> dict[str, object]:

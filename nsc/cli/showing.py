@@ -12,6 +12,7 @@ from nsc.cli.shared import Reading, network_options
 from nsc.compiler.diagram import knuth_diagram
 from nsc.compiler.explain import explain
 from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import check_wires
 from nsc.compiler.schedule import schedule
 from nsc.compiler.selecting import top_k_candidates
 from nsc.errors import NetworkError
@@ -25,6 +26,7 @@ LARGEST_DIAGRAM = 32
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(n: int, as_json: bool) -> None:
     """List the families with their size and depth at N wires."""
+    check_wires(n)
     rows: dict[str, dict[str, object]] = {}
     for name, family in FAMILIES.items():
         summary = (family.__doc__ or "").partition("\n")[0]
@@ -32,8 +34,6 @@ def list_command(n: int, as_json: bool) -> None:
             network = family(n)
             rows[name] = {"size": network.size, "depth": network.depth, "summary": summary}
         except NetworkError as error:
-            if n < 1:
-                raise
             rows[name] = {"size": None, "depth": None, "summary": str(error)}
     if as_json:
         click.echo(json.dumps({"n": n, "families": rows}, indent=1))

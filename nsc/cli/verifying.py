@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
     Asked,
@@ -20,18 +21,17 @@ from nsc.cli.shared import (
     limit_options,
     network_options,
     property_options,
-    status,
 )
 from nsc.compiler.network import Network
 from nsc.compiler.package import MANIFEST
-from nsc.compiler.verify import METHODS, Budget, Failure, Proof, Verdict, check_proof, diagnose, read_proof
+from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.emitted import check_package, read_package
 
 
 @click.command("verify")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @network_options(required=False)
 @property_options
 @limit_options
@@ -47,6 +47,7 @@ from nsc.emitted import check_package, read_package
     help="Prove nothing anew: say whether this proof, as --json printed it, is of this network.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
+@verbose_option
 def verify_command(
     file: Path | None,
     net: str | None,
@@ -56,8 +57,9 @@ def verify_command(
     method: str | None,
     proof_file: Path | None,
     as_json: bool,
+    verbose: bool,
 ) -> None:
-    """Say whether a network sorts, or has another property: proved, refuted or unproved.
+    """Say whether a network sorts, or has another property: proved, refuted or unproved; - is standard input.
 
     Of a folder that nsc compile wrote the network is proved anew, and the built kernel itself is run on
     all 0-1 inputs, or on those of the reachable sets.
@@ -68,25 +70,26 @@ def verify_command(
     if file is not None and os.path.isfile(file / MANIFEST):
         if net or reading.is_stated or asked.is_stated or method or proof_file:
             raise click.UsageError(
-                "a package says itself what its network is and does: only --max-memory, --time-limit and "
-                "--json go with it"
+                "a package says itself what its network is and does: only --max-memory, --time-limit, "
+                "--verbose and --json go with it"
             )
-        _verify_package(file, limits.budget(), as_json)
+        _verify_package(file, limits, as_json, verbose)
     named = net if file is None else str(file)
     if named is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
-    network = reading.network(named)
-    if proof_file is not None:
-        proof = check_proof(network, read_proof(proof_file))
-    else:
-        property_ = asked.property(network.n)
-        with status("verifying", as_json):
-            proof = verify_network(network, property_, limits.budget(), None if method is None else [method])
     failure = None
-    if proof.counterexample is not None:
-        with status("looking for the cause", as_json):
+    with reporting(verbose, as_json) as progress:
+        network = reading.network(named, progress)
+        if proof_file is not None:
+            wanted = asked.property(network.n) if asked.is_stated else None
+            proof = check_proof(network, read_proof(proof_file), wanted)
+        else:
+            methods = None if method is None else [method]
+            proof = verify_network(network, asked.property(network.n), limits.budget(progress), methods)
+        if proof.counterexample is not None:
+            progress.phase("find the cause")
             failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)
-        proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
+            proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
     if as_json:
         causes = {} if failure is None else _causes(failure)
         click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes}))
@@ -95,11 +98,14 @@ def verify_command(
     sys.exit(EXIT_CODES[proof.verdict])
 
 
-def _verify_package(folder: Path, budget: Budget, as_json: bool) -> NoReturn:
+def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) -> NoReturn:
     """Prove the network of a package, run its built kernel, and end the process with the exit code."""
-    kernel, network, property_ = read_package(folder)
-    with status("verifying", as_json):
+    with reporting(verbose, as_json) as progress:
+        progress.phase("read")
+        kernel, network, property_ = read_package(folder)
+        budget = limits.budget(progress)
         proof = verify_network(network, property_, budget)
+        progress.phase("run the built kernel")
         runs = dict(check_package(kernel, network, property_, budget))
     wrong = {real: run.failing for real, run in runs.items() if run.failing is not None}
     verdict = Verdict.REFUTED if wrong else proof.verdict

@@ -94,3 +94,26 @@ def test_output_that_cannot_be_written_is_no_refutation(line):
     if line == "verify two.txt":
         with open("/dev/full", "w") as full:
             assert subprocess.run(command, stdout=full, stderr=full, timeout=120).returncode == 2
+
+
+@pytest.mark.parametrize("module", ["nsc.cli", "click", "numpy", "rich.console", "nsc.runtime.kernel"])
+@pytest.mark.parametrize("ignored", [False, True])
+def test_an_interrupt_during_the_imports_is_clean(module, ignored):
+    text = f"""
+import os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN if {ignored} else signal.default_int_handler)
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["nsc", "--version"]
+runpy.run_module("nsc", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    if ignored:
+        assert (done.returncode, done.stderr) == (0, "")
+    else:
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "nsc: interrupted\n")

@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
 from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 
+from nsc.cli import main
 from nsc.compiler import driver
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
@@ -143,3 +146,59 @@ def test_an_unproved_network_is_told_which_option_would_help():
     for words in (["verify"], ["compile"], ["compile", "--median"]):
         out, err = call(*words, "--net", "pairwise", "--n", 40, "--time-limit", 0, code=3)
         assert "--time-limit" in out + err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "verify -",
+        "verify --net -",
+        "show --net -",
+        "explain --net -",
+        "optimize - -o out.json",
+        "compile --net -",
+    ],
+)
+def test_a_network_comes_from_standard_input(line):
+    result = CliRunner().invoke(main, line.split(), input=SORTER)
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(main, line.split(), input="hello")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("nsc: standard input: not a network in a known format")
+
+
+def test_a_proof_that_does_not_fit_says_what_is_wrong():
+    words = "verify", "--net", "bitonic", "--n", 8
+    facts = json.loads(call(*words, "--json")[0])
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    refuted = json.loads(call("verify", "not.txt", "--json", code=1)[0])
+
+    def refusal(words, proof, **changed):
+        text = proof if isinstance(proof, str) else json.dumps({**proof, **changed})
+        Path("proof.json").write_text(text, encoding="utf-8")
+        check_refused([*words, "--check", "proof.json"])
+        return call(*words, "--check", "proof.json", code=2)[1]
+
+    for text in ("hello", "[]", "{}", SORTER, '{"format": 3}'):
+        assert "proof.json: not a proof that nsc wrote: " in refusal(words, text)
+    assert 'format "nsc-proof/7", this nsc reads nsc-proof/1' in refusal(words, facts, format="nsc-proof/7")
+    digest = facts["network"]
+    other = refusal(["verify", "--net", "odd_even", "--n", 8], facts)
+    assert f"the proof is of network {digest[:12]}…, this one is " in other
+    asked = refusal([*words, "--property", "median"], facts)
+    assert "is of the property 'sort', 'median' is asked for" in asked
+    for name in facts:
+        if name in ("n", "size", "depth", "format"):
+            continue
+        less = {key: value for key, value in facts.items() if key != name}
+        assert f'the proof was changed: "{name}" is missing' in refusal(words, less)
+        for value in ({"a": 1}, -1, "\x1b[2J", [0.5]):
+            if name == "detail" and isinstance(value, str):
+                continue
+            assert f'"{name}"' in refusal(words, facts, **{name: value}) or name == "network"
+    for name, value in (("verdict", "refuted"), ("counterexample", [0] * 8), ("property", "top-9")):
+        assert "the proof was changed: " in refusal(words, facts, **{name: value})
+    for name in ("counterexample", "failing_input"):
+        for value in ([0, 1, 1], [0, 1], [0, 1, 2], [7, 7, 7]):
+            if value != refuted[name]:
+                assert name in refusal(["verify", "not.txt"], refuted, **{name: value})

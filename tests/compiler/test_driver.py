@@ -16,7 +16,8 @@ from nsc.compiler.package import check_name
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.selecting import smallest_first
-from nsc.compiler.verify import UNTIMED, Verdict, parse, verify
+from nsc.compiler.verify import UNTIMED, Budget, Verdict, parse, verify
+from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 
 SWAP = Network.from_layers(2, [[(0, 1)]])
@@ -28,7 +29,8 @@ def test_the_best_network_for_some_ranks_is_one_that_is_proved():
     assert compiled.proof.verdict is Verdict.PROVED
     networks = smallest_first(parse("rank-7,50", 100))
     assert compiled.network in networks
-    quick = [verify(network, parse("rank-7,50", 100), methods=UNTIMED) for network in networks[:6]]
+    short = Budget(states=FEW_STATES)
+    quick = [verify(network, parse("rank-7,50", 100), short, UNTIMED) for network in networks[:6]]
     first = next(k for k, proof in enumerate(quick) if proof.verdict is Verdict.PROVED)
     assert first > 0
     assert compiled.network == networks[first]

@@ -17,8 +17,8 @@ METHOD = ["generated exhaustion"]
 BUILDS = Budget(build=build_library)
 
 
-@pytest.mark.parametrize("asked", ["sort", "rank-7", "top-2", "median", "bottom-3-set"])
-@pytest.mark.parametrize("n", [10, 13])
+@pytest.mark.parametrize("asked", ["sort", "rank-3", "top-2", "median", "bottom-3-set"])
+@pytest.mark.parametrize("n", [4, 9, 10, 13])
 def test_verdicts_are_those_of_numpy(n, asked):
     """Of a network that has the property, and of the same with one comparator turned."""
     pairs = family_network("odd_even_merge", n).comparators.tolist()
@@ -32,6 +32,11 @@ def test_verdicts_are_those_of_numpy(n, asked):
         assert found.verdict is wanted.verdict
         if found.verdict is Verdict.PROVED:
             assert found.method == METHOD[0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8])
+def test_few_wires(n):
+    assert verify(family_network("bitonic", n), None, BUILDS, METHOD).verdict is Verdict.PROVED
 
 
 def test_a_failing_input_is_found_where_sampling_finds_none(monkeypatch):

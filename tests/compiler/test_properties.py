@@ -240,7 +240,7 @@ def test_proofs_are_kept_and_checked():
         with pytest.raises(PropertyError, match="is of network"):
             check_proof(FAMILIES["odd_even"](4), again)
     forged = Proof.from_json(proof.to_json().replace(proof.network, FOUR.digest))
-    with pytest.raises(PropertyError, match="comes out right"):
+    with pytest.raises(PropertyError, match="counterexample"):
         check_proof(FOUR, forged)
 
 
@@ -260,5 +260,5 @@ def test_a_proof_is_of_a_network_however_it_is_written_down():
     "text", ["", "[]", "{}", '{"format": "nsc-proof/1"}', '{"format": 3}', "[" * 100_000]
 )
 def test_what_is_no_proof(text):
-    with pytest.raises(PropertyError, match="not a proof"):
+    with pytest.raises(PropertyError, match=r"not a proof|the proof was changed"):
         Proof.from_json(text)

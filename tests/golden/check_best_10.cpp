@@ -1,7 +1,8 @@
 // Whether wires of a network carry their ranks for all 2^10 0-1 inputs, 512 at a time.
 //
 // Input t has bit w of t on wire w. A row holds one wire's values for 512 inputs in a row: wires below 9
-// have the same row in every block of inputs, the others are all 0 or all 1 in it.
+// have the same row in every block of inputs, the others are all 0 or all 1 in it. Fewer than 9 wires have
+// their inputs several times in the one block.
 
 #include <stdint.h>
 
@@ -9,7 +10,7 @@ namespace {
 
 typedef uint64_t Row __attribute__((vector_size(64)));
 
-constexpr int32_t wires = 10, inside = 9;
+constexpr int32_t wires = 10, inside = wires < 9 ? wires : 9;
 
 inline Row all(bool bit) { return Row{} - uint64_t(bit); }
 
@@ -20,10 +21,10 @@ Row counting(int32_t wire) {
     return row;
 }
 
-// Inputs of a block with at least `ones` ones among their lowest 9 wires.
+// Inputs of a block with at least `ones` ones among their lowest 9 wires, or all where there are fewer.
 Row at_least(int32_t ones) {
     Row row{};
-    for (int32_t t = 0; t < 512; ++t) row[t / 64] |= uint64_t(__builtin_popcount(t) >= ones) << t % 64;
+    for (int32_t t = 0; t < 512; ++t) row[t / 64] |= uint64_t(__builtin_popcount(t & ((1 << inside) - 1)) >= ones) << t % 64;
     return row;
 }
 

@@ -1,0 +1,111 @@
+"""Progress: a line per phase in a pipe where the user wants it, phase and counts on a terminal."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import SORTER, call
+
+from nsc.cli import reporting
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import parse_network, write_network
+from nsc.compiler.verify import METHODS, Budget, verify
+
+
+def phases(err):
+    lines = err.splitlines()
+    assert all(line.startswith("nsc: ") for line in lines)
+    return [line.removeprefix("nsc: ") for line in lines]
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_compile_says_each_phase_once_in_a_pipe(option):
+    words = "compile", "--net", "bitonic", "--n", 4
+    proof = ["prove by sampling", "prove by lint", "prove by primitive", "prove by exhaustion"]
+    assert phases(call(*words, option)[1]) == [
+        "read",
+        "transform",
+        *proof,
+        "schedule",
+        "render",
+        "build",
+        "write",
+    ]
+    assert call(*words)[1] == ""
+    out, err = call(*words, option, "--json")
+    assert out.startswith("{")
+    assert phases(err)[0] == "read"
+
+
+def test_other_long_commands_say_their_phases():
+    Path("sorter.json").write_text(SORTER, encoding="utf-8")
+    proof = ["prove by sampling", "prove by lint", "prove by primitive", "prove by exhaustion"]
+    for line, wanted in (
+        ("verify sorter.json", ["read", *proof]),
+        ("verify --method lint sorter.json", ["read", "prove by sampling", "prove by lint"]),
+        ("optimize sorter.json -o out.json", ["read", *proof, "optimise", "write"]),
+        ("convert sorter.json out.txt", ["read", "write"]),
+    ):
+        code = 3 if "lint" in line else 0
+        assert phases(call(*line.split(), "-v", code=code)[1]) == wanted
+        assert call(*line.split(), code=code)[1] == ""
+
+
+def test_counts_follow_the_phase(monkeypatch):
+    monkeypatch.setattr(reporting, "_LINES_PAUSE", 0.0)
+    Path("large.cn").write_text(write_network(FAMILIES["bitonic"](512), "cn") * 8, encoding="utf-8")
+    err = call("verify", "large.cn", "-v", "--n", 512)[1]
+    assert any(line.startswith("read: ") and line.endswith(" comparators") for line in phases(err))
+    assert any(line.startswith("prove by sampling: 1,026 ") for line in phases(err))
+    assert any(
+        line.startswith("prove by reachable sets: ") and line.endswith("of 92,160 comparators")
+        for line in phases(err)
+    )
+    assert any(" patterns of a join of 512 wires" in line for line in phases(err))
+
+
+class Calls:
+    """Counts what it is told."""
+
+    def __init__(self):
+        self.phases, self.counts = [], []
+
+    def phase(self, name):
+        self.phases.append(name)
+
+    def count(self, what, number, total=None):
+        assert total is None or number <= total
+        self.counts.append((what, number))
+
+
+def test_nobody_is_told_per_comparator():
+    network = FAMILIES["odd_even"](512)
+    told = Calls()
+    parse_network(write_network(network, "cn"), progress=told)
+    verify(FAMILIES["bitonic"](256), budget=Budget(progress=told))
+    assert len(told.counts) < 300
+    assert told.phases[0] == "prove by sampling"
+    assert all(phase.removeprefix("prove by ") in {*METHODS, "sampling"} for phase in told.phases)
+
+
+def test_a_terminal_shows_the_phase_and_forgets_it():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "nsc", "verify", "--net", "bitonic", "--n", "256"]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm-256color"}
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 1 << 16)
+        except OSError:  # Linux says so where the other end is closed
+            break
+    os.close(ours)
+    out, _ = running.communicate(timeout=60)
+    assert out.startswith(b"sorts: 256 wires")
+    assert b"prove by" in shown
+    assert shown.rstrip().endswith(b"\x1b[2K")
