@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "far_scores.py"
 
 def test_run_prints_both_losses():
     words = [sys.executable, SCRIPT, "--n", "4", "--steps", "2", "--batch", "2", "--seeds", "1"]
+    words += ["--test-numbers", "200"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "log of a stored P, cut at 1e-12" in done.stdout
