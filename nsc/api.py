@@ -37,8 +37,8 @@ def compile(
     relaxation: str = "logistic",
     art_lambda: float = 0.25,
     error_free: bool = False,
-    dtypes: tuple[str, ...] = ("float32",),
-    targets: tuple[str, ...] = ("cpu",),
+    dtypes: str | Sequence[str] = ("float32",),
+    targets: str | Sequence[str] = ("cpu",),
     name: str | None = None,
     unproved: bool = False,
     format: str | None = None,
@@ -58,7 +58,7 @@ def compile(
         relaxation: logistic, gaussian, reciprocal, cauchy, optimal or hard.
         art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none.
         error_free: forward exact values and a 0/1 P, backward the soft gradients.
-        dtypes: arithmetic types, float32 (serves bfloat16 and float16 too) and float64.
+        dtypes: one arithmetic type or several, float32 (serves bfloat16 and float16 too) and float64.
         targets: cpu, cuda, or both: for which tensors there are kernels.
         name: the operator's name in messages and in the cache.
         unproved: accept a network that no exact method settled.
@@ -82,8 +82,8 @@ def compile(
         network=network,
         n=n,
         relaxation=Relaxation(relaxation, art_lambda, error_free),
-        dtypes=tuple(dtypes),
-        targets=tuple(targets),
+        dtypes=_names(dtypes),
+        targets=_names(targets),
         name=name,
         unproved=unproved,
         version=nsc.__version__,
@@ -105,8 +105,8 @@ def compile_selector(
     relaxation: str = "logistic",
     art_lambda: float = 0.25,
     error_free: bool = False,
-    dtypes: tuple[str, ...] = ("float32",),
-    targets: tuple[str, ...] = ("cpu",),
+    dtypes: str | Sequence[str] = ("float32",),
+    targets: str | Sequence[str] = ("cpu",),
     name: str | None = None,
     unproved: bool = False,
     format: str | None = None,
@@ -148,8 +148,8 @@ def compile_selector(
         network=network,
         n=n,
         relaxation=Relaxation(relaxation, art_lambda, error_free),
-        dtypes=tuple(dtypes),
-        targets=tuple(targets),
+        dtypes=_names(dtypes),
+        targets=_names(targets),
         name=name,
         unproved=unproved,
         version=nsc.__version__,
@@ -173,6 +173,10 @@ class _Making:
     kind: type[NetworkOperator]
     request: Request
     budget: Budget = field(compare=False)
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _compiled(kind: type[AnyOperator], request: Request, budget: Budget) -> AnyOperator:

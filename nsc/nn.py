@@ -31,7 +31,8 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
         super().__init__()
-        self.operator = operator
+        # Other layers that are made now have parameters of this dtype, and inputs.
+        self.operator = with_dtype(operator, torch.get_default_dtype())
         start = operator.default_steepness if steepness is None else real(steepness)
         if start is None or not 0 < start < math.inf:
             kind, found = (

@@ -25,6 +25,10 @@ class Operator(NetworkOperator):
     smallest normal one (1.2e-38 in float32) count as zero. Cost per sample: O(size) for
     values, O(m·size) for m columns of payload, less than O(n·size) for P.
 
+    In the error-free form a gradient passes each comparator as if it were soft. What that adds up to depends
+    on the direction of the routing: gradients of `rank` and of the rows of `topk` differ from those of the
+    same rows of P.
+
     Operators pickle, copy and compare by the content of their package.
     """
 

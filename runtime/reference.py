@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from nsc.runtime.kernel import Kernel, Pairs
+from nsc.runtime.routing import takes
 
 # With d = x[hi] - x[lo], v = steepness·φ(d): the smaller weight of a comparator, f(-t) of t = |v| >= 0, for
 # each sigmoid family. The other is 1 - f(-t), so both have full precision.
@@ -59,7 +60,13 @@ def _layer(n: int, pairs: Pairs) -> Layer:
 def relax(
     kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
 ) -> tuple[Tensor, Tensor]:
-    """Return values and what is routed, as `dispatch.relax` describes them."""
+    """Return values and what is routed, as `dispatch.relax` describes them.
+
+    A loss is computed in float64: its second derivatives begin with 1/p², which leaves float32 at e^-44.
+    """
+    if takes(routing) == "target" and x.dtype != torch.float64:
+        values, losses = relax(kernel, x.double(), steepness.double(), payload, routing)
+        return values.to(x.dtype), losses.to(x.dtype)
     layers = layers_of(kernel)
     values, all_weights = _keys(kernel, layers, x, steepness)
     n = kernel.n

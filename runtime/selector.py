@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import torch
@@ -34,7 +35,6 @@ class Selector(NetworkOperator):
         if self._kernel.outputs is None:
             raise PackageError(f"{self.name} sorts all its values: it is an Operator, see nsc.load")
         self._outputs = self._kernel.outputs
-        self._wires = torch.tensor(self._outputs.wires)
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ class Selector(NetworkOperator):
             values = rows @ x.
         """
         self._check_tensor("select_with_rows", "x", x)
-        wires = self._wires.to(x.device)
+        wires = self._wires(x)
         values, columns = self._run("select_with_rows", x, steepness, wires, "rows")
         return self._selected(values), columns.transpose(-1, -2)
 
@@ -70,7 +70,7 @@ class Selector(NetworkOperator):
         Returns:
             (…, k, m), of the wider dtype of x and payload; differentiable in both.
         """
-        return self._routed(x, payload, steepness).index_select(-2, self._wires.to(x.device))
+        return self._routed(x, payload, steepness).index_select(-2, self._wires(x))
 
     def hard_select(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the exact values of the ranks and their int64 indices, as torch.sort(stable=True) has them.
@@ -82,4 +82,17 @@ class Selector(NetworkOperator):
         return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
 
     def _selected(self, values: Tensor) -> Tensor:
-        return values.index_select(-1, self._wires.to(values.device))
+        return values.index_select(-1, self._wires(values))
+
+    def _wires(self, like: Tensor) -> Tensor:
+        """Return the wires of the ranks on a tensor's device."""
+        if dispatch.is_plain(like):
+            return _kept_wires(self._outputs.wires, like.device)
+        return torch.tensor(self._outputs.wires, device=like.device)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_wires(wires: tuple[int, ...], device: torch.device) -> Tensor:
+    # A call in inference mode may be the first, and one that needs gradients the next.
+    with torch.inference_mode(False):
+        return torch.tensor(wires, device=device)

@@ -25,7 +25,7 @@ from nsc.compiler.verify.question import Budget, BudgetError, Question, question
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import MOST_COMPARATORS, is_installed, sat
 from nsc.errors import PropertyError
-from nsc.wording import count
+from nsc.wording import argument, count
 
 RANDOM_INPUTS = 4096
 _RANDOM_VALUES = 1 << 21
@@ -56,14 +56,19 @@ def verify(
         network: any network; reversed comparators keep their meaning.
         property_: what is asked; None: whether it sorts ascending, wire 0 the smallest.
         budget: what may be spent.
-        methods: keys of METHODS to go by alone; None: all.
+        methods: keys of METHODS to go by alone, none for a sample of inputs; None: all.
 
     Raises:
-        PropertyError: the property is one of another number of wires.
+        PropertyError: the property is one of another number of wires, or a method that is unknown.
 
     Cost: O(size) and a sample of 0-1 inputs first; then the first method that applies.
     """
     wanted = sort(network.n) if property_ is None else property_
+    if not isinstance(wanted, Property):
+        raise PropertyError(f"{argument('property')} must be text or a Property, got {wanted!r}")
+    unknown = [] if methods is None else [name for name in methods if name not in METHODS]
+    if isinstance(methods, str) or unknown:
+        raise PropertyError(f"methods must be some of {', '.join(METHODS)}, got {methods!r}")
     if wanted.n != network.n:
         raise PropertyError(
             f"{wanted.name} is asked of {count(wanted.n, 'wire')}, the network has {network.n}"

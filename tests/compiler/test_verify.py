@@ -358,3 +358,9 @@ def test_proofs_are_json_and_the_same_each_time():
     assert refuted["verdict"] == "refuted"
     assert is_counterexample(fails, refuted["counterexample"])
     assert sorted(refuted["failing_input"]) == [0, 1]
+
+
+@pytest.mark.parametrize("methods", ["exhaustion", ["exhaustio"]])
+def test_unknown_methods_are_refused(methods):
+    with pytest.raises(PropertyError, match=r"methods must be some of .*exhaustion"):
+        verify(FAMILIES["bitonic"](4), methods=methods)

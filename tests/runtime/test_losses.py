@@ -204,3 +204,18 @@ def test_the_compiler_and_the_reference_cut_alike():
     assert render.LOWEST_LOG == reference.LOWEST_LOG
     assert render.SURROGATE_LEAST == reference.SURROGATE_LEAST
     assert set(SIGMOIDS) == set(reference.TAILS)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("spread", [1, 3, 10])
+def test_second_derivatives_in_float32(loss, spread):
+    """They hold 1/p², which leaves float32 long before p does."""
+    op = nsc.compile("bitonic", 16, dtypes=BOTH)
+    x, target = draw(10, 16, spread)
+    results = []
+    for dtype in (torch.float32, torch.float64):
+        leaf = x.to(dtype).requires_grad_()
+        (grad,) = torch.autograd.grad(getattr(op, loss)(leaf, target), leaf, create_graph=True)
+        results.append(torch.autograd.grad((grad * grad).sum(), leaf)[0].double())
+    found, expected = results
+    assert (found - expected).norm() <= 1e-3 * expected.norm()

@@ -298,3 +298,19 @@ def test_modules_do_what_their_operators_do_at_their_steepness():
             torch.testing.assert_close(getattr(layer, name)(x, *arguments.get(name, ())), expected)
         torch.testing.assert_close(layer(x), getattr(op, forward)(x, 3.0))
         torch.testing.assert_close(op(x), getattr(op, "sort" if op is not top else "select")(x))
+
+
+def test_a_layer_takes_the_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        layer = SortingNetwork("bitonic", 4, learnable=True)
+        values, _ = layer(torch.randn(2, 4))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert values.dtype == torch.float64
+
+
+def test_one_dtype_needs_no_list():
+    assert nsc.compile("bitonic", 4, dtypes="float64", targets="cpu") is nsc.compile(
+        "bitonic", 4, dtypes=["float64"]
+    )

@@ -241,3 +241,20 @@ def test_a_bad_steepness_is_named_with_its_method():
     for method, call in calls.items():
         with pytest.raises(OperandError, match=rf"^bitonic_8_top_3\.{method}: steepness must .*got -1\.0$"):
             call()
+
+
+@pytest.mark.parametrize(
+    "context",
+    [torch.inference_mode, lambda: torch.device("meta"), torch._subclasses.fake_tensor.FakeTensorMode],
+    ids=["inference mode", "meta", "fake tensors"],
+)
+def test_where_a_selector_is_compiled_does_not_matter(context):
+    """What is compiled is kept for the process, so nothing of the place may stay with it."""
+    with context():
+        selector = nsc.compile_selector("odd_even", 5, median=True)
+    x = torch.randn(2, 5, requires_grad=True)
+    with torch.inference_mode():
+        selector.select(x)
+    (grad,) = torch.autograd.grad(selector.select(x).sum(), x)
+    assert grad.isfinite().all()
+    assert selector.select_with_rows(x)[1].shape == (2, 1, 5)
