@@ -162,6 +162,9 @@ class NetworkOperator:
                     f"{self.name}.{method}: x is on {keys.device} and steepness on "
                     f"{steepness.device}: move one of them"
                 )
+            if steepness.dtype != keys.dtype and not keys.is_cuda and dispatch.is_plain(steepness, keys):
+                # Before a cast turns what the message should name into infinity or 0.
+                self._check_number(method, steepness.item(), keys.dtype)
             value = steepness.to(keys.dtype)
         else:
             if torch.compiler.is_compiling() and isinstance(
@@ -170,18 +173,23 @@ class NetworkOperator:
                 # A number that changes is a symbol here: it multiplies without being known, and the kernel
                 # checks it as it checks a tensor.
                 return (keys.new_ones(()) * steepness).expand(keys.shape[0])
-            number = real(steepness)
-            lowest, highest = RANGES[keys.dtype]
-            if number is None or not lowest <= number <= highest:
-                found = type(steepness).__name__ if number is None else shown(steepness)
-                kind = OperandTypeError if number is None else OperandError
-                raise bad_steepness(f"{self.name}.{method}", found, keys.dtype, kind)
+            number = self._check_number(method, steepness, keys.dtype)
             if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
                 return keys.new_full((1,), number).expand(keys.shape[0])
             if dispatch.is_plain(keys):
                 return _constant(number, keys.dtype, keys.shape[0])
             value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
+
+    def _check_number(self, method: str, steepness: object, dtype: torch.dtype) -> float:
+        """Return a steepness that is a number in the range of a dtype, or raise the error that names it."""
+        number = real(steepness)
+        lowest, highest = RANGES[dtype]
+        if number is None or not lowest <= number <= highest:
+            found = type(steepness).__name__ if number is None else shown(steepness)
+            kind = OperandTypeError if number is None else OperandError
+            raise bad_steepness(f"{self.name}.{method}", found, dtype, kind)
+        return number
 
     def __fx_create_arg__(self, tracer: Any) -> Any:
         """Become an attribute of the module that torch.fx traces, where the graph finds it."""
