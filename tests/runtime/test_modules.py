@@ -74,7 +74,8 @@ def test_bad_steepness_of_a_module(steepness):
 
 
 def test_pickle_deepcopy_and_torch_save(tmp_path):
-    layer = SortingNetwork("bitonic", 8, steepness=3.0, learnable=True)
+    # A name of its own: another test may have built bitonic 8 for debugging, which has other bits.
+    layer = SortingNetwork("bitonic", 8, steepness=3.0, learnable=True, name="pickled_8")
     x = torch.randn(2, 8)
     buffer = io.BytesIO()
     torch.save(layer, buffer)
@@ -88,7 +89,7 @@ def test_pickle_deepcopy_and_torch_save(tmp_path):
         assert other.operator == layer.operator
         assert hash(other.operator) == hash(layer.operator)
         assert torch.equal(other(x)[1], layer(x)[1])
-    state = SortingNetwork("bitonic", 8, learnable=True)
+    state = SortingNetwork("bitonic", 8, learnable=True, name="pickled_8")
     state.load_state_dict(layer.state_dict())
     assert torch.equal(state(x)[0], layer(x)[0])
     torch.save(layer, tmp_path / "layer.pt")
