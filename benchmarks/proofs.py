@@ -24,6 +24,7 @@ from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.selecting import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
+from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "proofs.md"
 MB_PER_KB = 1 / 1024
@@ -57,7 +58,7 @@ def _all(networks: list[tuple[Network, str]], methods: list[str] | None = None) 
         proof = verify(network, parse(asked, network.n), Budget(build=build_library), methods)
         seconds.append(time.perf_counter() - start)
         found[_words(proof)] += 1
-    what = ", ".join(f"{count} × {words}" if len(networks) > 1 else words for words, count in found.items())
+    what = ", ".join(f"{times} × {words}" if len(networks) > 1 else words for words, times in found.items())
     return Outcome(what, sum(seconds), max(seconds))
 
 
@@ -132,7 +133,7 @@ def main(only: str, rounds: int) -> None:
         lines = [columns, ("---", "---", *["---:"] * 4), *rows]
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         head = (
-            f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of {rounds} rounds, each in "
+            f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of {count(rounds, 'round')}, each in "
             "a process of its own: seconds of all proofs of a row, of the slowest, the limit for all; peak "
             "memory of the process."
         )
