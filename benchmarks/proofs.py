@@ -133,9 +133,9 @@ def main(only: str, rounds: int) -> None:
         lines = [columns, ("---", "---", *["---:"] * 4), *rows]
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         head = (
-            f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of {count(rounds, 'round')}, each in "
-            "a process of its own: seconds of all proofs of a row, of the slowest, the limit for all; peak "
-            "memory of the process."
+            f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of "
+            f"{count(rounds, 'round')}, each in a process of its own: seconds of all proofs of a row, of the "
+            "slowest, the limit for all; peak memory of the process."
         )
         partial = RESULTS.with_suffix(".partial")
         partial.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
