@@ -271,7 +271,13 @@ class _Call:
         x_grad: Tensor,
         steepness_grad: Tensor | None,
     ) -> None:
-        """Take gradients of values and weights to those of x and the steepness."""
+        """Take gradients of values and weights to those of x and the steepness; sums the latter's chunks."""
+        if weight_grads is not None and self.chunks > 1:
+            assert self.program is not None
+            threads = self.launch.keys_threads
+            blocks = _ceil(count * self.launch.slots, threads)
+            function = f"nsc_sum_{_SUFFIX[self.real]}"
+            self.program.launch(function, blocks, threads, 0, (count, self.chunks, weight_grads))
         self._launch_keys(
             "keys_backward",
             count,

@@ -54,7 +54,16 @@ def test_compiles_without_warnings_or_spills(request_, architecture):
     assert made.facts["cuda"].encode() in cubin
     assert "warning" not in log
     found = nvrtc.resources(log)
-    functions = {"keys", "keys_backward", "sort", "route", "route_backward", "reversed", "reversed_backward"}
+    functions = {
+        "keys",
+        "keys_backward",
+        "sum",
+        "sort",
+        "route",
+        "route_backward",
+        "reversed",
+        "reversed_backward",
+    }
     suffixes = [{"float32": "f32", "float64": "f64"}[real] for real in made.reals]
     assert set(found) == {"nsc_prepare"} | {f"nsc_{name}_{s}" for name in functions for s in suffixes}
     for function, (registers, spilled) in found.items():

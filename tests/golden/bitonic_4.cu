@@ -533,8 +533,27 @@ __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) 
     return sum;
 }
 
-// From gradients of the values, null for zero, and of the weights, null or `chunks` parts per sample, to
-// those of x and of the steepness, null where that is not wanted.
+// Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the place of the
+// first parts. A thread adds those of one slot.
+template <class real>
+__device__ inline void sum_chunks(int64_t batch, int64_t chunks, real *weight_grads) {
+    constexpr int32_t at_a_time = 8;  // loads in flight
+    constexpr int64_t per_sample = slots > 0 ? slots : 1;
+    const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (number >= batch * slots) return;
+    real *parts = weight_grads + number / per_sample * chunks * slots + number % per_sample, sum = parts[0];
+    for (int64_t first = 1; first < chunks; first += at_a_time) {
+        real next[at_a_time];
+        NSC_UNROLL
+        for (int32_t k = 0; k < at_a_time; ++k) next[k] = first + k < chunks ? parts[(first + k) * slots] : real(0);
+        NSC_UNROLL
+        for (int32_t k = 0; k < at_a_time; ++k) sum += next[k];
+    }
+    parts[0] = sum;
+}
+
+// From gradients of the values, null for zero, and of the weights, null or in the first of `chunks` places per
+// sample, to those of x and of the steepness, null where that is not wanted.
 template <class real>
 __device__ inline void keys_backward(int64_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
                                      const real *weights, const real *weight_grads, int64_t chunks, real *x_grad,
@@ -546,14 +565,12 @@ __device__ inline void keys_backward(int64_t batch, const real *steepness, int64
     for (int32_t i = share.thread; i < wires; i += sample_threads) grad[place_of(i)] = from ? from[i] : real(0);
     wait_for_sample();
     const Weights<const real> kept = weights_of(weights, share.sample);
-    const real *parts = weight_grads ? weight_grads + share.sample * chunks * slots : nullptr;
+    const real *weight_grad = weight_grads ? weight_grads + share.sample * chunks * slots : nullptr;
     for_each_comparator(true, share.thread, [&](int32_t lo, int32_t hi, int32_t slot) {
         real &at_lo = grad[place_of(lo)], &at_hi = grad[place_of(hi)];
         const real a = at_lo, b = at_hi, gap = kept.gap[slot];
         const Mix<real> soft = {kept.backward.keep[slot], kept.backward.swap[slot]};
-        real into = 0;
-        for (int64_t chunk = 0; parts && chunk < chunks; ++chunk) into += parts[chunk * slots + slot];
-        into -= (a - b) * gap;
+        const real into = (weight_grad ? weight_grad[slot] : real(0)) - (a - b) * gap;
         const bool infinite = gap == infinity<real>();
         const real activation = phi<real>(infinite ? real(0) : gap), stretch = phi_slope<real>(infinite ? real(0) : gap);
         // A weight of 0 is constant, and a gradient that reaches it may be infinite.
@@ -752,14 +769,15 @@ __device__ __forceinline__ void order(Entry<real> &a, Entry<real> &b, bool turne
     if ((b < a) != turned) exchange(a, b);
 }
 
-// A warp sorts as many samples as it has threads: a sample is a column of a tile, and its thread's own.
+// A warp sorts as many samples as it has threads: a sample is a column of a tile, and its thread's own. A block has as
+// many warps as the launch gives it.
 template <class real>
 __device__ __forceinline__ void sort_columns(int64_t batch, const real *x, real *values, int64_t *indices) {
     // One place more than a row needs: the threads of a warp then reach different banks along a column too.
     constexpr int32_t pitch = 33;
     const int32_t lane = int32_t(threadIdx.x) % 32;
     Entry<real> *tile = reinterpret_cast<Entry<real> *>(shared_memory) + threadIdx.x / 32 * wires * pitch;
-    const int64_t first = (int64_t(blockIdx.x) * keys_threads + threadIdx.x - lane) * wires, left = batch * wires - first;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x - lane) * wires, left = batch * wires - first;
     const int32_t count = left < 32 * wires ? left < 0 ? 0 : int32_t(left) : 32 * int32_t(wires);
     for (int32_t i = lane; i < count; i += 32) {
         const int32_t wire = i % int32_t(wires), sample = i / int32_t(wires);
@@ -1222,7 +1240,7 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // What these kernels are. The runtime compares it with the manifest, so that no text beside them can make a
 // launch take its memory for what it is not.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 5, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"cones\": 1, \"kept_rows\": 4, \"kept_rows_permutation\": 4, \"tile_threads\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 6, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"cones\": 1, \"kept_rows\": 4, \"kept_rows_permutation\": 4, \"tile_threads\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
 
 // Must run once before any other: a block of one warp for each cone, and one more.
 extern "C" __global__ void nsc_prepare() { list_codelets(); }
@@ -1238,6 +1256,10 @@ extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_backward_f32
     int64_t batch, const float *steepness, int64_t steepness_stride, const float *values_grad, const float *weights,
     const float *weight_grads, int64_t chunks, float *x_grad, float *steepness_grad) {
     keys_backward<float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, x_grad, steepness_grad);
+}
+
+extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sum_f32(int64_t batch, int64_t chunks, float *weight_grads) {
+    sum_chunks<float>(batch, chunks, weight_grads);
 }
 
 extern "C" __global__ void __launch_bounds__(keys_threads, 1) nsc_sort_f32(
