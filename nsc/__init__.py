@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsc.errors import (
     BuildError,
+    DeviceError,
     LoweringError,
     NetworkError,
     NscError,
@@ -57,6 +58,7 @@ _HOMES: dict[str, str | None] = {
 
 __all__ = [
     "BuildError",
+    "DeviceError",
     "LoweringError",
     "Network",
     "NetworkError",

@@ -61,6 +61,10 @@ class BuildError(NscError, RuntimeError):
         self.log = log
 
 
+class DeviceError(NscError, RuntimeError):
+    """A device that cannot hold a kernel, or whose driver refuses a launch."""
+
+
 class OperandError(NscError, ValueError):
     """An operator's argument of the wrong shape, range, device or content."""
 

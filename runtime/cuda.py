@@ -7,13 +7,17 @@ so that calls may be captured in CUDA graphs, and one that runs out of memory le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from nsc.runtime.kernel import Kernel, Launch, find
+from nsc.runtime.launches import Launches, function_name
 from nsc.runtime.routing import (
     ROUTINGS,
     check_keys,
@@ -27,15 +31,20 @@ from nsc.runtime.routing import (
     takes,
     through_loss,
 )
+from nsc.wording import count as count_of
 
-# Aim for the weights and their gradients that are held at a time; they stay in or near the L2 cache.
+# Aim for the weights and their gradients that are held at a time; they stay in or near the L2 cache. Where
+# that is fewer samples than the device has multiprocessors, some of which the keys pass would leave without
+# work, it is as many samples, up to the second limit.
 SCRATCH_BYTES = 64 << 20
+MOST_SCRATCH_BYTES = 2 << 30
+# Most that the backward routing keeps at a time of what codelets load, but for what a single block keeps.
+KEPT_BYTES = 256 << 20
 # Pieces that a sample's columns are cut into, each with its own sums of weight gradients: by shape
 # alone, so that the bits depend on nothing else.
 MOST_CHUNKS = 16
-WARP = 32
-_SUFFIX = {"float32": "f32", "float64": "f64"}
-_ENTRY_BYTES = {"float32": 8, "float64": 16}
+# Bytes of a part of a loss.
+_LOSS_BYTES = 8
 
 Argument = Tensor | int | None
 
@@ -44,17 +53,17 @@ class Program(Protocol):
     """A kernel's CUDA functions, loaded on a device.
 
     Attributes:
-        tile_columns: columns of a tile, by arithmetic type.
+        launches: what blocks of its functions take.
+        multiprocessors: how many the device has.
     """
 
-    tile_columns: dict[str, int]
+    launches: Launches
+    multiprocessors: int
 
-    def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
+    def resident_blocks(self, function: str) -> int:
         """Return how many blocks of a function the device runs at a time."""
 
-    def launch(
-        self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
-    ) -> None:
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
         """Launch a function on the current stream; tensors are passed as their addresses, an int as an
         int64, but for the first argument of the routing functions, which is an int32."""
 
@@ -66,6 +75,7 @@ def program_of(kernel: Kernel, device: torch.device) -> Program:
         OperandError: a kernel that was compiled without the CUDA target.
         ToolchainError: no CuPy, or no driver.
         BuildError: the compiler failed, or the device lacks shared memory for one sample.
+        DeviceError: the device cannot hold a block of a function.
     """
     from nsc.runtime.cupy_program import loaded
 
@@ -86,19 +96,19 @@ def relax_unchecked(
 ) -> tuple[Tensor, Tensor | None]:
     """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
     shapes = output_shapes(x, payload, routing)
-    values = x.new_empty(shapes[0])
-    call = _call(x, steepness, payload, routing, spec)
-    if routing == "none":
-        call.keys(0, call.batch, values, None)
-        return values, None
-    routed = x.new_empty(shapes[1])
-    for first, count in call.groups(with_gradients=False):
-        weights = call.empty_weights(count)
-        call.keys(first, count, values, weights)
-        losses = call.route(first, count, weights, routed)
-        if losses is not None:
-            routed[first : first + count] = losses.sum(-1)
-    return values, routed
+    with _call(x, steepness, payload, routing, spec, with_gradients=False) as call:
+        values = x.new_empty(shapes[0])
+        if routing == "none":
+            call.keys(0, call.batch, values, None)
+            return values, None
+        routed = x.new_empty(shapes[1])
+        for first, count in call.groups():
+            weights = call.empty_weights(count)
+            call.keys(first, count, values, weights)
+            losses = call.route(first, count, weights, routed)
+            if losses is not None:
+                routed[first : first + count] = losses.sum(-1)
+        return values, routed
 
 
 def relax_backward_unchecked(
@@ -117,23 +127,23 @@ def relax_backward_unchecked(
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
         )
-    call = _call(x, steepness, payload, routing, spec)
-    x_grad = x.new_empty(x.shape)
-    steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
-    payload_grad = None
-    if payload is not None and takes(routing) == "columns":
-        payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
-    values_grad = None if values_grad is None else values_grad.contiguous()
-    routed_grad = None if routed_grad is None else routed_grad.contiguous()
-    for first, count in call.groups(with_gradients=routed_grad is not None):
-        weights = call.empty_weights(count)
-        call.keys(first, count, None, weights)
-        weight_grads = None
-        if routed_grad is not None:
-            weight_grads = call.empty_weight_grads(count)
-            call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
-        call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
-    return x_grad, steepness_grad, payload_grad
+    with _call(x, steepness, payload, routing, spec, with_gradients=routed_grad is not None) as call:
+        x_grad = x.new_empty(x.shape)
+        steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+        payload_grad = None
+        if payload is not None and takes(routing) == "columns":
+            payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
+        values_grad = None if values_grad is None else values_grad.contiguous()
+        routed_grad = None if routed_grad is None else routed_grad.contiguous()
+        for first, count in call.groups():
+            weights = call.empty_weights(count)
+            call.keys(first, count, None, weights)
+            weight_grads = None
+            if routed_grad is not None:
+                weight_grads = call.empty_weight_grads(count)
+                call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
+            call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
+        return x_grad, steepness_grad, payload_grad
 
 
 relax_backward = checked_backward(relax_backward_unchecked)
@@ -144,47 +154,42 @@ def loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Implement `nsc::loss`; see `dispatch.loss`."""
     check_tensors(find(spec), x, steepness, target, routing)
-    call = _call(x, steepness, target, routing, spec)
-    losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
-    for first, count in call.groups(with_gradients=True):
-        weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
-        parts = call.empty_losses(count)
-        call.keys(first, count, None, weights)
-        call.route_backward(first, count, weights, None, weight_grads, None, parts)
-        call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
-        losses[first : first + count] = parts.sum(-1)
-    return losses, x_grad, steepness_grad
+    with _call(x, steepness, target, routing, spec, with_gradients=True) as call:
+        losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
+        for first, count in call.groups():
+            weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
+            parts = call.empty_losses(count)
+            call.keys(first, count, None, weights)
+            call.route_backward(first, count, weights, None, weight_grads, None, parts)
+            call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
+            losses[first : first + count] = parts.sum(-1)
+        return losses, x_grad, steepness_grad
 
 
 def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
     kernel = find(spec)
     check_keys(kernel, x)
-    values, indices = empty_sorted(x, spec)
-    batch, real = x.shape[0], real_of(x.dtype)
-    if batch:
-        launch = kernel.launch
-        if launch.tile_threads == WARP:  # a thread has a sample
-            samples = launch.keys_threads
-            places = samples // WARP * (WARP + 1) * kernel.n
-        else:
-            samples = launch.keys_threads // launch.sample_threads
-            places = samples * _places(kernel.n)
-        shared = places * _ENTRY_BYTES[real]
-        blocks = _ceil(batch, samples)
-        program_of(kernel, x.device).launch(
-            f"nsc_sort_{_SUFFIX[real]}",
-            blocks,
-            launch.keys_threads,
-            shared,
-            (batch, x.contiguous(), values, indices),
-        )
-    return values, indices
+    batch = x.shape[0]
+    try:
+        values, indices = empty_sorted(x, spec)
+        if batch:
+            program = program_of(kernel, x.device)
+            function = function_name("sort", real_of(x.dtype))
+            blocks = _ceil(batch, program.launches.blocks[function].items)
+            program.launch(function, blocks, (batch, x.contiguous(), values, indices))
+        return values, indices
+    except torch.OutOfMemoryError as error:
+        raise _out_of_memory(kernel, batch, 0, error) from None
 
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of an operator: its inputs, contiguous where kernels need them so."""
+    """A call of an operator: its inputs, contiguous where kernels need them so.
+
+    Attributes:
+        with_gradients: whether it works out gradients of weights.
+    """
 
     program: Program | None  # None for an empty batch, which needs no device
     kernel: Kernel
@@ -193,6 +198,7 @@ class _Call:
     steepness: Tensor
     payload: Tensor | None
     routing: str
+    with_gradients: bool
 
     @property
     def batch(self) -> int:
@@ -216,26 +222,49 @@ class _Call:
     @property
     def _tile_columns(self) -> int:
         assert self.program is not None
-        return self.program.tile_columns[self.real]
+        return self.program.launches.tile_columns[self.real]
 
     @property
     def _group(self) -> int:
         """Threads that a sample takes in a tile."""
         return 1 if self.columns == 1 else min(self._tile_columns, self.launch.widest_group)
 
-    @property
+    @cached_property
     def chunks(self) -> int:
         """Pieces that a sample's columns are cut into."""
         return max(1, min(MOST_CHUNKS, _ceil(self.columns, self._group)))
 
-    def groups(self, with_gradients: bool) -> list[tuple[int, int]]:
+    @property
+    def _bytes_per_sample(self) -> int:
+        """What a sample's weights take, with their gradients and parts of losses."""
+        sums = self.chunks if self.with_gradients else 0
+        weights = (self.launch.arrays + sums) * self.launch.slots * self.x.element_size()
+        return weights + (self.chunks * _LOSS_BYTES if self.is_loss else 0)
+
+    @property
+    def _samples_at_once(self) -> int:
+        assert self.program is not None
+        each = max(1, self._bytes_per_sample)
+        most = max(1, MOST_SCRATCH_BYTES // each)
+        return min(self.batch, most, max(self.program.multiprocessors, SCRATCH_BYTES // each))
+
+    def groups(self) -> list[tuple[int, int]]:
         """Return the samples that go through the passes together: the first and the number of each group."""
         if not self.batch:
             return []
-        sums = self.chunks if with_gradients else 0
-        bytes_per_sample = (self.launch.arrays + sums) * self.launch.slots * self.x.element_size()
-        size = max(1, SCRATCH_BYTES // max(1, bytes_per_sample))
+        size = self._samples_at_once
         return [(first, min(size, self.batch - first)) for first in range(0, self.batch, size)]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory that the call takes beside its inputs and results, at most."""
+        if not self.batch:
+            return 0
+        size = self._samples_at_once
+        kept = 0
+        if self.with_gradients:
+            kept = self._routing_blocks("_backward", size) * self._kept_bytes_per_block
+        return size * self._bytes_per_sample + kept
 
     def empty_weights(self, count: int) -> Tensor:
         return self.x.new_empty(count, self.launch.arrays, self.launch.slots)
@@ -249,8 +278,9 @@ class _Call:
     def keys(self, first: int, count: int, values: Tensor | None, weights: Tensor | None) -> None:
         """Run the keys pass on a group; where there is a target it must be one, or the weights are NaN."""
         target = self.payload if self.is_loss else None
-        self._launch_keys(
+        self._launch(
             "keys",
+            count,
             count,
             self.x[first:],
             self.steepness[first:],
@@ -271,15 +301,12 @@ class _Call:
         x_grad: Tensor,
         steepness_grad: Tensor | None,
     ) -> None:
-        """Take gradients of values and weights to those of x and the steepness; sums the latter's chunks."""
+        """Take gradients of values and weights, whose chunks are summed, to those of x and the steepness."""
         if weight_grads is not None and self.chunks > 1:
-            assert self.program is not None
-            threads = self.launch.keys_threads
-            blocks = _ceil(count * self.launch.slots, threads)
-            function = f"nsc_sum_{_SUFFIX[self.real]}"
-            self.program.launch(function, blocks, threads, 0, (count, self.chunks, weight_grads))
-        self._launch_keys(
+            self._launch("sum", count * self.launch.slots, count, self.chunks, weight_grads)
+        self._launch(
             "keys_backward",
+            count,
             count,
             self.steepness[first:],
             self.steepness.stride(0),
@@ -323,41 +350,54 @@ class _Call:
             losses,
         )
 
-    def _launch_keys(self, what: str, count: int, *arguments: Argument) -> None:
-        if not count:
+    def _launch(self, what: str, items: int, *arguments: Argument) -> None:
+        """Launch a function with as many blocks as so many of its items take."""
+        if not items:
             return
         assert self.program is not None
-        launch = self.launch
-        samples = launch.keys_threads // launch.sample_threads
-        shared = samples * _places(self.kernel.n) * self.x.element_size()
-        function = f"nsc_{what}_{_SUFFIX[self.real]}"
-        blocks = _ceil(count, samples)
-        self.program.launch(function, blocks, launch.keys_threads, shared, (count, *arguments))
+        function = function_name(what, self.real)
+        blocks = _ceil(items, self.program.launches.blocks[function].items)
+        self.program.launch(function, blocks, arguments)
+
+    def _routing_function(self, what: str) -> str:
+        direction = "reversed" if self.routing in ("transposed", "rows") else "route"
+        return function_name(direction + what, self.real)
+
+    @property
+    def _kept_rows(self) -> int:
+        """Rows that the codelets of a tile load, at most."""
+        is_payload = takes(self.routing) in ("columns", "ranks")
+        return self.launch.kept_rows if is_payload else self.launch.kept_rows_permutation
+
+    @property
+    def _kept_bytes_per_block(self) -> int:
+        assert self.program is not None
+        tiles = self.program.launches.blocks[self._routing_function("_backward")].items
+        return tiles * self._kept_rows * self._tile_columns * self.x.element_size()
+
+    def _routing_blocks(self, what: str, count: int) -> int:
+        """Return how many blocks route a group: as many as have work, run at a time, and may keep rows."""
+        assert self.program is not None
+        function = self._routing_function(what)
+        tasks = _ceil(count, self._tile_columns // self._group) * self.chunks
+        blocks = _ceil(tasks, self.program.launches.blocks[function].items)
+        blocks = min(blocks, self.program.resident_blocks(function))
+        if what:
+            blocks = min(blocks, KEPT_BYTES // max(1, self._kept_bytes_per_block))
+        return max(1, blocks)
 
     def _launch_routing(
         self, what: str, first: int, count: int, weights: Tensor, *arguments: Argument
     ) -> None:
         assert self.program is not None
-        launch = self.launch
-        direction = "reversed" if self.routing in ("transposed", "rows") else "route"
-        function = f"nsc_{direction}{what}_{_SUFFIX[self.real]}"
-        tiles_per_block = launch.routing_threads // launch.tile_threads
-        columns = self._tile_columns
-        shared = tiles_per_block * self.kernel.n * columns * self.x.element_size()
-        tasks = _ceil(count, columns // self._group) * self.chunks
-        resident = self.program.resident_blocks(function, launch.routing_threads, shared)
-        blocks = min(_ceil(tasks, tiles_per_block), resident)
+        blocks = self._routing_blocks(what, count)
         if what:
-            is_payload = takes(self.routing) in ("columns", "ranks")
-            rows = launch.kept_rows if is_payload else launch.kept_rows_permutation
-            kept = self.x.new_empty(blocks * tiles_per_block * rows * columns)
-            arguments = (*arguments, kept, rows)
+            kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
+            arguments = (*arguments, kept, self._kept_rows)
         payload = self.payload
         self.program.launch(
-            function,
+            self._routing_function(what),
             blocks,
-            launch.routing_threads,
-            shared,
             (
                 ROUTINGS[self.routing].code,
                 count,
@@ -371,17 +411,28 @@ class _Call:
         )
 
 
-def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str) -> _Call:
+@contextlib.contextmanager
+def _call(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str, with_gradients: bool
+) -> Iterator[_Call]:
+    """Give a call to what implements it; an error of too little memory says how much the call takes."""
     kernel = find(spec)
     program = program_of(kernel, x.device) if x.shape[0] else None
-    return _Call(
-        program, kernel, kernel.launch, x.contiguous(), steepness, inner_contiguous(payload), routing
+    call = _Call(program, kernel, kernel.launch, x, steepness, payload, routing, with_gradients)
+    try:
+        yield replace(call, x=x.contiguous(), payload=inner_contiguous(payload))
+    except torch.OutOfMemoryError as error:
+        raise _out_of_memory(kernel, call.batch, call.scratch_bytes, error) from None
+
+
+def _out_of_memory(
+    kernel: Kernel, batch: int, scratch_bytes: int, error: torch.OutOfMemoryError
+) -> torch.OutOfMemoryError:
+    """Return torch's error with what to do."""
+    return torch.OutOfMemoryError(
+        f"{kernel.name}: {count_of(batch, 'sample')} took more memory than there is, beside inputs and "
+        f"results up to {scratch_bytes:,} bytes of scratch memory: use a smaller batch. {error}"
     )
-
-
-def _places(n: int) -> int:
-    """Return the places of a sample's wires in shared memory; see templates/kernel_keys.cu.j2."""
-    return n + n // WARP + 1
 
 
 def _ceil(a: int, b: int) -> int:

@@ -2,40 +2,69 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-import functools
 import importlib
+import threading
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
+from nsc.errors import BuildError, DeviceError, OperandError, PackageError, ToolchainError
 from nsc.runtime.cuda import Argument
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.nvrtc import build, tile_columns
-from nsc.wording import argument
+from nsc.runtime.launches import Block, launches
+from nsc.runtime.nvrtc import build
+from nsc.wording import argument, count
 
-_WARP = 32
 # The routing's number comes first, and it is an int32 in the kernels.
 _ROUTING_FUNCTIONS = ("nsc_route", "nsc_reversed")
 # Beyond this a function must be told so before its launch.
 _PLAIN_SHARED_BYTES = 48 << 10
-_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8  # of the driver's enumeration CUfunction_attribute
+# Of the driver's enumeration CUfunction_attribute.
+_NUM_REGS = 4
+_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+
+_Key = tuple[Kernel, int]
+_programs: dict[_Key, CupyProgram] = {}
+_locks: dict[_Key, threading.Lock] = {}
 
 
 def loaded(kernel: Kernel, device: torch.device) -> CupyProgram:
     """Return a kernel's program on a device, built and loaded on first use; see `cuda.program_of`."""
-    return _loaded(kernel, torch.cuda.current_device() if device.index is None else device.index)
+    key = kernel, torch.cuda.current_device() if device.index is None else device.index
+    if (program := _programs.get(key)) is not None:
+        return program
+    # Threads that come at the same time wait for the first; what fails is tried anew.
+    with _locks.setdefault(key, threading.Lock()):
+        if key not in _programs:
+            _programs[key] = CupyProgram(*key)
+        return _programs[key]
 
 
-@functools.cache
-def _loaded(kernel: Kernel, device: int) -> CupyProgram:
-    return CupyProgram(kernel, device)
+@dataclass(frozen=True)
+class _Function:
+    """A function that is ready to be launched.
+
+    Attributes:
+        handle: the driver's.
+        block: what a block of it takes.
+        resident_blocks: how many the device runs at a time.
+    """
+
+    handle: int
+    block: Block
+    resident_blocks: int
 
 
 class CupyProgram:
-    """Implements `cuda.Program` on a device."""
+    """Implements `cuda.Program` on a device.
+
+    All that the driver must be asked is asked when a program is loaded: the first call of a function may be
+    one that is captured in a CUDA graph, where little else than launches is allowed.
+    """
 
     def __init__(self, kernel: Kernel, device: int) -> None:
         if "cuda" not in kernel.sources:
@@ -48,73 +77,107 @@ class CupyProgram:
                 f"{kernel.name} is not loaded yet, which cannot be done while a CUDA graph is captured: "
                 "call it once before"
             )
+        self._name = kernel.name
         self._driver = _cupy().cuda.driver
         self._device = device
         properties: Any = torch.cuda.get_device_properties(device)
-        self._multiprocessors: int = properties.multi_processor_count
+        self.multiprocessors: int = properties.multi_processor_count
         shared_bytes = properties.shared_memory_per_block_optin
-        self.tile_columns = tile_columns(kernel.n, kernel.launch, shared_bytes)
+        self.launches = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
         binary = build(kernel, f"sm_{properties.major}{properties.minor}", shared_bytes).binary
-        self._functions: dict[tuple[str, int], int] = {}
+        image = binary.read_bytes()
+        if kernel.facts["cuda"].encode() not in image:
+            raise PackageError(
+                f"the manifest of {kernel.name} and the kernels in {binary} are not of one package: "
+                "compile it again"
+            )
         with torch.cuda.device(device):
             # Makes torch's context the thread's, which no context is before a thread's first call.
             torch.cuda.synchronize(device)
             self._context: int = self._driver.ctxGetCurrent()
             try:
-                self._module = self._driver.moduleLoad(str(binary))
+                module = self._driver.moduleLoadData(image)
             except self._driver.CUDADriverError as error:
                 raise BuildError(
                     f"the driver does not load {binary} ({error}): it may be older than NVRTC"
                 ) from None
-            if kernel.facts["cuda"].encode() not in binary.read_bytes():
-                raise PackageError(
-                    f"the manifest of {kernel.name} and the kernels in {binary} are not of one package: "
-                    "compile it again"
-                )
-            self.launch("nsc_prepare", kernel.launch.cones + 1, _WARP, -(-kernel.n // 16) * 16, ())
-            # Calls on other streams must find the tables written.
-            torch.cuda.synchronize(device)
+            try:
+                self._functions = {
+                    name: self._function(module, name, block) for name, block in self.launches.blocks.items()
+                }
+                self.launch("nsc_prepare", kernel.launch.cones + 1, ())
+                # Calls on other streams must find the tables written.
+                torch.cuda.synchronize(device)
+            except BaseException:
+                with contextlib.suppress(self._driver.CUDADriverError):
+                    self._driver.moduleUnload(module)
+                raise
 
-    def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
+    def resident_blocks(self, function: str) -> int:
         """Return how many blocks of a function the device runs at a time."""
-        with torch.cuda.device(self._device):
-            handle = self._function(function, shared_bytes)
-            per_multiprocessor: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(
-                handle, threads, shared_bytes
-            )
-        return max(1, per_multiprocessor) * self._multiprocessors
+        return self._functions[function].resident_blocks
 
-    def launch(
-        self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
-    ) -> None:
-        """Launch a function on torch's current stream of the device; the arguments are copied."""
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
+        """Launch a function on torch's current stream of the device; the arguments are copied.
+
+        Raises:
+            DeviceError: the driver refuses the launch, or an earlier kernel failed.
+        """
         values: list[ctypes.c_int64 | ctypes.c_int32] = [ctypes.c_int64(_word(a)) for a in arguments]
         if function.startswith(_ROUTING_FUNCTIONS):
             values[0] = ctypes.c_int32(values[0].value)
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        ready = self._functions[function]
+        block = ready.block
         with torch.cuda.device(self._device):
-            self._driver.launchKernel(
-                self._function(function, shared_bytes),
-                *(blocks, 1, 1),
-                *(threads, 1, 1),
-                shared_bytes,
-                torch.cuda.current_stream().cuda_stream,
-                ctypes.addressof(addresses),
-                0,
-            )
+            # Autograd's threads begin without a context, and torch sets one only where it has to.
+            if self._driver.ctxGetCurrent() != self._context:
+                self._driver.ctxSetCurrent(self._context)
+            try:
+                self._driver.launchKernel(
+                    ready.handle,
+                    *(blocks, 1, 1),
+                    *(block.threads, 1, 1),
+                    block.shared_bytes,
+                    torch.cuda.current_stream().cuda_stream,
+                    ctypes.addressof(addresses),
+                    0,
+                )
+            except self._driver.CUDADriverError as error:
+                raise DeviceError(
+                    f"the driver refuses to launch {function} of {self._name} ({count(blocks, 'block')} of "
+                    f"{block.threads} threads and {block.shared_bytes:,} bytes of shared memory): {error}. "
+                    f"{_what_to_do(str(error))}"
+                ) from None
 
-    def _function(self, name: str, shared_bytes: int) -> int:
-        """Return a function's handle, ready for the thread and for that much shared memory."""
-        # Autograd's threads begin without a context, and torch sets one only where it has to.
-        if self._driver.ctxGetCurrent() != self._context:
-            self._driver.ctxSetCurrent(self._context)
-        found = self._functions.get((name, shared_bytes))
-        if found is None:
-            found = self._driver.moduleGetFunction(self._module, name)
-            if shared_bytes > _PLAIN_SHARED_BYTES:
-                self._driver.funcSetAttribute(found, _MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
-            self._functions[name, shared_bytes] = found
-        return found
+    def _function(self, module: int, name: str, block: Block) -> _Function:
+        handle = self._driver.moduleGetFunction(module, name)
+        if block.shared_bytes > _PLAIN_SHARED_BYTES:
+            self._driver.funcSetAttribute(handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, block.shared_bytes)
+        per_multiprocessor: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(
+            handle, block.threads, block.shared_bytes
+        )
+        if per_multiprocessor < 1:
+            registers = self._driver.funcGetAttribute(_NUM_REGS, handle)
+            raise DeviceError(
+                f"no multiprocessor of the device holds a block of {name} of {self._name}: {block.threads} "
+                f"threads of {registers} registers, and {block.shared_bytes:,} bytes of shared memory. Use a "
+                "smaller network, or the cpu target; where others share the device (MPS), a larger share"
+            )
+        return _Function(handle, block, per_multiprocessor * self.multiprocessors)
+
+
+def _what_to_do(error: str) -> str:
+    if "OUT_OF_MEMORY" in error:
+        return (
+            "The device has no memory left for the stacks of threads: torch.cuda.empty_cache() gives back "
+            "what torch holds in store; or use a smaller batch"
+        )
+    return (
+        "An earlier kernel may have failed, of any library, since launches do not wait: with "
+        "CUDA_LAUNCH_BLOCKING=1 in the environment they do, and the one that fails says so. After an illegal "
+        "address the process must be started anew"
+    )
 
 
 def _word(argument: Argument) -> int:

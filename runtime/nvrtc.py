@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import importlib
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime import cache
-from nsc.runtime.kernel import Kernel, Launch
+from nsc.runtime.kernel import Kernel
+from nsc.runtime.launches import SHARED_KIB, launches
 
-# Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
-# specifications per compute capability).
-SHARED_KIB = {
-    "sm_75": 64,
-    "sm_80": 163,
-    "sm_86": 99,
-    "sm_87": 163,
-    "sm_88": 99,
-    "sm_89": 99,
-    "sm_90": 227,
-    "sm_100": 227,
-    "sm_103": 227,
-    "sm_110": 227,
-    "sm_120": 99,
-    "sm_121": 99,
-}
-_REAL_BYTES = {"float32": 4, "float64": 8}
-_WARP = 32
 # No fast-math. Constants that only some networks use are no reason for a warning.
-_OPTIONS = ("--std=c++17", "--diag-suppress=177", "--ptxas-options=-v")
+_OPTIONS = ("--std=c++17", "--diag-suppress=177")
+# What nvcc does unasked or has no use for: NVRTC before 13.2 refuses generic lambdas but for the first.
+_OPTIONS_OF_NVRTC = ("-default-device", "--ptxas-options=-v")
+
+# Of an ELF header: where the tables of segments and sections begin (e_phoff, e_shoff), the size and number of
+# the entries of each (e_phentsize to e_shnum).
+_ELF_HEADER = struct.Struct("<32xQQ6xHHHH")
+# What ptxas says of a function.
+_RESOURCES = re.compile(
+    r"Compiling entry function '(?P<function>\w+)'(?:(?!Compiling)[\s\S])*?"
+    r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+    r"(?:(?!Compiling)[\s\S])*?Used (?P<registers>\d+) registers"
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,11 @@ class Nvrtc:
     @property
     def options(self) -> tuple[str, ...]:
         """The compiler's options."""
+        return (*self._shared_options, *_OPTIONS_OF_NVRTC)
+
+    @property
+    def _shared_options(self) -> tuple[str, ...]:
+        """Those that nvcc has too."""
         defines = tuple(f"-D{name}={value}" for name, value in self.defines)
         return (f"--gpu-architecture={self.architecture}", *_OPTIONS, *defines)
 
@@ -63,8 +64,7 @@ class Nvrtc:
 
     def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
         """Return the build command that does the same with nvcc."""
-        shared = (option for option in self.options if option != _OPTIONS[-1])
-        return ("nvcc", "-cubin", *shared, str(source), "-o", str(binary))
+        return ("nvcc", "-cubin", *self._shared_options, str(source), "-o", str(binary))
 
     def compile(self, source: Path, binary: Path) -> None:
         """Compile a source to a cubin.
@@ -79,13 +79,13 @@ class Nvrtc:
         """Return the cubin of a text and the compiler's log, which has each kernel's registers and spills.
 
         Raises:
-            BuildError: the compiler failed; the error carries its log.
+            BuildError: the compiler failed; the error carries its log. Or what it wrote is not whole.
         """
         nvrtc = _nvrtc()
         program = nvrtc.createProgram(text, name, (), ())
         try:
             nvrtc.compileProgram(program, self.options)
-            return nvrtc.getCUBIN(program), nvrtc.getProgramLog(program)
+            return whole(nvrtc.getCUBIN(program)), nvrtc.getProgramLog(program)
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)
             raise BuildError(
@@ -108,22 +108,21 @@ def build(kernel: Kernel, architecture: str, shared_bytes: int | None = None) ->
     Raises:
         ToolchainError, BuildError: see `find_nvrtc`; or the compiler failed.
     """
-    compiler = find_nvrtc(architecture, kernel.n, kernel.launch, shared_bytes)
+    compiler = find_nvrtc(kernel, architecture, shared_bytes)
     return cache.build(kernel.name, kernel.sources["cuda"], compiler, kernel.version)
 
 
-def find_nvrtc(architecture: str, n: int, launch: Launch, shared_bytes: int | None = None) -> Nvrtc:
-    """Return the compiler of a kernel on n wires for an architecture.
+def find_nvrtc(kernel: Kernel, architecture: str, shared_bytes: int | None = None) -> Nvrtc:
+    """Return the compiler of a kernel for an architecture.
 
     Args:
+        kernel: one with the CUDA target.
         architecture: such as sm_90.
-        n: number of wires.
-        launch: what the kernel's launches depend on.
         shared_bytes: what a block of the device may ask for; None: what the architecture has.
 
     Raises:
         ToolchainError: no CuPy or no NVRTC, or one that does not know the architecture.
-        BuildError: not even one column fits the shared memory.
+        BuildError: the network is too wide for the shared memory; see `launches`.
     """
     nvrtc = _nvrtc()
     version = ".".join(map(str, nvrtc.getVersion()))
@@ -133,44 +132,63 @@ def find_nvrtc(architecture: str, n: int, launch: Launch, shared_bytes: int | No
             f"NVRTC {version} knows no architecture {architecture!r}; known: {', '.join(known)}"
         )
     shared = SHARED_KIB[architecture] * 1024 if shared_bytes is None else shared_bytes
-    columns = tile_columns(n, launch, shared)
-    defines = tuple(
-        (f"NSC_TILE_COLUMNS_F{8 * _REAL_BYTES[real]}", str(count)) for real, count in columns.items()
-    )
-    return Nvrtc(architecture, version, defines)
+    return Nvrtc(architecture, version, launches(kernel.n, kernel.launch, kernel.reals, shared).defines)
 
 
-def tile_columns(n: int, launch: Launch, shared_bytes: int) -> dict[str, int]:
-    """Return how many columns a tile has, by arithmetic type: as many as the shared memory of a block holds.
+def whole(cubin: bytes) -> bytes:
+    """Return a cubin with the last byte that CuPy may have taken off.
+
+    CuPy takes the bytes for text that a NUL ends, but they are an ELF file that a table ends. Its last byte
+    is the highest one of a small number, so it was 0.
 
     Raises:
-        BuildError: not even one column fits.
+        BuildError: the length is not what the header says.
     """
-    tiles = launch.routing_threads // launch.tile_threads
-    columns = {}
-    for real, size in _REAL_BYTES.items():
-        fits = shared_bytes // (tiles * n * size)
-        if fits < 1:
-            raise BuildError(
-                f"a column of {n} values of {real} does not fit the {shared_bytes:,} bytes of shared "
-                "memory that a block of the device has: use a smaller network, or the cpu target"
-            )
-        columns[real] = min(_WARP, 1 << (fits.bit_length() - 1))
-    return columns
+    length = _elf_length(cubin)
+    if len(cubin) == length - 1:
+        cubin += b"\0"
+    if len(cubin) != length:
+        raise BuildError(
+            f"NVRTC's binary has {len(cubin):,} bytes, its header speaks of {length:,}: install the versions "
+            "of CuPy and NVRTC that 'nsc[cuda]' asks for"
+        )
+    return cubin
 
 
-def resources(log: str) -> dict[str, tuple[int, int]]:
-    """Return what a compiler's log says of each kernel: registers of a thread and bytes of spills."""
-    found: dict[str, tuple[int, int]] = {}
-    kernel, spilled = "", 0
-    for line in log.splitlines():
-        if match := re.search(r"Compiling entry function '(\w+)'", line):
-            kernel, spilled = match[1], 0
-        elif match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            spilled = int(match[1]) + int(match[2])
-        elif match := re.search(r"Used (\d+) registers", line):
-            found[kernel] = (int(match[1]), spilled)
-    return found
+def _elf_length(binary: bytes) -> int:
+    """Return where the last table of an ELF file ends by its header; 0 for what is no ELF file.
+
+    Source: the System V ABI, chapter 4, ELF header, with the fields of 64-bit objects.
+    """
+    if len(binary) < _ELF_HEADER.size or not binary.startswith(b"\x7fELF"):
+        return 0
+    segments, sections, segment, segment_count, section, section_count = _ELF_HEADER.unpack_from(binary)
+    return int(max(segments + segment * segment_count, sections + section * section_count))
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a thread of a function takes.
+
+    Attributes:
+        registers: how many.
+        spilled_bytes: written to memory and read from it for want of registers.
+        stack_bytes: its own memory, for what spills and for arrays that are indexed at run time.
+    """
+
+    registers: int
+    spilled_bytes: int
+    stack_bytes: int
+
+
+def resources(log: str) -> dict[str, Resources]:
+    """Return what a compiler's log says of each function."""
+    return {
+        match["function"]: Resources(
+            int(match["registers"]), int(match["stores"]) + int(match["loads"]), int(match["stack"])
+        )
+        for match in _RESOURCES.finditer(log)
+    }
 
 
 def _nvrtc() -> Any:

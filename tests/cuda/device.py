@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nsc.runtime.cuda import Argument
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.nvrtc import tile_columns
+from nsc.runtime.launches import launches
 
 # What a block of an H100 may ask for.
 SHARED_BYTES = 227 << 10
@@ -23,6 +23,7 @@ class EmulatedProgram:
     Attributes:
         order: the order in which threads run between barriers.
         blocks: how many blocks the device runs at a time.
+        multiprocessors: how many samples the device wants at least.
     """
 
     def __init__(
@@ -32,21 +33,21 @@ class EmulatedProgram:
         shared_bytes: int = SHARED_BYTES,
         edit: Callable[[str], str] = str,
     ) -> None:
-        self.tile_columns = tile_columns(kernel.n, kernel.launch, shared_bytes)
+        self.launches = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
         self.order = "ascending"
         self.blocks = 3
-        defines = "".join(
-            f"#define NSC_TILE_COLUMNS_F{bits} {self.tile_columns[f'float{bits}']}\n" for bits in (32, 64)
-        )
+        self.multiprocessors = 1
+        defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
         self._kernels = Emulated(defines + edit(kernel.sources["cuda"]), folder)
-        self.launch("nsc_prepare", kernel.launch.cones + 1, 32, -(-kernel.n // 16) * 16, ())
+        self.launch("nsc_prepare", kernel.launch.cones + 1, ())
 
-    def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
+    def resident_blocks(self, function: str) -> int:
         return self.blocks
 
-    def launch(
-        self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
-    ) -> None:
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
         values = [a if a is None or isinstance(a, Tensor) else ctypes.c_int64(a) for a in arguments]
-        shared_bytes = -(-shared_bytes // 16) * 16
-        self._kernels.launch(function, (blocks, 1, 1), (threads, 1, 1), values, shared_bytes, self.order)
+        block = self.launches.blocks[function]
+        shared_bytes = -(-block.shared_bytes // 16) * 16
+        self._kernels.launch(
+            function, (blocks, 1, 1), (block.threads, 1, 1), values, shared_bytes, self.order
+        )

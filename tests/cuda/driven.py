@@ -1,47 +1,71 @@
 """`python driven.py FOLDER`: nsc's way to a device through the real CuPy, with driver.cpp as its libcuda.
 
-Stands in for torch's part alone: a build of torch without CUDA has no devices and no streams.
+Stands in for torch's part alone: a build of torch without CUDA has no devices and no streams. Prints, as
+JSON, what each of the CHECKS found wrong, or null.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import json
 import sys
 import threading
-from dataclasses import dataclass
+import time
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 import torch
 from emulated import Emulated
 
 from nsc.compiler.driver import Request, compile_network
-from nsc.errors import BuildError, PackageError
+from nsc.errors import BuildError, DeviceError, OperandError, PackageError
 from nsc.runtime import cuda, cupy_program, reference
 from nsc.runtime.kernel import register
+from nsc.runtime.launches import launches
 
 CONTEXT = 1
+DEVICE = torch.device("cuda", 0)
 PROPERTIES = SimpleNamespace(
     multi_processor_count=2, major=9, minor=0, shared_memory_per_block_optin=227 << 10
 )
+OUT_OF_MEMORY, ILLEGAL_ADDRESS = 2, 700
 
 
-@dataclass
-class Driven:
-    """What stands in for the build cache: kernels built for the emulation."""
+class Builds:
+    """What stands in for the build cache: kernels built for the emulation, each once.
 
-    folder: Path
+    Attributes:
+        count: how many kernels were asked for.
+    """
 
-    def build(self, kernel, architecture, shared_bytes):
+    def __init__(self, folder):
+        self.folder, self.count, self.binaries = folder, 0, {}
+
+    def __call__(self, kernel, architecture, shared_bytes):
         assert architecture == "sm_90"
-        columns = cupy_program.tile_columns(kernel.n, kernel.launch, shared_bytes)
-        defines = "".join(
-            f"#define NSC_TILE_COLUMNS_F{bits} {columns[f'float{bits}']}\n" for bits in (32, 64)
-        )
-        folder = self.folder / kernel.name
-        folder.mkdir()
-        Emulated(defines + kernel.sources["cuda"], folder)
-        return SimpleNamespace(binary=folder / "kernels.so")
+        self.count += 1
+        if kernel.spec not in self.binaries:
+            found = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
+            defines = "".join(f"#define {name} {value}\n" for name, value in found.defines)
+            (folder := self.folder / kernel.spec).mkdir()
+            Emulated(defines + kernel.sources["cuda"], folder)
+            self.binaries[kernel.spec] = folder / "kernels.so"
+        return SimpleNamespace(binary=self.binaries[kernel.spec])
+
+
+def stand_in(folder):
+    """Put what torch knows of a device in its place."""
+    torch.cuda.get_device_properties = lambda device: PROPERTIES
+    torch.cuda.is_current_stream_capturing = lambda: False
+    torch.cuda.device = lambda device: contextlib.nullcontext()
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.current_stream = lambda: SimpleNamespace(cuda_stream=0)
+    torch.cuda.synchronize = synchronize
+    cupy_program.build = Builds(folder)
 
 
 def synchronize(device):
@@ -51,50 +75,45 @@ def synchronize(device):
     driver.ctxSetCurrent(CONTEXT)
 
 
-def main(folder):
-    torch.cuda.get_device_properties = lambda device: PROPERTIES
-    torch.cuda.is_current_stream_capturing = lambda: False
-    torch.cuda.device = lambda device: contextlib.nullcontext()
-    torch.cuda.current_stream = lambda: SimpleNamespace(cuda_stream=0)
-    torch.cuda.synchronize = synchronize
-    cupy_program.build = Driven(folder).build
-    programs = {}
+def driver_variable(name):
+    """Return what tests share with driver.cpp."""
+    return ctypes.c_int.in_dll(ctypes.CDLL("libcuda.so.1"), f"test_{name}")
 
-    def program_of(kernel, device):
-        if kernel not in programs:
-            programs[kernel] = cupy_program.CupyProgram(kernel, 0)
-        return programs[kernel]
 
-    cuda.program_of = program_of
-    check()
-    print("right")
-    in_a_thread = threading.Thread(target=lambda: (check(), print("right in a thread")))
-    in_a_thread.start()
-    in_a_thread.join()
-    other = register(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
-    built = Driven(folder).build(other, "sm_90", PROPERTIES.shared_memory_per_block_optin)
-    cupy_program.build = lambda *args: built
+@contextlib.contextmanager
+def in_the_driver(name, value):
+    variable = driver_variable(name)
+    variable.value = value
     try:
-        cupy_program.CupyProgram(made(), 0)
-    except PackageError as error:
-        print(error)
-    broken = folder / "broken.so"
-    broken.write_text("")
-    cupy_program.build = lambda *args: SimpleNamespace(binary=broken)
+        yield
+    finally:
+        variable.value = 0
+
+
+@contextlib.contextmanager
+def replaced(place, name, value):
+    was = getattr(place, name)
+    setattr(place, name, value)
     try:
-        cupy_program.CupyProgram(made(), 0)
-    except BuildError as error:
-        print(error)
+        yield
+    finally:
+        setattr(place, name, was)
 
 
-def made():
-    """A kernel whose tiles take more shared memory than launches may have unasked."""
-    request = Request("bitonic", 64, dtypes=("float64",), targets=("cuda",))
+@functools.cache
+def kernel_of(n=64, dtype="float64"):
+    """A kernel; that of 64 wires takes more shared memory than launches may have unasked."""
+    request = Request("bitonic", n, dtypes=(dtype,), targets=("cuda",))
     return register(compile_network(request).package.files)
 
 
-def check():
-    kernel = made()
+def run(kernel, x):
+    steepness = torch.tensor(0.5, dtype=x.dtype).expand(len(x))
+    return cuda.loss(x, steepness, x.argsort(-1), "cross_entropy", kernel.spec)
+
+
+def check_results():
+    kernel = kernel_of()
     x = torch.randn(2, kernel.n, dtype=torch.float64, requires_grad=True)
     steepness = torch.tensor(0.5, dtype=torch.float64).expand(2)
     values, losses = reference.relax(kernel, x, steepness, target := x.argsort(-1), "cross_entropy")
@@ -108,6 +127,189 @@ def check():
     found, x_grad, _ = cuda.loss(x, steepness, target, "cross_entropy", kernel.spec)
     torch.testing.assert_close(found, losses.detach())
     torch.testing.assert_close(x_grad, wanted)
+
+
+def check_results_in_a_thread():
+    """Autograd's threads begin without a context."""
+    check_results()
+    problems = []
+
+    def check():
+        try:
+            check_results()
+        except BaseException:
+            problems.append(traceback.format_exc())
+
+    thread = threading.Thread(target=check)
+    thread.start()
+    thread.join()
+    assert not problems, problems[0]
+
+
+def check_a_captured_graph_may_be_the_first_call():
+    kernel = kernel_of(4, "float32")
+    cuda.program_of(kernel, DEVICE)
+    x = torch.randn(2, 4)
+    with in_the_driver("captures", 1):
+        run(kernel, x)
+        grads = cuda.relax_backward_unchecked(
+            None, torch.ones(2, 4, 40), x, torch.ones(2), torch.ones(2, 4, 40), "transposed", kernel.spec
+        )
+        cuda.hard_sort(x, kernel.spec)
+    assert grads[2].shape == (2, 4, 40)
+
+
+def check_loading_inside_a_capture_is_refused():
+    with (
+        replaced(torch.cuda, "is_current_stream_capturing", lambda: True),
+        pytest.raises(Exception, match="call it once before"),
+    ):
+        cupy_program.CupyProgram(kernel_of(), 0)
+
+
+def check_kernels_of_another_package():
+    other = cupy_program.build(kernel_of(4, "float32"), "sm_90", 227 << 10)
+    with (
+        replaced(cupy_program, "build", lambda *_: other),
+        pytest.raises(PackageError, match=r"manifest of bitonic_64.*are not of one package"),
+    ):
+        cupy_program.CupyProgram(kernel_of(), 0)
+
+
+def check_a_binary_that_the_driver_does_not_load():
+    kernel = kernel_of()
+    broken = cupy_program.build.folder / "broken.cubin"
+    broken.write_text("no ELF file, but " + kernel.facts["cuda"])
+    with (
+        replaced(cupy_program, "build", lambda *_: SimpleNamespace(binary=broken)),
+        pytest.raises(
+            BuildError, match=r"the driver does not load .*broken.cubin \(CUDA_ERROR_INVALID_IMAGE"
+        ),
+    ):
+        cupy_program.CupyProgram(kernel, 0)
+
+
+def check_a_launch_that_fails():
+    kernel = kernel_of()
+    x = torch.randn(2, kernel.n, dtype=torch.float64)
+    wanted = run(kernel, x)
+    for status, what_to_do in (
+        (ILLEGAL_ADDRESS, r"CUDA_ERROR_ILLEGAL_ADDRESS: .* CUDA_LAUNCH_BLOCKING=1 .* started anew"),
+        (OUT_OF_MEMORY, r"CUDA_ERROR_OUT_OF_MEMORY: .* torch.cuda.empty_cache\(\)"),
+    ):
+        where = (
+            r"launch nsc_keys_f64 of bitonic_64_float64 \(1 block of 128 threads and 2,144 bytes of shared"
+        )
+        with (
+            in_the_driver("next_launch", status),
+            pytest.raises(DeviceError, match=f"{where} memory\\): {what_to_do}"),
+        ):
+            run(kernel, x)
+        assert all(map(torch.equal, run(kernel, x), wanted))
+
+
+def check_a_device_that_holds_no_block():
+    kernel = kernel_of(8, "float32")
+    x = torch.randn(2, 8)
+    modules = driver_variable("modules").value
+    with in_the_driver("is_full", 1), pytest.raises(DeviceError) as refused:
+        cuda.hard_sort(x, kernel.spec)
+    assert "holds a block of nsc_prepare of bitonic_8: 32 threads of 100 registers, and 16 bytes" in str(
+        refused.value
+    )
+    assert "smaller network, or the cpu target" in str(refused.value)
+    assert driver_variable("modules").value == modules
+    assert torch.equal(cuda.hard_sort(x, kernel.spec)[0], x.sort().values)  # it is tried anew
+
+
+def check_a_kernel_without_the_target():
+    request = Request("bitonic", 4, name="only_for_cpu")
+    with pytest.raises(OperandError, match="compiled for cpu: compile it with targets="):
+        cuda.program_of(register(compile_network(request).package.files), DEVICE)
+
+
+def check_two_threads_load_once():
+    kernel = kernel_of(16, "float32")
+    builds, found = cupy_program.build, []
+    before, modules = builds.count, driver_variable("modules").value
+
+    def slowly(*arguments):
+        time.sleep(0.2)
+        return builds(*arguments)
+
+    with replaced(cupy_program, "build", slowly):
+        threads = [
+            threading.Thread(target=lambda: found.append(cuda.program_of(kernel, DEVICE))) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(found) == 4
+    assert len(set(map(id, found))) == 1
+    assert builds.count == before + 1
+    assert driver_variable("modules").value == modules + 1
+
+
+def check_too_little_memory():
+    kernel = kernel_of()
+    x = torch.randn(2, kernel.n, dtype=torch.float64)
+    steepness = torch.ones(2, dtype=torch.float64)
+    wanted = run(kernel, x)
+    calls = {
+        "loss": lambda: run(kernel, x),
+        "relax": lambda: cuda.relax_unchecked(x, steepness, None, "permutation", kernel.spec),
+        "relax_backward": lambda: cuda.relax_backward_unchecked(
+            None, torch.ones(2, 64, 64, dtype=torch.float64), x, steepness, None, "permutation", kernel.spec
+        ),
+        "hard_sort": lambda: cuda.hard_sort(x, kernel.spec),
+    }
+    plain = torch.Tensor.new_empty
+    for name, call in calls.items():
+        sizes = []
+
+        def counted(tensor, *arguments, sizes=sizes, **options):
+            sizes.append(plain(tensor, *arguments, **options).nbytes)
+            return plain(tensor, *arguments, **options)
+
+        with replaced(torch.Tensor, "new_empty", counted):
+            call()
+        # Each allocation in turn is one too many.
+        for number in range(len(sizes)):
+            left = [number]
+
+            def refusing(tensor, *arguments, left=left, **options):
+                left[0] -= 1
+                if left[0] < 0:
+                    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
+                return plain(tensor, *arguments, **options)
+
+            with (
+                replaced(torch.Tensor, "new_empty", refusing),
+                pytest.raises(
+                    torch.OutOfMemoryError, match=r"bitonic_64_float64: 2 samples .* smaller batch"
+                ) as error,
+            ):
+                call()
+            assert "Tried to allocate" in str(error.value), name
+        assert all(map(torch.equal, run(kernel, x), wanted))
+
+
+CHECKS = {
+    name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
+}
+
+
+def main(folder):
+    stand_in(folder)
+    problems = {}
+    for name, check in CHECKS.items():
+        try:
+            check()
+            problems[name] = None
+        except BaseException:
+            problems[name] = traceback.format_exc()
+    print(json.dumps(problems))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def kernel(request):
 
 
 def compiled(made, architecture):
-    return nvrtc.find_nvrtc(architecture, made.n, made.launch).compiled(made.sources["cuda"])
+    return nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
 
 
 def test_golden_text(golden):
