@@ -429,3 +429,107 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
     for build in (lambda: nvrtc.build(kernel, "sm_90"), lambda: cupy_program._cupy()):
         with pytest.raises(ToolchainError, match=r"pip install 'nsc\[cuda\]'"):
             build()
+
+
+def test_chunks_are_summed_in_order(device, tables):
+    made = device("bitonic", 8)
+    slots = made.kernel.launch.slots
+    for chunks in (2, 9, 16):
+        parts = 10.0 ** torch.randint(-8, 8, (3, chunks, slots)) * torch.randn(3, chunks, slots).double()
+        wanted = parts[:, 0]
+        for chunk in range(1, chunks):
+            wanted = wanted + parts[:, chunk]
+        left = parts.clone()
+        made.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, left))
+        assert torch.equal(left[:, 0], wanted)
+        assert torch.equal(left[:, 1:], parts[:, 1:])
+
+
+class Allocations:
+    """What a call asks torch's allocator for.
+
+    Attributes:
+        shapes: of each tensor.
+        bytes: of each tensor.
+    """
+
+    def __init__(self, monkeypatch):
+        self.shapes, self.bytes = [], []
+        plain = torch.Tensor.new_empty
+
+        def recorded(tensor, *arguments, **options):
+            made = plain(tensor, *arguments, **options)
+            self.shapes.append(tuple(made.shape))
+            self.bytes.append(made.nbytes)
+            return made
+
+        monkeypatch.setattr(torch.Tensor, "new_empty", recorded)
+
+    def of(self, call):
+        self.shapes.clear()
+        self.bytes.clear()
+        return call()
+
+
+def backward_of_a_permutation(made, batch):
+    """The backward pass of P: its call, and the bytes of its results."""
+    x, steepness, _ = made.inputs("permutation", 0, batch)
+    n, spec = made.kernel.n, made.kernel.spec
+    grad = torch.ones(batch, n, n, dtype=x.dtype)
+
+    def call():
+        return cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)
+
+    return call, x.nbytes + steepness.numel() * x.element_size()
+
+
+def test_kept_rows_are_bounded(device, monkeypatch, tables):
+    """They take as many blocks as the bound allows, and at least one; the bits are the same."""
+    made = device("odd_even", 70, dtype="float32")
+    made.program.blocks = 4
+    call, results = backward_of_a_permutation(made, 2)
+    allocations, launch = Allocations(monkeypatch), made.program.launch
+    block = made.kernel.launch.kept_rows_permutation * 32 * 4
+    wanted = call()
+
+    def fails(*_):
+        raise torch.OutOfMemoryError("no memory")
+
+    for bound, blocks in ((4 * block, 4), (4 * block - 1, 3), (block, 1), (0, 1)):
+        monkeypatch.setattr(cuda, "KEPT_BYTES", bound)
+        assert torch.equal(allocations.of(call)[0], wanted[0])
+        assert blocks * block in allocations.bytes
+        scratch = sum(allocations.bytes) - results
+        made.program.launch = fails
+        with pytest.raises(torch.OutOfMemoryError, match=f"up to {scratch:,} bytes of scratch"):
+            call()
+        made.program.launch = launch
+
+
+def test_groups_fill_the_device_and_are_bounded(device, monkeypatch, tables):
+    made = device("bitonic", 64, dtype="float32")
+    call, _ = backward_of_a_permutation(made, 7)
+    allocations, launch = Allocations(monkeypatch), made.kernel.launch
+    each = (launch.arrays + 2) * launch.slots * 4  # two chunks of 32 columns
+    wanted = call()
+    for aim, most, multiprocessors, group in (
+        (2 * each, 100 * each, 5, 5),
+        (6 * each, 100 * each, 5, 6),
+        (2 * each, 4 * each, 5, 4),
+        (2 * each, each - 1, 5, 1),
+        (100 * each, 100 * each, 5, 7),
+    ):
+        monkeypatch.setattr(cuda, "SCRATCH_BYTES", aim)
+        monkeypatch.setattr(cuda, "MOST_SCRATCH_BYTES", most)
+        made.program.multiprocessors = multiprocessors
+        assert torch.equal(allocations.of(call)[0], wanted[0])
+        weights = [shape for shape in allocations.shapes if shape[1:] == (launch.arrays, launch.slots)]
+        assert weights[0][0] == group
+
+
+@pytest.mark.parametrize("kib", [99, 64])
+def test_exact_sorting_with_less_shared_memory(device, tables, kib):
+    """Fewer warps a block; the last has samples to spare."""
+    made = device("bitonic", 50, shared_bytes=kib << 10)
+    assert made.program.launches.blocks["nsc_sort_f64"].threads < 128
+    made.check_hard_sort(batch=70)

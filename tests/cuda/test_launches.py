@@ -1,0 +1,65 @@
+"""What blocks take of a device fits every device that is listed."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from nsc.compiler import cuda
+from nsc.compiler.network import Network
+from nsc.compiler.schedule import schedule
+from nsc.errors import BuildError
+from nsc.runtime.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+
+# Threads of a block come in warps, up to a limit.
+WARP, MOST_THREADS = 32, 1024
+
+
+def launch(n):
+    """What launches on n wires depend on; the comparators make no difference to blocks."""
+    return cuda.levels(schedule(Network.from_layers(n, [])), arrays=3).launch
+
+
+def test_every_block_fits_every_device():
+    """What does not fit is refused, from one width on."""
+    refused = {}
+    for n in range(1, 4097):
+        facts = launch(n)
+        for real, kib in itertools.product(("float32", "float64"), sorted(set(SHARED_KIB.values()))):
+            try:
+                found = launches(n, facts, (real,), kib << 10)
+            except BuildError:
+                refused.setdefault((real, kib), []).append(n)
+                continue
+            assert set(found.blocks) == {"nsc_prepare", *(function_name(what, real) for what in FUNCTIONS)}
+            for function, block in found.blocks.items():
+                assert block.shared_bytes <= kib << 10, (n, kib, function)
+                assert block.threads % WARP == 0
+                assert 0 < block.threads <= MOST_THREADS, (n, function)
+    # Exact sorting of float64 takes 16 bytes for each wire, one place more for every 32, and one.
+    assert refused == {("float64", 64): list(range(3972, 4097))}
+
+
+def test_a_network_too_wide_for_any_function_is_refused():
+    """Exact sorting, keys and routing alike: what does not fit is known before anything is compiled."""
+    for n, shared, words in (
+        (4096, 64 << 10, r"a block of nsc_sort_f64 on 4096 wires takes 67,600 bytes of shared memory"),
+        (4096, 33792, r"a block of nsc_keys_f64 on 4096 wires takes 33,800 bytes"),
+        (4096, 32767, r"a column of float64 on 4096 wires takes 32,768 bytes"),
+    ):
+        with pytest.raises(BuildError, match=rf"{words}.* has {shared:,}: use a smaller network, or the cpu"):
+            launches(n, launch(n), ("float64",), shared)
+
+
+@pytest.mark.parametrize(
+    ("n", "kib", "threads"), [(64, 227, 128), (48, 99, 128), (49, 99, 64), (64, 99, 64), (64, 64, 32)]
+)
+def test_exact_sorting_has_as_many_warps_as_fit(n, kib, threads):
+    block = launches(n, launch(n), ("float64",), kib << 10).blocks["nsc_sort_f64"]
+    assert (block.threads, block.items) == (threads, threads)
+    assert block.shared_bytes == threads // 32 * 33 * n * 16
+
+
+def test_only_the_types_that_a_kernel_has_count():
+    assert set(launches(4096, launch(4096), ("float32",), 64 << 10).tile_columns) == {"float32"}
