@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
+# Beside the newest, which is the environment's: what torch for CUDA 13.0 brings. Tests compile by both.
+INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
 
 .PHONY: demo test check bench clean
 
@@ -33,6 +35,7 @@ $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[examples,test]'
+	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-13.0 nvidia-cuda-nvrtc==13.0.88
 	touch $@
 
 $(VENV)/bench.stamp: $(BIN)/python pyproject.toml constraints.txt

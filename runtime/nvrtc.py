@@ -147,7 +147,7 @@ def whole(cubin: bytes) -> bytes:
     length = _elf_length(cubin)
     if len(cubin) == length - 1:
         cubin += b"\0"
-    if len(cubin) != length:
+    if not length or len(cubin) != length:
         raise BuildError(
             f"NVRTC's binary has {len(cubin):,} bytes, its header speaks of {length:,}: install the versions "
             "of CuPy and NVRTC that 'nsc[cuda]' asks for"

@@ -1,0 +1,112 @@
+"""`python compiled.py [LIBRARY…]`: what NVRTC says of each of the CASES, as JSON.
+
+The libraries are loaded first, so that CuPy takes that NVRTC instead of the newest it finds. A process has
+one NVRTC, hence a process for each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+import sys
+from dataclasses import dataclass
+
+from nsc.compiler import codelets
+from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.runtime import nvrtc
+from nsc.runtime.kernel import Kernel
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
+BOTH = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel.
+
+    Attributes:
+        request: what it is made of.
+        architectures: what it is compiled for.
+        tabled: whether all of its codelets run from tables.
+    """
+
+    request: Request
+    architectures: tuple[str, ...]
+    tabled: bool = False
+
+
+def request(network, n, relaxation=None, select=None):
+    return Request(network, n, relaxation or Relaxation(), BOTH, ("cuda",), select=select)
+
+
+# What differs in text is compiled for every architecture, what differs in constants for one.
+CASES = {
+    "straight": Case(request("bitonic", 4), ARCHITECTURES),
+    "a selection, error-free, tabled": Case(
+        request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1"), ("sm_80", "sm_120"), tabled=True
+    ),
+    "a selection, straight": Case(request("bitonic", 4, select="top-1"), ("sm_90",)),
+    "no comparator": Case(request(Network.from_layers(1, []), 1), ("sm_90",)),
+    "tiles of many warps, tabled": Case(request("odd_even", 66), ("sm_90",), tabled=True),
+} | {
+    f"{sigmoid}, {'error-free' if number % 2 else 'relaxed'}": Case(
+        request("odd_even", 2, Relaxation(sigmoid, 0.25 * (number // 2), bool(number % 2))),
+        (ARCHITECTURES[number % 3],),
+    )
+    for number, sigmoid in enumerate(SIGMOIDS)
+}
+
+
+def kernel(case):
+    straight = codelets.STRAIGHT_LINE
+    codelets.STRAIGHT_LINE = 0 if case.tabled else straight
+    try:
+        return Kernel(compile_network(case.request).package.files)
+    finally:
+        codelets.STRAIGHT_LINE = straight
+
+
+def elf_end(binary):
+    """Where the last of an ELF file's header, tables, sections and segments ends."""
+    (phoff, shoff), (ehsize, phentsize, phnum, shentsize, shnum) = (
+        struct.unpack_from("<2Q", binary, 32),
+        struct.unpack_from("<5H", binary, 52),
+    )
+    ends = [ehsize, phoff + phnum * phentsize, shoff + shnum * shentsize]
+    for index in range(shnum):
+        kind, offset, size = struct.unpack_from("<4xI16x2Q", binary, shoff + index * shentsize)
+        ends.append(0 if kind == 8 else offset + size)  # SHT_NOBITS takes no bytes of the file
+    for index in range(phnum):
+        offset, size = struct.unpack_from("<8xQ16xQ", binary, phoff + index * phentsize)
+        ends.append(offset + size)
+    return max(ends)
+
+
+def compiled(case, architecture):
+    """Return what is asked of a compilation: warnings, functions with their resources, lengths."""
+    made = kernel(case)
+    cubin, log = nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
+    return {
+        "warnings": [line for line in log.splitlines() if "warning" in line],
+        "resources": {name: vars(found) for name, found in nvrtc.resources(log).items()},
+        "length": len(cubin),
+        "end": elf_end(cubin),
+        "states its facts": made.facts["cuda"].encode() in cubin,
+    }
+
+
+def main(libraries):
+    for library in libraries:
+        ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
+    found = {
+        name: {architecture: compiled(case, architecture) for architecture in case.architectures}
+        for name, case in CASES.items()
+    }
+    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": found}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
