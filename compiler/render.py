@@ -280,7 +280,7 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         "turn_words": LONGEST // _WORD,
         "turn_lines": _wrapped([_words(pattern) for pattern in turns]),
         "widest_codelet": WIDEST,
-        "longest_codelet": LONGEST,
+        "longest_codelet": max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
         "cone_columns": CONE_COLUMNS,
         "codelet_lines": _wrapped([*codelets, "{}"]),
         "spread_lines": _wrapped([*spread_wires, "0"]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import struct
 import sys
 from dataclasses import dataclass
@@ -92,6 +93,7 @@ def compiled(case, architecture):
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
         "resources": {name: vars(found) for name, found in nvrtc.resources(log).items()},
+        "longest codelet": int(re.search(r"longest_codelet = (\d+)", made.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
         "states its facts": made.facts["cuda"].encode() in cubin,

@@ -56,7 +56,7 @@ constexpr int64_t levels = 3;  // at most
 constexpr int64_t codelet_count = 1;
 constexpr int64_t loads = 4;  // wires that the codelets load together
 constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
-constexpr int64_t widest_codelet = 16, longest_codelet = 128;  // most wires, most comparators
+constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, most slots
 
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
