@@ -55,8 +55,11 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
+        # A parameter of another type may be sharded: torch 2.11 would gather it, though this rank may
+        # print alone.
+        plain = type(self.log_steepness) in (Tensor, torch.nn.Parameter)
         try:
-            steepness = f"{self.steepness.item():g}"
+            steepness = f"{self.steepness.item():g}" if plain else "?"
         except RuntimeError:  # a tensor without values: on meta, or inside a transform
             steepness = "?"
         return f"{self.operator!r}, steepness={steepness}"
