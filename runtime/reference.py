@@ -160,7 +160,8 @@ def _mixes(sigmoid: str, v: Tensor) -> _Mixes:
 
 
 def _activation(d: Tensor, strength: float) -> Tensor:
-    return d / (d.abs() + ART_EPSILON).pow(strength) if strength else d
+    # |d| as a product: torch 2.11 does not trace the second derivative of d.abs().
+    return d / (d * d.sign() + ART_EPSILON).pow(strength) if strength else d
 
 
 def _mix_rows(kernel: Kernel, layer: Layer, weights: _Weights, block: Tensor) -> Tensor:

@@ -136,6 +136,16 @@ def test_compile_over_func(method, transform):
     torch.testing.assert_close(compiled(x + 1), call(x + 1))
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_gradient_through_a_compiled_gradient(method):
+    torch._dynamo.reset()
+    function = methods(4)[method]
+    call = grad(lambda a: function(a).square().sum())
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend="aot_eager")
+    x = torch.randn(4, N)
+    torch.testing.assert_close(gradient(compiled, x), gradient(call, x))
+
+
 @pytest.mark.parametrize("transform", [jacfwd, hessian, lambda f: lambda x: jvp(f, (x,), (x,))[1]])
 def test_compile_over_forward_mode_is_refused(transform):
     torch._dynamo.reset()
