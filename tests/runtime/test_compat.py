@@ -7,9 +7,12 @@ import json
 import math
 from pathlib import Path
 
-import diffsort
 import pytest
 import torch
+
+pytest.importorskip("diffsort")
+
+import diffsort
 
 import nsc
 from nsc.compat import DISTRIBUTIONS, DiffSortNet

@@ -12,6 +12,9 @@ import sys
 
 import pytest
 import torch
+
+pytest.importorskip("hypothesis")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
