@@ -1,83 +1,718 @@
-"""The GPU benchmark's own checks and report; its timings need a GPU."""
+"""The GPU benchmark: its checks find what is wrong, its files hold what was found; its figures need a GPU."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
+import multiprocessing.dummy
+import os
 import subprocess
 import sys
+import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
-from device import EmulatedProgram
+from click.testing import CliRunner
+from device import SHARED_BYTES, EmulatedProgram
+from emulated import Emulated
 
-from benchmarks import gpu
-from nsc.runtime import cuda
+from benchmarks.gpu import __main__ as command
+from benchmarks.gpu import building, checks, events, jobs, limits, peers, report, results, timing
+from benchmarks.gpu.building import Architecture, Build, Builds, Mixes, Subject
+from benchmarks.gpu.jobs import Outcome
+from benchmarks.gpu.limits import Limits
+from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, P, Peer
+from benchmarks.gpu.results import Results
+from benchmarks.gpu.timing import Timing
+from nsc.runtime import cuda, dispatch, nvrtc
+from nsc.runtime.operator import Operator
 
 ROOT = Path(__file__).parents[2]
 # What a machine may lack on which the benchmark must run.
-ABSENT = ("rich", "platformdirs", "diffsort", "matplotlib", "sklearn", "mpmath")
+ABSENT = ("rich", "platformdirs", "diffsort", "matplotlib", "sklearn", "mpmath", "scipy", "pysat", "ziglang")
+H100 = Architecture("sm_90", SHARED_BYTES)
+LIMITS = Limits(4e12, 3e13, 9e11, 2e-6, 3e-6)
+
+
+# ------------------------------------------------------------------------- a device that is the CPU
+
+
+class Event:
+    """An event whose time is the host's."""
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.seconds = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        return (end.seconds - self.seconds) * 1e3
+
+
+class Device:
+    """The programs of the kernels, run by the emulation.
+
+    Attributes:
+        edit: what becomes of kernels' texts.
+        after: called with a function's name and its arguments, when it has run.
+        captured: launches of the graph that is being captured; None while none is.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.edit = str
+        self.after = lambda function, arguments: None
+        self.captured = None
+        self.programs = {}
+
+    def program_of(self, kernel, device):
+        key = kernel.spec, self.edit
+        if key not in self.programs:
+            folder = self.folder / f"{len(self.programs)}"
+            folder.mkdir()
+            self.programs[key] = EmulatedProgram(kernel, folder, edit=self.edit)
+        return Program(self, self.programs[key])
+
+    def graph(self, graph):
+        @contextlib.contextmanager
+        def capture():
+            self.captured = graph.launches
+            yield
+            self.captured = None
+
+        return capture()
+
+
+class Program:
+    """A program of the device, which may be captured."""
+
+    def __init__(self, device, program):
+        self.device, self.program = device, program
+
+    def __getattr__(self, name):
+        return getattr(self.program, name)
+
+    def launch(self, function, blocks, threads, shared_bytes, arguments):
+        launch = partial(self.program.launch, function, blocks, threads, shared_bytes, arguments)
+        launch()
+        self.device.after(function, arguments)
+        if self.device.captured is not None:
+            self.device.captured.append(launch)
+
+
+class Graph:
+    """A captured graph: its launches, run again."""
+
+    def __init__(self):
+        self.launches = []
+
+    def replay(self):
+        for launch in self.launches:
+            launch()
+
+
+def operator_on_the_cpu(subject):
+    """Return the operator for CUDA, which takes the emulation's tensors."""
+    operator = Operator(subject.files)
+    operator._devices = frozenset(["cpu"])
+    return operator
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """The device, whose programs serve all tests."""
+    return Device(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture
-def emulated(monkeypatch, tmp_path):
-    def emulate(edit=str):
-        kernel = gpu.operator("odd_even", 4).kernel
-        program = EmulatedProgram(kernel, tmp_path, edit=edit)
-        monkeypatch.setattr(cuda, "program_of", lambda kernel, device: program)
-        monkeypatch.setattr(gpu, "DEVICE", "cpu")
+def device(programs, monkeypatch):
+    """torch's CUDA, as far as the benchmark uses it."""
+    device = programs
+    device.edit, device.after, device.captured = str, lambda function, arguments: None, None
+    properties = SimpleNamespace(
+        major=9,
+        minor=0,
+        multi_processor_count=1,
+        shared_memory_per_block_optin=SHARED_BYTES,
+        total_memory=80 << 30,
+    )
+    for name, stand_in in {
+        "is_available": lambda: True,
+        "get_device_name": lambda: "Some GPU (1 GB)",
+        "get_device_properties": lambda device: properties,
+        "synchronize": lambda: None,
+        "empty_cache": lambda: None,
+        "reset_peak_memory_stats": lambda: None,
+        "memory_allocated": lambda: 0,
+        "max_memory_allocated": lambda: 1 << 20,
+        "Event": Event,
+        "Stream": lambda: None,
+        "stream": lambda stream: contextlib.nullcontext(),
+        "CUDAGraph": Graph,
+        "graph": device.graph,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+    for module in (events, checks, limits, peers):
+        monkeypatch.setattr(module, "DEVICE", "cpu")
+    monkeypatch.setattr(building, "pool", lambda: multiprocessing.dummy.Pool(1))
+    monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
+    monkeypatch.setattr(cuda, "program_of", device.program_of)
+    monkeypatch.setattr(dispatch, "_home", lambda x: cuda)
+    monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
+    monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
+    monkeypatch.setattr(events, "ROUND_SECONDS", 0)
+    monkeypatch.setattr(limits, "measure", lambda: LIMITS)
+    monkeypatch.setattr(command, "versions", lambda: "torch 2")
+    return device
 
-    return emulate
+
+@pytest.fixture(scope="module")
+def subject():
+    """Return a compiled network, with no binary."""
+
+    def compiled(network, n):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(nvrtc, "build", lambda *arguments: None)
+            found = building.build(network, n, H100)
+        assert isinstance(found, Subject), found
+        return found
+
+    return compiled
 
 
-def test_right_kernels_pass_the_check(emulated):
-    emulated()
-    assert list(gpu.check("odd_even", 4)) == []
+# ------------------------------------------------------------------------------------------ checks
 
 
-def test_wrong_kernels_do_not(emulated):
-    emulated(lambda text: text.replace("product[c] = difference(a, b, half...)", "product[c] = a + b"))
-    problems = list(gpu.check("odd_even", 4))
-    assert any("permutation, gradient 0: off by" in problem for problem in problems)
-    assert not any("values: off" in problem for problem in problems)
+@pytest.mark.parametrize(("network", "n", "batch"), [("bitonic", 4, 5), ("odd_even", 5, 1)])
+def test_right_kernels_pass_the_check(device, subject, network, n, batch):
+    assert list(checks.check(subject(network, n), batch)) == []
+
+
+def test_wrong_kernels_do_not(device, subject):
+    device.edit = edited
+    problems = list(checks.check(subject("bitonic", 4), 3))
+    assert any(p.startswith("permutation, sample 0: the gradient of x off by") for p in problems)
+    assert not any("values" in problem for problem in problems)
+
+
+def edited(text):
+    changed = text.replace("product[c] = difference(a, b, half...)", "product[c] = a + b")
+    assert changed != text
+    return changed
+
+
+def test_bits_that_depend_on_the_run_or_on_company_are_found(device, subject):
+    calls = []
+
+    def one_bit_more_each_time(function, arguments):
+        calls.append(function)
+        if function.startswith("nsc_keys_f32"):
+            values = arguments[-2]
+            if values is not None:
+                values.view(torch.int32)[-1, -1] += len(calls)
+
+    device.after = one_bit_more_each_time
+    problems = list(checks.check(subject("bitonic", 4), 3))
+    assert any(p.startswith("none, a second run: 1 numbers of values have other bits") for p in problems)
+    assert any(p.startswith("none, sample 2 alone") for p in problems)
+    assert not any(p.startswith("none, sample 1:") for p in problems)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda values, indices: (values + 0.0, indices),  # the sign of a zero
+        lambda values, indices: (values, indices.flip(-1)),
+        lambda values, indices: (values.nan_to_num(torch.inf), indices),
+    ],
+)
+def test_wrong_exact_sorting_is_found(device, subject, monkeypatch, wrong):
+    plain = cuda.hard_sort
+    monkeypatch.setattr(cuda, "hard_sort", lambda x, spec: wrong(*plain(x, spec)))
+    problems = list(checks._check_exact(subject("bitonic", 4).operator.kernel, 200))
+    assert problems
+    assert "of 200 are not torch.sort's" in problems[0]
+
+
+def test_every_way_to_launch_is_right_in_the_emulation(device, subject):
+    for check, _, _, _ in jobs.LAUNCH_CHECKS.values():
+        assert list(check(subject("bitonic", 4), 3)) == []
+
+
+def test_a_graph_that_captures_nothing_is_found(device, subject, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph: contextlib.nullcontext())
+    problems = list(checks.check_graph(subject("bitonic", 4), 3))
+    assert {p.partition("numbers of ")[2].partition(" have")[0] for p in problems} >= {
+        "what is routed",
+        "the gradient of x",
+    }
+
+
+def test_the_graphs_network_has_run_no_backward_before():
+    _, network, n, _ = jobs.LAUNCH_CHECKS["a CUDA graph"]
+    others = [job for job in jobs.JOBS if (job.network, job.n) == (network, n)]
+    assert [job.name for job in others] == [f"check, a CUDA graph, {network} {n}"]
+
+
+def test_what_a_thread_raises_is_raised(device, subject, monkeypatch):
+    subject = subject("bitonic", 4)
+    plain = cuda.relax_unchecked
+    calls = []
+
+    def relax(*arguments):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise RuntimeError("no context")
+        return plain(*arguments)
+
+    monkeypatch.setattr(cuda, "relax_unchecked", relax)
+    with pytest.raises(RuntimeError, match="no context"):
+        list(checks.check_thread(subject, 3))
+
+
+# ------------------------------------------------------------------------------------------ builds
+
+
+def test_kernels_are_built_by_other_processes():
+    with Builds([("bitonic", 4), ("nonesuch", 4)], H100) as builds:
+        subject = builds.subject("bitonic", 4)
+        assert (subject.n, subject.mixes) == (4, Mixes(6, 24))
+        assert subject.build.text > 0
+        assert subject.build.binary > 0
+        assert nvrtc.build(subject.operator.kernel, *("sm_90", SHARED_BYTES)).cached
+        with pytest.raises(RuntimeError, match=r"(?s)nonesuch 4 is not built.*NetworkError"):
+            builds.subject("nonesuch", 4)
+
+
+# ------------------------------------------------------------------------------------------ limits
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_120"])
+def test_the_kernels_of_the_limits_compile_without_a_warning(architecture):
+    for multiply_adds in (1, 2):
+        compiler = nvrtc.Nvrtc(architecture, "", (("MULTIPLY_ADDS", str(multiply_adds)),))
+        _, log = compiler.compiled(limits.SOURCE.read_text())
+        assert "Compiling entry function 'mixed_instructions'" in log
+        assert "warning" not in log
+
+
+def test_limits_are_measured(device, monkeypatch, tmp_path):
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    properties = SimpleNamespace(multi_processor_count=1)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    monkeypatch.setattr(limits, "DEVICE", "cpu")
+    monkeypatch.setattr(limits, "COUNT", 1)
+    monkeypatch.setattr(limits, "COPIED_BYTES", 1 << 16)
+    monkeypatch.setattr(limits, "THREADS", 64)
+    monkeypatch.setattr(events, "ROUNDS", 2)
+    launched = []
+
+    class Module:
+        def __init__(self, code, options):
+            (define,) = options
+            folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+            folder.mkdir()
+            name, value = define.removeprefix("-D").split("=")
+            self.kernels = Emulated(f"#define {name} {value}\n{code}", folder)
+
+        def get_function(self, name):
+            def launch(grid, block, arguments):
+                launched.append(name)
+                self.kernels.launch(name, (*grid, 1, 1), (*block, 1, 1), arguments)
+
+            return launch
+
+    types = {name: getattr(ctypes, f"c_{name}") for name in ("uint64", "int32", "uint32")}
+    stand_in = SimpleNamespace(RawModule=Module, float32=ctypes.c_float, **types)
+    monkeypatch.setitem(sys.modules, "cupy", stand_in)
+    found = limits.measure()
+    assert all(value > 0 for value in vars(found).values())
+    assert set(launched) == {"multiply_adds", "mixed_instructions", "empty"}
+
+
+def test_limits_grow_with_the_work(subject):
+    def seconds(work, n, batch=1):
+        return limits.limit_seconds(work, n, batch, subject("bitonic", n).mixes, LIMITS)
+
+    times = [seconds(P_GRAD, n) for n in (4, 16, 64, 128)]
+    for limit in ("memory", "multiply-adds", "issue"):
+        assert [t[limit] for t in times] == sorted(t[limit] for t in times)
+        assert seconds(P, 64, 2)[limit] == 2 * seconds(P, 64)[limit]
+        assert seconds(P, 64)[limit] < seconds(P_GRAD, 64)[limit]
+    assert set(seconds(EXACT, 16)) == {"memory", "multiply-adds"}
+    # All 80 comparators of 16 wires meet all 16 columns of P.
+    assert seconds(P, 16)["multiply-adds"] == pytest.approx(4 * 80 * 16 / LIMITS.operations_per_second)
+
+
+# ------------------------------------------------------------------------------------------- times
+
+
+def test_kernels_are_timed_launch_by_launch(device, subject):
+    subject = subject("bitonic", 4)
+    found = timing.time_launches(peers._nsc(P_GRAD, subject, 3))
+    assert {launch.function for launch in found} == {
+        "nsc_keys_f32",
+        "nsc_route_f32",
+        "nsc_route_backward_f32",
+        "nsc_keys_backward_f32",
+    }
+    assert sum(launch.share for launch in found) == pytest.approx(1)
+    assert [launch.seconds for launch in found] == sorted((launch.seconds for launch in found), reverse=True)
+    assert {launch.function: launch.launches for launch in found}["nsc_keys_f32"] == 2
+    assert cuda.program_of == device.program_of
+
+
+@pytest.mark.parametrize("work", peers.PEERS)
+def test_every_work_is_timed_of_every_peer(device, subject, work, monkeypatch):
+    monkeypatch.setattr(timing, "ROUNDS", 2)
+    monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
+    pytest.importorskip("diffsort")
+    timings, launches, failures = timing.time_case(work, subject("bitonic", 4), LIMITS)
+    assert failures == []
+    assert [t.peer for t in timings] == [peer.name for peer in peers.PEERS[work]]
+    assert all(0 < t.low <= t.seconds <= t.high for t in timings)
+    assert [t.share is None for t in timings] == [t.peer != NSC for t in timings]
+    assert launches
+
+
+def test_a_slow_peer_has_fewer_rounds(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    slow = timing._Turn("slow", 1, lambda: None, 1, [timing.PEER_SECONDS] * timing.LEAST_ROUNDS)
+    assert slow.is_over
+    assert not replace(slow, rounds=slow.rounds[1:]).is_over
+    assert not timing._Turn("quick", 1, lambda: None, 1, [1e-3] * timing.LEAST_ROUNDS).is_over
+
+
+def test_batches_fit_the_memory(subject, monkeypatch):
+    small = SimpleNamespace(total_memory=1 << 30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: small)
+    assert peers._fitting(P, subject("bitonic", 1024)) == 0
+    for n in (4, 16, 128):
+        for work, those in peers.PEERS.items():
+            for peer in those:
+                assert 0 <= peer.batch(work, subject("bitonic", n)) <= peers.MOST_SMALL_SAMPLES
+    assert peers.batch_of(P, subject("bitonic", 8)) == 1 << 20
+    assert peers.batch_of(P, subject("bitonic", 128)) * 4 * 128**2 == peers.P_BYTES
+
+
+# -------------------------------------------------------------------------------------- whole runs
+
+
+@pytest.fixture
+def small(device, monkeypatch):
+    """A benchmark of a few jobs on four wires."""
+    jobs_of_four = (
+        jobs._check("check, bitonic 4", checks.check, "bitonic", 4, 3),
+        jobs._timed(P_GRAD, 4),
+        jobs._timed(LOSS_GRAD, 4),
+        jobs._check("check, strides, bitonic 4", checks.check_strides, "bitonic", 4, 3),
+    )
+    for module in (command, report):
+        monkeypatch.setattr(module, "JOBS", jobs_of_four)
+    monkeypatch.setattr(timing, "ROUNDS", 1)
+    monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
+    monkeypatch.setattr(peers, "_OWN", peers._OWN)
+    own = tuple(peer for peer in peers.PEERS[P_GRAD] if peer.name != "diffsort")
+    monkeypatch.setattr(timing, "PEERS", {**peers.PEERS, P_GRAD: own, LOSS_GRAD: own})
+    return device
+
+
+ALL = [
+    "check, bitonic 4",
+    "limits",
+    f"{P_GRAD}, bitonic 4",
+    f"{LOSS_GRAD}, bitonic 4",
+    "check, strides, bitonic 4",
+]
+
+
+def run(folder, *options, code=0):
+    done = CliRunner().invoke(command.main, ["--out", str(folder), *options])
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def held(folder):
+    """What the files hold; the report always says the same."""
+    (data,) = folder.glob("*.json")
+    (text,) = folder.glob("*.md")
+    assert sorted(folder.iterdir()) == sorted((data, text))
+    assert (data.name, text.name) == ("gpu-some_gpu_1_gb.json", "gpu-some_gpu_1_gb.md")
+    found = Results.from_json(data.read_text())
+    assert text.read_text() == report.markdown(found)
+    return found, text.read_text()
+
+
+def test_a_run_writes_all_it_found(small, tmp_path):
+    output = run(tmp_path)
+    assert "4 cases run, 0 failures" in output
+    found, text = held(tmp_path)
+    assert list(found.outcomes) == ALL
+    assert (found.device, found.limits) == ("Some GPU (1 GB)", LIMITS)
+    assert list(found.builds) == [("bitonic", 4)]
+    assert {outcome.versions for outcome in found.outcomes.values()} == {"torch 2"}
+    assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+    for heading in ("Limits", "Checks", "Times", "Kernels", "Builds"):
+        assert f"\n## {heading}\n" in text
+    assert "Failures" not in text
+    assert "Not run" not in text
+
+
+def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
+    small.edit = edited
+    output = run(tmp_path, code=1)
+    found, text = held(tmp_path)
+    assert list(found.outcomes) == ALL
+    assert any("gradient of x off by" in failure for failure in found.outcomes[ALL[0]].failures)
+    assert "gradient of x off by" in text
+    assert "FAILED: check, bitonic 4: permutation" in output
+    assert found.outcomes[ALL[2]].timings
+
+
+def peer_that_raises(error):
+    def start(work, subject, batch):
+        raise error
+
+    return Peer("other", lambda work, subject: 7, start)
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("CUDA out of memory"), ValueError("no such distribution")]
+)
+def test_a_peer_that_fails_leaves_the_others_their_times(small, tmp_path, monkeypatch, error):
+    monkeypatch.setitem(timing.PEERS, P_GRAD, (peer_that_raises(error), *timing.PEERS[P_GRAD]))
+    output = run(tmp_path, code=1)
+    assert f"FAILED: {ALL[2]}: other, batch 7: {type(error).__name__}: {error}" in output
+    assert "4 cases run, 1 failure\n" in output
+    found, text = held(tmp_path)
+    assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+    assert str(error) in text
+
+
+def test_a_peer_that_fails_in_a_round_leaves_the_others_their_times(small, tmp_path, monkeypatch):
+    calls = []
+
+    def call():
+        calls.append(0)
+        if len(calls) > 2:
+            raise torch.OutOfMemoryError("later")
+
+    peer = Peer("other", lambda work, subject: 7, lambda work, subject, batch: call)
+    monkeypatch.setitem(timing.PEERS, P_GRAD, (peer, *timing.PEERS[P_GRAD]))
+    assert "1 failure" in run(tmp_path, code=1)
+    found, _ = held(tmp_path)
+    assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+
+
+@pytest.mark.parametrize("where", ["build", "limits", "job"])
+def test_an_exception_fails_one_case(small, tmp_path, monkeypatch, where):
+    def broken(*arguments):
+        raise RuntimeError("the driver says no")
+
+    if where == "build":
+        monkeypatch.setattr(nvrtc, "build", broken)
+    elif where == "limits":
+        monkeypatch.setattr(limits, "measure", broken)
+    else:
+        monkeypatch.setattr(cuda, "relax_backward_unchecked", broken)
+        monkeypatch.setattr(checks, "_run_reference", lambda kernel, samples: pytest.fail("not reached"))
+    output = run(tmp_path, code=1)
+    found, text = held(tmp_path)
+    assert list(found.outcomes) == ALL
+    assert "the driver says no" in output
+    assert "the driver says no" in text
+    failed = [name for name, outcome in found.outcomes.items() if outcome.failures]
+    expected = {"build": [name for name in ALL if name != "limits"], "limits": ["limits"]}
+    assert failed == expected.get(where, [name for name in ALL if name != "limits" and "entropy" not in name])
+    if where == "limits":
+        assert found.outcomes[ALL[2]].timings[0].share is None
+
+
+def test_an_interrupted_run_keeps_what_it_found_and_is_resumed(small, tmp_path, monkeypatch):
+    plain = timing.time_case
+
+    def interrupted(work, *arguments):
+        if work == LOSS_GRAD:
+            raise KeyboardInterrupt
+        return plain(work, *arguments)
+
+    monkeypatch.setattr(timing, "time_case", interrupted)
+    run(tmp_path, code=1)
+    found, text = held(tmp_path)
+    assert list(found.outcomes) == ALL[:3]
+    assert f"Not run: {ALL[3]}; {ALL[4]}." in text
+    monkeypatch.setattr(timing, "time_case", plain)
+    monkeypatch.setattr(command, "versions", lambda: "torch 3")
+    run(tmp_path, "--resume")
+    found, text = held(tmp_path)
+    assert [outcome.versions for outcome in found.outcomes.values()] == ["torch 2"] * 3 + ["torch 3"] * 2
+    assert "with torch 2; or torch 3." in text
+
+
+def test_a_resumed_run_tells_of_failures_before_it(small, tmp_path):
+    small.edit = edited
+    run(tmp_path, code=1)
+    assert "FAILED: check, bitonic 4: permutation" in run(tmp_path, "--resume", code=1)
+    small.edit = str
+    run(tmp_path)
+    run(tmp_path, "--resume")
+
+
+def test_a_part_of_it_writes_nothing_unless_told_where(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    done = CliRunner().invoke(command.main, ["--only", "strides"])
+    assert done.exit_code == 0, done.output
+    assert "check, strides, bitonic 4: right" in done.output
+    assert "1 case run, 0 failures" in done.output
+    assert not list(tmp_path.iterdir())
+    done = CliRunner().invoke(command.main, [])
+    assert done.exit_code == 0, done.output
+    assert list(held(tmp_path)[0].outcomes) == ALL
+
+
+def test_a_part_of_it_replaces_its_own_cases_alone(small, tmp_path, monkeypatch):
+    run(tmp_path)
+    before, _ = held(tmp_path)
+    monkeypatch.setattr(command, "versions", lambda: "torch 3")
+    run(tmp_path, "--only", "strides", "--only", "entropy")
+    after, _ = held(tmp_path)
+    assert sorted(after.outcomes) == sorted(ALL)
+    replaced = {name for name, outcome in after.outcomes.items() if outcome != before.outcomes[name]}
+    assert replaced == {"limits", *ALL[3:]}
+    assert all(after.outcomes[name].versions == "torch 3" for name in replaced)
+
+
+def test_a_whole_run_begins_anew(small, tmp_path):
+    run(tmp_path)
+    (path,) = tmp_path.glob("*.json")
+    facts = json.loads(path.read_text())
+    facts["outcomes"][0]["name"] = "a case of old"
+    path.write_text(json.dumps(facts))
+    run(tmp_path)
+    assert list(held(tmp_path)[0].outcomes) == ALL
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"format": "nsc-gpu-results/0"}', '{"format": "nsc-gpu-results/1"}']
+)
+def test_files_of_something_else_are_refused(small, tmp_path, text):
+    path = results.path_of(tmp_path, "Some GPU (1 GB)")
+    path.write_text(text)
+    assert "holds no results of this version" in run(tmp_path, "--resume", code=2)
+    assert path.read_text() == text
+
+
+def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, monkeypatch):
+    class ReplacedError(Exception):
+        pass
+
+    def lost():
+        raise RuntimeError("an illegal memory access was encountered")
+
+    def replaced(*arguments):
+        started.append(arguments)
+        raise ReplacedError
+
+    started = []
+    monkeypatch.setattr(os, "execv", replaced)
+    monkeypatch.setitem(timing.PEERS, P_GRAD, (peer_that_raises(RuntimeError("illegal")),))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(peers, "DEVICE", "cpu")
+    plain = timing.time_case
+
+    def losing(*arguments):
+        try:
+            return plain(*arguments)
+        finally:
+            monkeypatch.setattr(torch.cuda, "synchronize", lost)
+
+    monkeypatch.setattr(timing, "time_case", losing)
+    done = CliRunner().invoke(command.main, ["--out", str(tmp_path), "--only", "bitonic", "--only", "4"])
+    assert isinstance(done.exception, ReplacedError)
+    module = [sys.executable, "-m", "benchmarks.gpu"]
+    options = ["--out", str(tmp_path), "--only", "bitonic", "--only", "4", "--resume"]
+    assert started == [(sys.executable, [*module, *options])]
+    assert list(held(tmp_path)[0].outcomes) == ALL[:3]
+    # What the new process does.
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(timing, "time_case", plain)
+    assert "4 cases run, 1 failure\n" in run(tmp_path, *options[2:], code=1)
+    assert list(held(tmp_path)[0].outcomes) == ALL
+    # Without files there is nothing to go on from.
+    monkeypatch.setattr(timing, "time_case", losing)
+    done = CliRunner().invoke(command.main, ["--only", "bitonic"])
+    assert done.exit_code == 1
+    assert f"NOT RUN, because the GPU no longer answered: {ALL[4]}" in done.output
+    assert "2 cases run, 1 failure\n" in done.output
+
+
+def test_unknown_cases_and_lone_resumes_are_refused(small, tmp_path):
+    assert "no case contains 'nonesuch'; there are: check, bitonic 4;" in run(
+        tmp_path, "--only", "nonesuch", code=2
+    )
+    done = CliRunner().invoke(command.main, ["--only", "bitonic", "--resume"])
+    assert done.exit_code == 2
+    assert "state --out too" in done.output
+
+
+def test_names_tell_jobs_apart():
+    names = [job.name for job in jobs.JOBS]
+    assert len(set(names)) == len(names)
+    assert {job.n for job in jobs.JOBS if job.is_timed} >= {4, 16, 128, 1024, 4096}
+    assert [job.n for job in jobs.JOBS] == sorted(job.n for job in jobs.JOBS)
+
+
+# ----------------------------------------------------------------------------------------- reports
+
+
+def test_the_report():
+    found = Results("Some GPU", LIMITS)
+    timings = (
+        Timing(P_GRAD, "bitonic", 16, 1000, NSC, 1e-5, 9e-6, 2e-5, {"memory": 1e-6, "issue": 6e-7}),
+        Timing(P_GRAD, "bitonic", 16, 10, "indexed torch", 1e-5, 9e-6, 2e-5, {}),
+    )
+    launches = (timing.LaunchTime("nsc_keys_f32", 132, 256, 1024, 2, 5e-6, 0.5),)
+    found.outcomes = {
+        name: Outcome(name, **facts)
+        for name, facts in {
+            f"{P_GRAD}, bitonic 16": {"timings": timings, "launches": launches},
+            "check, bitonic 4": {"failures": ("values\noff",), "seconds": 1.25},
+            "memory, bitonic 1024": {"memory": 0.5},
+        }.items()
+    }
+    found.builds["bitonic", 16] = Build("bitonic", 16, 0.25, 4.5)
+    assert Results.from_json(found.to_json()) == found
+    text = report.markdown(found)
+    for line in (
+        "| P + gradient | nsc | 16 | 1,000 | 10.0 | 9.0 – 20.0 | 10% of memory |  |",
+        "| P + gradient | indexed torch | 16 | 10 | 1,000.0 | 900.0 – 2,000.0 |  | 100.0 |",
+        "| P + gradient, bitonic 16 | nsc_keys_f32 | 132 × 256 | 1,024 | 2 | 5.0 | 50% |",
+        "| check, bitonic 4 | 1 wrong | 1.2 |",
+        "- check, bitonic 4: values off",
+        "| memory, bitonic 1024 | 0.50 × P |",
+        "| bitonic 16 | 0.2 | 4.5 |",
+        "Multiply-adds run at 30.0 T/s, warps issue 900 G instructions/s.",
+    ):
+        assert line in text
 
 
 def test_without_a_gpu_it_says_so_and_imports_little(tmp_path):
     absent = "; ".join(f"sys.modules[{name!r}] = None" for name in ABSENT)
-    program = f"import sys; {absent}; from benchmarks.gpu import main; main(['--out', {str(tmp_path)!r}])"
+    program = (
+        f"import sys; {absent}; from benchmarks.gpu.__main__ import main; main(['--out', {str(tmp_path)!r}])"
+    )
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert done.returncode == 2
     assert "torch sees no CUDA device" in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_report(tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Some GPU (1 GB)")
-    limits = gpu.Limits(4e12, 3e13)
-    timings = [
-        gpu.Timing(
-            gpu.P_GRAD,
-            16,
-            1000,
-            "nsc",
-            1e-5,
-            9e-6,
-            2e-5,
-            gpu.limit_seconds(gpu.P_GRAD, 16, 1000, limits) / 1e-5,
-        ),
-        gpu.Timing(gpu.P_GRAD, 16, 10, "indexed torch", 1e-5, 9e-6, 2e-5, None),
-    ]
-    data, report = gpu.write(tmp_path, limits, timings, 0.5)
-    assert (data.name, report.name) == ("some_gpu_1_gb.json", "some_gpu_1_gb.md")
-    assert json.loads(data.read_text())["timings"][1]["peer"] == "indexed torch"
-    assert "| P + gradient | 16 | nsc | 1,000 | 10.0 | 9.0 – 20.0 | 6% |  |" in report.read_text()
-    assert "| 10 | 1,000.0 | 900.0 – 2,000.0 |  | 100.0 |" in report.read_text()
-
-
-def test_limits_grow_with_the_work():
-    limits = gpu.Limits(4e12, 3e13)
-    times = [gpu.limit_seconds(gpu.P_GRAD, n, 1, limits) for n in (4, 16, 64, 256, 1024)]
-    assert times == sorted(times)
-    assert gpu.limit_seconds(gpu.P, 64, 2, limits) == 2 * gpu.limit_seconds(gpu.P, 64, 1, limits)
-    assert gpu.limit_seconds(gpu.P, 64, 1, limits) < gpu.limit_seconds(gpu.P_GRAD, 64, 1, limits)

@@ -1,0 +1,185 @@
+"""`python -m benchmarks.gpu`: check, time, and write after each case."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+
+import nsc
+from benchmarks.gpu import limits, report
+from benchmarks.gpu.building import Builds, architecture
+from benchmarks.gpu.failing import failure
+from benchmarks.gpu.jobs import JOBS, Job, Outcome
+from benchmarks.gpu.results import Results, path_of, write
+from nsc.wording import count
+
+RESULTS = Path(__file__).parents[1] / "results"
+LIMITS = "limits"
+
+
+@click.command(help="Check the CUDA kernels on this machine's GPU, and time them against their peers.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the results.  [default: benchmarks/results]",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="TEXT",
+    help="Cases whose name contains TEXT, or one of several. Without --out nothing is written; with it "
+    "they replace those of their names in the files there.",
+)
+@click.option("--resume", is_flag=True, help="Keep what the files hold, and run the rest.")
+def main(out: Path | None, only: tuple[str, ...], resume: bool) -> None:
+    """Run jobs, write after each, and exit with 1 if any of them failed."""
+    jobs = [job for job in JOBS if not only or any(text in job.name for text in only)]
+    if not jobs:
+        names = "; ".join(job.name for job in JOBS)
+        raise click.UsageError(f"no case contains {' or '.join(map(repr, only))}; there are: {names}")
+    if resume and only and out is None:
+        raise click.UsageError("--only writes no results that --resume could go on from: state --out too")
+    if not torch.cuda.is_available():
+        raise click.UsageError("torch sees no CUDA device: this benchmark is for machines with a GPU")
+    if importlib.util.find_spec("platformdirs") is None:
+        os.environ.setdefault("NSC_CACHE_DIR", tempfile.mkdtemp(prefix="nsc-"))
+    device = torch.cuda.get_device_name()
+    path = None if only and out is None else path_of(out or RESULTS, device)
+    results = _stored(path) if path is not None and (only or resume) else None
+    run = Run(results or Results(device), path, versions())
+    if not resume:
+        run.forget(jobs)
+    left = [job for job in jobs if job.name not in run.results.outcomes]
+    if not run.do(left) and path is not None:
+        click.echo("The GPU no longer answers. A new process goes on.")
+        again = ["--out", str(path.parent), *(word for text in only for word in ("--only", text)), "--resume"]
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.gpu", *again])
+    if path is not None:
+        click.echo(f"{path}\n{path.with_suffix('.md')}")
+    not_run = [job.name for job in jobs if job.name not in run.results.outcomes]
+    failures = run.results.failures([LIMITS, *(job.name for job in jobs)])
+    for name in not_run:
+        click.echo(f"NOT RUN, because the GPU no longer answered: {name}")
+    for name, text in failures:
+        click.echo(f"FAILED: {name}: {text}")
+    click.echo(f"{count(len(jobs) - len(not_run), 'case')} run, {count(len(failures), 'failure')}")
+    sys.exit(bool(failures or not_run))
+
+
+def versions() -> str:
+    """Return what kernels are built and run with."""
+    cupy: Any = importlib.import_module("cupy")
+    nvrtc = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+    return f"torch {torch.__version__}, CuPy {cupy.__version__}, NVRTC {nvrtc}, nsc {nsc.__version__}"
+
+
+def _stored(path: Path) -> Results | None:
+    if not path.exists():
+        return None
+    try:
+        return Results.from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise click.UsageError(f"{path} holds no results of this version ({error}): remove it") from None
+
+
+@dataclass
+class Run:
+    """Jobs being run, and their results.
+
+    Attributes:
+        results: so far, perhaps with those of earlier runs.
+        path: their JSON file; None: nothing is written.
+        versions: of what the jobs run with.
+    """
+
+    results: Results
+    path: Path | None
+    versions: str
+
+    def forget(self, jobs: Iterable[Job]) -> None:
+        """Forget earlier results of jobs, and of the limits if jobs need them."""
+        for job in jobs:
+            self.results.outcomes.pop(job.name, None)
+            if job.is_timed:
+                self.results.outcomes.pop(LIMITS, None)
+
+    def do(self, jobs: Sequence[Job]) -> bool:
+        """Run jobs; return whether the GPU answered to the end."""
+        if not jobs:
+            return True
+        with Builds([(job.network, job.n) for job in jobs], architecture()) as builds:
+            for job in jobs:
+                if job.is_timed and LIMITS not in self.results.outcomes and not self._keep(self._limits()):
+                    return False
+                if not self._keep(self._outcome(job, builds)):
+                    return False
+        return True
+
+    def _limits(self) -> Outcome:
+        start = time.perf_counter()
+        try:
+            self.results.limits = limits.measure()
+            click.echo(f"limits: {self.results.limits}")
+        except Exception as error:
+            return Outcome(LIMITS, (failure(error),))
+        return Outcome(LIMITS, seconds=time.perf_counter() - start)
+
+    def _outcome(self, job: Job, builds: Builds) -> Outcome:
+        try:
+            start = time.perf_counter()
+            subject = builds.subject(job.network, job.n)
+            self.results.builds[job.network, job.n] = subject.build
+            waited = time.perf_counter() - start
+            outcome = job.run(subject, self.results.limits)
+        except Exception as error:
+            return Outcome(job.name, (failure(error),))
+        return replace(outcome, seconds=time.perf_counter() - start - waited)
+
+    def _keep(self, outcome: Outcome) -> bool:
+        """Show an outcome, keep and write it; return whether the GPU still answers."""
+        self.results.outcomes[outcome.name] = replace(outcome, versions=self.versions)
+        if self.path is not None:
+            write(self.path, self.results, report.markdown(self.results))
+        for line in _shown(outcome):
+            click.echo(line)
+        if not outcome.failures:
+            return True
+        try:
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+        except Exception:  # after a wrong address all calls of CUDA fail, to the end of the process
+            return False
+        return True
+
+
+def _shown(outcome: Outcome) -> Iterator[str]:
+    for text in outcome.failures:
+        yield f"FAILED: {outcome.name}: {text}"
+    for t in outcome.timings:
+        share = report.share_of_limit(t)
+        yield (
+            f"{outcome.name}, batch {t.batch}: {t.peer} {t.nanoseconds_per_sample:,.1f} ns a sample"
+            f"{share and ', '}{share}"
+        )
+    for launch in outcome.launches:
+        grid = f"{launch.blocks} × {launch.threads}"
+        yield f"    {launch.share:4.0%}  {launch.launches} × {launch.function}, {grid}"
+    if outcome.memory is not None:
+        yield f"{outcome.name}: {outcome.memory:.2f} × P above inputs and outputs"
+    if not (outcome.failures or outcome.timings or outcome.memory is not None):
+        yield f"{outcome.name}: right ({outcome.seconds:.1f} s)"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""Checks of the kernels: against the plain torch reference, bit for bit against themselves, and as torch
+launches them.
+
+Each yields what is wrong, a line a problem.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from benchmarks.gpu.building import Subject
+from benchmarks.gpu.events import DEVICE
+from nsc.runtime import cuda, reference
+from nsc.runtime.kernel import Kernel
+from nsc.runtime.routing import ROUTINGS, takes
+
+# Relative to the largest entry, the reference computed in float64. The C++ kernels, of the same arithmetic,
+# are off by up to 6e-6 in bitonic networks of 4 to 1,024 wires at this steepness.
+TOLERANCE = 2e-4
+STEEPNESS = 2.0
+PAYLOAD_COLUMNS, SELECTED_ROWS = 3, 2
+STREAMS = 4
+# Of a sample that is wrong.
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Arguments of a routing, each with the samples in front; those that there are not, are None."""
+
+    routing: str
+    x: Tensor
+    steepness: Tensor
+    payload: Tensor | None
+    values_grad: Tensor
+    routed_grad: Tensor | None
+
+    def at(self, sample: int) -> _Samples:
+        """Return one sample."""
+        one = slice(sample, sample + 1)
+        return _Samples(
+            self.routing,
+            self.x[one],
+            self.steepness[one],
+            None if self.payload is None else self.payload[one],
+            self.values_grad[one],
+            None if self.routed_grad is None else self.routed_grad[one],
+        )
+
+
+def _draw(routing: str, batch: int, n: int) -> _Samples:
+    payload, columns = None, n
+    if takes(routing) == "columns":
+        columns = PAYLOAD_COLUMNS
+        payload = torch.randn(batch, n, columns, device=DEVICE)
+    elif takes(routing) == "ranks":
+        columns = min(SELECTED_ROWS, n)
+        payload = torch.arange(columns, device=DEVICE).expand(batch, -1)
+    elif takes(routing) == "target":
+        payload = torch.rand(batch, n, device=DEVICE).argsort(-1)
+    routed_grad = None
+    if routing != "none":
+        shape = (batch,) if takes(routing) == "target" else (batch, n, columns)
+        routed_grad = torch.randn(shape, device=DEVICE)
+    return _Samples(
+        routing,
+        torch.randn(batch, n, device=DEVICE),
+        torch.full((batch,), STEEPNESS, device=DEVICE),
+        payload,
+        torch.randn(batch, n, device=DEVICE),
+        routed_grad,
+    )
+
+
+def _run(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
+    """Return what the kernels make of samples: values, what is routed, and the gradients."""
+    inputs = s.x, s.steepness, s.payload, s.routing, kernel.spec
+    values, routed = cuda.relax_unchecked(*inputs)
+    gradients = cuda.relax_backward_unchecked(s.values_grad, s.routed_grad, *inputs)
+    return _named(values, routed, *gradients)
+
+
+def _run_reference(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
+    """Return the same by the plain torch reference in float64."""
+    x, steepness = s.x.double().requires_grad_(), s.steepness.double().requires_grad_()
+    leaves, payload = [x, steepness], s.payload
+    if payload is not None and payload.is_floating_point():
+        payload = payload.double().requires_grad_()
+        leaves.append(payload)
+    values, routed = reference.relax(kernel, x, steepness, payload, s.routing)
+    outputs = {values: s.values_grad.double()}
+    if s.routed_grad is not None:
+        outputs[routed] = s.routed_grad.double()
+    gradients = torch.autograd.grad([*outputs], leaves, [*outputs.values()])
+    payload_grad = gradients[2] if len(gradients) > 2 else None
+    return _named(
+        values.detach(),
+        None if s.routed_grad is None else routed.detach(),
+        gradients[0],
+        gradients[1],
+        payload_grad,
+    )
+
+
+def _named(
+    values: Tensor,
+    routed: Tensor | None,
+    x_grad: Tensor,
+    steepness_grad: Tensor | None,
+    payload_grad: Tensor | None,
+) -> dict[str, Tensor]:
+    tensors = {
+        "values": values,
+        "what is routed": routed,
+        "the gradient of x": x_grad,
+        "the gradient of the steepness": steepness_grad,
+        "the gradient of the payload": payload_grad,
+    }
+    return {name: t for name, t in tensors.items() if t is not None}
+
+
+# -------------------------------------------------------------------------------------- every kernel
+
+
+def check(subject: Subject, batch: int) -> Iterator[str]:
+    """Check a batch: a second run has the same bits, so has a sample alone, and that one is right.
+
+    Samples that are run alone, and held against the reference, are the first, the middle and the last.
+    """
+    kernel, n = subject.operator.kernel, subject.n
+    torch.manual_seed(0)
+    for routing in ROUTINGS:
+        samples = _draw(routing, batch, n)
+        found = _run(kernel, samples)
+        for problem in _different(_run(kernel, samples), found):
+            yield f"{routing}, a second run: {problem}"
+        for sample in sorted({0, batch // 2, batch - 1}):
+            alone = _run(kernel, samples.at(sample))
+            part = {name: t[sample : sample + 1] for name, t in found.items()}
+            for problem in _different(part, alone):
+                yield f"{routing}, sample {sample} alone: {problem}"
+            for problem in _far(alone, _run_reference(kernel, samples.at(sample))):
+                yield f"{routing}, sample {sample}: {problem}"
+    yield from _check_exact(kernel, batch)
+
+
+def _check_exact(kernel: Kernel, batch: int) -> Iterator[str]:
+    """Check exact sorting of ties, both zeros, infinities and NaN."""
+    x = torch.randn(batch, kernel.n, device=DEVICE).mul(2).round()  # rounds to both zeros
+    special = torch.rand_like(x)
+    for share, value in ((0.04, torch.nan), (0.08, torch.inf), (0.12, -torch.inf)):
+        x[(special > share - 0.04) & (special < share)] = value
+    found = cuda.hard_sort(x, kernel.spec)
+    # On the CPU, whose sort is another program than the device's.
+    wanted = reference.hard_sort(kernel, x.cpu())
+    for what, a, b in zip(("values", "indices"), found, wanted, strict=True):
+        a = a.cpu()
+        wrong = ((_bits(a) != _bits(b)) & ~(a.isnan() & b.isnan())).any(-1)
+        if wrong.any():
+            at = int(wrong.nonzero()[0])
+            keys, ours, theirs = (v[at].tolist()[:SHOWN] for v in (x, a, b))
+            yield (
+                f"exact sort, {what} of {int(wrong.sum()):,} samples of {batch:,} are not torch.sort's: "
+                f"sample {at}, {keys} …, has {ours} …, not {theirs} …"
+            )
+
+
+def _different(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> Iterator[str]:
+    for name, tensor in found.items():
+        unequal = _bits(tensor) != _bits(wanted[name])
+        if unequal.any():
+            gap = float((tensor - wanted[name]).abs().max())
+            yield f"{int(unequal.sum()):,} numbers of {name} have other bits, off by up to {gap:.1e}"
+
+
+def _far(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> Iterator[str]:
+    for name, tensor in found.items():
+        scale = wanted[name].abs().max().clamp_min(1e-6)
+        error = float((tensor - wanted[name]).abs().max() / scale)
+        if not error <= TOLERANCE:  # NaN is as wrong
+            yield f"{name} off by {error:.1e} of the largest, {float(scale):.1e}"
+
+
+def _bits(t: Tensor) -> Tensor:
+    return t.view(torch.int32) if t.dtype == torch.float32 else t
+
+
+# ---------------------------------------------------------------------------------- ways to launch
+
+
+def check_autograd(subject: Subject, batch: int) -> Iterator[str]:
+    """Check the operator's own methods: autograd runs the backward in a thread of its own."""
+    kernel, samples, wanted = _sample_run(subject, batch)
+    x, steepness = samples.x.clone().requires_grad_(), torch.tensor(STEEPNESS, device=DEVICE)
+    outputs = subject.operator.sort_with_permutation(x, steepness)
+    (x_grad,) = torch.autograd.grad(outputs, x, (samples.values_grad, samples.routed_grad))
+    yield from _different(_named(outputs[0].detach(), outputs[1].detach(), x_grad, None, None), wanted)
+    target = samples.x.argsort(-1).argsort(-1)
+    loss = subject.operator.cross_entropy(x, target, steepness)
+    (loss_grad,) = torch.autograd.grad(loss, x)
+    losses = replace(
+        samples,
+        routing="cross_entropy",
+        payload=target,
+        values_grad=torch.zeros_like(x),
+        routed_grad=torch.full((batch,), 1 / batch, device=DEVICE),
+    )
+    wanted = _run_reference(kernel, losses)
+    wanted = {"the loss": wanted["what is routed"].mean(), "its gradient": wanted["the gradient of x"]}
+    yield from _far({"the loss": loss.detach(), "its gradient": loss_grad}, wanted)
+
+
+def check_streams(subject: Subject, batch: int) -> Iterator[str]:
+    """Check calls on several streams at once."""
+    kernel, samples, wanted = _sample_run(subject, batch)
+    streams = [torch.cuda.Stream() for _ in range(STREAMS)]  # type: ignore[no-untyped-call]
+    found = []
+    for stream in streams:
+        with torch.cuda.stream(stream):
+            found.append(_run(kernel, samples))
+    torch.cuda.synchronize()
+    for number, run in enumerate(found):
+        yield from (f"stream {number}: {problem}" for problem in _different(run, wanted))
+
+
+def check_thread(subject: Subject, batch: int) -> Iterator[str]:
+    """Check a call in a thread that has called nothing of CUDA."""
+    kernel, samples, wanted = _sample_run(subject, batch)
+    found: list[dict[str, Tensor] | Exception] = []
+
+    def run() -> None:
+        try:
+            found.append(_run(kernel, samples))
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if isinstance(found[0], Exception):
+        raise found[0]
+    yield from _different(found[0], wanted)
+
+
+def check_strides(subject: Subject, batch: int) -> Iterator[str]:
+    """Check inputs and gradients whose last axis is not the one that is contiguous, and expanded ones."""
+    kernel, samples, _ = _sample_run(subject, batch)
+    assert samples.routed_grad is not None
+    plain = replace(samples, values_grad=samples.values_grad[:1].repeat(batch, 1))
+    odd = replace(
+        plain,
+        x=samples.x.t().contiguous().t(),
+        steepness=samples.steepness[:1].expand(batch),
+        values_grad=samples.values_grad[:1].expand(batch, -1),
+        routed_grad=samples.routed_grad.transpose(1, 2).contiguous().transpose(1, 2),
+    )
+    yield from _different(_run(kernel, odd), _run(kernel, plain))
+
+
+def check_graph(subject: Subject, batch: int) -> Iterator[str]:
+    """Check a CUDA graph whose capture is the first to run the backward.
+
+    Only the forward is called before: what a program sets up at its first backward would be in the capture.
+    """
+    kernel = subject.operator.kernel
+    torch.manual_seed(0)
+    samples = _draw("permutation", batch, subject.n)
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(side):
+        cuda.relax_unchecked(samples.x, samples.steepness, None, samples.routing, kernel.spec)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = _run(kernel, samples)
+    # Other numbers than those that were captured.
+    samples.x.copy_(torch.randn_like(samples.x))
+    graph.replay()
+    torch.cuda.synchronize()
+    yield from _different(found, _run(kernel, samples))
+
+
+def _sample_run(subject: Subject, batch: int) -> tuple[Kernel, _Samples, dict[str, Tensor]]:
+    kernel = subject.operator.kernel
+    torch.manual_seed(0)
+    samples = _draw("permutation", batch, subject.n)
+    wanted = _run(kernel, samples)
+    torch.cuda.synchronize()
+    return kernel, samples, wanted

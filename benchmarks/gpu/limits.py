@@ -1,0 +1,126 @@
+"""Limits: what the device does at best, and how long a case takes at each of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.gpu.building import Mixes
+from benchmarks.gpu.events import DEVICE, rounds
+from benchmarks.gpu.peers import EXACT, KEYS, LOSS_GRAD, P_GRAD, P
+
+SOURCE = Path(__file__).with_name("limits.cu")
+# Of limits.cu.
+STEPS, CHAINS = 64, 8
+COUNT = 64
+COPIED_BYTES = 1 << 30
+# As many threads as a multiprocessor holds; some hold 1,536, and take the blocks one after another.
+THREADS, BLOCKS_PER_MULTIPROCESSOR = 256, 8
+WARP = 32
+
+# Operations of a mix on a column: two products and two fused ones forward; backward the same again to
+# recompute, the same for the gradient, and a difference, a difference times it, and a sum over columns.
+FORWARD_OPERATIONS = 4
+BACKWARD_OPERATIONS = 11
+# Instructions of a warp for a mix on 32 columns: those of a whole codelet of 16 wires and 32 comparators,
+# its loads and stores among them, over its comparators. Counted in machine code for sm_90.
+FORWARD_INSTRUCTIONS = 281 / 32
+BACKWARD_INSTRUCTIONS = 671 / 32
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the device does at best.
+
+    Attributes:
+        bytes_per_second: read and written by a copy.
+        operations_per_second: float32 fused multiply-adds.
+        instructions_per_second: of warps, of multiply-adds and logical operations that wait for nothing.
+        launch_seconds: an empty kernel, launched by CuPy, one after another.
+        event_seconds: from an event to the next with one empty kernel between them: what a single launch
+            seems to take at least.
+    """
+
+    bytes_per_second: float
+    operations_per_second: float
+    instructions_per_second: float
+    launch_seconds: float
+    event_seconds: float
+
+
+def measure() -> Limits:
+    """Measure the limits, each by its best round."""
+    cupy: Any = importlib.import_module("cupy")
+    text = SOURCE.read_text(encoding="utf-8")
+
+    def function(name: str, multiply_adds: int = 1) -> Callable[..., None]:
+        kernel = cupy.RawModule(code=text, options=(f"-DMULTIPLY_ADDS={multiply_adds}",)).get_function(name)
+        # On the default stream, which is both torch's current one here and CuPy's.
+        return partial(kernel, (blocks,), (THREADS,))
+
+    multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+    blocks = BLOCKS_PER_MULTIPROCESSOR * multiprocessors
+    threads = blocks * THREADS
+    source = torch.empty(COPIED_BYTES, dtype=torch.uint8, device=DEVICE)
+    target = torch.empty_like(source)
+    copy = min(rounds(partial(target.copy_, source)))
+    del source, target
+    out = torch.empty(threads, device=DEVICE)
+    arguments = (cupy.uint64(out.data_ptr()), cupy.int32(COUNT), cupy.float32(0.999))
+    multiply_adds = function("multiply_adds")
+    fma = min(rounds(lambda: multiply_adds(arguments)))
+    issued = []
+    for each in (1, 2):  # a device that issues one each cycle has full or half as many units for either
+        mixed = function("mixed_instructions", each)
+        mixed_arguments = (*arguments, cupy.uint32(0x5A5A5A5A))
+        seconds = min(rounds(partial(mixed, mixed_arguments)))
+        issued.append(threads // WARP * COUNT * STEPS * (each + 1) / seconds)
+    operations = threads * COUNT * STEPS * CHAINS / fma
+    empty = partial(function("empty"), ())
+    return Limits(
+        bytes_per_second=2 * COPIED_BYTES / copy,
+        operations_per_second=operations,
+        instructions_per_second=max(*issued, operations / WARP),
+        launch_seconds=min(rounds(empty)),
+        event_seconds=min(rounds(empty, seconds=0)),
+    )
+
+
+def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -> dict[str, float]:
+    """Return how long a case takes at each limit that is known for it.
+
+    Args:
+        work, n, batch: the case.
+        mixes: what the network does to a sample.
+        limits: what the device does at best.
+
+    Returns:
+        "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, for P and what goes
+        through it inside light cones; "issue": the routing's instructions, where they have been counted.
+    """
+    square, columns = 4 * n * n, mixes.on_columns
+    instructions = {
+        P: FORWARD_INSTRUCTIONS,
+        P_GRAD: FORWARD_INSTRUCTIONS + BACKWARD_INSTRUCTIONS,
+        LOSS_GRAD: BACKWARD_INSTRUCTIONS,
+    }
+    operations, size = {
+        P: (FORWARD_OPERATIONS * columns, square),
+        P_GRAD: ((FORWARD_OPERATIONS + BACKWARD_OPERATIONS) * columns, 2 * square),
+        LOSS_GRAD: (BACKWARD_OPERATIONS * columns, 16 * n),
+        KEYS: (FORWARD_OPERATIONS * mixes.comparators, 8 * n),
+        EXACT: (2 * mixes.comparators, 16 * n),
+    }[work]
+    seconds = {
+        "memory": batch * size / limits.bytes_per_second,
+        "multiply-adds": batch * operations / limits.operations_per_second,
+    }
+    if work in instructions:
+        seconds["issue"] = batch * columns / WARP * instructions[work] / limits.instructions_per_second
+    return seconds

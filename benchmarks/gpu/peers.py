@@ -1,0 +1,137 @@
+"""Who does a work, with how large a batch, and how a call of it starts."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks import indexed
+from benchmarks.gpu.building import ART_LAMBDA, Subject
+from benchmarks.gpu.events import DEVICE, Call
+from nsc.compiler.families import family_network
+
+STEEPNESS = 20.0
+P, P_GRAD, LOSS_GRAD, KEYS, EXACT = "P", "P + gradient", "cross entropy + gradient", "values", "exact sort"
+
+# What P of a case may take; a peer's call may take one part in PEER_PARTS of the device's memory.
+P_BYTES = 1 << 30
+PEER_PARTS = 5
+MOST_SAMPLES = 1 << 16
+# Below this a call on MOST_SAMPLES is too short to time.
+SMALL, MOST_SMALL_SAMPLES = 8, 1 << 20
+# Comparators that diffsort's dense matrices can do in a few seconds.
+DIFFSORT_WIDEST = 512
+NSC = "nsc"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Who does a work.
+
+    Attributes:
+        name: in the report.
+        batch: takes a work and a compiled network, returns how many samples it has memory for; 0 where it
+            takes no part.
+        start: takes the work, the network and the batch, returns the call that is timed.
+    """
+
+    name: str
+    batch: Callable[[str, Subject], int]
+    start: Callable[[str, Subject, int], Call]
+
+
+def batch_of(work: str, subject: Subject) -> int:
+    """Return the samples of a case."""
+    n = subject.n
+    if work == EXACT:
+        return MOST_SMALL_SAMPLES
+    most = MOST_SMALL_SAMPLES if n <= SMALL else MOST_SAMPLES
+    return max(1, min(most, P_BYTES // (4 * n * n)))
+
+
+def _nsc(work: str, subject: Subject, batch: int) -> Call:
+    op = subject.operator
+    if work in (KEYS, EXACT):
+        x = torch.randn(batch, op.n, device=DEVICE)
+        return (lambda: op.sort(x, STEEPNESS)) if work == KEYS else lambda: op.hard_sort(x)
+    if work == LOSS_GRAD:
+        x, ranks = _scores(batch, op.n)
+        return lambda: torch.autograd.grad(op.cross_entropy(x, ranks, STEEPNESS), x)
+    return _of_permutation(work, op.n, batch, lambda x: op.sort_with_permutation(x, STEEPNESS)[1])
+
+
+def _of_permutation(work: str, n: int, batch: int, permutation: Callable[[Tensor], Tensor]) -> Call:
+    """Return a call of a work on P, which a function returns."""
+    x, ranks = _scores(batch, n)
+    if work == P:
+        x = x.detach()
+        return lambda: permutation(x)
+    if work == LOSS_GRAD:
+        rows = ranks.unsqueeze(-2)
+        return lambda: torch.autograd.grad(-permutation(x).gather(-2, rows).clamp_min(1e-12).log().mean(), x)
+    grad = torch.randn(batch, n, n, device=DEVICE)
+    return lambda: torch.autograd.grad(permutation(x), x, grad)
+
+
+def _scores(batch: int, n: int) -> tuple[Tensor, Tensor]:
+    x = torch.randn(batch, n, device=DEVICE, requires_grad=True)
+    return x, x.detach().argsort(-1).argsort(-1)
+
+
+def _indexed(work: str, subject: Subject, batch: int) -> Call:
+    layers = indexed.layers_of(family_network(subject.network, subject.n), DEVICE)
+    return _of_permutation(
+        work, subject.n, batch, lambda x: indexed.permutation(layers, x, STEEPNESS, ART_LAMBDA)
+    )
+
+
+def _diffsort(work: str, subject: Subject, batch: int) -> Call:
+    sorter = importlib.import_module("diffsort").DiffSortNet(
+        subject.network,
+        subject.n,
+        device=DEVICE,
+        steepness=STEEPNESS,
+        art_lambda=ART_LAMBDA,
+        distribution="logistic_phi",
+    )
+    return _of_permutation(work, subject.n, batch, lambda x: sorter(x)[1].transpose(1, 2))
+
+
+def _torch_sort(work: str, subject: Subject, batch: int) -> Call:
+    x = torch.randn(batch, subject.n, device=DEVICE)
+    return lambda: torch.sort(x)
+
+
+def _fitting(work: str, subject: Subject) -> int:
+    """Return the samples of a peer that keeps six tensors of the size of P for each layer."""
+    n, depth = subject.n, family_network(subject.network, subject.n).depth
+    properties: Any = torch.cuda.get_device_properties(0)
+    fitting: int = properties.total_memory // PEER_PARTS // (4 * n * n * 6 * depth)
+    return min(batch_of(work, subject), fitting)
+
+
+def _fitting_diffsort(work: str, subject: Subject) -> int:
+    there = subject.n <= DIFFSORT_WIDEST and importlib.util.find_spec("diffsort") is not None
+    return _fitting(work, subject) if there else 0
+
+
+_OWN = Peer(NSC, batch_of, _nsc)
+_OF_PERMUTATION = (
+    _OWN,
+    Peer("indexed torch", _fitting, _indexed),
+    Peer("diffsort", _fitting_diffsort, _diffsort),
+)
+# Work to peers; nsc is the first of each.
+PEERS: dict[str, tuple[Peer, ...]] = {
+    P: _OF_PERMUTATION,
+    P_GRAD: _OF_PERMUTATION,
+    LOSS_GRAD: _OF_PERMUTATION,
+    KEYS: (_OWN,),
+    EXACT: (_OWN, Peer("torch.sort", batch_of, _torch_sort)),
+}

@@ -1,0 +1,158 @@
+"""The report: results as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.gpu.building import ART_LAMBDA
+from benchmarks.gpu.checks import TOLERANCE
+from benchmarks.gpu.events import ROUNDS
+from benchmarks.gpu.jobs import JOBS, MEMORY_BATCH, Outcome
+from benchmarks.gpu.limits import Limits
+from benchmarks.gpu.peers import NSC, STEEPNESS
+from benchmarks.gpu.results import Results
+from benchmarks.gpu.timing import Timing
+
+COMMAND = "`PYTHONPATH=. python -m benchmarks.gpu`"
+
+
+def markdown(results: Results) -> str:
+    """Return a report of what has been found so far, in the order of the jobs."""
+    names = [job.name for job in JOBS]
+    outcomes = [results.outcomes[name] for name in names if name in results.outcomes]
+    outcomes += [outcome for name, outcome in results.outcomes.items() if name not in names]
+    versions = sorted({outcome.versions for outcome in outcomes if outcome.versions})
+    missing = [name for name in names if name not in results.outcomes]
+    parts = [f"# {results.device}", f"{COMMAND} with {'; or '.join(versions) or 'unknown versions'}."]
+    if missing:
+        parts.append(f"Not run: {'; '.join(missing)}.")
+    parts += [
+        *_failures([(outcome.name, failure) for outcome in outcomes for failure in outcome.failures]),
+        *(_limits(results.limits) if results.limits else ()),
+        *_checks([outcome for outcome in outcomes if not outcome.timings and outcome.memory is None]),
+        *_timings([timing for outcome in outcomes for timing in outcome.timings]),
+        *_memory(outcomes),
+        *_launches(outcomes),
+        *_builds(results),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def share_of_limit(timing: Timing) -> str:
+    """Return a timing's share of the limit that binds, in words; "" where no limit is known."""
+    return "" if timing.share is None else f"{timing.share:.0%} of {timing.binding}"
+
+
+def _failures(failures: list[tuple[str, str]]) -> list[str]:
+    if not failures:
+        return []
+    lines = [f"- {name}: {' '.join(failure.split())}" for name, failure in failures]
+    return ["## Failures", "\n".join(lines)]
+
+
+def _limits(limits: Limits) -> list[str]:
+    return [
+        "## Limits",
+        f"A copy moves {limits.bytes_per_second / 1e9:,.0f} GB/s, read and written. Multiply-adds run at "
+        f"{limits.operations_per_second / 1e12:.1f} T/s, warps issue "
+        f"{limits.instructions_per_second / 1e9:,.0f} G instructions/s. An empty kernel takes "
+        f"{limits.launch_seconds * 1e6:.1f} µs, launched by CuPy one after another, and "
+        f"{limits.event_seconds * 1e6:.1f} µs between two events.",
+    ]
+
+
+def _checks(outcomes: list[Outcome]) -> list[str]:
+    if not outcomes:
+        return []
+    rows = [
+        (o.name, f"{len(o.failures)} wrong" if o.failures else "right", f"{o.seconds:.1f}") for o in outcomes
+    ]
+    return [
+        "## Checks",
+        f"Against the plain torch reference in float64, all numbers within {TOLERANCE:g} of the largest; a "
+        "second run and samples alone bit for bit; exact sorting as torch.sort(stable=True) on the CPU.",
+        _table(("check", "found", "seconds"), 2, rows),
+    ]
+
+
+def _timings(timings: list[Timing]) -> list[str]:
+    if not timings:
+        return []
+    own = {(t.work, t.network, t.n): t.nanoseconds_per_sample for t in timings if t.peer == NSC}
+    rows = []
+    for t in timings:
+        nsc = own.get((t.work, t.network, t.n))
+        times = "" if t.peer == NSC or nsc is None else f"{t.nanoseconds_per_sample / nsc:,.1f}"
+        spread = f"{t.low / t.batch * 1e9:,.1f} – {t.high / t.batch * 1e9:,.1f}"
+        rows.append(
+            (
+                t.work,
+                t.peer,
+                f"{t.n}",
+                f"{t.batch:,}",
+                f"{t.nanoseconds_per_sample:,.1f}",
+                spread,
+                share_of_limit(t),
+                times,
+            )
+        )
+    columns = ("work", "who", "n", "batch", "ns per sample", "low – high", "share of the limit", "times nsc")
+    return [
+        "## Times",
+        f"float32, steepness {STEEPNESS:g}, logistic with ART {ART_LAMBDA:g}, bitonic. Medians of up to "
+        f"{ROUNDS} rounds in which the peers take turns, by CUDA events. The limit is the longest of these: "
+        "inputs and outputs at the speed of a copy; operations of mixes inside light cones at the rate of "
+        "multiply-adds; instructions of the routing, as counted for sm_90, at the rate of issue.",
+        _table(columns, 2, rows),
+    ]
+
+
+def _memory(outcomes: list[Outcome]) -> list[str]:
+    rows = [(o.name, f"{o.memory:.2f} × P") for o in outcomes if o.memory is not None]
+    if not rows:
+        return []
+    text = f"P + gradient, batch {MEMORY_BATCH}: the peak above inputs and outputs."
+    return ["## Memory", text, _table(("case", "peak"), 1, rows)]
+
+
+def _launches(outcomes: list[Outcome]) -> list[str]:
+    rows = []
+    for outcome in outcomes:
+        batch = next((t.batch for t in outcome.timings if t.peer == NSC), 1)
+        for launch in outcome.launches:
+            rows.append(
+                (
+                    outcome.name,
+                    launch.function,
+                    f"{launch.blocks:,} × {launch.threads}",
+                    f"{launch.shared_bytes:,}",
+                    f"{launch.launches:,}",
+                    f"{launch.seconds / batch * 1e9:,.1f}",
+                    f"{launch.share:.0%}",
+                )
+            )
+    if not rows:
+        return []
+    columns = ("case", "kernel", "grid", "shared bytes", "launches", "ns per sample", "share")
+    return [
+        "## Kernels",
+        "Each launch stands between two CUDA events, whose own time counts; medians over calls of the sum of "
+        "a kernel's launches.",
+        _table(columns, 2, rows),
+    ]
+
+
+def _builds(results: Results) -> list[str]:
+    if not results.builds:
+        return []
+    rows = [(f"{b.network} {b.n}", f"{b.text:.1f}", f"{b.binary:.1f}") for b in results.builds.values()]
+    return [
+        "## Builds",
+        "Seconds, several at a time: to CUDA text, and by NVRTC (0.0 where the cache had the binary).",
+        _table(("network", "text", "machine code"), 1, rows),
+    ]
+
+
+def _table(columns: Sequence[str], left: int, rows: Iterable[Sequence[str]]) -> str:
+    rules = tuple("---" if place < left else "---:" for place in range(len(columns)))
+    return "\n".join(f"| {' | '.join(row)} |" for row in (columns, rules, *rows))

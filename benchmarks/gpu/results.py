@@ -1,0 +1,97 @@
+"""Results: what has been found so far, as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.building import Build
+from benchmarks.gpu.jobs import Outcome
+from benchmarks.gpu.limits import Limits
+from benchmarks.gpu.timing import LaunchTime, Timing
+
+FORMAT = "nsc-gpu-results/1"
+
+
+@dataclass
+class Results:
+    """What has been found on a device.
+
+    Attributes:
+        device: its name.
+        limits: what it does at best, when that was measured last.
+        outcomes: by the names of jobs.
+        builds: by network and wires.
+    """
+
+    device: str
+    limits: Limits | None = None
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    builds: dict[tuple[str, int], Build] = field(default_factory=dict)
+
+    def failures(self, names: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the failures of some jobs, each with the job's name."""
+        found = (self.outcomes[name] for name in names if name in self.outcomes)
+        return [(outcome.name, failure) for outcome in found for failure in outcome.failures]
+
+    def to_json(self) -> str:
+        facts = {
+            "format": FORMAT,
+            "device": self.device,
+            "limits": self.limits and asdict(self.limits),
+            "builds": [asdict(build) for build in self.builds.values()],
+            "outcomes": [asdict(outcome) for outcome in self.outcomes.values()],
+        }
+        return json.dumps(facts, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Results:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: another format.
+        """
+        facts: dict[str, Any] = json.loads(text)
+        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+            raise ValueError(f"not in the format {FORMAT}")
+        limits = facts["limits"]
+        builds = [Build(**build) for build in facts["builds"]]
+        outcomes = [_outcome(outcome) for outcome in facts["outcomes"]]
+        return cls(
+            facts["device"],
+            limits and Limits(**limits),
+            {outcome.name: outcome for outcome in outcomes},
+            {(build.network, build.n): build for build in builds},
+        )
+
+
+def _outcome(facts: dict[str, Any]) -> Outcome:
+    return Outcome(
+        **facts
+        | {
+            "failures": tuple(facts["failures"]),
+            "timings": tuple(Timing(**timing) for timing in facts["timings"]),
+            "launches": tuple(LaunchTime(**launch) for launch in facts["launches"]),
+        }
+    )
+
+
+def path_of(folder: Path, device: str) -> Path:
+    """Return the JSON file of a device's results; the report has the same name and ends in .md."""
+    return folder / f"gpu-{re.sub(r'[^a-z0-9]+', '_', device.lower()).strip('_')}.json"
+
+
+def write(path: Path, results: Results, report: str) -> list[Path]:
+    """Write JSON and Markdown, each by a rename; return their paths."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    contents = {path: results.to_json(), path.with_suffix(".md"): report}
+    for file, text in contents.items():
+        partial = file.with_name(f".{file.name}.partial")
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, file)
+    return [*contents]

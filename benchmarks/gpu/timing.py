@@ -1,0 +1,221 @@
+"""Times of a case: of each peer, and of each kernel that nsc launches."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+import torch
+
+from benchmarks.gpu.building import Subject
+from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repeats_of
+from benchmarks.gpu.failing import failure
+from benchmarks.gpu.limits import Limits, limit_seconds
+from benchmarks.gpu.peers import NSC, P_GRAD, PEERS
+from nsc.runtime import cuda
+from nsc.runtime.cuda import Argument, Program
+
+# Peers that are slow have fewer rounds, but never fewer than LEAST_ROUNDS.
+PEER_SECONDS = 1.5
+LAUNCH_CALLS = 7
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What was measured of one peer on one case.
+
+    Attributes:
+        work, network, n, batch: the case.
+        peer: who did it.
+        seconds: the median time of a call.
+        low, high: the quickest and the slowest round.
+        limits: seconds of the case at each limit of the device, of nsc alone; see limits.limit_seconds.
+    """
+
+    work: str
+    network: str
+    n: int
+    batch: int
+    peer: str
+    seconds: float
+    low: float
+    high: float
+    limits: dict[str, float]
+
+    @property
+    def nanoseconds_per_sample(self) -> float:
+        return self.seconds / self.batch * 1e9
+
+    @property
+    def binding(self) -> str:
+        """The limit that takes longest; "" where none is known."""
+        return max(self.limits, key=lambda name: self.limits[name], default="")
+
+    @property
+    def share(self) -> float | None:
+        """The time at the limit that binds over the time measured."""
+        return self.limits[self.binding] / self.seconds if self.limits else None
+
+
+@dataclass(frozen=True)
+class LaunchTime:
+    """The launches of one kernel with one grid in a call.
+
+    Attributes:
+        function, blocks, threads, shared_bytes: the kernel and how it is launched.
+        launches: of a call.
+        seconds: of a call, all launches together, the median over some calls.
+        share: of the time of all kernels.
+    """
+
+    function: str
+    blocks: int
+    threads: int
+    shared_bytes: int
+    launches: int
+    seconds: float
+    share: float
+
+
+@dataclass
+class _Turn:
+    peer: str
+    batch: int
+    call: Call
+    repeats: int
+    rounds: list[float] = field(default_factory=list)
+
+    def take(self) -> None:
+        if self.repeats > 1:
+            self.call()  # what the peer before it left in caches and allocator is not its cost
+        self.rounds.append(once(self.call, self.repeats))
+
+    @property
+    def is_over(self) -> bool:
+        taken = sum(self.rounds) * self.repeats
+        return len(self.rounds) >= LEAST_ROUNDS and taken > PEER_SECONDS
+
+
+def time_case(
+    work: str, subject: Subject, limits: Limits | None
+) -> tuple[list[Timing], list[LaunchTime], list[str]]:
+    """Return a timing of each peer, the times of nsc's kernels, and what failed.
+
+    Peers take turns, so that a device that changes its clock changes it for all of them.
+    """
+    turns, failures = [], []
+    for peer in PEERS[work]:
+        batch = peer.batch(work, subject)
+        if not batch:
+            continue
+        try:
+            call = peer.start(work, subject, batch)
+            turns.append(_Turn(peer.name, batch, call, repeats_of(call)))
+        except Exception as error:
+            failures.append(f"{peer.name}, batch {batch}: {failure(error)}")
+    for _ in range(ROUNDS):
+        for turn in list(turns):
+            if turn.is_over:
+                continue
+            try:
+                turn.take()
+            except Exception as error:
+                failures.append(f"{turn.peer}, batch {turn.batch}: {failure(error)}")
+                turns.remove(turn)
+    timings = [
+        Timing(
+            work,
+            subject.network,
+            subject.n,
+            turn.batch,
+            turn.peer,
+            statistics.median(turn.rounds),
+            min(turn.rounds),
+            max(turn.rounds),
+            {}
+            if turn.peer != NSC or limits is None
+            else limit_seconds(work, subject.n, turn.batch, subject.mixes, limits),
+        )
+        for turn in turns
+    ]
+    launches = []
+    for turn in turns:
+        if turn.peer == NSC:
+            try:
+                launches = time_launches(turn.call)
+            except Exception as error:
+                failures.append(f"{turn.peer}, launch by launch: {failure(error)}")
+    return timings, launches, failures
+
+
+# ---------------------------------------------------------------------------------------- launches
+
+
+_Launch = tuple[str, int, int, int]
+_Span = tuple[_Launch, torch.cuda.Event, torch.cuda.Event]
+
+
+class _Recorded:
+    """A program whose launches stand between events."""
+
+    def __init__(self, program: Program, spans: list[_Span]) -> None:
+        self._program = program
+        self._spans = spans
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def launch(
+        self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
+    ) -> None:
+        start, end = event(), event()
+        start.record()
+        self._program.launch(function, blocks, threads, shared_bytes, arguments)
+        end.record()
+        self._spans.append(((function, blocks, threads, shared_bytes), start, end))
+
+
+def time_launches(call: Call) -> list[LaunchTime]:
+    """Return the time of each kernel in a call, the slowest first.
+
+    Events keep launches apart, so that these times leave out the gaps between kernels, and each launch
+    includes what an event takes (Limits.event_seconds).
+    """
+    plain, calls = cuda.program_of, []
+    for _ in range(LAUNCH_CALLS):
+        spans: list[_Span] = []
+        with mock.patch.object(
+            cuda, "program_of", lambda kernel, device, spans=spans: _Recorded(plain(kernel, device), spans)
+        ):
+            call()
+            torch.cuda.synchronize()
+        times: dict[_Launch, list[float]] = defaultdict(list)
+        for key, start, end in spans:
+            times[key].append(start.elapsed_time(end) / 1e3)
+        calls.append(times)
+    medians = {key: statistics.median(sum(times[key]) for times in calls) for key in calls[0]}
+    whole = sum(medians.values())
+    found = [
+        LaunchTime(*key, len(calls[0][key]), seconds, seconds / whole) for key, seconds in medians.items()
+    ]
+    return sorted(found, key=lambda launch: -launch.seconds)
+
+
+# ------------------------------------------------------------------------------------------ memory
+
+
+def memory_above_outputs(subject: Subject, batch: int) -> float:
+    """Return the peak memory of P and its backward above inputs and outputs, in sizes of P."""
+    call = PEERS[P_GRAD][0].start(P_GRAD, subject, batch)
+    call()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    call()
+    torch.cuda.synchronize()
+    size = 4 * batch * subject.n**2
+    return (torch.cuda.max_memory_allocated() - before - size) / size
