@@ -7,8 +7,9 @@ Each yields what is wrong, a line a problem.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,9 +20,11 @@ from nsc.runtime import cuda, reference
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.routing import ROUTINGS, takes
 
-# Relative to the largest entry, the reference computed in float64. The C++ kernels, of the same arithmetic,
-# are off by up to 6e-6 in bitonic networks of 4 to 1,024 wires at this steepness.
+# Relative to the largest entry; the reference is computed in float64. The C++ kernels are off by up to 5e-5
+# on the samples that are drawn here. Next to a tie the slope of the activation replacement trick changes so
+# fast that float32 may lose the gradient; how far off that is, the reference in float32 says.
 TOLERANCE = 2e-4
+TIMES_FLOAT32 = 10
 STEEPNESS = 2.0
 PAYLOAD_COLUMNS, SELECTED_ROWS = 3, 2
 STREAMS = 4
@@ -54,25 +57,25 @@ class _Samples:
 
 
 def _draw(routing: str, batch: int, n: int) -> _Samples:
-    payload, columns = None, n
+    """Draw samples on the CPU, so that every device has the same."""
+    payload, routed_grad, columns = None, None, n
     if takes(routing) == "columns":
         columns = PAYLOAD_COLUMNS
-        payload = torch.randn(batch, n, columns, device=DEVICE)
+        payload = torch.randn(batch, n, columns).to(DEVICE)
     elif takes(routing) == "ranks":
         columns = min(SELECTED_ROWS, n)
         payload = torch.arange(columns, device=DEVICE).expand(batch, -1)
     elif takes(routing) == "target":
-        payload = torch.rand(batch, n, device=DEVICE).argsort(-1)
-    routed_grad = None
+        payload = torch.rand(batch, n).argsort(-1).to(DEVICE)
     if routing != "none":
         shape = (batch,) if takes(routing) == "target" else (batch, n, columns)
-        routed_grad = torch.randn(shape, device=DEVICE)
+        routed_grad = torch.randn(shape).to(DEVICE)
     return _Samples(
         routing,
-        torch.randn(batch, n, device=DEVICE),
+        torch.randn(batch, n).to(DEVICE),
         torch.full((batch,), STEEPNESS, device=DEVICE),
         payload,
-        torch.randn(batch, n, device=DEVICE),
+        torch.randn(batch, n).to(DEVICE),
         routed_grad,
     )
 
@@ -85,17 +88,17 @@ def _run(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
     return _named(values, routed, *gradients)
 
 
-def _run_reference(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
-    """Return the same by the plain torch reference in float64."""
-    x, steepness = s.x.double().requires_grad_(), s.steepness.double().requires_grad_()
+def _run_reference(kernel: Kernel, s: _Samples, dtype: torch.dtype = torch.float64) -> dict[str, Tensor]:
+    """Return the same by the plain torch reference."""
+    x, steepness = (t.detach().to(dtype).requires_grad_() for t in (s.x, s.steepness))
     leaves, payload = [x, steepness], s.payload
     if payload is not None and payload.is_floating_point():
-        payload = payload.double().requires_grad_()
+        payload = payload.detach().to(dtype).requires_grad_()
         leaves.append(payload)
     values, routed = reference.relax(kernel, x, steepness, payload, s.routing)
-    outputs = {values: s.values_grad.double()}
+    outputs = {values: s.values_grad.to(dtype)}
     if s.routed_grad is not None:
-        outputs[routed] = s.routed_grad.double()
+        outputs[routed] = s.routed_grad.to(dtype)
     gradients = torch.autograd.grad([*outputs], leaves, [*outputs.values()])
     payload_grad = gradients[2] if len(gradients) > 2 else None
     return _named(
@@ -139,14 +142,20 @@ def check(subject: Subject, batch: int) -> Iterator[str]:
         found = _run(kernel, samples)
         for problem in _different(_run(kernel, samples), found):
             yield f"{routing}, a second run: {problem}"
-        for sample in sorted({0, batch // 2, batch - 1}):
-            alone = _run(kernel, samples.at(sample))
-            part = {name: t[sample : sample + 1] for name, t in found.items()}
-            for problem in _different(part, alone):
-                yield f"{routing}, sample {sample} alone: {problem}"
-            for problem in _far(alone, _run_reference(kernel, samples.at(sample))):
-                yield f"{routing}, sample {sample}: {problem}"
+        picked = sorted({0, batch // 2, batch - 1})
+        alone = _joined(_run(kernel, samples.at(sample)) for sample in picked)
+        for problem in _different({name: t[picked] for name, t in found.items()}, alone):
+            yield f"{routing}, samples {picked} alone: {problem}"
+        # Together, because a single sample's gradient of the steepness may happen to be near 0.
+        for problem in _far(alone, partial(_references, kernel, [samples.at(sample) for sample in picked])):
+            yield f"{routing}: {problem}"
     yield from _check_exact(kernel, batch)
+
+
+def _joined(samples: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Return what was found of single samples, as a batch."""
+    found = list(samples)
+    return {name: torch.cat([tensors[name] for tensors in found]) for name in found[0]}
 
 
 def _check_exact(kernel: Kernel, batch: int) -> Iterator[str]:
@@ -178,12 +187,25 @@ def _different(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> Iterator[
             yield f"{int(unequal.sum()):,} numbers of {name} have other bits, off by up to {gap:.1e}"
 
 
-def _far(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> Iterator[str]:
-    for name, tensor in found.items():
-        scale = wanted[name].abs().max().clamp_min(1e-6)
-        error = float((tensor - wanted[name]).abs().max() / scale)
-        if not error <= TOLERANCE:  # NaN is as wrong
-            yield f"{name} off by {error:.1e} of the largest, {float(scale):.1e}"
+def _references(kernel: Kernel, samples: list[_Samples], dtype: torch.dtype) -> dict[str, Tensor]:
+    return _joined(_run_reference(kernel, s, dtype) for s in samples)
+
+
+def _far(found: dict[str, Tensor], reference_in: Callable[[torch.dtype], dict[str, Tensor]]) -> Iterator[str]:
+    """Yield what differs from the reference in float64, by more than the reference in float32 explains."""
+    wanted = reference_in(torch.float64)
+    errors = {name: _error(tensor, wanted[name]) for name, tensor in found.items()}
+    if all(error <= TOLERANCE for error in errors.values()):
+        return
+    plain = reference_in(torch.float32)
+    for name, error in errors.items():
+        of_float32 = _error(plain[name], wanted[name])
+        if not error <= max(TOLERANCE, TIMES_FLOAT32 * of_float32):  # NaN is as wrong
+            yield f"{name} off by {error:.1e} of the largest, torch in float32 by {of_float32:.1e}"
+
+
+def _error(found: Tensor, wanted: Tensor) -> float:
+    return float((found - wanted).abs().max() / wanted.abs().max().clamp_min(1e-6))
 
 
 def _bits(t: Tensor) -> Tensor:
@@ -210,9 +232,12 @@ def check_autograd(subject: Subject, batch: int) -> Iterator[str]:
         values_grad=torch.zeros_like(x),
         routed_grad=torch.full((batch,), 1 / batch, device=DEVICE),
     )
-    wanted = _run_reference(kernel, losses)
-    wanted = {"the loss": wanted["what is routed"].mean(), "its gradient": wanted["the gradient of x"]}
-    yield from _far({"the loss": loss.detach(), "its gradient": loss_grad}, wanted)
+
+    def reference_in(dtype: torch.dtype) -> dict[str, Tensor]:
+        run = _run_reference(kernel, losses, dtype)
+        return {"the loss": run["what is routed"].mean(), "its gradient": run["the gradient of x"]}
+
+    yield from _far({"the loss": loss.detach(), "its gradient": loss_grad}, reference_in)
 
 
 def check_streams(subject: Subject, batch: int) -> Iterator[str]:

@@ -200,7 +200,7 @@ def test_right_kernels_pass_the_check(device, subject, network, n, batch):
 def test_wrong_kernels_do_not(device, subject):
     device.edit = edited
     problems = list(checks.check(subject("bitonic", 4), 3))
-    assert any(p.startswith("permutation, sample 0: the gradient of x off by") for p in problems)
+    assert any(p.startswith("permutation: the gradient of x off by") for p in problems)
     assert not any("values" in problem for problem in problems)
 
 
@@ -208,6 +208,20 @@ def edited(text):
     changed = text.replace("product[c] = difference(a, b, half...)", "product[c] = a + b")
     assert changed != text
     return changed
+
+
+def test_only_what_float32_loses_may_be_lost():
+    exact = {"gradient": torch.ones(3, dtype=torch.float64)}
+
+    def reference_in(dtype):
+        return {"gradient": exact["gradient"] + (1e-3 if dtype == torch.float32 else 0)}
+
+    def problems(error):
+        return list(checks._far({"gradient": exact["gradient"] + error}, reference_in))
+
+    assert problems(1e-4) == problems(9e-3) == []
+    assert problems(2e-2) == ["gradient off by 2.0e-02 of the largest, torch in float32 by 1.0e-03"]
+    assert problems(torch.nan)
 
 
 def test_bits_that_depend_on_the_run_or_on_company_are_found(device, subject):
@@ -223,8 +237,8 @@ def test_bits_that_depend_on_the_run_or_on_company_are_found(device, subject):
     device.after = one_bit_more_each_time
     problems = list(checks.check(subject("bitonic", 4), 3))
     assert any(p.startswith("none, a second run: 1 numbers of values have other bits") for p in problems)
-    assert any(p.startswith("none, sample 2 alone") for p in problems)
-    assert not any(p.startswith("none, sample 1:") for p in problems)
+    assert any(p.startswith("none, samples [0, 1, 2] alone: 3 numbers of values") for p in problems)
+    assert not any(p.startswith("none: ") for p in problems)
 
 
 @pytest.mark.parametrize(
