@@ -173,8 +173,7 @@ def _shown(outcome: Outcome) -> Iterator[str]:
             f"{share and ', '}{share}"
         )
     for launch in outcome.launches:
-        grid = f"{launch.blocks} × {launch.threads}"
-        yield f"    {launch.share:4.0%}  {launch.launches} × {launch.function}, {grid}"
+        yield f"    {launch.share:4.0%}  {launch.launches} × {launch.function}, {launch.blocks} blocks"
     if outcome.memory is not None:
         yield f"{outcome.name}: {outcome.memory:.2f} × P above inputs and outputs"
     if not (outcome.failures or outcome.timings or outcome.memory is not None):

@@ -124,8 +124,7 @@ def _launches(outcomes: list[Outcome]) -> list[str]:
                 (
                     outcome.name,
                     launch.function,
-                    f"{launch.blocks:,} × {launch.threads}",
-                    f"{launch.shared_bytes:,}",
+                    f"{launch.blocks:,}",
                     f"{launch.launches:,}",
                     f"{launch.seconds / batch * 1e9:,.1f}",
                     f"{launch.share:.0%}",
@@ -133,7 +132,7 @@ def _launches(outcomes: list[Outcome]) -> list[str]:
             )
     if not rows:
         return []
-    columns = ("case", "kernel", "grid", "shared bytes", "launches", "ns per sample", "share")
+    columns = ("case", "kernel", "blocks", "launches", "ns per sample", "share")
     return [
         "## Kernels",
         "Each launch stands between two CUDA events, whose own time counts; medians over calls of the sum of "

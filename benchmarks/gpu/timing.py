@@ -16,7 +16,7 @@ from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
 from benchmarks.gpu.peers import NSC, P_GRAD, PEERS
 from nsc.runtime import cuda
-from nsc.runtime.cuda import Argument, Program
+from nsc.runtime.cuda import Program
 
 # Peers that are slow have fewer rounds, but never fewer than LEAST_ROUNDS.
 PEER_SECONDS = 1.5
@@ -65,7 +65,7 @@ class LaunchTime:
     """The launches of one kernel with one grid in a call.
 
     Attributes:
-        function, blocks, threads, shared_bytes: the kernel and how it is launched.
+        function, blocks: the kernel and its grid.
         launches: of a call.
         seconds: of a call, all launches together, the median over some calls.
         share: of the time of all kernels.
@@ -73,8 +73,6 @@ class LaunchTime:
 
     function: str
     blocks: int
-    threads: int
-    shared_bytes: int
     launches: int
     seconds: float
     share: float
@@ -154,7 +152,7 @@ def time_case(
 # ---------------------------------------------------------------------------------------- launches
 
 
-_Launch = tuple[str, int, int, int]
+_Launch = tuple[str, int]
 _Span = tuple[_Launch, torch.cuda.Event, torch.cuda.Event]
 
 
@@ -168,14 +166,12 @@ class _Recorded:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._program, name)
 
-    def launch(
-        self, function: str, blocks: int, threads: int, shared_bytes: int, arguments: tuple[Argument, ...]
-    ) -> None:
+    def launch(self, function: str, blocks: int, *rest: Any) -> None:
         start, end = event(), event()
         start.record()
-        self._program.launch(function, blocks, threads, shared_bytes, arguments)
+        self._program.launch(function, blocks, *rest)
         end.record()
-        self._spans.append(((function, blocks, threads, shared_bytes), start, end))
+        self._spans.append(((function, blocks), start, end))
 
 
 def time_launches(call: Call) -> list[LaunchTime]:
