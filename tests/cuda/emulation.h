@@ -418,3 +418,43 @@ inline int __float_as_int(float value) { return emulated_bits<int>(value); }
 inline float __int_as_float(int bits) { return emulated_bits<float>(bits); }
 inline long long __double_as_longlong(double value) { return emulated_bits<long long>(value); }
 inline double __longlong_as_double(long long bits) { return emulated_bits<double>(bits); }
+
+// The tensor core's sum += a b of 16 x 8 numbers a and 8 x 8 numbers b, all lanes of a warp together. The fragments are
+// those of mma.sync.m16n8k8 in the PTX ISA: in lane 4 g + c lie a[g + 8 (i % 2)][c + 4 (i / 2)], b[c + 4 i][g] and
+// sum[g + 8 (i / 2)][2 c + i % 2] for each i.
+//
+// Numbers of a and b are TF32: their last 13 bits are ignored. Products are exact. How they are summed is not
+// specified; the emulation is as coarse as processors are known to be (Fasi, Higham, Mikaitis and Pranesh 2021,
+// Numerical behavior of NVIDIA tensor cores): products and sum are cut at the last bit of the largest of them, and
+// so is the result.
+inline void mma_m16n8k8_tf32(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line = __builtin_LINE()) {
+    constexpr int lanes = emulation::warp_size;
+    const auto collect = [line](uint32_t low, uint32_t high, uint64_t *from) {
+        memcpy(from, emulation::exchange(~0u, uint64_t(high) << 32 | low, line), lanes * sizeof *from);
+    };
+    uint64_t first[lanes], second[lanes], right[lanes];
+    collect(a[0], a[1], first), collect(a[2], a[3], second), collect(b[0], b[1], right);
+    const auto number = [](const uint64_t *from, int lane, int half) {
+        return double(__int_as_float(int(uint32_t(from[lane] >> 32 * half) & 0xffffe000u)));
+    };
+    const int lane = int(emulation::self().lane);
+    for (int i = 0; i < 4; ++i) {
+        const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
+        double terms[9], largest = 0, whole = 0;
+        for (int k = 0; k < 8; ++k)
+            terms[k] = number(k < 4 ? first : second, 4 * (row % 8) + k % 4, row / 8) * number(right, 4 * column + k % 4, k / 4);
+        terms[8] = sum[i];
+        bool finite = true;
+        for (const double term : terms) largest = fmax(largest, fabs(term)), finite = finite && isfinite(term);
+        if (!finite || largest == 0) {
+            for (const double term : terms) whole += term;
+            sum[i] = float(whole);
+            continue;
+        }
+        const double last_bit = ldexp(1, ilogb(largest) - 23);
+        for (const double term : terms) whole += trunc(term / last_bit);
+        const double result = whole * last_bit;
+        sum[i] = float(result);
+        if (fabs(double(sum[i])) > fabs(result)) sum[i] = nextafterf(sum[i], 0);
+    }
+}
