@@ -258,11 +258,11 @@ class TensorCores:
     def _launch_on_columns(self, function: str, batch: int, blocks: int, *arguments: Tensor) -> None:
         """Launch a function whose blocks take the tasks in turn."""
         self.program.launch(
-            function, blocks, self._threads, self._shared_bytes, (batch, self.chunks, *arguments)
+            function, blocks, self._threads, self.shared_bytes, (batch, self.chunks, *arguments)
         )
 
     def _blocks(self, function: str, batch: int) -> int:
-        resident = self.program.resident_blocks(function, self._threads, self._shared_bytes)
+        resident = self.program.resident_blocks(function, self._threads, self.shared_bytes)
         return min(batch * self.chunks, resident)
 
     @property
@@ -270,7 +270,8 @@ class TensorCores:
         return min(MOST_THREADS, 32 * _ceil(self.kernel.n, COLUMNS))
 
     @property
-    def _shared_bytes(self) -> int:
+    def shared_bytes(self) -> int:
+        """Shared memory of a block: a tile, and its row of zeros."""
         return (self.kernel.n + 1) * COLUMNS * 4
 
 
@@ -433,6 +434,10 @@ def main() -> None:
         network = family_network(FAMILY, n)
         kernel = nsc.compile(FAMILY, n, art_lambda=ART_LAMBDA, targets=("cuda",)).kernel
         cores = TensorCores.of(network, kernel, CupyModule)
+        has = torch.cuda.get_device_properties().shared_memory_per_block_optin
+        if cores.shared_bytes > has:
+            click.echo(f"{FAMILY} {n} takes {cores.shared_bytes:,} bytes of a block's {has:,}: left out")
+            continue
         for problem in problems(cores, CHECKED_SAMPLES):
             wrong += 1
             click.echo(f"WRONG: {problem}")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -216,6 +217,8 @@ def gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(tensor_cores, "seconds_by_events", seconds_of)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "an emulation")
+    properties = SimpleNamespace(shared_memory_per_block_optin=99 << 10)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: properties)
     return edits
 
 
@@ -235,6 +238,14 @@ def test_the_benchmark_checks_and_times_every_pass(gpu):
     device, *lines = done.output.splitlines()
     assert device == "an emulation"
     assert [line.rpartition(":")[0] for line in lines] == [f"bitonic 32, batch 2, {name}" for name in TIMED]
+
+
+def test_a_network_that_the_device_has_no_memory_for_is_left_out(gpu, monkeypatch):
+    monkeypatch.setattr(tensor_cores, "SIZES", (1024,))
+    monkeypatch.setattr(tensor_cores, "CupyModule", lambda text: None)
+    done = CliRunner().invoke(tensor_cores.main)
+    assert done.exit_code == 0
+    assert "bitonic 1024 takes 131,200 bytes of a block's 101,376: left out" in done.output
 
 
 @pytest.mark.parametrize(
