@@ -327,16 +327,16 @@ def relaxed(
         routed_grad: (batch, n, n), contiguous.
     """
     batch = x.shape[0]
-    call = cuda._call(x, steepness, None, "permutation", cores.kernel.spec)
-    weights = call.empty_weights(batch)
-    call.keys(0, batch, None, weights)
-    matrices = cores.matrices(weights)
-    routed = cores.forward(matrices)
-    # The keys pass adds the gradients of the product's chunks; these are in one.
-    weight_grads = call.empty_weight_grads(batch).zero_()
-    weight_grads[:, 0] = cores.weight_gradients(weights, cores.backward(matrices, routed_grad))
-    x_grad, steepness_grad = torch.empty_like(x), x.new_empty(batch)
-    call.keys_backward(0, batch, None, weights, weight_grads, x_grad, steepness_grad)
+    with cuda.calling(x, steepness, None, "permutation", cores.kernel.spec, with_gradients=True) as call:
+        weights = call.empty_weights(batch)
+        call.keys(0, batch, None, weights)
+        matrices = cores.matrices(weights)
+        routed = cores.forward(matrices)
+        # The keys pass adds the gradients of the product's chunks; these are in one.
+        weight_grads = call.empty_weight_grads(batch).zero_()
+        weight_grads[:, 0] = cores.weight_gradients(weights, cores.backward(matrices, routed_grad))
+        x_grad, steepness_grad = torch.empty_like(x), x.new_empty(batch)
+        call.keys_backward(0, batch, None, weights, weight_grads, x_grad, steepness_grad)
     return routed, x_grad, steepness_grad
 
 
@@ -384,23 +384,23 @@ def measure(cores: TensorCores, batch: int, seconds_of: Callable[[Call], float])
     n = cores.kernel.n
     x, steepness = torch.randn(batch, n, device=DEVICE), torch.full((batch,), STEEPNESS, device=DEVICE)
     routed_grad = torch.randn(batch, n, n, device=DEVICE)
-    call = cuda._call(x, steepness, None, "permutation", cores.kernel.spec)
-    weights, routed = call.empty_weights(batch), torch.empty_like(routed_grad)
-    weight_grads = call.empty_weight_grads(batch)
-    call.keys(0, batch, None, weights)
-    matrices = cores.matrices(weights)
-    matrix_grads = cores.backward(matrices, routed_grad)
-    passes: dict[str, Call] = {
-        "matrices": lambda: cores.matrices(weights),
-        "forward": lambda: cores.forward(matrices),
-        "backward": lambda: cores.backward(matrices, routed_grad),
-        "gradients of weights": lambda: cores.weight_gradients(weights, matrix_grads),
-        "product, forward": lambda: call.route(0, batch, weights, routed),
-        "product, backward": lambda: call.route_backward(
-            0, batch, weights, routed_grad, weight_grads, None, None
-        ),
-    }
-    return [Timing(name, seconds_of(run) / batch) for name, run in passes.items()]
+    with cuda.calling(x, steepness, None, "permutation", cores.kernel.spec, with_gradients=True) as call:
+        weights, routed = call.empty_weights(batch), torch.empty_like(routed_grad)
+        weight_grads = call.empty_weight_grads(batch)
+        call.keys(0, batch, None, weights)
+        matrices = cores.matrices(weights)
+        matrix_grads = cores.backward(matrices, routed_grad)
+        passes: dict[str, Call] = {
+            "matrices": lambda: cores.matrices(weights),
+            "forward": lambda: cores.forward(matrices),
+            "backward": lambda: cores.backward(matrices, routed_grad),
+            "gradients of weights": lambda: cores.weight_gradients(weights, matrix_grads),
+            "product, forward": lambda: call.route(0, batch, weights, routed),
+            "product, backward": lambda: call.route_backward(
+                0, batch, weights, routed_grad, weight_grads, None, None
+            ),
+        }
+        return [Timing(name, seconds_of(run) / batch) for name, run in passes.items()]
 
 
 def seconds_by_events(call: Call) -> float:

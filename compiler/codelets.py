@@ -75,6 +75,11 @@ class Codelet:
         assert len(self.wires) <= WIDEST
         assert len(self.shape) <= LONGEST
 
+    @property
+    def spread(self) -> tuple[int, ...]:
+        """How far its wires lie from the first."""
+        return tuple(wire - self.wires[0] for wire in self.wires)
+
 
 @dataclass(frozen=True)
 class Work:

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
-from nsc.compiler.codelets import Codelet, Shape
-from nsc.compiler.schedule import Schedule, in_levels
+from nsc.compiler import codelets as cutting
+from nsc.compiler.codelets import WIDEST, Codelet, Shape, straight_line_shapes
+from nsc.compiler.schedule import Schedule, in_levels, slots_of
+from nsc.errors import LoweringError
+from nsc.wording import argument
 
-# Threads of a warp; as many columns of P have their light cone taken as one.
+# Threads of a warp.
 WARP = 32
-# Comparators of a codelet that may run at once on the keys, each in a thread: a codelet has 16 wires.
-STEP_WIDTH = 8
+# As many columns of P have their light cone taken as one. No tile of a network of more wires is wider.
+TILE_COLUMNS = 32
+# Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
+# weights and sums between more columns, and take more registers.
+LANE_BYTES = 8
 # Up to this many wires a warp has a tile of columns to itself; beyond, a block shares one, with as many
 # warps as a level has codelets for, about.
 WIRES_PER_WARP = 64
-MOST_TILE_WARPS = 16
-# Threads of a block whose warps or samples are independent, and most threads that share a sample.
+MOST_TILE_WARPS = 8
+# Threads of a block whose warps or samples are independent, and least and most threads that share a sample.
 BLOCK_THREADS = 128
+LEAST_SAMPLE_THREADS = 8
 MOST_SAMPLE_THREADS = 512
+# Threads of a multiprocessor that the registers of the forward routing must allow: 168 registers each where
+# a warp has a tile to itself, 128 beyond. With less some codelets spill. The backward routing takes what
+# there is.
+FORWARD_THREADS_OF_WARP_TILES = 384
+FORWARD_THREADS = 512
+# Entries that a table in the text may have. A million entries take about ten seconds to compile.
+MOST_ENTRIES = 1 << 21
 # Limits that the compiler's report is held to: registers of a thread, and the widest network all of whose
 # float32 kernels keep everything in registers.
 MOST_REGISTERS = 255
@@ -32,11 +50,11 @@ class Launch:
     Attributes:
         slots: places for weights, per sample and array.
         arrays: arrays of weights.
-        cones: lists of codelets that light cones need.
-        kept_rows: rows that all codelets load, which the backward routing keeps.
+        kept_rows: rows that the backward routing keeps of what the codelets load.
         kept_rows_permutation: the same for a tile of P, at most.
         tile_threads: threads that share a tile of columns.
-        widest_group: threads that a sample of more than one column takes in a tile, at most.
+        tile_lanes: lanes that a tile of columns lies on, at most.
+        widest_group: columns of a tile that a sample takes, at most.
         routing_threads: threads of a block of the routing.
         sample_threads: threads that share a sample's keys.
         keys_threads: threads of a block of the keys pass.
@@ -44,14 +62,35 @@ class Launch:
 
     slots: int
     arrays: int
-    cones: int
     kept_rows: int
     kept_rows_permutation: int
     tile_threads: int
+    tile_lanes: int
     widest_group: int
     routing_threads: int
     sample_threads: int
     keys_threads: int
+
+
+class Comparator(NamedTuple):
+    """A comparator of the keys pass, which leaves the minimum on wire lo; its weights lie in a slot."""
+
+    lo: int
+    hi: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class StraightCode:
+    """The straight-line code of a shape.
+
+    Attributes:
+        known_spreads: spreads of wires that have code of their own.
+        has_others: whether some codelets of the shape have another spread.
+    """
+
+    known_spreads: tuple[tuple[int, ...], ...]
+    has_others: bool
 
 
 @dataclass(frozen=True)
@@ -61,63 +100,138 @@ class Levels:
     Attributes:
         schedule: its codelets ordered by level.
         ends: where each level ends.
+        cones: for each TILE_COLUMNS columns of P the codelets that they reach, level by level; then all.
+        rounds: the comparators of the keys pass; those of a round share no wire, and there are at most as
+            many as threads of a sample.
         launch: what a launch depends on.
     """
 
     schedule: Schedule
     ends: tuple[int, ...]
+    cones: tuple[tuple[tuple[int, ...], ...], ...]
+    rounds: tuple[tuple[Comparator, ...], ...]
     launch: Launch
+
+    @property
+    def forward_blocks(self) -> int:
+        """Blocks of the forward routing that a multiprocessor must hold at a time."""
+        has_warp_tiles = self.launch.tile_threads == WARP
+        threads = FORWARD_THREADS_OF_WARP_TILES if has_warp_tiles else FORWARD_THREADS
+        return threads // self.launch.routing_threads
+
+    @cached_property
+    def straight_codes(self) -> tuple[StraightCode, ...]:
+        """The straight-line code of each shape that has some.
+
+        The most frequent pairs of shape and spread have code of their own, in as many comparators again.
+        """
+        shapes = straight_line_shapes(self.schedule.shapes)
+        counts = Counter((codelet.shape, codelet.spread) for codelet in self.schedule.codelets)
+        known: dict[Shape, list[tuple[int, ...]]] = {shape: [] for shape in shapes}
+        room = cutting.STRAIGHT_LINE
+        for (shape, spread), _ in counts.most_common():
+            if shape in known and len(shape) <= room:
+                room -= len(shape)
+                known[shape].append(spread)
+        spreads_of = Counter(shape for shape, _ in counts)
+        return tuple(
+            StraightCode(tuple(known[shape]), len(known[shape]) < spreads_of[shape]) for shape in shapes
+        )
 
 
 def levels(schedule: Schedule, arrays: int) -> Levels:
-    """Return a schedule in levels; arrays: of weights."""
+    """Return a schedule in levels; arrays: of weights.
+
+    Raises:
+        LoweringError: a network whose tables would make more text than a compiler takes in a minute.
+    """
     ordered, ends = in_levels(schedule)
     n = schedule.network.n
+    sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
+    reached_by = _columns_that_reach(n, ordered.codelets)
+    entries = max(schedule.network.size, len(reached_by) + sum(map(int.bit_count, reached_by)))
+    if entries > MOST_ENTRIES:
+        raise LoweringError(
+            f"the CUDA kernels of {schedule.network.counts} have a table of {entries:,} entries, at most "
+            f"{MOST_ENTRIES:,} are compiled: use a smaller network, or {argument('targets', ('cpu',))}"
+        )
+    cones = light_cones(n, ordered.codelets, ends)
     tile_warps = 1 if n <= WIRES_PER_WARP else min(MOST_TILE_WARPS, _power_of_two(n) // WARP)
-    sample_threads = min(MOST_SAMPLE_THREADS, max(STEP_WIDTH, _power_of_two(n) // 2))
     launch = Launch(
         slots=schedule.slots,
         arrays=arrays,
-        cones=-(-n // WARP),
-        kept_rows=schedule.loads,
-        kept_rows_permutation=most_rows_in_a_cone(n, ordered.codelets),
+        kept_rows=WIDEST * len(ordered.codelets),
+        kept_rows_permutation=WIDEST * max(map(_length, cones[:-1])),
         tile_threads=WARP * tile_warps,
-        widest_group=min(WARP, _power_of_two(n)),
+        tile_lanes=WARP if n <= TILE_COLUMNS else WARP // 2,
+        widest_group=min(TILE_COLUMNS, _power_of_two(n)),
         routing_threads=max(BLOCK_THREADS, WARP * tile_warps),
         sample_threads=sample_threads,
         keys_threads=max(BLOCK_THREADS, sample_threads),
     )
-    return Levels(ordered, ends, launch)
+    return Levels(ordered, ends, cones, rounds(n, ordered.codelets, sample_threads), launch)
 
 
-def most_rows_in_a_cone(n: int, codelets: Sequence[Codelet]) -> int:
-    """Return how many rows the codelets load that WARP columns of P reach, at most."""
-    reached = [1 << (wire // WARP) for wire in range(n)]
-    rows = [0] * -(-n // WARP)
+def light_cones(
+    n: int, codelets: Sequence[Codelet], ends: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return for each TILE_COLUMNS columns of P the codelets that they reach, level by level; last, all."""
+    reached_by = _columns_that_reach(n, codelets)
+    begins = [0, *ends]
+    blocks = [1 << block for block in range(-(-n // TILE_COLUMNS))]
+    return tuple(
+        tuple(
+            tuple(number for number in range(begin, end) if reached_by[number] & block)
+            for begin, end in pairwise(begins)
+        )
+        for block in (*blocks, -1)
+    )
+
+
+def _columns_that_reach(n: int, codelets: Sequence[Codelet]) -> list[int]:
+    """Return a bit for each TILE_COLUMNS columns of P, for each codelet: those that reach it.
+
+    What reaches one of a codelet's wires reaches, behind it, all of them.
+    """
+    reached = [1 << (wire // TILE_COLUMNS) for wire in range(n)]
+    found = []
     for codelet in codelets:
         by = 0
         for wire in codelet.wires:
             by |= reached[wire]
         for wire in codelet.wires:
             reached[wire] = by
-        while by:
-            lowest = by & -by
-            rows[lowest.bit_length() - 1] += len(codelet.wires)
-            by ^= lowest
-    return max(rows)
+        found.append(by)
+    return found
 
 
-def steps(shape: Shape) -> tuple[int, ...]:
-    """Return where each step of a shape ends: at most STEP_WIDTH comparators that share no wire."""
-    ends: list[int] = []
-    busy: set[int] = set()
-    begin = 0
-    for index, pair in enumerate(shape):
-        if busy & {pair.a, pair.b} or index - begin == STEP_WIDTH:
-            ends.append(index)
-            busy, begin = set(), index
-        busy |= {pair.a, pair.b}
-    return (*ends, len(shape))
+def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Comparator, ...], ...]:
+    """Return the comparators of codelets in rounds for the keys pass.
+
+    A comparator's layer is the first behind all it takes wires from; inside a layer the order is that of
+    slots, so that neighbouring threads write neighbouring weights. A layer of more comparators than threads
+    takes several rounds.
+    """
+    free = [0] * n
+    layers: list[list[Comparator]] = []
+    first_slot = 0
+    for codelet in codelets:
+        for index, (a, b, _) in enumerate(codelet.shape):
+            lo, hi = codelet.wires[a], codelet.wires[b]
+            layer = max(free[lo], free[hi])
+            free[lo] = free[hi] = layer + 1
+            if layer == len(layers):
+                layers.append([])
+            ends = (hi, lo) if codelet.turned >> index & 1 else (lo, hi)
+            layers[layer].append(Comparator(*ends, first_slot + index))
+        first_slot += slots_of(codelet)
+    return tuple(
+        tuple(layer[first : first + threads]) for layer in layers for first in range(0, len(layer), threads)
+    )
+
+
+def _length(cone: tuple[tuple[int, ...], ...]) -> int:
+    return sum(map(len, cone))
 
 
 def _power_of_two(n: int) -> int:

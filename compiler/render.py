@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 
 import jinja2
 import jinja2.meta
 
 from nsc.compiler.approximations import APPROXIMATIONS
 from nsc.compiler.codelets import CONE_COLUMNS, LONGEST, WIDEST, Needed, Pair, Shape, straight_line_shapes
-from nsc.compiler.cuda import STEP_WIDTH, WARP, Levels, steps
+from nsc.compiler.cuda import LANE_BYTES, TILE_COLUMNS, WARP, Levels
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.errors import LoweringError
@@ -171,31 +172,64 @@ def arrays_of_weights(relaxation: Relaxation) -> int:
 
 
 def _level_tables(levels: Levels) -> dict[str, object]:
-    """Return the tables of levels and steps, and the threads that run them."""
+    """Return the tables of rounds, levels and light cones, and the threads that run them."""
     shapes, launch = levels.schedule.shapes, levels.launch
-    step_ends: list[str] = []
-    steps_of = []
-    for shape in shapes:
-        ends = steps(shape)
-        steps_of.append(f"{{{len(step_ends)}, {len(ends)}}}")
-        step_ends += ["0", *map(str, ends)]
+    begins = _spread_begins(levels.schedule)
+    codes = levels.straight_codes
+    known = sorted({spread for code in codes for spread in code.known_spreads}, key=begins.__getitem__)
+    bounds = []
+    listed: list[int] = []
+    for cone in levels.cones:
+        ends = [len(listed)]
+        for level in cone:
+            listed += level
+            ends.append(len(listed))
+        bounds.append(f"{{{', '.join(map(str, ends))}}}")
+    comparators = [f"{{{c.lo}, {c.hi}, {c.slot}}}" for turn in levels.rounds for c in turn]
+    round_ends = accumulate(map(len, levels.rounds))
     return {
         "level_count": len(levels.ends),
-        "step_width": STEP_WIDTH,
-        "most_steps": max((len(steps(shape)) for shape in shapes), default=0),
         "tile_warps": launch.tile_threads // WARP,
+        "tile_lanes": launch.tile_lanes,
+        "lane_bytes": LANE_BYTES,
         "widest_group": launch.widest_group,
         "sample_threads": launch.sample_threads,
         "keys_threads": launch.keys_threads,
         "routing_threads": launch.routing_threads,
-        "level_lines": _wrapped([*map(str, levels.ends), "0"]),
-        "steps_lines": _wrapped([*steps_of, "{0, 0}"]),
-        "step_end_lines": _wrapped([*step_ends, "0"]),
-        "cone_columns": WARP,
-        "cones": launch.cones,
-        "all_straight": 0 < len(shapes) == len(straight_line_shapes(shapes)),
+        "forward_blocks": levels.forward_blocks,
+        "rounds": len(levels.rounds),
+        "comparator_lines": _wrapped([*comparators, "{}"]),
+        "round_end_lines": _wrapped([*map(str, round_ends), "0"]),
+        "cone_columns": TILE_COLUMNS,
+        "cones": len(levels.cones) - 1,
+        "listed_lines": _wrapped([*map(str, listed), "0"]),
+        "level_bound_lines": _wrapped(bounds),
+        "known_spreads": [
+            {"begin": begins[spread], "count": len(spread), "wires": ", ".join(map(str, spread))}
+            for spread in known
+        ],
+        "straight_codes": [
+            {
+                "index": index,
+                "known_spreads": [begins[spread] for spread in code.known_spreads],
+                "has_others": code.has_others,
+            }
+            for index, code in enumerate(codes)
+        ],
+        "all_straight": 0 < len(shapes) == len(codes),
         "directions": [{"name": "route", "reversed": "false"}, {"name": "reversed", "reversed": "true"}],
     }
+
+
+def _spread_begins(schedule: Schedule) -> dict[tuple[int, ...], int]:
+    """Return where each spread begins in the table of spreads, which has each once."""
+    begins: dict[tuple[int, ...], int] = {}
+    end = 0
+    for codelet in schedule.codelets:
+        if codelet.spread not in begins:
+            begins[codelet.spread] = end
+            end += len(codelet.spread)
+    return begins
 
 
 def _lambda_literals(relaxation: Relaxation) -> dict[str, object]:
@@ -248,19 +282,13 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
     Wires are kept as a base and a spread, which codelets share, so that tables stay short.
     """
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
-    spreads: dict[tuple[int, ...], int] = {}
-    spread_wires: list[str] = []
+    begins = _spread_begins(schedule)
     turns: dict[int, int] = {}
     turned, halved = any(codelet.turned for codelet in schedule.codelets), schedule.halved
     slots = 0
     codelets = []
     for codelet in schedule.codelets:
-        base = codelet.wires[0]
-        spread = tuple(wire - base for wire in codelet.wires)
-        if spread not in spreads:
-            spreads[spread] = len(spread_wires)
-            spread_wires += map(str, spread)
-        fields = [number[codelet.shape], spreads[spread], base, slots]
+        fields = [number[codelet.shape], begins[codelet.spread], codelet.wires[0], slots]
         if turned:
             fields.append(turns.setdefault(codelet.turned, len(turns)))
         codelets.append(f"{{{', '.join(map(str, fields))}}}")
@@ -283,7 +311,7 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         "longest_codelet": max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
         "cone_columns": CONE_COLUMNS,
         "codelet_lines": _wrapped([*codelets, "{}"]),
-        "spread_lines": _wrapped([*spread_wires, "0"]),
+        "spread_lines": _wrapped([*(str(place) for spread in begins for place in spread), "0"]),
         "shape_lines": _wrapped([*shapes, "{0, 0, 0}"]),
         "pair_lines": _wrapped(
             [*(_pair(pair, halved) for shape in schedule.shapes for pair in shape), _pair(Pair(0, 0), halved)]

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from nsc.runtime.kernel import Kernel, Launch, find
-from nsc.runtime.launches import Launches, function_name
+from nsc.runtime.launches import LANE_BYTES, Launches, function_name
 from nsc.runtime.routing import (
     ROUTINGS,
     check_keys,
@@ -64,8 +64,8 @@ class Program(Protocol):
         """Return how many blocks of a function the device runs at a time."""
 
     def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
-        """Launch a function on the current stream; tensors are passed as their addresses, an int as an
-        int64, but for the first argument of the routing functions, which is an int32."""
+        """Launch a function on the current stream; tensors are passed as their addresses, an int in
+        eight bytes, of which a function takes as many as it wants."""
 
 
 def program_of(kernel: Kernel, device: torch.device) -> Program:
@@ -96,7 +96,7 @@ def relax_unchecked(
 ) -> tuple[Tensor, Tensor | None]:
     """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
     shapes = output_shapes(x, payload, routing)
-    with _call(x, steepness, payload, routing, spec, with_gradients=False) as call:
+    with calling(x, steepness, payload, routing, spec, with_gradients=False) as call:
         values = x.new_empty(shapes[0])
         if routing == "none":
             call.keys(0, call.batch, values, None)
@@ -127,7 +127,7 @@ def relax_backward_unchecked(
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
         )
-    with _call(x, steepness, payload, routing, spec, with_gradients=routed_grad is not None) as call:
+    with calling(x, steepness, payload, routing, spec, with_gradients=routed_grad is not None) as call:
         x_grad = x.new_empty(x.shape)
         steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         payload_grad = None
@@ -154,7 +154,7 @@ def loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Implement `nsc::loss`; see `dispatch.loss`."""
     check_tensors(find(spec), x, steepness, target, routing)
-    with _call(x, steepness, target, routing, spec, with_gradients=True) as call:
+    with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
         losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
         for first, count in call.groups():
             weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
@@ -184,7 +184,7 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """A call of an operator: its inputs, contiguous where kernels need them so.
 
     Attributes:
@@ -220,14 +220,21 @@ class _Call:
         return self.kernel.n
 
     @property
+    def _lane_columns(self) -> int:
+        """Columns that a lane of a tile holds."""
+        return LANE_BYTES // self.x.element_size()
+
+    @property
     def _tile_columns(self) -> int:
         assert self.program is not None
-        return self.program.launches.tile_columns[self.real]
+        return self.program.launches.tile_lanes * self._lane_columns
 
     @property
     def _group(self) -> int:
-        """Threads that a sample takes in a tile."""
-        return 1 if self.columns == 1 else min(self._tile_columns, self.launch.widest_group)
+        """Columns of a tile that a sample takes; see `Tile` in templates/kernel_routing.cu.j2."""
+        if self.columns <= self._lane_columns:
+            return self._lane_columns
+        return max(self._lane_columns, min(self._tile_columns, self.launch.widest_group))
 
     @cached_property
     def chunks(self) -> int:
@@ -391,6 +398,8 @@ class _Call:
     ) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(what, count)
+        # The weights twice: see `Call` in templates/kernel_routing.cu.j2.
+        both = (weights, weights) if what else (weights,)
         if what:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
             arguments = (*arguments, kept, self._kept_rows)
@@ -402,7 +411,7 @@ class _Call:
                 ROUTINGS[self.routing].code,
                 count,
                 self.chunks,
-                weights,
+                *both,
                 None if payload is None else payload[first:],
                 0 if payload is None else payload.stride(0),
                 self.columns,
@@ -412,13 +421,13 @@ class _Call:
 
 
 @contextlib.contextmanager
-def _call(
+def calling(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str, with_gradients: bool
-) -> Iterator[_Call]:
+) -> Iterator[Call]:
     """Give a call to what implements it; an error of too little memory says how much the call takes."""
     kernel = find(spec)
     program = program_of(kernel, x.device) if x.shape[0] else None
-    call = _Call(program, kernel, kernel.launch, x, steepness, payload, routing, with_gradients)
+    call = Call(program, kernel, kernel.launch, x, steepness, payload, routing, with_gradients)
     try:
         yield replace(call, x=x.contiguous(), payload=inner_contiguous(payload))
     except torch.OutOfMemoryError as error:

@@ -19,8 +19,6 @@ from nsc.runtime.launches import Block, launches
 from nsc.runtime.nvrtc import build
 from nsc.wording import argument, count
 
-# The routing's number comes first, and it is an int32 in the kernels.
-_ROUTING_FUNCTIONS = ("nsc_route", "nsc_reversed")
 # Beyond this a function must be told so before its launch.
 _PLAIN_SHARED_BYTES = 48 << 10
 # Of the driver's enumeration CUfunction_attribute.
@@ -105,9 +103,6 @@ class CupyProgram:
                 self._functions = {
                     name: self._function(module, name, block) for name, block in self.launches.blocks.items()
                 }
-                self.launch("nsc_prepare", kernel.launch.cones + 1, ())
-                # Calls on other streams must find the tables written.
-                torch.cuda.synchronize(device)
             except BaseException:
                 with contextlib.suppress(self._driver.CUDADriverError):
                     self._driver.moduleUnload(module)
@@ -123,9 +118,8 @@ class CupyProgram:
         Raises:
             DeviceError: the driver refuses the launch, or an earlier kernel failed.
         """
-        values: list[ctypes.c_int64 | ctypes.c_int32] = [ctypes.c_int64(_word(a)) for a in arguments]
-        if function.startswith(_ROUTING_FUNCTIONS):
-            values[0] = ctypes.c_int32(values[0].value)
+        # The lowest bytes come first, so a function may take an int of four bytes.
+        values = [ctypes.c_int64(_word(a)) for a in arguments]
         addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         ready = self._functions[function]
         block = ready.block

@@ -75,10 +75,10 @@ class Launch:
 
     slots: int
     arrays: int
-    cones: int
     kept_rows: int
     kept_rows_permutation: int
     tile_threads: int
+    tile_lanes: int
     widest_group: int
     routing_threads: int
     sample_threads: int

@@ -25,7 +25,9 @@ SHARED_KIB = {
     "sm_121": 99,
 }
 WARP = 32
-# The functions but for `nsc_prepare`, each for every arithmetic type.
+# What a lane holds of a row of a tile; see compiler/cuda.py.
+LANE_BYTES = 8
+# The functions, each for every arithmetic type.
 FUNCTIONS = (
     "keys",
     "keys_backward",
@@ -48,8 +50,8 @@ class Block:
 
     Attributes:
         threads: how many it has.
-        items: how many samples (keys and exact sorting), tiles of columns (routing), slots (sums) or lists of
-            codelets (`nsc_prepare`) it works on at a time.
+        items: how many samples (keys and exact sorting), tiles of columns (routing) or slots (sums) it works
+            on at a time.
         shared_bytes: shared memory that its launch asks for.
     """
 
@@ -63,20 +65,17 @@ class Launches:
     """How a kernel is launched on a kind of device.
 
     Attributes:
-        tile_columns: columns of a tile, by arithmetic type.
+        tile_lanes: lanes that a tile of columns lies on.
         blocks: the blocks of each function, by its name.
     """
 
-    tile_columns: dict[str, int]
+    tile_lanes: int
     blocks: dict[str, Block]
 
     @property
     def defines(self) -> tuple[tuple[str, str], ...]:
         """What the source leaves to the build, names and values."""
-        return tuple(
-            (f"NSC_TILE_COLUMNS_{_SUFFIX[real].upper()}", str(columns))
-            for real, columns in self.tile_columns.items()
-        )
+        return (("NSC_TILE_LANES", str(self.tile_lanes)),)
 
 
 def function_name(what: str, real: str) -> str:
@@ -96,13 +95,11 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
     Raises:
         BuildError: the least that a block works on does not fit.
     """
-    # Of `nsc_prepare`: a byte for each wire.
-    blocks = {"nsc_prepare": Block(WARP, 1, _ceil(n, 16) * 16)}
-    columns = {}
+    blocks: dict[str, Block] = {}
+    lanes = _tile_lanes(n, launch, shared_bytes)
+    tiles = launch.routing_threads // launch.tile_threads
+    routing = Block(launch.routing_threads, tiles, tiles * n * lanes * LANE_BYTES)
     for real in sorted(reals):
-        columns[real] = _tile_columns(n, launch, real, shared_bytes)
-        tiles = launch.routing_threads // launch.tile_threads
-        routing = Block(launch.routing_threads, tiles, tiles * n * columns[real] * _REAL_BYTES[real])
         samples = launch.keys_threads // launch.sample_threads
         keys = Block(launch.keys_threads, samples, samples * _places(n) * _REAL_BYTES[real])
         of_each = dict.fromkeys(FUNCTIONS, routing) | {
@@ -114,14 +111,14 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
         blocks |= {function_name(what, real): block for what, block in of_each.items()}
     for function, block in blocks.items():
         _check_fits(f"a block of {function}", n, block.shared_bytes, shared_bytes)
-    return Launches(columns, blocks)
+    return Launches(lanes, blocks)
 
 
-def _tile_columns(n: int, launch: Launch, real: str, shared_bytes: int) -> int:
-    """Return how many columns a tile has: as many as a block's shared memory holds."""
-    column_bytes = launch.routing_threads // launch.tile_threads * n * _REAL_BYTES[real]
-    _check_fits(f"a column of {real}", n, column_bytes, shared_bytes)
-    return min(WARP, 1 << ((shared_bytes // column_bytes).bit_length() - 1))
+def _tile_lanes(n: int, launch: Launch, shared_bytes: int) -> int:
+    """Return how many lanes a tile of columns lies on: as many as a block's shared memory holds."""
+    lane_bytes = launch.routing_threads // launch.tile_threads * n * LANE_BYTES
+    _check_fits("the narrowest tile", n, lane_bytes, shared_bytes)
+    return min(launch.tile_lanes, 1 << ((shared_bytes // lane_bytes).bit_length() - 1))
 
 
 def _sort_block(n: int, launch: Launch, real: str, shared_bytes: int) -> Block:
@@ -149,7 +146,3 @@ def _check_fits(what: str, n: int, needed: int, shared_bytes: int) -> None:
             f"{what} on {n} wires takes {needed:,} bytes of shared memory, a block of the device has "
             f"{shared_bytes:,}: use a smaller network, or the cpu target"
         )
-
-
-def _ceil(a: int, b: int) -> int:
-    return -(-a // b)

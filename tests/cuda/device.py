@@ -39,7 +39,6 @@ class EmulatedProgram:
         self.multiprocessors = 1
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
         self._kernels = Emulated(defines + edit(kernel.sources["cuda"]), folder)
-        self.launch("nsc_prepare", kernel.launch.cones + 1, ())
 
     def resident_blocks(self, function: str) -> int:
         return self.blocks

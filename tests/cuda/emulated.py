@@ -23,6 +23,7 @@ COMMAND = (
     "-Wno-unknown-pragmas",
 )
 ORDERS = {"ascending": 0, "descending": 1, "shuffled": 2}
+SHARED = "extern __shared__ __align__(16) unsigned char shared_memory[];"
 KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)')
 
 Dim3 = tuple[int, int, int]
@@ -37,6 +38,8 @@ class Emulated:
 
     def __init__(self, text: str, folder: Path) -> None:
         source, library = folder / "kernels.cpp", folder / "kernels.so"
+        assert text.count(SHARED) <= 1
+        text = text.replace(SHARED, "")  # emulation.h has the block's memory
         exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
         source.write_text(f'#include "{HEADER}"\n{text}\n{exports}', encoding="utf-8")
         done = subprocess.run([*COMMAND, source, "-o", library], capture_output=True, text=True, timeout=300)

@@ -205,7 +205,7 @@ def test_wrong_kernels_do_not(device, subject):
 
 
 def edited(text):
-    changed = text.replace("product[c] = difference(a, b, half...)", "product[c] = a + b")
+    changed = text.replace("products[c] = difference(a, b, half...)", "products[c] = b - a")
     assert changed != text
     return changed
 

@@ -12,18 +12,17 @@ import pytest
 from compiled import CASES, elf_end
 
 from nsc.compiler.codelets import WIDEST
-from nsc.compiler.cuda import MOST_REGISTERS, WIRES_WITHOUT_SPILLS
+from nsc.compiler.cuda import MOST_REGISTERS
 from nsc.compiler.driver import Request, compile_network
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime import cache, nvrtc
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.launches import FUNCTIONS, SHARED_KIB, function_name
+from nsc.runtime.launches import FUNCTIONS, LANE_BYTES, SHARED_KIB, function_name
 
 HERE = Path(__file__).parent
 # What torch for CUDA 13.0 brings, and the first of its kind; beside the newest, which CuPy finds by itself.
 OLD_NVRTC = HERE.parents[1] / ".venv" / "nvrtc-13.0"
 OLD_LIBRARIES = ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
-BYTES = {"float32": 4, "float64": 8}
 
 
 def kernel(request):
@@ -63,24 +62,16 @@ def check(case, found, where):
     assert found["length"] == found["end"], where
     assert found["states its facts"], where
     reals = case.request.dtypes
-    real_of = {function_name(what, real): real for what in FUNCTIONS for real in reals}
-    assert set(found["resources"]) == {"nsc_prepare", *real_of}, where
+    assert set(found["resources"]) == {function_name(what, real) for what in FUNCTIONS for real in reals}, (
+        where
+    )
     for function, resources in found["resources"].items():
         assert resources["registers"] <= MOST_REGISTERS, (where, function)
         # Nothing is indexed at run time but rows and products of a codelet that runs from its table.
-        rows = WIDEST + found["longest codelet"] if case.tabled and function != "nsc_prepare" else 0
+        held = WIDEST + found["longest codelet"] if case.tabled else 0
         stack = resources["stack_bytes"] - resources["spilled_bytes"]
-        assert stack <= rows * BYTES[real_of.get(function, "float32")], (where, function)
+        assert stack <= held * LANE_BYTES, (where, function)
         assert resources["spilled_bytes"] == 0 or case.tabled, (where, function)
-
-
-@pytest.mark.parametrize("n", [16, WIRES_WITHOUT_SPILLS])
-def test_networks_that_must_not_spill(n):
-    _, log = compiled(kernel(Request("bitonic", n, targets=("cuda",))), "sm_90")
-    assert "warning" not in log
-    for function, resources in nvrtc.resources(log).items():
-        assert resources.registers <= MOST_REGISTERS, function
-        assert resources.spilled_bytes == resources.stack_bytes == 0, function
 
 
 def test_what_the_compiler_says_of_a_function():
@@ -89,14 +80,14 @@ ptxas info    : Compiling entry function 'nsc_keys_f32' for 'sm_90'
 ptxas info    : Function properties for nsc_keys_f32
     96 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
 ptxas info    : Used 40 registers, used 1 barriers, 96 bytes cumulative stack size
-ptxas info    : Compiling entry function 'nsc_prepare' for 'sm_90'
-ptxas info    : Function properties for nsc_prepare
+ptxas info    : Compiling entry function 'nsc_sum_f32' for 'sm_90'
+ptxas info    : Function properties for nsc_sum_f32
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 15 registers
 """
     assert nvrtc.resources(log) == {
         "nsc_keys_f32": nvrtc.Resources(registers=40, spilled_bytes=20, stack_bytes=96),
-        "nsc_prepare": nvrtc.Resources(registers=15, spilled_bytes=0, stack_bytes=0),
+        "nsc_sum_f32": nvrtc.Resources(registers=15, spilled_bytes=0, stack_bytes=0),
     }
 
 

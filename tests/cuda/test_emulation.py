@@ -11,9 +11,7 @@ from emulated import ORDERS, Emulated, EmulationError
 THREADS = 128
 
 RIGHT = """
-#ifndef shared_memory
 extern __shared__ __align__(16) unsigned char shared_memory[];
-#endif
 
 // Reverses each block's piece of x.
 extern "C" __global__ void __launch_bounds__(128) reverse(const float *x, float *y) {

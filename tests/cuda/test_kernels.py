@@ -237,20 +237,20 @@ def tables(monkeypatch):
 def test_tiles_narrower_than_a_warp(device, monkeypatch):
     """Several teams of threads in a warp, as a device with less shared memory has."""
     monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
-    made = device(irregular(40), 40, shared_bytes=33 * 40 * 16)
-    assert made.program.launches.tile_columns == {"float64": 16}
+    made = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8)
+    assert made.program.launches.tile_lanes == 8
     for routing, columns in ROUTED:
         made.program.order = "shuffled"
         made.check(routing, columns, batch=3)
     shared = device("bitonic", 128, shared_bytes=5 * 128 * 8)
-    assert shared.program.launches.tile_columns == {"float64": 4}
+    assert shared.program.launches.tile_lanes == 4
     shared.check("permutation", 0, batch=1)
     shared.check("cross_entropy", 0, batch=1)
 
 
 def test_a_column_that_fits_no_block(device):
     with pytest.raises(
-        BuildError, match=r"a column of float64 on 128 wires takes 1,024 bytes .* has 1,000: use"
+        BuildError, match=r"the narrowest tile on 128 wires takes 1,024 bytes .* has 1,000: use"
     ):
         device("bitonic", 128, shared_bytes=1000)
 
@@ -367,11 +367,10 @@ def test_empty_and_uneven_operands(device):
 # Text with a barrier, the same without it, and a network on which its lack shows.
 BARRIERS = {
     "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
-    "between the levels of the keys": ("wait_for_sample();\n    }\n}", "}\n}", "bitonic", 128),
-    "between the steps of a codelet": ("                __syncwarp();\n", "", "odd_even", 16),
+    "between the levels of the keys": ("        wait_for_sample();\n    }\n}", "    }\n}", "bitonic", 128),
     "between a loss and its gradient": (
-        "Tile<real>::wait();\n        tile.for_each_row([&](int32_t row, real &at) { at = row ==",
-        "tile.for_each_row([&](int32_t row, real &at) { at = row ==",
+        "slope_of_log(p);\n        }\n        Tile<real>::wait();\n",
+        "slope_of_log(p);\n        }\n",
         "bitonic",
         128,
     ),

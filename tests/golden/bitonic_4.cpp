@@ -60,7 +60,7 @@ constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, mos
 
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
-struct Codelet {
+struct alignas(16) Codelet {
     int32_t shape, spread, base, slot, turns;
 };
 

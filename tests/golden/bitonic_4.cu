@@ -17,7 +17,7 @@
 //            whose values lie in shared memory.
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers, P^T U in
 //            the reverse order. P itself is the payload V = I. A tile of columns lies in shared memory,
-//            a thread's column is its own, and codelets, pieces of at most 16 wires, run in registers.
+//            a thread's columns are its own, and codelets, pieces of at most 16 wires, run in registers.
 //
 // The backward routing keeps what each codelet loads and recomputes what lies inside; one reverse keys
 // pass then turns gradients of weights and values into gradients of x and of the steepness.
@@ -38,13 +38,11 @@ using uint64_t = unsigned long long;
 #include <stdint.h>
 #endif
 
-#define NSC_INLINE
+#define NSC_INLINE __attribute__((always_inline))
 #define NSC_UNROLL _Pragma("unroll")
 
 // The block's memory, as much as the launch asks for.
-#ifndef shared_memory
 extern __shared__ __align__(16) unsigned char shared_memory[];
-#endif
 
 namespace {
 
@@ -58,7 +56,7 @@ constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, mos
 
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
-struct Codelet {
+struct alignas(16) Codelet {
     int32_t shape, spread, base, slot, turns;
 };
 
@@ -102,69 +100,43 @@ __device__ inline bool is_turned(Codelet codelet, int32_t comparator) {
 
 enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
 
-// ---------------------------------------------------------------------------------------- levels
-//
-// Codelets are listed level by level: those of a level take their wires from levels before it, so they
-// may run at the same time. Inside a codelet a step is a few comparators that share no wire.
+// ------------------------------------------------------------------------- rounds, levels, cones
 
-constexpr int32_t codelet_levels = 1;
-constexpr int32_t step_width = 8, most_steps = 3;  // comparators in a step, steps in a codelet
 constexpr int32_t tile_warps = 1;  // warps that share a tile of columns
-constexpr int32_t widest_group = 4;  // threads of a tile that share a sample of more than one column
+constexpr int32_t widest_group = 4;  // columns of a tile that a sample takes, at most
 constexpr int32_t sample_threads = 8;  // threads that share a sample's keys
 constexpr int32_t keys_threads = 128, routing_threads = 128;  // threads of a block
 
-// Where the codelets of each level end.
-__device__ const int32_t level_ends[] = {
-    1, 0,
+// The keys pass runs in rounds: comparators that share no wire, at most one for each thread of a sample. Here
+// each leaves the minimum on wire lo. One without wires, lo = hi, is none.
+struct alignas(8) Comparator {
+    uint16_t lo, hi;
+    int32_t slot;
 };
 
-// The steps of each shape: their number, and where in step_ends the comparator is that each begins with;
-// the next entry is its end.
-struct Steps {
-    int32_t first, count;
+constexpr int32_t rounds = 3;
+
+__device__ const Comparator in_rounds[] = {
+    {0, 1, 0}, {3, 2, 1}, {0, 2, 2}, {1, 3, 3}, {0, 1, 4}, {2, 3, 5}, {},
 };
 
-__device__ const Steps steps_of[] = {
-    {0, 3}, {0, 0},
+__device__ const int32_t round_ends[] = {
+    2, 4, 6, 0,
 };
 
-__device__ const uint8_t step_ends[] = {
-    0, 2, 4, 6, 0,
-};
-
-// Light cones: for each 32 columns of P the codelets that they reach, in order, and the rows that those
-// before each of them load; through all others these columns are zero. The last list has all codelets.
+// The routing runs in levels: codelets that take no wire from each other. A light cone lists the codelets
+// that 32 columns of P reach; through all others these columns are zero. The last list has all codelets.
+constexpr int32_t codelet_levels = 1;
 constexpr int32_t cone_columns = 32, cones = 1;
 
-struct Listed {
-    int32_t codelet, rows_before;
+__device__ const int32_t listed[] = {
+    0, 0, 0,
 };
 
-__device__ Listed listed[cones + 1][codelet_count + 1];
-__device__ int32_t listed_ends[cones + 1][codelet_levels + 1];
-
-// What reaches one of a codelet's wires reaches, behind it, all of them.
-__device__ inline void list_codelets() {
-    const int32_t list = int32_t(blockIdx.x), lane = int32_t(threadIdx.x);
-    unsigned char *reached = shared_memory;
-    for (int32_t w = lane; w < wires; w += 32) reached[w] = list == cones || w / cone_columns == list;
-    __syncwarp();
-    int32_t count = 0, rows = 0, c = 0;
-    for (int32_t level = 0; level < codelet_levels; ++level) {
-        for (; c < level_ends[level]; ++c) {
-            const Codelet codelet = codelets[c];
-            const int32_t width = shapes[codelet.shape].wires;
-            unsigned char *wire = reached + codelet.base + (lane < width ? spreads[codelet.spread + lane] : 0);
-            if (!__any_sync(0xffffffffu, lane < width && *wire)) continue;
-            if (lane < width) *wire = 1;
-            if (lane == 0) listed[list][count] = {c, rows};
-            ++count, rows += width;
-            __syncwarp();
-        }
-        if (lane == 0) listed_ends[list][level] = count;
-    }
-}
+// Where in the table of listed codelets each list begins, and where each of its levels ends.
+__device__ const int32_t level_bounds[cones + 1][codelet_levels + 1] = {
+    {0, 1}, {1, 2},
+};
 
 // --------------------------------------------------------------------------------------- threads
 
@@ -219,12 +191,6 @@ __device__ inline real infinity() {
 template <class real>
 __device__ inline real not_a_number() {
     return infinity<real>() - infinity<real>();
-}
-
-template <class T>
-__device__ inline void exchange(T &a, T &b) {
-    const T was = a;
-    a = b, b = was;
 }
 
 // ------------------------------------------------------------------------------------- functions
@@ -408,35 +374,47 @@ struct Share {
     bool is_there;
 };
 
-// Calls visit(lo, hi, slot) for this thread's comparators, with barriers between those that depend on
-// each other: 8 threads run a codelet, a step at a time.
-template <class Visit>
-__device__ inline void for_each_comparator(bool backwards, int32_t thread, Visit visit) {
-    const int32_t team = thread / step_width, lane = thread % step_width;
-    for (int32_t l = 0; l < codelet_levels; ++l) {
-        const int32_t level = backwards ? codelet_levels - 1 - l : l, end = level_ends[level];
-        for (int32_t first = level ? level_ends[level - 1] : 0; first < end; first += sample_threads / step_width) {
-            const bool has_codelet = first + team < end;
-            const Codelet codelet = codelets[has_codelet ? first + team : first];
-            const Steps steps = steps_of[codelet.shape];
-            for (int32_t s = 0; s < most_steps; ++s) {
-                if (has_codelet && s < steps.count) {
-                    const uint8_t *ends = step_ends + steps.first + (backwards ? steps.count - 1 - s : s);
-                    const int32_t c = ends[0] + lane;
-                    if (c < ends[1]) {
-                        const Pair pair = shape_pairs[shapes[codelet.shape].first_pair + c];
-                        int32_t lo = codelet.base + spreads[codelet.spread + pair.a];
-                        int32_t hi = codelet.base + spreads[codelet.spread + pair.b];
-                        if (is_turned(codelet, c)) exchange(lo, hi);
-                        visit(lo, hi, codelet.slot + c);
-                    }
-                }
-                __syncwarp();
-            }
-        }
+// The comparator of a thread in a round that begins and ends at these places of the table.
+struct Bounds {
+    int32_t begin, end;
+};
+
+__device__ inline Bounds bounds_of(int32_t turn, bool backwards) {
+    if (turn >= rounds) return {0, 0};
+    const int32_t round = backwards ? rounds - 1 - turn : turn;
+    return {round ? round_ends[round - 1] : 0, round_ends[round]};
+}
+
+__device__ inline Comparator comparator_of(Bounds bounds, int32_t thread) {
+    const int32_t place = bounds.begin + thread;
+    if (place >= bounds.end) return {};
+    return in_rounds[place];
+}
+
+// Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round, with a barrier
+// behind each. What a round reads from the tables and from memory is asked for in the rounds before it: bounds three
+// rounds ahead, comparators two, fetched numbers one.
+template <class Fetch, class Visit>
+__device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch, Visit visit) {
+    using Fetched = decltype(fetch(0));
+    const auto fetched_for = [&](Comparator comparator) { return comparator.lo == comparator.hi ? Fetched{} : fetch(comparator.slot); };
+    Comparator next = comparator_of(bounds_of(0, backwards), thread), second = comparator_of(bounds_of(1, backwards), thread);
+    Bounds third = bounds_of(2, backwards);
+    Fetched fetched_next = fetched_for(next);
+    for (int32_t turn = 0; turn < rounds; ++turn) {
+        const Comparator comparator = next;
+        const Fetched fetched = fetched_next;
+        next = second;
+        fetched_next = fetched_for(next);
+        second = comparator_of(third, thread);
+        third = bounds_of(turn + 3, backwards);
+        if (comparator.lo != comparator.hi) visit(comparator, fetched);
         wait_for_sample();
     }
 }
+
+// What a pass fetches that needs no numbers.
+struct Nothing {};
 
 // The steepness, or NaN for one that makes no sense.
 template <class real>
@@ -501,7 +479,7 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
 
 // values: may be null; weights: null where they are not wanted; target: null, or ranks that must be a permutation.
 template <class real>
-__device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness, int64_t steepness_stride,
+__device__ inline void keys_forward(int32_t batch, const real *x, const real *steepness, int64_t steepness_stride,
                                     const int64_t *target, int64_t target_stride, real *values, real *weights) {
     const Share share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places;
@@ -511,9 +489,11 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     wait_for_sample();
     const bool keeps = weights && share.is_there;
     const Weights<real> kept = weights_of(weights, keeps ? share.sample : 0);
-    for_each_comparator(false, share.thread, [&](int32_t lo, int32_t hi, int32_t slot) {
-        const Compared<real> made = compare(y[place_of(lo)], y[place_of(hi)], slope);
+    const auto fetch = [](int32_t) { return Nothing(); };
+    for_each_comparator(false, share.thread, fetch, [&](Comparator c, Nothing) {
+        const Compared<real> made = compare(y[place_of(c.lo)], y[place_of(c.hi)], slope);
         if (!keeps) return;
+        const int32_t slot = c.slot;
         kept.forward.keep[slot] = made.forward.keep, kept.forward.swap[slot] = made.forward.swap;
         kept.gap[slot] = made.gap;
     });
@@ -536,13 +516,13 @@ __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) 
 // Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the place of the
 // first parts. A thread adds those of one slot.
 template <class real>
-__device__ inline void sum_chunks(int64_t batch, int64_t chunks, real *weight_grads) {
+__device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_grads) {
     constexpr int32_t at_a_time = 8;  // loads in flight
     constexpr int64_t per_sample = slots > 0 ? slots : 1;
     const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (number >= batch * slots) return;
     real *parts = weight_grads + number / per_sample * chunks * slots + number % per_sample, sum = parts[0];
-    for (int64_t first = 1; first < chunks; first += at_a_time) {
+    for (int32_t first = 1; first < chunks; first += at_a_time) {
         real next[at_a_time];
         NSC_UNROLL
         for (int32_t k = 0; k < at_a_time; ++k) next[k] = first + k < chunks ? parts[(first + k) * slots] : real(0);
@@ -552,11 +532,18 @@ __device__ inline void sum_chunks(int64_t batch, int64_t chunks, real *weight_gr
     parts[0] = sum;
 }
 
+// What the backward pass reads for a comparator: its gap, the gradient of its weight, and its weights.
+template <class real>
+struct Fetched {
+    real gap, weight_grad;
+    Mix<real> soft;
+};
+
 // From gradients of the values, null for zero, and of the weights, null or in the first of `chunks` places per
 // sample, to those of x and of the steepness, null where that is not wanted.
 template <class real>
-__device__ inline void keys_backward(int64_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
-                                     const real *weights, const real *weight_grads, int64_t chunks, real *x_grad,
+__device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
+                                     const real *weights, const real *weight_grads, int32_t chunks, real *x_grad,
                                      real *steepness_grad) {
     const Share share(batch);
     real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places, steepness_part = 0;
@@ -566,11 +553,13 @@ __device__ inline void keys_backward(int64_t batch, const real *steepness, int64
     wait_for_sample();
     const Weights<const real> kept = weights_of(weights, share.sample);
     const real *weight_grad = weight_grads ? weight_grads + share.sample * chunks * slots : nullptr;
-    for_each_comparator(true, share.thread, [&](int32_t lo, int32_t hi, int32_t slot) {
-        real &at_lo = grad[place_of(lo)], &at_hi = grad[place_of(hi)];
-        const real a = at_lo, b = at_hi, gap = kept.gap[slot];
-        const Mix<real> soft = {kept.backward.keep[slot], kept.backward.swap[slot]};
-        const real into = (weight_grad ? weight_grad[slot] : real(0)) - (a - b) * gap;
+    const auto fetch = [&](int32_t slot) {
+        return Fetched<real>{kept.gap[slot], weight_grad ? weight_grad[slot] : real(0), {kept.backward.keep[slot], kept.backward.swap[slot]}};
+    };
+    for_each_comparator(true, share.thread, fetch, [&](Comparator c, Fetched<real> fetched) {
+        real &at_lo = grad[place_of(c.lo)], &at_hi = grad[place_of(c.hi)];
+        const real a = at_lo, b = at_hi, gap = fetched.gap, into = fetched.weight_grad - (a - b) * gap;
+        const Mix<real> soft = fetched.soft;
         const bool infinite = gap == infinity<real>();
         const real activation = phi<real>(infinite ? real(0) : gap), stretch = phi_slope<real>(infinite ? real(0) : gap);
         // A weight of 0 is constant, and a gradient that reaches it may be infinite.
@@ -636,7 +625,8 @@ __device__ inline real slope_of_log(real p) {
 // -------------------------------------------------------------------------------------- codelets
 //
 // A codelet's shape is a function that loads its rows, takes a step on pairs of them, and stores them:
-// straight-line code in registers for the most frequent shapes.
+// straight-line code in registers for the most frequent shapes. Where the spread of its wires is known too,
+// rows lie at offsets that the compiler knows.
 
 template <int32_t shape>
 struct Straight;
@@ -675,12 +665,12 @@ struct Tabled {
     static constexpr int32_t width = widest_codelet, length = longest_codelet;  // at most
     template <bool backwards, class Rows, class Step>
     __device__ __forceinline__ void run_in(Rows rows, Step step) const {
-        typename Rows::real held[widest_codelet];
+        typename Rows::row held[widest_codelet];
         for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
         for (int32_t i = 0; i < shape.comparators; ++i) {
             const int32_t c = backwards ? shape.comparators - 1 - i : i;
             const Pair pair = shape_pairs[shape.first_pair + c];
-            typename Rows::real &a = held[pair.a], &b = held[pair.b];
+            typename Rows::row &a = held[pair.a], &b = held[pair.b];
             step(c, a, b);
         }
         for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
@@ -696,11 +686,27 @@ struct Tabled {
     Shape shape;
 };
 
-// Calls use(code) with the code of a shape.
+// How far a codelet's wires lie from its first: from the table, or known where the spread begins there.
+struct SpreadOf {
+    __device__ explicit SpreadOf(Codelet codelet) : places(spreads + codelet.spread) {}
+    __device__ __forceinline__ int32_t operator[](int32_t k) const { return places[k]; }
+    const uint16_t *places;
+};
+
+template <int32_t begin>
+struct KnownSpread;
+template <>
+struct KnownSpread<0> {
+    static __device__ constexpr Table<int32_t, 4> places() { return {{0, 1, 2, 3}}; }
+    __device__ __forceinline__ int32_t operator[](int32_t k) const { return places().at[k]; }
+};
+// Calls use(code, spread) with the code of a codelet's shape and the spread of its wires.
 template <class Use>
-__device__ __forceinline__ void with_code_of(int32_t shape, Use use) {
-    switch (shape) {
-        case 0: return use(Straight<0>());
+__device__ __forceinline__ void with_code_of(Codelet codelet, Use use) {
+    switch (codelet.shape) {
+        case 0:
+            if (codelet.spread == 0) return use(Straight<0>(), KnownSpread<0>());
+            return;
     }
 }
 
@@ -712,32 +718,33 @@ __device__ __forceinline__ void run_code(Code code, Rows rows, Step step) {
         code.run(rows, step);
 }
 
-// A thread's column of the rows that a codelet works on. Rows are `pitch` values apart.
-template <class Real, int32_t pitch>
+// A thread's part of the rows that a codelet works on. Rows are `pitch` values apart.
+template <class Row, int32_t pitch, class Spread>
 struct InPlace {
-    using real = Real;
-    __device__ InPlace(Codelet codelet, real *column) : first(column + codelet.base * pitch), spread(spreads + codelet.spread) {}
-    __device__ __forceinline__ real load(int32_t k) const { return first[spread[k] * pitch]; }
-    __device__ __forceinline__ void store(int32_t k, real value) const { first[spread[k] * pitch] = value; }
-    real *first;
-    const uint16_t *spread;
+    using row = Row;
+    __device__ __forceinline__ Row load(int32_t k) const { return first[spread[k] * pitch]; }
+    __device__ __forceinline__ void store(int32_t k, Row value) const { first[spread[k] * pitch] = value; }
+    Row *first;
+    Spread spread;
 };
 
 // The same, and a copy of what is loaded is kept.
-template <class Real, int32_t pitch>
-struct Keeping : InPlace<Real, pitch> {
-    __device__ Keeping(Codelet codelet, Real *column, Real *kept) : InPlace<Real, pitch>(codelet, column), kept(kept) {}
-    __device__ __forceinline__ Real load(int32_t k) const { return kept[k * pitch] = InPlace<Real, pitch>::load(k); }
-    Real *kept;
+template <class Row, int32_t pitch, class Spread>
+struct Keeping {
+    using row = Row;
+    __device__ __forceinline__ Row load(int32_t k) const { return kept[k * pitch] = in_place.load(k); }
+    __device__ __forceinline__ void store(int32_t k, Row value) const { in_place.store(k, value); }
+    InPlace<Row, pitch, Spread> in_place;
+    Row *kept;
 };
 
 // That copy; what becomes of it is not wanted.
-template <class Real, int32_t pitch>
+template <class Row, int32_t pitch>
 struct Kept {
-    using real = Real;
-    __device__ __forceinline__ Real load(int32_t k) const { return kept[k * pitch]; }
-    __device__ __forceinline__ void store(int32_t, Real) const {}
-    const Real *kept;
+    using row = Row;
+    __device__ __forceinline__ Row load(int32_t k) const { return kept[k * pitch]; }
+    __device__ __forceinline__ void store(int32_t, Row) const {}
+    const Row *kept;
 };
 
 // --------------------------------------------------------------------------------- exact sorting
@@ -755,18 +762,31 @@ __device__ inline Whole<real> key_of(real x) {
 
 // A value's key and where it comes from: ties sort by position, as in torch's stable sort.
 template <class real>
-struct alignas(2 * sizeof(real)) Entry {
+struct alignas(16) Entry {
+    Entry() = default;
+    __device__ Entry(Whole<real> key, int32_t from) : key(key), from(from) {}
+    __device__ int32_t place() const { return from; }
+    __device__ bool operator<(const Entry &other) const { return (key < other.key) | ((key == other.key) & (from < other.from)); }
     Whole<real> key;
     int32_t from;
-    __device__ bool operator<(const Entry &other) const {
-        return key < other.key || (key == other.key && from < other.from);
-    }
+};
+
+// Of float32 both are one whole number, which is compared and selected in a third of the instructions.
+template <>
+struct Entry<float> {
+    Entry() = default;
+    __device__ Entry(int32_t key, int32_t from) : both(int64_t(uint64_t(uint32_t(key)) << 32 | uint32_t(from))) {}
+    __device__ int32_t place() const { return int32_t(both); }
+    __device__ bool operator<(const Entry &other) const { return both < other.both; }
+    int64_t both;
 };
 
 // Puts the lesser of two entries, or where a comparator is turned the greater, on its first wire.
 template <class real>
 __device__ __forceinline__ void order(Entry<real> &a, Entry<real> &b, bool turned) {
-    if ((b < a) != turned) exchange(a, b);
+    const bool is_wrong = (b < a) != turned;
+    const Entry<real> first = is_wrong ? b : a, second = is_wrong ? a : b;
+    a = first, b = second;
 }
 
 // A warp sorts as many samples as it has threads: a sample is a column of a tile, and its thread's own. A block has as
@@ -781,13 +801,14 @@ __device__ __forceinline__ void sort_columns(int64_t batch, const real *x, real 
     const int32_t count = left < 32 * wires ? left < 0 ? 0 : int32_t(left) : 32 * int32_t(wires);
     for (int32_t i = lane; i < count; i += 32) {
         const int32_t wire = i % int32_t(wires), sample = i / int32_t(wires);
-        tile[wire * pitch + sample] = {key_of<real>(x[first + i]), wire};
+        tile[wire * pitch + sample] = Entry<real>(key_of<real>(x[first + i]), wire);
     }
     __syncwarp();
     for (int32_t c = 0; c < codelet_count; ++c) {
         const Codelet codelet = codelets[c];
-        with_code_of(codelet.shape, [&](auto code) {
-            code.run(InPlace<Entry<real>, pitch>(codelet, tile + lane), [&](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) {
+        with_code_of(codelet, [&](auto code, auto spread) {
+            using Rows = InPlace<Entry<real>, pitch, decltype(spread)>;
+            code.run(Rows{tile + codelet.base * pitch + lane, spread}, [&](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) {
                 order(a, b, is_turned(codelet, i), half...);
             });
         });
@@ -795,28 +816,29 @@ __device__ __forceinline__ void sort_columns(int64_t batch, const real *x, real 
     __syncwarp();
     const int64_t first_out = first / wires * outputs;
     for (int32_t i = lane; i < count / int32_t(wires) * int32_t(outputs); i += 32) {
-        const int32_t wire = int32_t(output_wire(i % int32_t(outputs))), sample = i / int32_t(outputs), from = tile[wire * pitch + sample].from;
+        const int32_t wire = int32_t(output_wire(i % int32_t(outputs))), sample = i / int32_t(outputs), from = tile[wire * pitch + sample].place();
         values[first_out + i] = x[first + sample * wires + from];
         indices[first_out + i] = from;
     }
 }
 
-// The threads of a sample's keys pass exchange entries in shared memory.
+// The threads of a sample's keys pass order entries in shared memory.
 template <class real>
 __device__ inline void sort_together(int64_t batch, const real *x, real *values, int64_t *indices) {
     const Share share(batch);
     Entry<real> *entries = reinterpret_cast<Entry<real> *>(shared_memory) + share.place * sample_places;
     const int64_t first = share.sample * wires;
-    for (int32_t i = share.thread; i < wires; i += sample_threads) entries[place_of(i)] = {key_of<real>(x[first + i]), i};
+    for (int32_t i = share.thread; i < wires; i += sample_threads) entries[place_of(i)] = Entry<real>(key_of<real>(x[first + i]), i);
     wait_for_sample();
-    for_each_comparator(false, share.thread, [&](int32_t lo, int32_t hi, int32_t) {
-        Entry<real> &a = entries[place_of(lo)], &b = entries[place_of(hi)];
-        if (b < a) exchange(a, b);
+    const auto fetch = [](int32_t) { return Nothing(); };
+    for_each_comparator(false, share.thread, fetch, [&](Comparator c, Nothing) {
+        Entry<real> &a = entries[place_of(c.lo)], &b = entries[place_of(c.hi)];
+        order(a, b, false);
     });
     if (!share.is_there) return;
     const int64_t first_out = share.sample * outputs;
     for (int32_t i = share.thread; i < outputs; i += sample_threads) {
-        const int32_t from = entries[place_of(int32_t(output_wire(i)))].from;
+        const int32_t from = entries[place_of(int32_t(output_wire(i)))].place();
         values[first_out + i] = x[first + from];
         indices[first_out + i] = from;
     }
@@ -832,57 +854,93 @@ __device__ inline void hard_sort(int64_t batch, const real *x, real *values, int
 
 // ---------------------------------------------------------------------------------- routing pass
 
-// Columns in a tile: what the build says, by the shared memory of a block.
-#ifndef NSC_TILE_COLUMNS_F32
-#define NSC_TILE_COLUMNS_F32 32
+// A lane holds 8 bytes of a row: two neighbouring columns of float32, one of float64.
+template <class real>
+constexpr int32_t lane_columns = 8 / int32_t(sizeof(real));
+
+// Lanes that a tile of columns lies on: what the build says, by the shared memory of a block.
+#ifndef NSC_TILE_LANES
+#define NSC_TILE_LANES 32
 #endif
-#ifndef NSC_TILE_COLUMNS_F64
-#define NSC_TILE_COLUMNS_F64 32
-#endif
+constexpr int32_t tile_lanes = NSC_TILE_LANES;
+
+// A lane's columns of a row.
+template <class real>
+struct alignas(8) Columns {
+    real at[lane_columns<real>];
+};
 
 template <class real>
-constexpr int32_t tile_columns = sizeof(real) == 4 ? NSC_TILE_COLUMNS_F32 : NSC_TILE_COLUMNS_F64;
+__device__ __forceinline__ Columns<real> operator-(Columns<real> a, Columns<real> b) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] -= b.at[k];
+    return a;
+}
 
+template <class real>
+__device__ __forceinline__ Columns<real> operator-(Columns<real> a) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] = -a.at[k];
+    return a;
+}
+
+template <class real>
+__device__ __forceinline__ Columns<real> operator*(real factor, Columns<real> a) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] *= factor;
+    return a;
+}
+
+template <class real>
+__device__ __forceinline__ Columns<real> mixed(Mix<real> m, Columns<real> a, Columns<real> b) {
+    for (int32_t k = 0; k < lane_columns<real>; ++k) a.at[k] = mixed(m, a.at[k], b.at[k]);
+    return a;
+}
+
+template <class real>
+__device__ __forceinline__ real dot(Columns<real> a, Columns<real> b) {
+    real sum = a.at[0] * b.at[0];
+    for (int32_t k = 1; k < lane_columns<real>; ++k) sum += a.at[k] * b.at[k];
+    return sum;
+}
+
+// What is routed. The weights come twice, by two pointers, although both may point to the same: the compiler then
+// reads them again for the backward pass, instead of keeping them in registers from the forward pass on.
 template <class real>
 struct Call {
     Routing routing;
-    int64_t batch;
-    int64_t chunks;  // pieces that the columns of a sample are cut into
-    const real *weights;
+    int32_t batch;
+    int32_t chunks;  // pieces that the columns of a sample are cut into
+    const real *weights, *backward_weights;
     const void *payload;
     int64_t payload_stride;  // 0: one payload for all samples
-    int64_t columns;
+    int32_t columns;
 
     __device__ bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
     __device__ bool has_payload() const { return routing == route || routing == transposed; }
     __device__ bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
-    __device__ const int64_t *ranks_of(int64_t sample) const {
+    __device__ const int64_t *ranks_of(int32_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
     }
 };
 
 // A tile of columns, and this thread in it. Where a network has fewer wires than a tile has columns, a tile
-// has columns of several samples, and where a payload has one column, of as many samples as it has
-// columns: `group` threads for each. A team of threads, one per column, runs a codelet; teams share the
-// codelets of a level.
+// has columns of several samples, and where a payload has no more columns than a lane, of as many samples as it has
+// lanes: `group` columns for each. A team of threads, one per lane, runs a codelet; teams share the codelets of a level.
 template <class real>
 struct Tile {
-    static constexpr int32_t width = tile_columns<real>, threads = 32 * tile_warps, teams = threads / width;
-    static constexpr int32_t full_group = width < widest_group ? width : widest_group;
-    static constexpr int32_t tiles_per_block = routing_threads / threads;
+    static constexpr int32_t each = lane_columns<real>, width = tile_lanes * each;
+    static constexpr int32_t threads = 32 * tile_warps, teams = threads / tile_lanes, tiles_per_block = routing_threads / threads;
+    static constexpr int32_t full_group = widest_group < each ? each : widest_group < width ? widest_group : width;
+    static_assert(teams == 1 || full_group == width, "teams share a tile of one sample");
 
     __device__ explicit Tile(const Call<real> &call)
-        : call(call), team(int32_t(threadIdx.x) % threads / width), lane(int32_t(threadIdx.x) % width),
-          tile(reinterpret_cast<real *>(shared_memory) + threadIdx.x / threads * width * wires), column_of_tile(tile + lane),
-          mask((0xffffffffu >> (32 - width)) << (int32_t(threadIdx.x) % 32 / width * width)), group(call.columns == 1 ? 1 : full_group) {
-        samples = width / group;
-        pieces = (call.columns + group - 1) / group;
-        tasks = (call.batch + samples - 1) / samples * call.chunks;
-    }
+        : call(call), team(int32_t(threadIdx.x) % threads / tile_lanes), lane(int32_t(threadIdx.x) % tile_lanes),
+          tile(reinterpret_cast<Columns<real> *>(shared_memory) + int32_t(threadIdx.x) / threads * tile_lanes * int32_t(wires)),
+          mine(tile + lane), mask((0xffffffffu >> (32 - tile_lanes)) << (int32_t(threadIdx.x) % 32 / tile_lanes * tile_lanes)),
+          group(call.columns <= each ? each : full_group), samples(width / group), pieces((call.columns + group - 1) / group),
+          tasks((call.batch + samples - 1) / samples * call.chunks) {}
 
     // This tile's number among those of the grid, and how many there are.
-    __device__ static int64_t number() { return int64_t(blockIdx.x) * tiles_per_block + threadIdx.x / threads; }
-    __device__ static int64_t count() { return int64_t(gridDim.x) * tiles_per_block; }
+    __device__ static int32_t number() { return int32_t(blockIdx.x) * tiles_per_block + int32_t(threadIdx.x) / threads; }
+    __device__ static int32_t count() { return int32_t(gridDim.x) * tiles_per_block; }
 
     __device__ static void wait() {
         if (tile_warps == 1)
@@ -892,53 +950,87 @@ struct Tile {
     }
 
     // Goes to some columns of a task: a group of samples and a piece of their columns.
-    __device__ void go_to(int64_t task, int64_t piece) {
-        sample = task / call.chunks * samples + lane / group;
-        column = piece * group + lane % group;
+    __device__ void go_to(int32_t task, int32_t piece) {
+        const int32_t group_lanes = group / each;
+        sample = task / call.chunks * samples + lane / group_lanes;
+        column = piece * group + lane % group_lanes * each;
         is_sample = sample < call.batch;
-        is_there = is_sample && column < call.columns;
         if (!is_sample) sample = call.batch - 1;
-        if (!is_there) column = 0;
-        list = call.is_permutation() ? int32_t(piece * group / cone_columns) : cones;
-        weights = weights_of(call.weights, sample);
+        present = !is_sample || column >= call.columns ? 0 : call.columns - column < each ? call.columns - column : each;
+        if (!present) column = 0;
+        list = call.is_permutation() ? piece * group / cone_columns : cones;
+        forward = weights_of(call.weights, sample).forward;
+        backward = weights_of(call.backward_weights, sample).backward;
     }
-    __device__ int64_t first_piece(int64_t task) const { return pieces * (task % call.chunks) / call.chunks; }
-    __device__ int64_t end_piece(int64_t task) const { return pieces * (task % call.chunks + 1) / call.chunks; }
+    __device__ int32_t first_piece(int32_t task) const { return pieces * (task % call.chunks) / call.chunks; }
+    __device__ int32_t end_piece(int32_t task) const { return pieces * (task % call.chunks + 1) / call.chunks; }
 
-    // Calls visit(row, the place of the row in this thread's column) for this thread's rows.
+    // Calls visit(row, this thread's columns of the row) for the rows that are this team's.
     template <class Visit>
     __device__ __forceinline__ void for_each_row(Visit visit) const {
-        for (int32_t row = team; row < wires; row += teams) visit(row, column_of_tile[row * width]);
+        for (int32_t row = team; row < wires; row += teams) visit(row, mine[row * tile_lanes]);
     }
-    __device__ int64_t place_of_row(int32_t row) const { return (sample * wires + row) * call.columns + column; }
 
-    // Calls visit for this team's codelets of each level in turn.
+    // Calls visit(number of the codelet, its place in the list) for this team's codelets of each level in turn.
     template <class Visit>
     __device__ __forceinline__ void for_each_codelet(bool backwards, Visit visit) const {
+        const int32_t *bounds = level_bounds[list];
         for (int32_t l = 0; l < codelet_levels; ++l) {
-            const int32_t level = backwards ? codelet_levels - 1 - l : l, end = listed_ends[list][level];
-            const int32_t begin = level ? listed_ends[list][level - 1] : 0;
-            for (int32_t i = begin + team; i < end; i += teams) visit(listed[list][i]);
+            const int32_t level = backwards ? codelet_levels - 1 - l : l, begin = bounds[level], end = bounds[level + 1];
+            for (int32_t i = begin + team; i < end; i += teams) visit(listed[i], i - bounds[0]);
             if (end > begin) wait();
         }
     }
 
     Call<real> call;
     int32_t team, lane;
-    real *tile, *column_of_tile;
-    uint32_t mask;  // of the team's threads
-    int32_t group, samples;
-    int64_t pieces, tasks;
+    Columns<real> *tile, *mine;  // the tile, and this lane's columns of its first row
+    uint32_t mask;               // of the team's threads
+    int32_t group, samples, pieces, tasks;
     // where it is
-    int64_t sample = 0, column = 0;
-    bool is_sample = false, is_there = false;
+    int32_t sample = 0, column = 0, present = 0;  // this lane's first column, and how many of its columns there are
+    bool is_sample = false;
     int32_t list = cones;
-    Weights<const real> weights = {};
+    Mixes<const real> forward = {}, backward = {};
 };
 
+// The rows of a tensor (samples, wires, columns) that a tile's columns belong to. A lane's columns go in one access where
+// they lie at a multiple of its bytes.
+template <class real, class T>
+struct RowsOf {
+    __device__ RowsOf(const Tile<real> &tile, T *start)
+        : first(start + tile.column), columns(tile.call.columns), present(tile.present),
+          whole(present == lane_columns<real> && columns % lane_columns<real> == 0 && reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0) {}
+    __device__ __forceinline__ Columns<real> load(int32_t row) const {
+        T *from = first + int64_t(row) * columns;
+        if (whole) return *reinterpret_cast<const Columns<real> *>(from);
+        Columns<real> read = {};
+        for (int32_t k = 0; k < lane_columns<real>; ++k)
+            if (k < present) read.at[k] = from[k];
+        return read;
+    }
+    __device__ __forceinline__ void store(int32_t row, Columns<real> value) const {
+        T *to = first + int64_t(row) * columns;
+        if (whole) {
+            *reinterpret_cast<Columns<real> *>(to) = value;
+            return;
+        }
+        for (int32_t k = 0; k < lane_columns<real>; ++k)
+            if (k < present) to[k] = value.at[k];
+    }
+    T *first;
+    int32_t columns, present;
+    bool whole;
+};
+
+template <class real, class T>
+__device__ __forceinline__ RowsOf<real, T> rows_of(const Tile<real> &tile, T *tensor) {
+    return {tile, tensor + int64_t(tile.sample) * wires * tile.call.columns};
+}
+
 template <class real>
-__device__ __forceinline__ void mix(real &lo, real &hi, Mix<real> m) {
-    const real a = lo, b = hi;
+__device__ __forceinline__ void mix(Columns<real> &lo, Columns<real> &hi, Mix<real> m) {
+    const Columns<real> a = lo, b = hi;
     lo = mixed(m, a, b);
     hi = mixed(m, b, a);
 }
@@ -955,30 +1047,23 @@ struct alignas(16) Pack {
     real at[16 / sizeof(real)];
 };
 
-// The same address, of which the compiler does not know so: what it read there stays in no register.
-template <class T>
-__device__ __forceinline__ const T *read_anew(const T *from) {
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+l"(from));
-#endif
-    return from;
-}
-
-// The weights of a codelet, which begin at a slot.
+// The weights of a codelet, which begin at a slot. Neighbours are asked for in turn, so a pack is read when the first of
+// its weights is wanted, and takes registers only until the last of them is used.
 template <class real, class Code>
 struct MixesOf {
-    static constexpr int32_t per_pack = 16 / sizeof(real), packs = (Code::length + per_pack - 1) / per_pack;
-    __device__ MixesOf(Mixes<const real> mixes, int32_t slot) {
-        NSC_UNROLL
-        for (int32_t k = 0; k < packs; ++k) {
-            keep[k] = reinterpret_cast<const Pack<real> *>(mixes.keep + slot)[k];
-            swap[k] = reinterpret_cast<const Pack<real> *>(mixes.swap + slot)[k];
+    static constexpr int32_t per_pack = 16 / sizeof(real);
+    __device__ MixesOf(Mixes<const real> mixes, int32_t slot)
+        : keep(reinterpret_cast<const Pack<real> *>(mixes.keep + slot)), swap(reinterpret_cast<const Pack<real> *>(mixes.swap + slot)) {}
+    __device__ __forceinline__ Mix<real> operator[](int32_t c) {
+        if (c / per_pack != pack) {
+            pack = c / per_pack;
+            keep_now = keep[pack], swap_now = swap[pack];
         }
+        return {keep_now.at[c % per_pack], swap_now.at[c % per_pack]};
     }
-    __device__ Mix<real> operator[](int32_t c) const {
-        return {keep[c / per_pack].at[c % per_pack], swap[c / per_pack].at[c % per_pack]};
-    }
-    Pack<real> keep[packs], swap[packs];
+    const Pack<real> *keep, *swap;
+    Pack<real> keep_now, swap_now;
+    int32_t pack = -1;
 };
 
 template <class real>
@@ -988,64 +1073,70 @@ struct MixesOf<real, Tabled> {
     const real *keep, *swap;
 };
 
+// The memory for what a tile's codelets load, this lane's part: as many rows for each codelet as the widest has.
+template <class real>
+__device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
+    return kept + place * (int32_t(widest_codelet) * tile_lanes);
+}
+
 // Runs the listed codelets on a tile; `reversed` runs them backwards. With `keeps`, stores in `kept`
 // what each of them loads.
 template <class real, bool reversed, bool keeps>
-__device__ __forceinline__ void run_forward(const Tile<real> &tile, real *kept) {
-    constexpr int32_t width = Tile<real>::width;
-    tile.for_each_codelet(reversed, [&](Listed entry) {
-        const Codelet codelet = codelets[entry.codelet];
-        with_code_of(codelet.shape, [&](auto code) {
-            const MixesOf<real, decltype(code)> mixes(tile.weights.forward, codelet.slot);
-            const auto step = [&mixes](int32_t c, real &a, real &b, auto... half) { mix(a, b, mixes[c], half...); };
+__device__ __forceinline__ void run_forward(const Tile<real> &tile, Columns<real> *kept) {
+    tile.for_each_codelet(reversed, [&](int32_t number, int32_t place) NSC_INLINE {
+        const Codelet codelet = codelets[number];
+        with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
+            using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
+            const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
+            MixesOf<real, decltype(code)> mixes(tile.forward, codelet.slot);
+            const auto step = [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE { mix(a, b, mixes[c], half...); };
             if constexpr (keeps)
-                run_code<reversed>(code, Keeping<real, width>(codelet, tile.column_of_tile, kept + entry.rows_before * width), step);
+                run_code<reversed>(code, Keeping<Columns<real>, tile_lanes, decltype(spread)>{rows, kept_by(kept, place)}, step);
             else
-                run_code<reversed>(code, InPlace<real, width>(codelet, tile.column_of_tile), step);
+                run_code<reversed>(code, rows, step);
         });
     });
 }
 
-// The sums over `width` neighbouring threads of `width` numbers, in thread k that of number k: threads whose numbers
+// The sums over `count` neighbouring threads of `count` numbers, in thread k that of number k: threads whose numbers
 // differ in a bit exchange halves.
-template <int32_t width, int32_t bit = width / 2, class real>
-__device__ __forceinline__ real folded(real (&numbers)[width], int32_t lane, uint32_t mask) {
+template <int32_t count, int32_t bit = count / 2, class real>
+__device__ __forceinline__ real folded(real (&numbers)[count], int32_t lane, uint32_t mask) {
     if constexpr (bit > 0) {
         NSC_UNROLL
         for (int32_t k = 0; k < bit; ++k) {
             const real mine = lane & bit ? numbers[k + bit] : numbers[k], other = lane & bit ? numbers[k] : numbers[k + bit];
             numbers[k] = mine + __shfl_xor_sync(mask, other, bit);
         }
-        return folded<width, bit / 2>(numbers, lane, mask);
+        return folded<count, bit / 2>(numbers, lane, mask);
     }
     return numbers[0];
 }
 
-// Adds the sums over a sample's columns to the gradients of a codelet's weights; a sample of one column
-// sees each codelet once.
+// Adds the sums over a sample's columns to the gradients of a codelet's weights.
 template <class real, class Code>
-__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code, real (&products)[Code::length], int32_t count, real *weight_grad) {
-    constexpr int32_t group = Tile<real>::full_group, length = Code::length;
-    if (tile.group == 1) {
+__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code, const Columns<real> (&products)[Code::length], int32_t count, real *weight_grad) {
+    constexpr int32_t lanes = Tile<real>::full_group / Tile<real>::each, length = Code::length;
+    if (tile.group == Tile<real>::each) {
         if (!tile.is_sample) return;
         NSC_UNROLL
         for (int32_t c = 0; c < length; ++c)
-            if (c < count) weight_grad[c] = products[c];
+            if (c < count) weight_grad[c] += products[c].at[0];
     } else if constexpr (Code::is_straight) {
-        const int32_t place = tile.lane % group;
+        const int32_t place = tile.lane % lanes;
         NSC_UNROLL
-        for (int32_t first = 0; first < length; first += group) {
-            real numbers[group];
+        for (int32_t first = 0; first < length; first += lanes) {
+            real numbers[lanes];
             NSC_UNROLL
-            for (int32_t k = 0; k < group; ++k) numbers[k] = first + k < length ? products[first + k < length ? first + k : 0] : real(0);
-            const real sum = folded<group>(numbers, place, tile.mask);
+            for (int32_t k = 0; k < lanes; ++k) numbers[k] = first + k < length ? products[first + k < length ? first + k : 0].at[0] : real(0);
+            const real sum = folded<lanes>(numbers, place, tile.mask);
             if (tile.is_sample && first + place < length) weight_grad[first + place] += sum;
         }
     } else {
         for (int32_t c = 0; c < count; ++c) {
-            real sum = products[c];
-            for (int32_t bit = group / 2; bit; bit /= 2) sum += __shfl_xor_sync(tile.mask, sum, bit);
-            if (tile.is_sample && tile.lane % group == c % group) weight_grad[c] += sum;
+            real sum = products[c].at[0];
+            for (int32_t bit = lanes / 2; bit; bit /= 2) sum += __shfl_xor_sync(tile.mask, sum, bit);
+            if (tile.is_sample && tile.lane % lanes == c % lanes) weight_grad[c] += sum;
         }
     }
 }
@@ -1053,25 +1144,28 @@ __device__ __forceinline__ void add_sums(const Tile<real> &tile, Code, real (&pr
 // Takes the gradient of a routed tile back to the payload, in place, and adds the gradients of the
 // weights to `weight_grad`. `kept` is what run_forward kept.
 template <class real, bool reversed>
-__device__ __forceinline__ void run_backward(const Tile<real> &tile, const real *kept, real *weight_grad) {
-    constexpr int32_t width = Tile<real>::width;
-    tile.for_each_codelet(!reversed, [&](Listed entry) {
-        const Codelet codelet = codelets[entry.codelet];
-        with_code_of(codelet.shape, [&](auto code) {
-            // Differences of the payload in front of each comparator, then times those of the gradient behind it.
-            real product[decltype(code)::length];
-            const MixesOf<real, decltype(code)> forward(tile.weights.forward, codelet.slot);
-            run_code<reversed>(code, Kept<real, width>{kept + entry.rows_before * width}, [&](int32_t c, real &a, real &b, auto... half) {
-                product[c] = difference(a, b, half...);
+__device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<real> *kept, real *weight_grad) {
+    tile.for_each_codelet(!reversed, [&](int32_t number, int32_t place) NSC_INLINE {
+        const Codelet codelet = codelets[number];
+        with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
+            // Of each comparator the difference of the payload in front of it; then, in the first column, the sum over the
+            // columns of its products with the difference of the gradient behind.
+            Columns<real> products[decltype(code)::length];
+            MixesOf<real, decltype(code)> forward(tile.forward, codelet.slot);
+            run_code<reversed>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)}, [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE {
+                products[c] = difference(a, b, half...);
                 mix(a, b, forward[c], half...);
             });
-            const Mixes<const real> anew = {read_anew(tile.weights.backward.keep), read_anew(tile.weights.backward.swap)};
-            const MixesOf<real, decltype(code)> backward(anew, codelet.slot);
-            run_code<!reversed>(code, InPlace<real, width>(codelet, tile.column_of_tile), [&](int32_t c, real &a, real &b, auto... half) {
-                product[c] *= difference(a, b, half...);
+            // Nothing behind is read in front: else the compiler would fill the registers with it.
+            __syncwarp(tile.mask);
+            using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
+            const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
+            MixesOf<real, decltype(code)> backward(tile.backward, codelet.slot);
+            run_code<!reversed>(code, rows, [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE {
+                products[c].at[0] = dot(products[c], difference(a, b, half...));
                 mix(a, b, backward[c], half...);
             });
-            add_sums(tile, code, product, shapes[codelet.shape].comparators, weight_grad + codelet.slot);
+            add_sums(tile, code, products, shapes[codelet.shape].comparators, weight_grad + codelet.slot);
         });
     });
 }
@@ -1081,89 +1175,109 @@ template <class real>
 __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
     if (call.has_payload()) {
-        const real *from = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride + tile.column;
-        tile.for_each_row([&](int32_t row, real &at) { at = tile.is_there ? from[row * call.columns] : real(0); });
+        const RowsOf<real, const real> from(tile, static_cast<const real *>(call.payload) + tile.sample * call.payload_stride);
+        tile.for_each_row([&](int32_t row, Columns<real> &at) { at = from.load(row); });
         return;
     }
-    const int64_t one = call.routing == rows && tile.is_there ? call.ranks_of(tile.sample)[tile.column] : tile.column;
-    const bool exists = one >= 0 && one < wires;
-    tile.for_each_row([&](int32_t row, real &at) {
-        at = !exists ? not_a_number<real>() : row == one && tile.is_there ? unit_entry : real(0);
+    int64_t ones[lane_columns<real>];
+    for (int32_t k = 0; k < lane_columns<real>; ++k)
+        ones[k] = call.routing == rows && k < tile.present ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k) {
+            const bool exists = k >= tile.present || (ones[k] >= 0 && ones[k] < wires);
+            at.at[k] = !exists ? not_a_number<real>() : row == ones[k] && k < tile.present ? unit_entry : real(0);
+        }
     });
 }
 
-// The true rank of this thread's column; -1 for one that is none.
+// The true rank of a column of this lane; -1 for one that is none.
 template <class real>
-__device__ __forceinline__ int64_t target_of(const Tile<real> &tile) {
-    const int64_t rank = tile.call.ranks_of(tile.sample)[tile.column];
-    return rank >= 0 && rank < wires ? rank : -1;
+__device__ __forceinline__ int32_t target_of(const Tile<real> &tile, int32_t k) {
+    const int64_t rank = k < tile.present ? tile.call.ranks_of(tile.sample)[tile.column + k] : -1;
+    return rank >= 0 && rank < wires ? int32_t(rank) : -1;
 }
 
-// The sum of the other entries of this thread's column.
+// The sum of the other entries of a column of this lane.
 template <class real>
-__device__ __forceinline__ real rest_of_column(const Tile<real> &tile, int64_t row) {
+__device__ __forceinline__ real rest_of_column(const Tile<real> &tile, int32_t k, int32_t row) {
     real sum = 0;
     for (int32_t other = 0; other < wires; ++other)
-        if (other != row) sum += tile.column_of_tile[other * Tile<real>::width];
+        if (other != row) sum += tile.mine[other * tile_lanes].at[k];
     return sum;
 }
 
 template <class real>
-__device__ __forceinline__ Probability<real> probability_at(const Tile<real> &tile, int64_t row) {
-    const real p = tile.column_of_tile[row * Tile<real>::width];
-    return {p, is_large(p) ? rest_of_column(tile, row) : unit<real> - p};
+__device__ __forceinline__ Probability<real> probability_at(const Tile<real> &tile, int32_t k, int32_t row) {
+    const real p = tile.mine[row * tile_lanes].at[k];
+    return {p, is_large(p) ? rest_of_column(tile, k, row) : unit<real> - p};
 }
 
-// This thread's part of the loss of the tile, which holds columns of P.
+// This thread's part of the loss of one of its columns, which are columns of P.
 template <class real>
-__device__ __forceinline__ double loss_part(const Tile<real> &tile) {
-    if (!tile.is_there) return 0;
-    const int64_t target = target_of(tile);
+__device__ __forceinline__ double loss_of_column(const Tile<real> &tile, int32_t k) {
+    const int32_t target = target_of(tile, k);
     if (target < 0) return not_a_number<double>();
     if (tile.call.routing == cross_entropy) {
         if (tile.team) return 0;
-        return -double(log_of<real>(probability_at(tile, target))) / wires;
+        return -double(log_of<real>(probability_at(tile, k, target))) / wires;
     }
     double sum = 0;
-    tile.for_each_row([&](int32_t row, real &) {
-        const Probability<real> p = probability_at(tile, row);
+    tile.for_each_row([&](int32_t row, Columns<real> &) {
+        const Probability<real> p = probability_at(tile, k, row);
         sum -= double(log_of<real>(target == row ? p : complement(p)));
     });
     return sum / wires / wires;
+}
+
+template <class real>
+__device__ __forceinline__ double loss_part(const Tile<real> &tile) {
+    double sum = 0;
+    for (int32_t k = 0; k < tile.present; ++k) sum += loss_of_column(tile, k);
+    return sum;
 }
 
 // Puts the gradient of that loss in place of the tile.
 template <class real>
 __device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile) {
     constexpr real share = real(1) / wires;
-    const int64_t target = target_of(tile);
+    int32_t target[lane_columns<real>];
+    for (int32_t k = 0; k < lane_columns<real>; ++k) target[k] = target_of(tile, k);
     if (tile.call.routing == cross_entropy) {
-        const real p = target < 0 ? not_a_number<real>() : tile.column_of_tile[target * Tile<real>::width];
+        real slope[lane_columns<real>];
+        for (int32_t k = 0; k < lane_columns<real>; ++k) {
+            const real p = target[k] < 0 ? not_a_number<real>() : tile.mine[target[k] * tile_lanes].at[k];
+            slope[k] = -share * slope_of_log(p);
+        }
         Tile<real>::wait();
-        tile.for_each_row([&](int32_t row, real &at) { at = row == target && tile.is_there ? -share * slope_of_log(p) : real(0); });
+        tile.for_each_row([&](int32_t row, Columns<real> &at) {
+            for (int32_t k = 0; k < lane_columns<real>; ++k) at.at[k] = row == target[k] && k < tile.present ? slope[k] : real(0);
+        });
         return;
     }
     // At most one entry of a column is large. The sum of the others is taken before any is overwritten.
-    real rest = 0;
-    tile.for_each_row([&](int32_t row, real &at) {
-        if (is_large(at)) rest = rest_of_column(tile, row);
+    real rest[lane_columns<real>] = {};
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k)
+            if (is_large(at.at[k])) rest[k] = rest_of_column(tile, k, row);
     });
     Tile<real>::wait();
-    tile.for_each_row([&](int32_t row, real &at) {
-        const real slope = target == row ? -slope_of_log(at) : slope_of_log(is_large(at) ? rest : unit<real> - at);
-        at = tile.is_there ? share * share * slope : real(0);
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k) {
+            const real p = at.at[k], slope = target[k] == row ? -slope_of_log(p) : slope_of_log(is_large(p) ? rest[k] : unit<real> - p);
+            at.at[k] = k < tile.present ? share * share * slope : real(0);
+        }
     });
 }
 
 // Stores the loss of a task, the sum over the threads of each of its samples; uses the tile.
 template <class real>
-__device__ __forceinline__ void store_loss(const Tile<real> &tile, int64_t task, double loss, double *losses) {
-    for (int32_t bit = tile.group / 2; bit; bit /= 2) loss += __shfl_xor_sync(tile.mask, loss, bit);
-    const int64_t place = tile.sample * tile.call.chunks + task % tile.call.chunks;
+__device__ __forceinline__ void store_loss(const Tile<real> &tile, int32_t task, double loss, double *losses) {
+    const int32_t lanes = tile.group / Tile<real>::each;
+    for (int32_t bit = lanes / 2; bit; bit /= 2) loss += __shfl_xor_sync(tile.mask, loss, bit);
+    const int64_t place = int64_t(tile.sample) * tile.call.chunks + task % tile.call.chunks;
     if constexpr (Tile<real>::teams == 1) {
-        if (tile.is_sample && tile.lane % tile.group == 0) losses[place] = loss;
+        if (tile.is_sample && tile.lane % lanes == 0) losses[place] = loss;
     } else {
-        // More than one team means more wires than a tile has columns: all of it is one sample.
         double *parts = reinterpret_cast<double *>(tile.tile);
         Tile<real>::wait();
         if (tile.lane == 0) parts[tile.team] = loss;
@@ -1179,20 +1293,22 @@ __device__ __forceinline__ void store_loss(const Tile<real> &tile, int64_t task,
 
 // routed: what is routed, null for a loss; losses: a part for each sample and chunk.
 template <class real, bool reversed>
-__device__ __forceinline__ void route_forward(const Call<real> &call, real *routed, double *losses) {
+__device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed, double *__restrict__ losses) {
     Tile<real> tile(call);
     const real scale = call.has_payload() ? real(1) : 1 / unit<real>;
-    for (int64_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
+    for (int32_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
         double loss = 0;
-        for (int64_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
+        for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
             load_payload(tile, unit<real>);
             Tile<real>::wait();
             run_forward<real, reversed, false>(tile, nullptr);
-            if (call.is_loss())
+            if (call.is_loss()) {
                 loss += loss_part(tile);
-            else if (tile.is_there)
-                tile.for_each_row([&](int32_t row, real &at) { routed[tile.place_of_row(row)] = at * scale; });
+            } else {
+                const auto to = rows_of(tile, routed);
+                tile.for_each_row([&](int32_t row, Columns<real> &at) { to.store(row, scale * at); });
+            }
             Tile<real>::wait();
         }
         if (call.is_loss()) store_loss(tile, task, loss, losses);
@@ -1204,30 +1320,36 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *rout
 // place for each slot. payload_grad: as the payload, or null. kept: for each tile of the grid, memory for
 // the rows that its codelets load.
 template <class real, bool reversed>
-__device__ __forceinline__ void route_backward(const Call<real> &call, const real *routed_grad, real *weight_grads, real *payload_grad,
-                                      double *losses, real *kept, int64_t kept_rows) {
+__device__ __forceinline__ void route_backward(const Call<real> &call, const real *__restrict__ routed_grad,
+                                               real *__restrict__ weight_grads, real *__restrict__ payload_grad,
+                                               double *__restrict__ losses, Columns<real> *__restrict__ kept, int32_t kept_rows) {
     Tile<real> tile(call);
-    kept += Tile<real>::number() * kept_rows * Tile<real>::width + tile.lane;
-    for (int64_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
+    kept += int64_t(Tile<real>::number()) * kept_rows * tile_lanes + tile.lane;
+    for (int32_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
         double loss = 0;
         tile.go_to(task, tile.first_piece(task));
-        real *weight_grad = weight_grads + (tile.sample * call.chunks + task % call.chunks) * slots;
-        for (int64_t slot = tile.team * tile.group + tile.lane % tile.group; tile.is_sample && slot < slots; slot += Tile<real>::teams * tile.group)
+        real *weight_grad = weight_grads + (int64_t(tile.sample) * call.chunks + task % call.chunks) * slots;
+        const int32_t lanes = tile.group / Tile<real>::each;
+        for (int32_t slot = tile.team * lanes + tile.lane % lanes; tile.is_sample && slot < slots; slot += Tile<real>::teams * lanes)
             weight_grad[slot] = 0;
-        for (int64_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
+        for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
             load_payload(tile, call.is_loss() ? unit<real> : real(1));
             Tile<real>::wait();
             run_forward<real, reversed, true>(tile, kept);
             if (losses) loss += loss_part(tile);
-            if (call.is_loss())
+            if (call.is_loss()) {
                 load_loss_gradient(tile);
-            else
-                tile.for_each_row([&](int32_t row, real &at) { at = tile.is_there ? routed_grad[tile.place_of_row(row)] : real(0); });
+            } else {
+                const auto from = rows_of(tile, routed_grad);
+                tile.for_each_row([&](int32_t row, Columns<real> &at) { at = from.load(row); });
+            }
             Tile<real>::wait();
             run_backward<real, reversed>(tile, kept, weight_grad);
-            if (payload_grad && tile.is_there)
-                tile.for_each_row([&](int32_t row, real &at) { payload_grad[tile.place_of_row(row)] = at; });
+            if (payload_grad) {
+                const auto to = rows_of(tile, payload_grad);
+                tile.for_each_row([&](int32_t row, Columns<real> &at) { to.store(row, at); });
+            }
             Tile<real>::wait();
         }
         if (losses) store_loss(tile, task, loss, losses);
@@ -1240,57 +1362,60 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // What these kernels are. The runtime compares it with the manifest, so that no text beside them can make a
 // launch take its memory for what it is not.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 6, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"cones\": 1, \"kept_rows\": 4, \"kept_rows_permutation\": 4, \"tile_threads\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
-
-// Must run once before any other: a block of one warp for each cone, and one more.
-extern "C" __global__ void nsc_prepare() { list_codelets(); }
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 6, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
 
 // float32
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
-    int64_t batch, const float *x, const float *steepness, int64_t steepness_stride, const int64_t *target,
-    int64_t target_stride, float *values, float *weights) {
+    int32_t batch, const float *__restrict__ x, const float *__restrict__ steepness, int64_t steepness_stride,
+    const int64_t *__restrict__ target, int64_t target_stride, float *__restrict__ values, float *__restrict__ weights) {
     keys_forward<float>(batch, x, steepness, steepness_stride, target, target_stride, values, weights);
 }
 
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_backward_f32(
-    int64_t batch, const float *steepness, int64_t steepness_stride, const float *values_grad, const float *weights,
-    const float *weight_grads, int64_t chunks, float *x_grad, float *steepness_grad) {
+    int32_t batch, const float *__restrict__ steepness, int64_t steepness_stride, const float *__restrict__ values_grad,
+    const float *__restrict__ weights, const float *__restrict__ weight_grads, int32_t chunks,
+    float *__restrict__ x_grad, float *__restrict__ steepness_grad) {
     keys_backward<float>(batch, steepness, steepness_stride, values_grad, weights, weight_grads, chunks, x_grad, steepness_grad);
 }
 
-extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sum_f32(int64_t batch, int64_t chunks, float *weight_grads) {
+extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sum_f32(
+    int32_t batch, int32_t chunks, float *__restrict__ weight_grads) {
     sum_chunks<float>(batch, chunks, weight_grads);
 }
 
-extern "C" __global__ void __launch_bounds__(keys_threads, 1) nsc_sort_f32(
-    int64_t batch, const float *x, float *values, int64_t *indices) {
+extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sort_f32(
+    int64_t batch, const float *__restrict__ x, float *__restrict__ values, int64_t *__restrict__ indices) {
     hard_sort<float>(batch, x, values, indices);
 }
-extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_route_f32(
-    int32_t routing, int64_t batch, int64_t chunks, const float *weights, const void *payload, int64_t payload_stride,
-    int64_t columns, float *routed, double *losses) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, payload, payload_stride, columns};
+extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_route_f32(
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
+    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns};
     route_forward<float, false>(call, routed, losses);
 }
 
 extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_route_backward_f32(
-    int32_t routing, int64_t batch, int64_t chunks, const float *weights, const void *payload, int64_t payload_stride,
-    int64_t columns, const float *routed_grad, float *weight_grads, float *payload_grad, double *losses, float *kept,
-    int64_t kept_rows) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, payload, payload_stride, columns};
-    route_backward<float, false>(call, routed_grad, weight_grads, payload_grad, losses, kept, kept_rows);
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
+    const void *__restrict__ payload, int64_t payload_stride, int32_t columns, const float *__restrict__ routed_grad,
+    float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
+    void *__restrict__ kept, int32_t kept_rows) {
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, backward_weights, payload, payload_stride, columns};
+    route_backward<float, false>(
+        call, routed_grad, weight_grads, payload_grad, losses, static_cast<Columns<float> *>(kept), kept_rows);
 }
-extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_reversed_f32(
-    int32_t routing, int64_t batch, int64_t chunks, const float *weights, const void *payload, int64_t payload_stride,
-    int64_t columns, float *routed, double *losses) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, payload, payload_stride, columns};
+extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_reversed_f32(
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
+    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns};
     route_forward<float, true>(call, routed, losses);
 }
 
 extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_reversed_backward_f32(
-    int32_t routing, int64_t batch, int64_t chunks, const float *weights, const void *payload, int64_t payload_stride,
-    int64_t columns, const float *routed_grad, float *weight_grads, float *payload_grad, double *losses, float *kept,
-    int64_t kept_rows) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, payload, payload_stride, columns};
-    route_backward<float, true>(call, routed_grad, weight_grads, payload_grad, losses, kept, kept_rows);
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
+    const void *__restrict__ payload, int64_t payload_stride, int32_t columns, const float *__restrict__ routed_grad,
+    float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
+    void *__restrict__ kept, int32_t kept_rows) {
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, backward_weights, payload, payload_stride, columns};
+    route_backward<float, true>(
+        call, routed_grad, weight_grads, payload_grad, losses, static_cast<Columns<float> *>(kept), kept_rows);
 }

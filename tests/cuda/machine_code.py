@@ -1,0 +1,119 @@
+"""What the compiler makes of the CUDA text: registers, spills, stack and machine instructions, for sm_90.
+
+Figures of one version of NVRTC; another version may choose other registers and instructions.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from functools import cache
+from importlib.metadata import files
+from pathlib import Path
+
+from nsc.compiler.cuda import LANE_BYTES, WIRES_WITHOUT_SPILLS, levels
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.render import REALS, Header, arrays_of_weights, render_cuda
+from nsc.compiler.schedule import schedule
+from nsc.runtime.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.nvrtc import Nvrtc, resources
+
+ARCHITECTURE = "sm_90"
+NETWORKS = (("bitonic", 16), ("bitonic", WIRES_WITHOUT_SPILLS), ("bitonic", 1024), ("odd_even", 32))
+# What an instruction occupies or waits for; all others are whole numbers, addresses, selections, branches.
+KINDS = {
+    "floating point": ("FFMA", "FMUL", "FADD", "FSEL", "FSETP", "FMNMX", "DFMA", "DMUL", "DADD", "DSETP"),
+    "shared": ("LDS", "STS"),
+    "global": ("LDG", "STG", "LD", "ST"),
+    "local": ("LDL", "STL"),
+    "shuffle": ("SHFL",),
+}
+_KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
+# A codelet: butterflies of 16 wires in four layers.
+CODELET_WIRES, CODELET_LAYERS = 16, 4
+CODELET_COMPARATORS = CODELET_LAYERS * CODELET_WIRES // 2
+# Wires of networks where a warp has a tile to itself, and where a block shares one.
+CODELETS_ON = (32, 128)
+CODELET_FUNCTIONS = ("route", "route_backward", "sort")
+
+
+def compiled(network: Network, real: str) -> tuple[dict[str, Counter[str]], dict[str, tuple[int, int, int]]]:
+    """Return of each function its instructions by kind, and its registers, spilled bytes and stack bytes."""
+    relaxation = Relaxation()
+    cut = levels(schedule(network), arrays_of_weights(relaxation))
+    text = render_cuda(Header(*["counted"] * 6), cut, relaxation, (real,))
+    defines = launches(network.n, cut.launch, (real,), SHARED_KIB[ARCHITECTURE] << 10).defines
+    cubin, log = Nvrtc(ARCHITECTURE, "", defines).compiled(text)
+    found = {f: (r.registers, r.spilled_bytes, r.stack_bytes) for f, r in resources(log).items()}
+    return instructions(cubin), found
+
+
+def instructions(cubin: bytes) -> dict[str, Counter[str]]:
+    """Return how many instructions of each kind each function of a cubin has."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [disassembler(), "--print-code", file.name]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    counts: dict[str, Counter[str]] = {}
+    for section in re.split(r"^\.text\.", text, flags=re.MULTILINE)[1:]:
+        # NOP only fills the last line of the code.
+        code = [found for found in _INSTRUCTION.findall(section) if found != "NOP"]
+        counts[section[: section.index(":")]] = Counter(_KIND_OF.get(found, "other") for found in code)
+    return counts
+
+
+@cache
+def disassembler() -> Path:
+    """Return nvdisasm, of the package nvidia-cuda-nvdisasm."""
+    paths = (Path(file.locate()) for file in files("nvidia-cuda-nvdisasm") or ())
+    return next(path for path in paths if path.name == "nvdisasm")
+
+
+def whole_functions() -> dict[str, dict[str, list[int]]]:
+    """Return registers, spilled bytes, stack bytes and instructions of functions, float32, by network."""
+    table = {}
+    for family, n in NETWORKS:
+        counts, found = compiled(family_network(family, n), "float32")
+        table[f"{family} {n}"] = {
+            name: [*found[name], counts[name].total()]
+            for name in (function_name(what, "float32") for what in FUNCTIONS)
+        }
+    return table
+
+
+def codelets() -> dict[str, dict[str, dict[str, float]]]:
+    """Return the instructions of a codelet for each comparator and column of a lane, by kind.
+
+    They are what a second codelet of another shape adds to a function: all of its code, be it run or not.
+    """
+    table = {}
+    for n in CODELETS_ON:
+        for real in REALS:
+            one, _ = compiled(butterflies(n, shapes=1), real)
+            two, _ = compiled(butterflies(n, shapes=2), real)
+            columns = 8 * LANE_BYTES // int(real.removeprefix("float"))
+            for what in CODELET_FUNCTIONS:
+                name = function_name(what, real)
+                share = CODELET_COMPARATORS * (1 if what == "sort" else columns)
+                kinds = {kind: (two[name][kind] - one[name][kind]) / share for kind in (*KINDS, "other")}
+                if any(kinds.values()):
+                    table[f"{name}, {n} wires"] = {"all": sum(kinds.values()), **kinds}
+    return table
+
+
+def butterflies(n: int, shapes: int) -> Network:
+    """Return a network of one or two codelets, whose layers stand in another order."""
+
+    def layer(bit: int, first: int) -> list[tuple[int, int]]:
+        return [(first + a, first + a + (1 << bit)) for a in range(CODELET_WIRES) if not a >> bit & 1]
+
+    second = [
+        layer(CODELET_LAYERS - 1 - bit, CODELET_WIRES) if shapes == 2 else [] for bit in range(CODELET_LAYERS)
+    ]
+    return Network.from_layers(n, [layer(bit, 0) + second[bit] for bit in range(CODELET_LAYERS)])
