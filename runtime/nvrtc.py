@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
 import struct
@@ -192,6 +193,9 @@ def resources(log: str) -> dict[str, Resources]:
 
 
 def _nvrtc() -> Any:
+    # CuPy before 14 finds the library only where the system's loader does, not in its package.
+    with contextlib.suppress(ImportError, RuntimeError):
+        importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib("nvrtc")
     try:
         nvrtc = importlib.import_module("cupy.cuda").nvrtc
         nvrtc.getVersion()
