@@ -9,6 +9,8 @@ exit code is 1 at the end.
 
 - `--only TEXT` runs the cases whose name contains TEXT, and may be given more than once. It writes nothing,
   unless `--out` is given too: then its cases replace those of the same names in that folder's files.
+- `--tensor-cores` also checks P on tensor cores, an experiment, and times it beside the kernels: three cases
+  for each width.
 - `--resume` keeps what the files hold, failures among it, and runs the rest: for a run that was interrupted.
   A run whose GPU no longer answers, which is how an access to a wrong address ends, does so by itself.
 

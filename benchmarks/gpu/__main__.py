@@ -20,7 +20,7 @@ import nsc
 from benchmarks.gpu import limits, report
 from benchmarks.gpu.building import Builds, architecture
 from benchmarks.gpu.failing import failure
-from benchmarks.gpu.jobs import JOBS, Job, Outcome
+from benchmarks.gpu.jobs import JOBS, TENSOR_CORES_JOBS, Job, Outcome
 from benchmarks.gpu.results import Results, path_of, write
 from nsc.wording import count
 
@@ -42,11 +42,18 @@ LIMITS = "limits"
     "they replace those of their names in the files there.",
 )
 @click.option("--resume", is_flag=True, help="Keep what the files hold, and run the rest.")
-def main(out: Path | None, only: tuple[str, ...], resume: bool) -> None:
+@click.option(
+    "--tensor-cores",
+    "with_tensor_cores",
+    is_flag=True,
+    help="Check P on tensor cores too, an experiment, and time it beside the kernels.",
+)
+def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_cores: bool) -> None:
     """Run jobs, write after each, and exit with 1 if any of them failed."""
-    jobs = [job for job in JOBS if not only or any(text in job.name for text in only)]
+    offered = (*JOBS, *TENSOR_CORES_JOBS) if with_tensor_cores else JOBS
+    jobs = [job for job in offered if not only or any(text in job.name for text in only)]
     if not jobs:
-        names = "; ".join(job.name for job in JOBS)
+        names = "; ".join(job.name for job in offered)
         raise click.UsageError(f"no case contains {' or '.join(map(repr, only))}; there are: {names}")
     if resume and only and out is None:
         raise click.UsageError("--only writes no results that --resume could go on from: state --out too")
@@ -54,6 +61,7 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool) -> None:
         raise click.UsageError("torch sees no CUDA device: this benchmark is for machines with a GPU")
     if importlib.util.find_spec("platformdirs") is None:
         os.environ.setdefault("NSC_CACHE_DIR", tempfile.mkdtemp(prefix="nsc-"))
+    jobs = _fitting(jobs, architecture().shared_bytes)
     device = torch.cuda.get_device_name()
     path = None if only and out is None else path_of(out or RESULTS, device)
     results = _stored(path) if path is not None and (only or resume) else None
@@ -63,7 +71,8 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool) -> None:
     left = [job for job in jobs if job.name not in run.results.outcomes]
     if not run.do(left) and path is not None:
         click.echo("The GPU no longer answers. A new process goes on.")
-        again = ["--out", str(path.parent), *(word for text in only for word in ("--only", text)), "--resume"]
+        again = ["--out", str(path.parent), *(word for text in only for word in ("--only", text))]
+        again += ["--resume", *(["--tensor-cores"] if with_tensor_cores else [])]
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.gpu", *again])
     if path is not None:
         click.echo(f"{path}\n{path.with_suffix('.md')}")
@@ -75,6 +84,17 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool) -> None:
         click.echo(f"FAILED: {name}: {text}")
     click.echo(f"{count(len(jobs) - len(not_run), 'case')} run, {count(len(failures), 'failure')}")
     sys.exit(bool(failures or not_run))
+
+
+def _fitting(jobs: Iterable[Job], shared_bytes: int) -> list[Job]:
+    """Return the jobs that a device's shared memory of a block is enough for, and tell of the others."""
+    fitting = []
+    for job in jobs:
+        if job.block_bytes <= shared_bytes:
+            fitting.append(job)
+        else:
+            click.echo(f"{job.name} takes {job.block_bytes:,} bytes of a block's {shared_bytes:,}: left out")
+    return fitting
 
 
 def versions() -> str:

@@ -14,8 +14,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from benchmarks import tensor_cores
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import DEVICE
+from benchmarks.gpu.peers import tensor_cores_of
+from benchmarks.tensor_cores import TensorCores
 from nsc.runtime import cuda, reference
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.routing import ROUTINGS, takes
@@ -111,7 +114,7 @@ def _run_reference(kernel: Kernel, s: _Samples, dtype: torch.dtype = torch.float
 
 
 def _named(
-    values: Tensor,
+    values: Tensor | None,
     routed: Tensor | None,
     x_grad: Tensor,
     steepness_grad: Tensor | None,
@@ -316,3 +319,23 @@ def _sample_run(subject: Subject, batch: int) -> tuple[Kernel, _Samples, dict[st
     wanted = _run(kernel, samples)
     torch.cuda.synchronize()
     return kernel, samples, wanted
+
+
+# -------------------------------------------------------------------------------- the experiment
+
+
+def check_tensor_cores(subject: Subject, batch: int) -> Iterator[str]:
+    """Check P on tensor cores, and the gradients of x and of the steepness from that of P."""
+    yield from _check_tensor_cores(tensor_cores_of(subject), batch)
+
+
+def _check_tensor_cores(cores: TensorCores, batch: int) -> Iterator[str]:
+    torch.manual_seed(0)
+    samples = _draw("permutation", batch, cores.kernel.n)
+    samples = replace(samples, values_grad=torch.zeros_like(samples.x))
+    assert samples.routed_grad is not None
+    routed, x_grad, steepness_grad = tensor_cores.relaxed(
+        cores, samples.x, samples.steepness, samples.routed_grad
+    )
+    found = _named(None, routed, x_grad, steepness_grad, None)
+    yield from _far(found, partial(_run_reference, cores.kernel, samples))

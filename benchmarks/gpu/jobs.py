@@ -5,14 +5,15 @@ A network, a size or a way to launch is a line of a table below; a work or a pee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from benchmarks import tensor_cores
 from benchmarks.gpu import checks, timing
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits
-from benchmarks.gpu.peers import EXACT, KEYS, LOSS_GRAD, P_GRAD, P
+from benchmarks.gpu.peers import BESIDE_TENSOR_CORES, EXACT, KEYS, LOSS_GRAD, P_GRAD, PEERS, P, Peer
 from benchmarks.gpu.timing import LaunchTime, Timing
 
 Check = Callable[[Subject, int], Iterator[str]]
@@ -43,6 +44,8 @@ SIZES: dict[str, tuple[int, ...]] = {
     EXACT: (4, 8, 16, 32, 64, 256),
 }
 TIMED_NETWORK = "bitonic"
+# Of the experiment.
+TENSOR_CORES_WORKS, TENSOR_CORES_SIZES = (P, P_GRAD), (128, 256, 512, 1024)
 MEMORY_WIRES, MEMORY_BATCH = 1024, 64
 
 
@@ -54,7 +57,7 @@ class Outcome:
         name: of the job.
         failures: what went wrong, a line each.
         timings: of each peer.
-        launches: of nsc's kernels.
+        launches: of the kernels of this project.
         memory: peak above inputs and outputs, in sizes of P.
         seconds: that the job took, the wait for its kernel left out.
         versions: of what it ran with.
@@ -78,6 +81,7 @@ class Job:
         network, n: what it needs compiled.
         run: does it; failures are in the outcome, or raised.
         is_timed: whether it needs the limits of the device.
+        block_bytes: shared memory that a block takes; 0 where every device has enough.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Job:
     n: int
     run: Callable[[Subject, Limits | None], Outcome]
     is_timed: bool = False
+    block_bytes: int = 0
 
 
 def _check(name: str, check: Check, network: str, n: int, batch: int) -> Job:
@@ -99,11 +104,9 @@ def _check(name: str, check: Check, network: str, n: int, batch: int) -> Job:
     return Job(name, network, n, run)
 
 
-def _timed(work: str, n: int) -> Job:
-    name = f"{work}, {TIMED_NETWORK} {n}"
-
+def _timed(name: str, work: str, peers: Sequence[Peer], n: int) -> Job:
     def run(subject: Subject, limits: Limits | None) -> Outcome:
-        timings, launches, failures = timing.time_case(work, subject, limits)
+        timings, launches, failures = timing.time_case(work, peers, subject, limits)
         return Outcome(name, tuple(failures), tuple(timings), tuple(launches))
 
     return Job(name, TIMED_NETWORK, n, run, is_timed=True)
@@ -129,7 +132,25 @@ _JOBS = (
         _check(f"check, {way}, {network} {n}", check, network, n, batch)
         for way, (check, network, n, batch) in LAUNCH_CHECKS.items()
     ),
-    *(_timed(work, n) for work, sizes in SIZES.items() for n in sizes),
+    *(
+        _timed(f"{work}, {TIMED_NETWORK} {n}", work, PEERS[work], n)
+        for work, sizes in SIZES.items()
+        for n in sizes
+    ),
     _memory(),
 )
 JOBS = tuple(sorted(_JOBS, key=lambda job: job.n))
+
+
+def _of_tensor_cores(n: int) -> Iterator[Job]:
+    end = f"tensor cores, {TIMED_NETWORK} {n}"
+    yield _check(f"check, {end}", checks.check_tensor_cores, TIMED_NETWORK, n, FEW)
+    for work in TENSOR_CORES_WORKS:
+        yield _timed(f"{work}, {end}", work, BESIDE_TENSOR_CORES, n)
+
+
+TENSOR_CORES_JOBS = tuple(
+    replace(job, block_bytes=tensor_cores.block_bytes(n))
+    for n in TENSOR_CORES_SIZES
+    for job in _of_tensor_cores(n)
+)

@@ -14,6 +14,7 @@ import torch
 from benchmarks.gpu.building import Mixes
 from benchmarks.gpu.events import DEVICE, rounds
 from benchmarks.gpu.peers import EXACT, KEYS, LOSS_GRAD, P_GRAD, P
+from nsc.compiler.cuda import WIRES_PER_WARP
 
 SOURCE = Path(__file__).with_name("limits.cu")
 # Of limits.cu.
@@ -28,10 +29,14 @@ WARP = 32
 # recompute, the same for the gradient, and a difference, a difference times it, and a sum over columns.
 FORWARD_OPERATIONS = 4
 BACKWARD_OPERATIONS = 11
-# Instructions of a warp for a mix on 32 columns: those of a whole codelet of 16 wires and 32 comparators,
-# its loads and stores among them, over its comparators. Counted in machine code for sm_90.
-FORWARD_INSTRUCTIONS = 281 / 32
-BACKWARD_INSTRUCTIONS = 671 / 32
+# Instructions that a warp runs for a mix on 32 columns: those of a turn of its loop over codelets of 16 wires
+# and 32 comparators, in which each half warp mixes 32 columns. Loads and stores, the choice of one of two
+# shapes and the loop itself count; code for a sample on one lane, or for lanes apart, does not run. Backward
+# there are two loops: the first keeps what codelets load. Of an exact sort: for a comparator of 32 samples.
+# Counted in the machine code for 64 wires, sm_90, by NVRTC 13.5; a test counts them again.
+FORWARD_INSTRUCTIONS = 330 / (32 * 2)
+BACKWARD_INSTRUCTIONS = (352 + 906) / (32 * 2)
+SORT_INSTRUCTIONS = 307 / 32
 
 
 @dataclass(frozen=True)
@@ -102,14 +107,16 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
 
     Returns:
         "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, for P and what goes
-        through it inside light cones; "issue": the routing's instructions, where they have been counted.
+        through it inside light cones; "issue": instructions of the routing, or of an exact sort in registers.
     """
     square, columns = 4 * n * n, mixes.on_columns
     instructions = {
-        P: FORWARD_INSTRUCTIONS,
-        P_GRAD: FORWARD_INSTRUCTIONS + BACKWARD_INSTRUCTIONS,
-        LOSS_GRAD: BACKWARD_INSTRUCTIONS,
+        P: FORWARD_INSTRUCTIONS * columns,
+        P_GRAD: (FORWARD_INSTRUCTIONS + BACKWARD_INSTRUCTIONS) * columns,
+        LOSS_GRAD: BACKWARD_INSTRUCTIONS * columns,
     }
+    if n <= WIRES_PER_WARP:
+        instructions[EXACT] = SORT_INSTRUCTIONS * mixes.comparators
     operations, size = {
         P: (FORWARD_OPERATIONS * columns, square),
         P_GRAD: ((FORWARD_OPERATIONS + BACKWARD_OPERATIONS) * columns, 2 * square),
@@ -122,5 +129,5 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
         "multiply-adds": batch * operations / limits.operations_per_second,
     }
     if work in instructions:
-        seconds["issue"] = batch * columns / WARP * instructions[work] / limits.instructions_per_second
+        seconds["issue"] = batch / WARP * instructions[work] / limits.instructions_per_second
     return seconds

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks import indexed
+from benchmarks import indexed, tensor_cores
 from benchmarks.gpu.building import ART_LAMBDA, Subject
 from benchmarks.gpu.events import DEVICE, Call
 from nsc.compiler.families import family_network
@@ -27,7 +27,7 @@ MOST_SAMPLES = 1 << 16
 SMALL, MOST_SMALL_SAMPLES = 8, 1 << 20
 # Comparators that diffsort's dense matrices can do in a few seconds.
 DIFFSORT_WIDEST = 512
-NSC = "nsc"
+NSC, TENSOR_CORES = "nsc", "tensor cores"
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,33 @@ def _torch_sort(work: str, subject: Subject, batch: int) -> Call:
     return lambda: torch.sort(x)
 
 
+def _tensor_cores(work: str, subject: Subject, batch: int) -> Call:
+    cores = tensor_cores_of(subject)
+    x = torch.randn(batch, subject.n, device=DEVICE)
+    steepness = torch.full((batch,), STEEPNESS, device=DEVICE)
+    if work == P:
+        return lambda: tensor_cores.permutation(cores, x, steepness)
+    grad = torch.randn(batch, subject.n, subject.n, device=DEVICE)
+    return lambda: tensor_cores.relaxed(cores, x, steepness, grad)
+
+
+def tensor_cores_of(subject: Subject) -> tensor_cores.TensorCores:
+    """Return the experiment on a compiled network."""
+    network = family_network(subject.network, subject.n)
+    return tensor_cores.TensorCores.of(network, subject.operator.kernel)
+
+
 def _fitting(work: str, subject: Subject) -> int:
     """Return the samples of a peer that keeps six tensors of the size of P for each layer."""
     n, depth = subject.n, family_network(subject.network, subject.n).depth
     properties: Any = torch.cuda.get_device_properties(0)
     fitting: int = properties.total_memory // PEER_PARTS // (4 * n * n * 6 * depth)
+    return min(batch_of(work, subject), fitting)
+
+
+def _fitting_tensor_cores(work: str, subject: Subject) -> int:
+    properties: Any = torch.cuda.get_device_properties(0)
+    fitting: int = properties.total_memory // PEER_PARTS // tensor_cores_of(subject).sample_bytes
     return min(batch_of(work, subject), fitting)
 
 
@@ -135,3 +157,5 @@ PEERS: dict[str, tuple[Peer, ...]] = {
     KEYS: (_OWN,),
     EXACT: (_OWN, Peer("torch.sort", batch_of, _torch_sort)),
 }
+# Who does P and P_GRAD where the experiment takes part.
+BESIDE_TENSOR_CORES = (_OWN, Peer(TENSOR_CORES, _fitting_tensor_cores, _tensor_cores))

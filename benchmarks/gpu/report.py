@@ -30,7 +30,7 @@ def markdown(results: Results) -> str:
         *_failures([(outcome.name, failure) for outcome in outcomes for failure in outcome.failures]),
         *(_limits(results.limits) if results.limits else ()),
         *_checks([outcome for outcome in outcomes if not outcome.timings and outcome.memory is None]),
-        *_timings([timing for outcome in outcomes for timing in outcome.timings]),
+        *_timings([outcome.timings for outcome in outcomes if outcome.timings]),
         *_memory(outcomes),
         *_launches(outcomes),
         *_builds(results),
@@ -75,14 +75,14 @@ def _checks(outcomes: list[Outcome]) -> list[str]:
     ]
 
 
-def _timings(timings: list[Timing]) -> list[str]:
-    if not timings:
+def _timings(cases: list[tuple[Timing, ...]]) -> list[str]:
+    if not cases:
         return []
-    own = {(t.work, t.network, t.n): t.nanoseconds_per_sample for t in timings if t.peer == NSC}
     rows = []
-    for t in timings:
-        nsc = own.get((t.work, t.network, t.n))
-        times = "" if t.peer == NSC or nsc is None else f"{t.nanoseconds_per_sample / nsc:,.1f}"
+    for t, own in ((t, _own(timings)) for timings in cases for t in timings):
+        times = (
+            "" if own is None or t is own else f"{t.nanoseconds_per_sample / own.nanoseconds_per_sample:,.1f}"
+        )
         spread = f"{t.low / t.batch * 1e9:,.1f} – {t.high / t.batch * 1e9:,.1f}"
         rows.append(
             (
@@ -102,9 +102,15 @@ def _timings(timings: list[Timing]) -> list[str]:
         f"float32, steepness {STEEPNESS:g}, logistic with ART {ART_LAMBDA:g}, bitonic. Medians of up to "
         f"{ROUNDS} rounds in which the peers take turns, by CUDA events. The limit is the longest of these: "
         "inputs and outputs at the speed of a copy; operations of mixes inside light cones at the rate of "
-        "multiply-adds; instructions of the routing, as counted for sm_90, at the rate of issue.",
+        "multiply-adds; instructions of the routing, or of an exact sort of at most 64 wires, as counted for "
+        "sm_90, at the rate of issue.",
         _table(columns, 2, rows),
     ]
+
+
+def _own(timings: Iterable[Timing]) -> Timing | None:
+    """Return the timing of a case that the others are held against."""
+    return next((timing for timing in timings if timing.peer == NSC), None)
 
 
 def _memory(outcomes: list[Outcome]) -> list[str]:
@@ -118,26 +124,27 @@ def _memory(outcomes: list[Outcome]) -> list[str]:
 def _launches(outcomes: list[Outcome]) -> list[str]:
     rows = []
     for outcome in outcomes:
-        batch = next((t.batch for t in outcome.timings if t.peer == NSC), 1)
+        batches = {timing.peer: timing.batch for timing in outcome.timings}
         for launch in outcome.launches:
             rows.append(
                 (
                     outcome.name,
+                    launch.peer,
                     launch.function,
                     f"{launch.blocks:,}",
                     f"{launch.launches:,}",
-                    f"{launch.seconds / batch * 1e9:,.1f}",
+                    f"{launch.seconds / batches[launch.peer] * 1e9:,.1f}",
                     f"{launch.share:.0%}",
                 )
             )
     if not rows:
         return []
-    columns = ("case", "kernel", "blocks", "launches", "ns per sample", "share")
+    columns = ("case", "who", "kernel", "blocks", "launches", "ns per sample", "share")
     return [
         "## Kernels",
         "Each launch stands between two CUDA events, whose own time counts; medians over calls of the sum of "
         "a kernel's launches.",
-        _table(columns, 2, rows),
+        _table(columns, 3, rows),
     ]
 
 

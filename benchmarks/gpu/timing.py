@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import torch
 
+from benchmarks import tensor_cores
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repeats_of
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
-from benchmarks.gpu.peers import NSC, P_GRAD, PEERS
+from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, TENSOR_CORES, Peer
 from nsc.runtime import cuda
-from nsc.runtime.cuda import Program
 
 # Peers that are slow have fewer rounds, but never fewer than LEAST_ROUNDS.
 PEER_SECONDS = 1.5
@@ -65,12 +68,14 @@ class LaunchTime:
     """The launches of one kernel with one grid in a call.
 
     Attributes:
+        peer: whose call it is.
         function, blocks: the kernel and its grid.
         launches: of a call.
         seconds: of a call, all launches together, the median over some calls.
         share: of the time of all kernels.
     """
 
+    peer: str
     function: str
     blocks: int
     launches: int
@@ -98,14 +103,14 @@ class _Turn:
 
 
 def time_case(
-    work: str, subject: Subject, limits: Limits | None
+    work: str, peers: Sequence[Peer], subject: Subject, limits: Limits | None
 ) -> tuple[list[Timing], list[LaunchTime], list[str]]:
-    """Return a timing of each peer, the times of nsc's kernels, and what failed.
+    """Return a timing of each peer, the times of the kernels of this project, and what failed.
 
     Peers take turns, so that a device that changes its clock changes it for all of them.
     """
     turns, failures = [], []
-    for peer in PEERS[work]:
+    for peer in peers:
         batch = peer.batch(work, subject)
         if not batch:
             continue
@@ -139,11 +144,11 @@ def time_case(
         )
         for turn in turns
     ]
-    launches = []
+    launches: list[LaunchTime] = []
     for turn in turns:
-        if turn.peer == NSC:
+        if turn.peer in (NSC, TENSOR_CORES):
             try:
-                launches = time_launches(turn.call)
+                launches += time_launches(turn.peer, turn.call)
             except Exception as error:
                 failures.append(f"{turn.peer}, launch by launch: {failure(error)}")
     return timings, launches, failures
@@ -159,7 +164,7 @@ _Span = tuple[_Launch, torch.cuda.Event, torch.cuda.Event]
 class _Recorded:
     """A program whose launches stand between events."""
 
-    def __init__(self, program: Program, spans: list[_Span]) -> None:
+    def __init__(self, program: Any, spans: list[_Span]) -> None:
         self._program = program
         self._spans = spans
 
@@ -174,18 +179,16 @@ class _Recorded:
         self._spans.append(((function, blocks), start, end))
 
 
-def time_launches(call: Call) -> list[LaunchTime]:
-    """Return the time of each kernel in a call, the slowest first.
+def time_launches(peer: str, call: Call) -> list[LaunchTime]:
+    """Return the time of each kernel in a peer's call, the slowest first.
 
     Events keep launches apart, so that these times leave out the gaps between kernels, and each launch
     includes what an event takes (Limits.event_seconds).
     """
-    plain, calls = cuda.program_of, []
+    calls = []
     for _ in range(LAUNCH_CALLS):
         spans: list[_Span] = []
-        with mock.patch.object(
-            cuda, "program_of", lambda kernel, device, spans=spans: _Recorded(plain(kernel, device), spans)
-        ):
+        with _recording(cuda, spans), _recording(tensor_cores, spans):
             call()
             torch.cuda.synchronize()
         times: dict[_Launch, list[float]] = defaultdict(list)
@@ -195,9 +198,16 @@ def time_launches(call: Call) -> list[LaunchTime]:
     medians = {key: statistics.median(sum(times[key]) for times in calls) for key in calls[0]}
     whole = sum(medians.values())
     found = [
-        LaunchTime(*key, len(calls[0][key]), seconds, seconds / whole) for key, seconds in medians.items()
+        LaunchTime(peer, *key, len(calls[0][key]), seconds, seconds / whole)
+        for key, seconds in medians.items()
     ]
     return sorted(found, key=lambda launch: -launch.seconds)
+
+
+def _recording(module: ModuleType, spans: list[_Span]) -> AbstractContextManager[Any]:
+    """Return a context in which what a module's `program_of` returns is recorded."""
+    plain: Callable[..., Any] = module.program_of
+    return mock.patch.object(module, "program_of", lambda *key: _Recorded(plain(*key), spans))
 
 
 # ------------------------------------------------------------------------------------------ memory

@@ -20,13 +20,15 @@ import torch
 from click.testing import CliRunner
 from device import SHARED_BYTES, EmulatedProgram
 from emulated import Emulated
+from test_tensor_cores import EmulatedModule
 
+from benchmarks import tensor_cores
 from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import building, checks, events, jobs, limits, peers, report, results, timing
 from benchmarks.gpu.building import Architecture, Build, Builds, Mixes, Subject
 from benchmarks.gpu.jobs import Outcome
 from benchmarks.gpu.limits import Limits
-from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, P, Peer
+from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P, Peer
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
 from nsc.runtime import cuda, dispatch, nvrtc
@@ -81,6 +83,11 @@ class Device:
             folder.mkdir()
             self.programs[key] = EmulatedProgram(kernel, folder, edit=self.edit)
         return Program(self, self.programs[key])
+
+    def tensor_program_of(self, source):
+        if source not in self.programs:
+            self.programs[source] = EmulatedModule(source, self.folder / f"{len(self.programs)}")
+        return self.programs[source]
 
     def graph(self, graph):
         @contextlib.contextmanager
@@ -166,6 +173,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(building, "pool", lambda: multiprocessing.dummy.Pool(1))
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
+    monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
     monkeypatch.setattr(dispatch, "_home", lambda x: cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
     monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
@@ -363,7 +371,8 @@ def test_limits_grow_with_the_work(subject):
         assert [t[limit] for t in times] == sorted(t[limit] for t in times)
         assert seconds(P, 64, 2)[limit] == 2 * seconds(P, 64)[limit]
         assert seconds(P, 64)[limit] < seconds(P_GRAD, 64)[limit]
-    assert set(seconds(EXACT, 16)) == {"memory", "multiply-adds"}
+    assert set(seconds(EXACT, 64)) == {"memory", "multiply-adds", "issue"}
+    assert set(seconds(EXACT, 128)) == {"memory", "multiply-adds"}  # another kernel, in shared memory
     # All 80 comparators of 16 wires meet all 16 columns of P.
     assert seconds(P, 16)["multiply-adds"] == pytest.approx(4 * 80 * 16 / LIMITS.operations_per_second)
 
@@ -373,7 +382,7 @@ def test_limits_grow_with_the_work(subject):
 
 def test_kernels_are_timed_launch_by_launch(device, subject):
     subject = subject("bitonic", 4)
-    found = timing.time_launches(peers._nsc(P_GRAD, subject, 3))
+    found = timing.time_launches(NSC, peers._nsc(P_GRAD, subject, 3))
     assert {launch.function for launch in found} == {
         "nsc_keys_f32",
         "nsc_route_f32",
@@ -384,6 +393,7 @@ def test_kernels_are_timed_launch_by_launch(device, subject):
     assert [launch.seconds for launch in found] == sorted((launch.seconds for launch in found), reverse=True)
     assert {launch.function: launch.launches for launch in found}["nsc_keys_f32"] == 2
     assert cuda.program_of == device.program_of
+    assert tensor_cores.program_of == device.tensor_program_of
 
 
 @pytest.mark.parametrize("work", peers.PEERS)
@@ -391,7 +401,7 @@ def test_every_work_is_timed_of_every_peer(device, subject, work, monkeypatch):
     monkeypatch.setattr(timing, "ROUNDS", 2)
     monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
     pytest.importorskip("diffsort")
-    timings, launches, failures = timing.time_case(work, subject("bitonic", 4), LIMITS)
+    timings, launches, failures = timing.time_case(work, peers.PEERS[work], subject("bitonic", 4), LIMITS)
     assert failures == []
     assert [t.peer for t in timings] == [peer.name for peer in peers.PEERS[work]]
     assert all(0 < t.low <= t.seconds <= t.high for t in timings)
@@ -424,20 +434,20 @@ def test_batches_fit_the_memory(subject, monkeypatch):
 
 @pytest.fixture
 def small(device, monkeypatch):
-    """A benchmark of a few jobs on four wires."""
+    """A benchmark of a few jobs on four wires; `peers` are those of P + gradient."""
+    of_p_grad, of_loss = ([peer for peer in peers.PEERS[P_GRAD] if peer.name != "diffsort"] for _ in range(2))
     jobs_of_four = (
         jobs._check("check, bitonic 4", checks.check, "bitonic", 4, 3),
-        jobs._timed(P_GRAD, 4),
-        jobs._timed(LOSS_GRAD, 4),
+        jobs._timed(f"{P_GRAD}, bitonic 4", P_GRAD, of_p_grad, 4),
+        jobs._timed(f"{LOSS_GRAD}, bitonic 4", LOSS_GRAD, of_loss, 4),
         jobs._check("check, strides, bitonic 4", checks.check_strides, "bitonic", 4, 3),
     )
     for module in (command, report):
         monkeypatch.setattr(module, "JOBS", jobs_of_four)
+    monkeypatch.setattr(command, "TENSOR_CORES_JOBS", tuple(jobs._of_tensor_cores(4)))
     monkeypatch.setattr(timing, "ROUNDS", 1)
     monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
-    monkeypatch.setattr(peers, "_OWN", peers._OWN)
-    own = tuple(peer for peer in peers.PEERS[P_GRAD] if peer.name != "diffsort")
-    monkeypatch.setattr(timing, "PEERS", {**peers.PEERS, P_GRAD: own, LOSS_GRAD: own})
+    device.peers = of_p_grad
     return device
 
 
@@ -482,6 +492,42 @@ def test_a_run_writes_all_it_found(small, tmp_path):
     assert "Not run" not in text
 
 
+def test_tensor_cores_are_cases_beside_the_others(small, tmp_path):
+    output = run(tmp_path, "--tensor-cores")
+    assert "7 cases run, 0 failures" in output
+    found, text = held(tmp_path)
+    check, *timed = [f"{case}, tensor cores, bitonic 4" for case in ("check", P, P_GRAD)]
+    assert list(found.outcomes) == [*ALL, check, *timed]
+    assert f"| {check} | right |" in text
+    of_p = {"tensor_matrices", "tensor_forward"}
+    for name, kernels in zip(timed, (of_p, of_p | {"tensor_backward", "tensor_weights"}), strict=True):
+        outcome = found.outcomes[name]
+        assert [t.peer for t in outcome.timings] == [NSC, TENSOR_CORES]
+        assert outcome.timings[0].share is not None
+        launched = {launch.function for launch in outcome.launches if launch.peer == TENSOR_CORES}
+        assert {function for function in launched if function.startswith("tensor")} == kernels
+        assert f"| {name} | {TENSOR_CORES} | tensor_forward |" in text
+        assert f"| {name} | {NSC} | nsc_route_f32 |" in text
+
+
+def test_what_a_block_has_no_memory_for_is_left_out(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "TENSOR_CORES_JOBS", jobs.TENSOR_CORES_JOBS)
+    monkeypatch.setattr(building, "architecture", lambda: Architecture("sm_120", 99 << 10))
+    monkeypatch.setattr(command, "architecture", building.architecture)
+    output = run(tmp_path, "--tensor-cores", "--only", "tensor cores, bitonic 1024")
+    assert output.count("tensor cores, bitonic 1024 takes 131,200 bytes of a block's 101,376: left out") == 3
+    assert "0 cases run, 0 failures" in output
+
+
+def test_a_new_process_has_the_options_of_the_first(small, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(os, "execv", lambda program, arguments: started.append(arguments[3:]))
+    monkeypatch.setattr(command.Run, "do", lambda run, left: False)
+    for options in ([], ["--tensor-cores"]):
+        run(tmp_path, *options, code=1)
+        assert started.pop() == ["--out", str(tmp_path), "--resume", *options]
+
+
 def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
     small.edit = edited
     output = run(tmp_path, code=1)
@@ -504,7 +550,7 @@ def peer_that_raises(error):
     "error", [torch.OutOfMemoryError("CUDA out of memory"), ValueError("no such distribution")]
 )
 def test_a_peer_that_fails_leaves_the_others_their_times(small, tmp_path, monkeypatch, error):
-    monkeypatch.setitem(timing.PEERS, P_GRAD, (peer_that_raises(error), *timing.PEERS[P_GRAD]))
+    small.peers.insert(0, peer_that_raises(error))
     output = run(tmp_path, code=1)
     assert f"FAILED: {ALL[2]}: other, batch 7: {type(error).__name__}: {error}" in output
     assert "4 cases run, 1 failure\n" in output
@@ -522,7 +568,7 @@ def test_a_peer_that_fails_in_a_round_leaves_the_others_their_times(small, tmp_p
             raise torch.OutOfMemoryError("later")
 
     peer = Peer("other", lambda work, subject: 7, lambda work, subject, batch: call)
-    monkeypatch.setitem(timing.PEERS, P_GRAD, (peer, *timing.PEERS[P_GRAD]))
+    small.peers.insert(0, peer)
     assert "1 failure" in run(tmp_path, code=1)
     found, _ = held(tmp_path)
     assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
@@ -639,7 +685,7 @@ def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, 
 
     started = []
     monkeypatch.setattr(os, "execv", replaced)
-    monkeypatch.setitem(timing.PEERS, P_GRAD, (peer_that_raises(RuntimeError("illegal")),))
+    small.peers[:] = [peer_that_raises(RuntimeError("illegal"))]
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(peers, "DEVICE", "cpu")
     plain = timing.time_case
@@ -680,7 +726,7 @@ def test_unknown_cases_and_lone_resumes_are_refused(small, tmp_path):
 
 
 def test_names_tell_jobs_apart():
-    names = [job.name for job in jobs.JOBS]
+    names = [job.name for job in (*jobs.JOBS, *jobs.TENSOR_CORES_JOBS)]
     assert len(set(names)) == len(names)
     assert {job.n for job in jobs.JOBS if job.is_timed} >= {4, 16, 128, 1024, 4096}
     assert [job.n for job in jobs.JOBS] == sorted(job.n for job in jobs.JOBS)
@@ -695,7 +741,7 @@ def test_the_report():
         Timing(P_GRAD, "bitonic", 16, 1000, NSC, 1e-5, 9e-6, 2e-5, {"memory": 1e-6, "issue": 6e-7}),
         Timing(P_GRAD, "bitonic", 16, 10, "indexed torch", 1e-5, 9e-6, 2e-5, {}),
     )
-    launches = (timing.LaunchTime("nsc_keys_f32", 132, 2, 5e-6, 0.5),)
+    launches = (timing.LaunchTime(NSC, "nsc_keys_f32", 132, 2, 5e-6, 0.5),)
     found.outcomes = {
         name: Outcome(name, **facts)
         for name, facts in {
@@ -710,7 +756,7 @@ def test_the_report():
     for line in (
         "| P + gradient | nsc | 16 | 1,000 | 10.0 | 9.0 – 20.0 | 10% of memory |  |",
         "| P + gradient | indexed torch | 16 | 10 | 1,000.0 | 900.0 – 2,000.0 |  | 100.0 |",
-        "| P + gradient, bitonic 16 | nsc_keys_f32 | 132 | 2 | 5.0 | 50% |",
+        "| P + gradient, bitonic 16 | nsc | nsc_keys_f32 | 132 | 2 | 5.0 | 50% |",
         "| check, bitonic 4 | 1 wrong | 1.2 |",
         "- check, bitonic 4: values off",
         "| memory, bitonic 1024 | 0.50 × P |",

@@ -5,20 +5,16 @@ from __future__ import annotations
 import ctypes
 import importlib
 import re
-import subprocess
-import sys
-import time
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
-from click.testing import CliRunner
 from device import EmulatedProgram
 from emulated import ORDERS, Emulated
 from test_kernels import irregular
 
 from benchmarks import tensor_cores
+from benchmarks.gpu import checks
+from benchmarks.gpu.building import ART_LAMBDA
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.relaxations import Relaxation
@@ -26,12 +22,12 @@ from nsc.compiler.schedule import in_levels, schedule, slots_of
 from nsc.runtime import cuda, nvrtc
 from nsc.runtime.kernel import register
 
-ROOT = Path(__file__).parents[2]
 NETWORKS = {
-    "bitonic 128": family_network("bitonic", 128),
-    "bitonic 256": family_network("bitonic", 256),
-    "irregular 48": irregular(48),  # codelets of all widths, columns that fill no tile
+    "bitonic 64": family_network("bitonic", 64),
+    "irregular 40": irregular(40),  # codelets of all widths, columns that fill no tile
 }
+# The product's kernels of the routing take a minute to compile, and the experiment runs none of them.
+ROUTING = re.compile(r'extern "C" __global__ void\s[^{;]*?\bnsc_(?:route|reversed)\w*\(.*?^}\n', re.S | re.M)
 BATCH = 3
 # Given the weights: of each entry of P, and of gradients relative to the largest.
 ENTRY_ERROR = 4e-6
@@ -98,24 +94,32 @@ def test_the_emulated_product_of_matrices(tmp_path):
 
 
 def compiled(network):
-    relaxation = Relaxation("logistic", tensor_cores.ART_LAMBDA)
+    relaxation = Relaxation("logistic", ART_LAMBDA)
     request = Request(network, relaxation=relaxation, targets=("cuda",), name="tested", unproved=True)
     return register(compile_network(request).package.files)
 
 
 @pytest.fixture
 def cores(monkeypatch, tmp_path):
-    def make(network, with_keys=True):
+    """Return the experiment on a network, run by the emulation, and what is edited in its text."""
+
+    def make(network, edit=str):
         kernel = compiled(network)
-        if with_keys:
-            product = EmulatedProgram(kernel, tmp_path)
-            monkeypatch.setattr(cuda, "program_of", lambda kernel, device: product)
-        monkeypatch.setattr(tensor_cores, "DEVICE", "cpu")
-        return tensor_cores.TensorCores.of(
-            network, kernel, lambda text: EmulatedModule(text, tmp_path / "tensor_cores")
-        )
+        product = EmulatedProgram(kernel, tmp_path, edit=without_routing)
+        cores = tensor_cores.TensorCores.of(network, kernel)
+        program = EmulatedModule(edit(cores.text), tmp_path / "tensor_cores")
+        monkeypatch.setattr(cuda, "program_of", lambda kernel, device: product)
+        monkeypatch.setattr(tensor_cores, "program_of", lambda source: program)
+        monkeypatch.setattr(checks, "DEVICE", "cpu")
+        return cores
 
     return make
+
+
+def without_routing(text):
+    cut, kernels = ROUTING.subn("", text)
+    assert kernels == 4
+    return cut
 
 
 def random_weights(cores):
@@ -143,12 +147,13 @@ def permutation(network, keep, swap):
     return torch.stack(rows, -2)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_right(cores, name):
+@pytest.mark.parametrize(("name", "chunks"), [("bitonic 64", 1), ("bitonic 64", 2), ("irregular 40", 4)])
+def test_right(cores, monkeypatch, name, chunks):
     """As float64 given the weights, and as the reference given x."""
+    monkeypatch.setattr(tensor_cores, "MOST_CHUNKS", chunks)  # 1: several tiles in one
     network = NETWORKS[name]
     cores = cores(network)
-    assert list(tensor_cores.problems(cores, BATCH)) == []
+    assert list(checks._check_tensor_cores(cores, BATCH)) == []
     weights = random_weights(cores)
     keep, swap = (weights[:, k].double().unsqueeze(-1).requires_grad_() for k in range(2))
     wanted = permutation(network, keep, swap)
@@ -168,7 +173,8 @@ def test_right(cores, name):
 
 def test_the_bits_depend_on_no_order_no_company_and_no_number_of_blocks(cores):
     network = irregular(40)
-    cores = cores(network, with_keys=False)
+    cores = cores(network)
+    program = tensor_cores.program_of(cores.text)
     weights = random_weights(cores)
     grad = torch.randn(BATCH, cores.kernel.n, cores.kernel.n)
     used = [slot for _, slots in slots_of_comparators(network) for slot in slots]
@@ -181,94 +187,27 @@ def test_the_bits_depend_on_no_order_no_company_and_no_number_of_blocks(cores):
 
     alone = [torch.cat(parts) for parts in zip(*(run(i, i + 1) for i in range(BATCH)), strict=True)]
     for order, blocks in (("ascending", 1), ("descending", 3), ("shuffled", 64)):
-        cores.program.order, cores.program.blocks = order, blocks
+        program.order, program.blocks = order, blocks
         for found, wanted in zip(run(0, BATCH), alone, strict=True):
             assert torch.equal(found, wanted), order
 
 
-@pytest.fixture
-def gpu(monkeypatch, tmp_path):
-    """A machine whose GPU is the emulation, and a text that may be wrong."""
-    edits = []
-
-    def loaded(text):
-        for right, wrong in edits:
-            assert right in text
-            text = text.replace(right, wrong)
-        return EmulatedModule(text, tmp_path / "tensor_cores")
-
-    def seconds_of(call):
-        start = time.perf_counter()
-        call()
-        return time.perf_counter() - start
-
-    programs = {}
-
-    def program_of(kernel, device):
-        if kernel not in programs:
-            programs[kernel] = EmulatedProgram(kernel, tmp_path)
-        return programs[kernel]
-
-    monkeypatch.setattr(cuda, "program_of", program_of)
-    monkeypatch.setattr(tensor_cores, "DEVICE", "cpu")
-    monkeypatch.setattr(tensor_cores, "SIZES", (32,))
-    monkeypatch.setattr(tensor_cores, "MOST_SAMPLES", 2)
-    monkeypatch.setattr(tensor_cores, "CupyModule", loaded)
-    monkeypatch.setattr(tensor_cores, "seconds_by_events", seconds_of)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "an emulation")
-    properties = SimpleNamespace(shared_memory_per_block_optin=99 << 10)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda: properties)
-    return edits
-
-
-TIMED = (
-    "matrices",
-    "forward",
-    "backward",
-    "gradients of weights",
-    "product, forward",
-    "product, backward",
-)
-
-
-def test_the_benchmark_checks_and_times_every_pass(gpu):
-    done = CliRunner().invoke(tensor_cores.main)
-    assert done.exit_code == 0, done.output
-    device, *lines = done.output.splitlines()
-    assert device == "an emulation"
-    assert [line.rpartition(":")[0] for line in lines] == [f"bitonic 32, batch 2, {name}" for name in TIMED]
-
-
-def test_a_network_that_the_device_has_no_memory_for_is_left_out(gpu, monkeypatch):
-    monkeypatch.setattr(tensor_cores, "SIZES", (1024,))
-    monkeypatch.setattr(tensor_cores, "CupyModule", lambda text: None)
-    done = CliRunner().invoke(tensor_cores.main)
-    assert done.exit_code == 0
-    assert "bitonic 1024 takes 131,200 bytes of a block's 101,376: left out" in done.output
-
-
 @pytest.mark.parametrize(
-    ("right", "wrong", "where"),
+    ("right", "wrong", "what"),
     [
-        ("add_product(sum, left[k].low, right[k].high);", "", "P"),  # a part less
-        ("(2 * codelet + 1) * matrix_size", "2 * codelet * matrix_size", "gradient of x"),  # not transposed
+        # No low parts; a matrix that is not transposed.
+        ("value - __int_as_float(int32_t(factor.high[i]))", "0.0f", "what is routed"),
+        ("(2 * codelet + 1) * matrix_size", "2 * codelet * matrix_size", "the gradient of x"),
     ],
 )
-def test_the_benchmark_finds_what_is_wrong(gpu, right, wrong, where):
-    gpu.append((right, wrong))
-    done = CliRunner().invoke(tensor_cores.main)
-    assert done.exit_code == 1
-    assert f"WRONG: bitonic 32, {where}: off by" in done.output
-    assert "bitonic 32, batch 2, forward:" in done.output
+def test_the_check_finds_what_is_wrong(cores, right, wrong, what):
+    def edit(text):
+        assert right in text
+        return text.replace(right, wrong)
 
-
-def test_without_a_gpu_it_says_so():
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", "benchmarks.tensor_cores"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
-    assert done.returncode == 2
-    assert "torch sees no CUDA device" in done.stderr
+    network = family_network("bitonic", 32)  # its rows go through several codelets
+    problems = list(checks._check_tensor_cores(cores(network, edit), BATCH))
+    assert any(problem.startswith(f"{what} off by") for problem in problems)
 
 
 def test_few_reads_of_shared_memory_collide():

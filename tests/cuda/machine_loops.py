@@ -1,0 +1,163 @@
+"""The instructions that a warp runs for a codelet, sm_90: one turn of the loop over codelets."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+
+from machine_code import ARCHITECTURE, CODELET_WIRES, butterflies, disassembler
+
+from nsc.compiler.cuda import WIRES_PER_WARP, levels
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.render import Header, arrays_of_weights, render_cuda
+from nsc.compiler.schedule import schedule
+from nsc.runtime.launches import SHARED_KIB, function_name, launches
+from nsc.runtime.nvrtc import Nvrtc
+
+_LABEL = re.compile(r"(\.L_x_\d+):")
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)([.\w]*)(.*?);(.*)")
+# Of a branch: a condition among its operands, and where it goes.
+_CONDITION = re.compile(r"\bU?P\d\b")
+_TARGET = re.compile(r"\.L_x_\d+")
+_ENDS = ("BRA", "BRX", "EXIT", "RET")
+# An exchange between lanes weighs more than any number of other instructions.
+_EXCHANGE_WEIGHT = 10_000
+
+
+@dataclass
+class _Block:
+    """Instructions without a branch among them, and the numbers of the blocks that may follow."""
+
+    names: list[str] = field(default_factory=list)
+    following: list[int] = field(default_factory=list)
+
+    @property
+    def weight(self) -> int:
+        return len(self.names) + _EXCHANGE_WEIGHT * self.names.count("SHFL")
+
+
+def product_turns() -> dict[str, list[Counter[str]]]:
+    """Return the turns of the float32 routing and exact sort on codelets of 16 wires and 32 comparators.
+
+    There are two shapes, so that the choice between them counts.
+    """
+    network, relaxation = butterflies(WIRES_PER_WARP, shapes=2), Relaxation()
+    cut = levels(schedule(network), arrays_of_weights(relaxation))
+    text = render_cuda(Header(*["counted"] * 6), cut, relaxation, ("float32",))
+    defines = launches(network.n, cut.launch, ("float32",), SHARED_KIB[ARCHITECTURE] << 10).defines
+    functions = disassembled(Nvrtc(ARCHITECTURE, "", defines).compiled(text)[0])
+    of = {"route": "FFMA", "route_backward": "FFMA", "sort": "SEL"}
+    return {what: turns(functions[function_name(what, "float32")], name) for what, name in of.items()}
+
+
+def disassembled(cubin: bytes) -> dict[str, str]:
+    """Return the machine code of each function of a cubin as text."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [disassembler(), "--print-code", file.name]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    sections = re.split(r"^\.text\.", text, flags=re.MULTILINE)[1:]
+    return {section[: section.index(":")]: section for section in sections}
+
+
+def turns(code: str, name: str) -> list[Counter[str]]:
+    """Return the instructions of a turn of each innermost loop that has a number of those of a name.
+
+    A turn takes the longest way among those with most exchanges between lanes, and that of lanes that run
+    together: code for a sample on one lane, and for exchanges of lanes apart, is not counted.
+    """
+    blocks = _ordered(_blocks(code))
+    loops = _loops(blocks)
+    found = []
+    for head, body in sorted(loops.items()):
+        if any(other != head and other in body for other in loops):
+            continue
+        counts = Counter(name for block in _longest(blocks, head, body) for name in blocks[block].names)
+        if counts[name] >= CODELET_WIRES:
+            found.append(counts)
+    return found
+
+
+def _blocks(code: str) -> list[_Block]:
+    blocks, numbers, jumps, closed = [_Block()], {}, [], set()
+    for line in code.splitlines():
+        if label := _LABEL.match(line):
+            if blocks[-1].names:
+                blocks.append(_Block())
+            numbers[label[1]] = len(blocks) - 1
+        elif found := _INSTRUCTION.search(line):
+            predicate, name, suffix, operands, remark = found.groups()
+            if name == "NOP":
+                continue
+            blocks[-1].names.append(name)
+            if name not in _ENDS:
+                continue
+            # Lanes that run together do not branch here.
+            is_apart = ".DIV" in suffix
+            if name in ("BRA", "BRX") and not is_apart:
+                jumps += [(len(blocks) - 1, target) for target in _TARGET.findall(operands + remark)]
+            if not (predicate or is_apart or _CONDITION.search(operands)):
+                closed.add(len(blocks) - 1)
+            blocks.append(_Block())
+    for number in set(range(len(blocks) - 1)) - closed:
+        blocks[number].following.append(number + 1)
+    for number, target in jumps:
+        blocks[number].following.append(numbers[target])
+    return blocks
+
+
+def _ordered(blocks: list[_Block]) -> list[_Block]:
+    """Return the blocks that can be reached, each behind those that lead to it other than by a loop."""
+    done, seen, left = [], {0}, [(0, iter(blocks[0].following))]
+    while left:
+        number, following = left[-1]
+        new = next((other for other in following if other not in seen), None)
+        if new is None:
+            done.append(number)
+            left.pop()
+        else:
+            seen.add(new)
+            left.append((new, iter(blocks[new].following)))
+    order = done[::-1]
+    place = {number: index for index, number in enumerate(order)}
+    return [
+        _Block(blocks[number].names, [place[other] for other in blocks[number].following]) for number in order
+    ]
+
+
+def _loops(blocks: list[_Block]) -> dict[int, set[int]]:
+    """Return the loops by their first blocks: a branch to a block in front closes one."""
+    before: dict[int, list[int]] = {number: [] for number in range(len(blocks))}
+    for number, block in enumerate(blocks):
+        for following in block.following:
+            before[following].append(number)
+    loops: dict[int, set[int]] = {}
+    for head, sources in before.items():
+        left = [number for number in sources if number >= head]
+        body = {head}
+        while left:
+            number = left.pop()
+            if number not in body:
+                body.add(number)
+                left += before[number]
+        if any(number >= head for number in sources):
+            loops[head] = body
+    return loops
+
+
+def _longest(blocks: list[_Block], head: int, body: set[int]) -> list[int]:
+    """Return the blocks of a turn: of the heaviest way from the first block back to it."""
+    best = {head: (blocks[head].weight, [head])}
+    for number in sorted(body):
+        if number not in best:
+            continue
+        weight, way = best[number]
+        for following in blocks[number].following:
+            if following in body and following > number:
+                there = weight + blocks[following].weight, [*way, following]
+                best[following] = max(best.get(following, there), there)
+    return max(best[number] for number in body if number in best and head in blocks[number].following)[1]
