@@ -19,7 +19,8 @@ test check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy examples/digits.py examples/far_scores.py benchmarks/__main__.py
+	$(BIN)/mypy examples/digits.py examples/far_scores.py benchmarks/__main__.py benchmarks/gpu/__main__.py \
+		benchmarks/tensor_cores.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(VENV)/bench.stamp
