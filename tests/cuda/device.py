@@ -32,13 +32,14 @@ class EmulatedProgram:
         folder: Path,
         shared_bytes: int = SHARED_BYTES,
         edit: Callable[[str], str] = str,
+        options: tuple[str, ...] = (),
     ) -> None:
         self.launches = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
         self.order = "ascending"
         self.blocks = 3
         self.multiprocessors = 1
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
-        self._kernels = Emulated(defines + edit(kernel.sources["cuda"]), folder)
+        self._kernels = Emulated(defines + edit(kernel.sources["cuda"]), folder, options)
 
     def resident_blocks(self, function: str) -> int:
         return self.blocks

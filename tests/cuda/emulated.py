@@ -22,6 +22,8 @@ COMMAND = (
     "-Werror",
     "-Wno-unknown-pragmas",
 )
+# What makes misaligned accesses trap, as they do on a GPU; it takes the compiler a third longer.
+ALIGNED = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 ORDERS = {"ascending": 0, "descending": 1, "shuffled": 2}
 SHARED = "extern __shared__ __align__(16) unsigned char shared_memory[];"
 KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)')
@@ -34,15 +36,17 @@ class EmulationError(Exception):
 
 
 class Emulated:
-    """The kernels of a CUDA source."""
+    """The kernels of a CUDA source; options: more of the compiler's, such as ALIGNED."""
 
-    def __init__(self, text: str, folder: Path) -> None:
+    def __init__(self, text: str, folder: Path, options: tuple[str, ...] = ()) -> None:
         source, library = folder / "kernels.cpp", folder / "kernels.so"
         assert text.count(SHARED) <= 1
         text = text.replace(SHARED, "")  # emulation.h has the block's memory
         exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
         source.write_text(f'#include "{HEADER}"\n{text}\n{exports}', encoding="utf-8")
-        done = subprocess.run([*COMMAND, source, "-o", library], capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            [*COMMAND, *options, source, "-o", library], capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, done.stderr[:4000]
         self._library = ctypes.CDLL(str(library))
 
@@ -60,7 +64,7 @@ class Emulated:
 
         Raises:
             EmulationError: threads at different barriers, a shuffle of lanes that are not there, an access
-                beyond shared memory.
+                beyond shared memory; with ALIGNED, one that is not at a multiple of its bytes.
         """
         function = self._library[f"emulated_{kernel}"]
         function.restype = ctypes.c_char_p

@@ -6,7 +6,8 @@
 // ends with a message instead of a crash:
 //   - threads that wait at different barriers, or for ever;
 //   - lanes of one mask that meet at different shuffles, or a mask that names a lane that has left;
-//   - a read or write outside shared memory.
+//   - a read or write outside shared memory;
+//   - where the text is compiled so that such accesses trap, one that is not at a multiple of its bytes.
 // What it does not see: races between blocks, limits of registers and of shared memory.
 #pragma once
 
@@ -266,7 +267,23 @@ inline void run_thread() {
 
 // The pages behind shared memory cannot be touched: the first that does so arrives here.
 inline char *forbidden;
-inline struct sigaction before;
+inline struct sigaction before, before_trap;
+
+// What a compiler traps with.
+#if defined(__x86_64__)
+constexpr int trap = SIGILL;
+#else
+constexpr int trap = SIGTRAP;
+#endif
+
+// Ends the launch from a handler of a signal, which must be let through again.
+[[noreturn]] inline void fail_by(int number, const char *what) {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    fail(what, 0);
+}
 
 inline void on_bad_address(int number, siginfo_t *info, void *) {
     const char *address = static_cast<const char *>(info->si_addr);
@@ -274,12 +291,10 @@ inline void on_bad_address(int number, siginfo_t *info, void *) {
         sigaction(number, &before, nullptr);  // not ours: it happens again and is somebody else's
         return;
     }
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, number);
-    sigprocmask(SIG_UNBLOCK, &one, nullptr);
-    fail("a read or write beyond shared memory", 0);
+    fail_by(number, "a read or write beyond shared memory");
 }
+
+inline void on_trap(int number, siginfo_t *, void *) { fail_by(number, "a misaligned access"); }
 
 struct Memory {
     explicit Memory(size_t bytes) : bytes(bytes) {
@@ -317,6 +332,8 @@ inline bool launch(dim3 grid, dim3 size, size_t shared_bytes, Order order, uint6
     action.sa_sigaction = on_bad_address;
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, &before);
+    action.sa_sigaction = on_trap;
+    sigaction(trap, &action, &before_trap);
     std::mt19937_64 random(seed);
     block.threads.resize(count), block.order.resize(count), block.place.resize(count);
     for (unsigned z = 0; z < grid.z; ++z)
@@ -341,6 +358,7 @@ inline bool launch(dim3 grid, dim3 size, size_t shared_bytes, Order order, uint6
                 }
             }
     sigaction(SIGSEGV, &before, nullptr);
+    sigaction(trap, &before_trap, nullptr);
     return !block.failed;
 }
 
