@@ -33,17 +33,19 @@ KINDS = {
     "shuffle": ("SHFL",),
 }
 _KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
-_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
 # A codelet: butterflies of 16 wires in four layers.
 CODELET_WIRES, CODELET_LAYERS = 16, 4
 CODELET_COMPARATORS = CODELET_LAYERS * CODELET_WIRES // 2
+# How a lane's float32 columns of a row are read from a tensor.
+ROW_OF_TENSOR = f"LDG.E.{8 * LANE_BYTES}.CONSTANT"
 # Wires of networks where a warp has a tile to itself, and where a block shares one.
 CODELETS_ON = (32, 128)
 CODELET_FUNCTIONS = ("route", "route_backward", "sort")
 
 
-def compiled(network: Network, real: str) -> tuple[dict[str, Counter[str]], dict[str, tuple[int, int, int]]]:
-    """Return of each function its instructions by kind, and its registers, spilled bytes and stack bytes."""
+def compiled(network: Network, real: str) -> tuple[dict[str, list[str]], dict[str, tuple[int, int, int]]]:
+    """Return of each function its instructions in order, and its registers, spilled bytes and stack bytes."""
     relaxation = Relaxation()
     cut = levels(schedule(network), arrays_of_weights(relaxation))
     text = render_cuda(Header(*["counted"] * 6), cut, relaxation, (real,))
@@ -53,19 +55,35 @@ def compiled(network: Network, real: str) -> tuple[dict[str, Counter[str]], dict
     return instructions(cubin), found
 
 
-def instructions(cubin: bytes) -> dict[str, Counter[str]]:
-    """Return how many instructions of each kind each function of a cubin has."""
+def instructions(cubin: bytes) -> dict[str, list[str]]:
+    """Return the instructions of each function of a cubin, in order, with what qualifies them."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         command = [disassembler(), "--print-code", file.name]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    counts: dict[str, Counter[str]] = {}
-    for section in re.split(r"^\.text\.", text, flags=re.MULTILINE)[1:]:
+    return {
         # NOP only fills the last line of the code.
-        code = [found for found in _INSTRUCTION.findall(section) if found != "NOP"]
-        counts[section[: section.index(":")]] = Counter(_KIND_OF.get(found, "other") for found in code)
-    return counts
+        section[: section.index(":")]: [found for found in _INSTRUCTION.findall(section) if found != "NOP"]
+        for section in re.split(r"^\.text\.", text, flags=re.MULTILINE)[1:]
+    }
+
+
+def kinds_of(code: list[str]) -> Counter[str]:
+    """Return how many instructions of each kind there are."""
+    return Counter(_KIND_OF.get(found.partition(".")[0], "other") for found in code)
+
+
+def rows_in_flight(code: list[str]) -> int:
+    """Return how many rows a thread asks memory for, at most, before it stores one in shared memory."""
+    most = rows = 0
+    for found in code:
+        if found == ROW_OF_TENSOR:
+            rows += 1
+            most = max(most, rows)
+        elif found.startswith(("STS", "BAR", "WARPSYNC")):
+            rows = 0
+    return most
 
 
 @cache
@@ -79,9 +97,9 @@ def whole_functions() -> dict[str, dict[str, list[int]]]:
     """Return registers, spilled bytes, stack bytes and instructions of functions, float32, by network."""
     table = {}
     for family, n in NETWORKS:
-        counts, found = compiled(family_network(family, n), "float32")
+        code, found = compiled(family_network(family, n), "float32")
         table[f"{family} {n}"] = {
-            name: [*found[name], counts[name].total()]
+            name: [*found[name], len(code[name])]
             for name in (function_name(what, "float32") for what in FUNCTIONS)
         }
     return table
@@ -101,7 +119,8 @@ def codelets() -> dict[str, dict[str, dict[str, float]]]:
             for what in CODELET_FUNCTIONS:
                 name = function_name(what, real)
                 share = CODELET_COMPARATORS * (1 if what == "sort" else columns)
-                kinds = {kind: (two[name][kind] - one[name][kind]) / share for kind in (*KINDS, "other")}
+                one_of, two_of = kinds_of(one[name]), kinds_of(two[name])
+                kinds = {kind: (two_of[kind] - one_of[kind]) / share for kind in (*KINDS, "other")}
                 if any(kinds.values()):
                     table[f"{name}, {n} wires"] = {"all": sum(kinds.values()), **kinds}
     return table

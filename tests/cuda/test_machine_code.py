@@ -70,3 +70,11 @@ def test_the_table_is_true(golden):
             assert registers <= MOST_REGISTERS, name
             assert spilled == stack == 0, name
     golden("machine_code.md", text(machine_code.codelets(), functions))
+
+
+@pytest.mark.parametrize("n", machine_code.CODELETS_ON)
+def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n):
+    """Else each row of a payload or a gradient would cost the time of a read from memory."""
+    code, _ = machine_code.compiled(machine_code.butterflies(n, shapes=1), "float32")
+    for what in ("route", "reversed", "route_backward", "reversed_backward"):
+        assert machine_code.rows_in_flight(code[f"nsc_{what}_f32"]) >= 8, what

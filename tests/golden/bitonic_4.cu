@@ -994,38 +994,75 @@ struct Tile {
     Mixes<const real> forward = {}, backward = {};
 };
 
-// The rows of a tensor (samples, wires, columns) that a tile's columns belong to. A lane's columns go in one access where
-// they lie at a multiple of its bytes.
+// The rows of a tensor (samples, wires, columns) that a tile's columns belong to, this lane's part.
 template <class real, class T>
 struct RowsOf {
     __device__ RowsOf(const Tile<real> &tile, T *start)
         : first(start + tile.column), columns(tile.call.columns), present(tile.present),
-          whole(present == lane_columns<real> && columns % lane_columns<real> == 0 && reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0) {}
-    __device__ __forceinline__ Columns<real> load(int32_t row) const {
-        T *from = first + int64_t(row) * columns;
-        if (whole) return *reinterpret_cast<const Columns<real> *>(from);
-        Columns<real> read = {};
-        for (int32_t k = 0; k < lane_columns<real>; ++k)
-            if (k < present) read.at[k] = from[k];
-        return read;
-    }
-    __device__ __forceinline__ void store(int32_t row, Columns<real> value) const {
-        T *to = first + int64_t(row) * columns;
-        if (whole) {
-            *reinterpret_cast<Columns<real> *>(to) = value;
-            return;
-        }
-        for (int32_t k = 0; k < lane_columns<real>; ++k)
-            if (k < present) to[k] = value.at[k];
-    }
+          aligned(tile.call.columns % lane_columns<real> == 0 && reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0) {}
     T *first;
     int32_t columns, present;
-    bool whole;
+    bool aligned;  // whether a lane's columns lie at a multiple of their bytes; then all of them are there, or none
 };
 
 template <class real, class T>
 __device__ __forceinline__ RowsOf<real, T> rows_of(const Tile<real> &tile, T *tensor) {
     return {tile, tensor + int64_t(tile.sample) * wires * tile.call.columns};
+}
+
+// Fills the tile from a tensor. Some rows are asked for before the first of them is stored: each takes the time of a
+// read from memory.
+template <bool aligned, class real>
+__device__ __forceinline__ void read_rows(const Tile<real> &tile, const RowsOf<real, const real> &rows) {
+    constexpr int32_t teams = Tile<real>::teams, each = lane_columns<real>, at_a_time = 8;
+    for (int32_t first = tile.team; first < wires; first += at_a_time * teams) {
+        Columns<real> read[at_a_time] = {};
+        NSC_UNROLL
+        for (int32_t i = 0; i < at_a_time; ++i) {
+            const int32_t row = first + i * teams, present = row < wires ? rows.present : 0;
+            const real *from = rows.first + int64_t(row) * rows.columns;
+            if constexpr (aligned) {
+                if (present) read[i] = *reinterpret_cast<const Columns<real> *>(from);
+            } else {
+                for (int32_t k = 0; k < each; ++k)
+                    if (k < present) read[i].at[k] = from[k];
+            }
+        }
+        NSC_UNROLL
+        for (int32_t i = 0; i < at_a_time; ++i)
+            if (first + i * teams < wires) tile.mine[(first + i * teams) * tile_lanes] = read[i];
+    }
+}
+
+template <class real>
+__device__ __forceinline__ void read_rows(const Tile<real> &tile, const RowsOf<real, const real> &rows) {
+    if (rows.aligned)
+        read_rows<true>(tile, rows);
+    else
+        read_rows<false>(tile, rows);
+}
+
+// Writes the tile, times a factor, to a tensor.
+template <bool aligned, class real>
+__device__ __forceinline__ void write_rows(const Tile<real> &tile, const RowsOf<real, real> &rows, real factor) {
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        const Columns<real> scaled = factor * at;
+        real *to = rows.first + int64_t(row) * rows.columns;
+        if constexpr (aligned) {
+            if (rows.present) *reinterpret_cast<Columns<real> *>(to) = scaled;
+        } else {
+            for (int32_t k = 0; k < lane_columns<real>; ++k)
+                if (k < rows.present) to[k] = scaled.at[k];
+        }
+    });
+}
+
+template <class real>
+__device__ __forceinline__ void write_rows(const Tile<real> &tile, const RowsOf<real, real> &rows, real factor) {
+    if (rows.aligned)
+        write_rows<true>(tile, rows, factor);
+    else
+        write_rows<false>(tile, rows, factor);
 }
 
 template <class real>
@@ -1175,18 +1212,21 @@ template <class real>
 __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
     if (call.has_payload()) {
-        const RowsOf<real, const real> from(tile, static_cast<const real *>(call.payload) + tile.sample * call.payload_stride);
-        tile.for_each_row([&](int32_t row, Columns<real> &at) { at = from.load(row); });
-        return;
+        const real *payload = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride;
+        return read_rows(tile, RowsOf<real, const real>(tile, payload));
     }
-    int64_t ones[lane_columns<real>];
-    for (int32_t k = 0; k < lane_columns<real>; ++k)
-        ones[k] = call.routing == rows && k < tile.present ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
+    // The row of a column's one, and what else the column holds: NaN for a rank that is none.
+    int32_t ones[lane_columns<real>];
+    real others[lane_columns<real>];
+    for (int32_t k = 0; k < lane_columns<real>; ++k) {
+        const bool is_there = k < tile.present;
+        const int64_t rank = is_there && call.routing == rows ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
+        const bool is_rank = rank >= 0 && rank < wires;
+        ones[k] = is_there && is_rank ? int32_t(rank) : -1;
+        others[k] = is_there && !is_rank ? not_a_number<real>() : real(0);
+    }
     tile.for_each_row([&](int32_t row, Columns<real> &at) {
-        for (int32_t k = 0; k < lane_columns<real>; ++k) {
-            const bool exists = k >= tile.present || (ones[k] >= 0 && ones[k] < wires);
-            at.at[k] = !exists ? not_a_number<real>() : row == ones[k] && k < tile.present ? unit_entry : real(0);
-        }
+        for (int32_t k = 0; k < lane_columns<real>; ++k) at.at[k] = row == ones[k] ? unit_entry : others[k];
     });
 }
 
@@ -1306,8 +1346,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
             if (call.is_loss()) {
                 loss += loss_part(tile);
             } else {
-                const auto to = rows_of(tile, routed);
-                tile.for_each_row([&](int32_t row, Columns<real> &at) { to.store(row, scale * at); });
+                write_rows(tile, rows_of(tile, routed), scale);
             }
             Tile<real>::wait();
         }
@@ -1338,18 +1377,13 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
             Tile<real>::wait();
             run_forward<real, reversed, true>(tile, kept);
             if (losses) loss += loss_part(tile);
-            if (call.is_loss()) {
+            if (call.is_loss())
                 load_loss_gradient(tile);
-            } else {
-                const auto from = rows_of(tile, routed_grad);
-                tile.for_each_row([&](int32_t row, Columns<real> &at) { at = from.load(row); });
-            }
+            else
+                read_rows(tile, rows_of(tile, routed_grad));
             Tile<real>::wait();
             run_backward<real, reversed>(tile, kept, weight_grad);
-            if (payload_grad) {
-                const auto to = rows_of(tile, payload_grad);
-                tile.for_each_row([&](int32_t row, Columns<real> &at) { to.store(row, at); });
-            }
+            if (payload_grad) write_rows(tile, rows_of(tile, payload_grad), real(1));
             Tile<real>::wait();
         }
         if (losses) store_loss(tile, task, loss, losses);
