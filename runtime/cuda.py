@@ -16,6 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from nsc.errors import OperandError
 from nsc.runtime.kernel import Kernel, Launch, find
 from nsc.runtime.launches import LANE_BYTES, Launches, function_name
 from nsc.runtime.routing import (
@@ -43,6 +44,8 @@ KEPT_BYTES = 256 << 20
 # Pieces that a sample's columns are cut into, each with its own sums of weight gradients: by shape
 # alone, so that the bits depend on nothing else.
 MOST_CHUNKS = 16
+# Most columns of a payload: kernels count columns times chunks in 32 bits.
+MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
 # Bytes of a part of a loss.
 _LOSS_BYTES = 8
 
@@ -424,10 +427,20 @@ class Call:
 def calling(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str, with_gradients: bool
 ) -> Iterator[Call]:
-    """Give a call to what implements it; an error of too little memory says how much the call takes."""
+    """Give a call to what implements it; an error of too little memory says how much the call takes.
+
+    Raises:
+        OperandError: more than MOST_COLUMNS columns.
+        torch.OutOfMemoryError: with what the call takes.
+    """
     kernel = find(spec)
     program = program_of(kernel, x.device) if x.shape[0] else None
     call = Call(program, kernel, kernel.launch, x, steepness, payload, routing, with_gradients)
+    if call.columns > MOST_COLUMNS:
+        raise OperandError(
+            f"{kernel.name}: the payload has {call.columns:,} columns, a call on a GPU takes at most "
+            f"{MOST_COLUMNS:,}: pass them in several calls"
+        )
     try:
         yield replace(call, x=x.contiguous(), payload=inner_contiguous(payload))
     except torch.OutOfMemoryError as error:

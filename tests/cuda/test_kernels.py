@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from device import EmulatedProgram
-from emulated import ORDERS, EmulationError
+from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
@@ -364,6 +364,64 @@ def test_empty_and_uneven_operands(device):
     assert all(map(torch.equal, cuda.relax_unchecked(*uneven, "route", spec), wanted))
     one_for_all = cuda.relax_unchecked(x, steepness, payload[:1].expand(BATCH, -1, -1), "route", spec)[1]
     assert torch.equal(one_for_all[0], wanted[1][0])
+
+
+def test_more_samples_than_32_bits_count(device, tables):
+    """Only sorted values, which take no scratch memory, are worked out for a whole batch at a time."""
+    made = device("bitonic", 8)
+    x, steepness, _ = made.inputs("none", 0, batch=16)
+    wanted, values = (
+        cuda.relax_unchecked(x, steepness, None, "none", made.kernel.spec)[0],
+        torch.zeros_like(x),
+    )
+    assert made.program.launches.blocks["nsc_keys_f64"].items == len(x)
+    made.program.launch("nsc_keys_f64", 1, ((1 << 32) + 3, x, steepness, 0, None, 0, values, None))
+    assert torch.equal(values, wanted)
+
+
+def test_more_columns_than_32_bits_count(device, tables):
+    made = device("bitonic", 8)
+    x, steepness, payload = made.inputs("route", 1, batch=1)
+    wide = payload.expand(-1, -1, cuda.MOST_COLUMNS + 1)  # one number in memory
+    for call in (
+        lambda: cuda.relax_unchecked(x, steepness, wide, "route", made.kernel.spec),
+        lambda: cuda.relax_backward_unchecked(None, wide, x, steepness, wide, "route", made.kernel.spec),
+    ):
+        with pytest.raises(OperandError, match=r"134,217,728 columns, .* at most 134,217,727: pass them in"):
+            call()
+
+
+def misplaced(tensor):
+    """The same numbers, behind one that is not used: at no multiple of two numbers' bytes."""
+    return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
+
+
+def test_tensors_may_lie_anywhere(device, monkeypatch):
+    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 20)  # one codelet in code, others from tables
+    aligned = "reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0"
+    made = device("odd_even", 18, dtype="float32", options=ALIGNED)
+    careless = device(
+        "bitonic", 4, dtype="float32", options=ALIGNED, edit=lambda t: edited(t, aligned, "true")
+    )
+    payload = misplaced(torch.randn(2, 4, 2))
+    with pytest.raises(EmulationError, match="a misaligned access"):
+        cuda.relax_unchecked(torch.zeros(2, 4), torch.ones(2), payload, "route", careless.kernel.spec)
+    monkeypatch.setattr(cuda, "program_of", lambda kernel, device: made.program)
+    for routing, columns in ROUTED:
+        x, steepness, payload = made.inputs(routing, columns + columns % 2)
+        inputs = [misplaced(x), steepness, None if payload is None else misplaced(payload)]
+        wanted = cuda.relax_unchecked(x, steepness, payload, routing, made.kernel.spec)
+        found = cuda.relax_unchecked(*inputs, routing, made.kernel.spec)
+        assert torch.equal(found[0], wanted[0])
+        if found[1] is None:
+            continue
+        assert torch.equal(found[1], wanted[1])
+        grad = torch.randn_like(found[1])
+        grads = [
+            cuda.relax_backward_unchecked(None, one, *inputs, routing, made.kernel.spec)
+            for one in (grad, misplaced(grad))
+        ]
+        assert all(a is b or torch.equal(a, b) for a, b in zip(*grads, strict=True))
 
 
 # Text with a barrier, the same without it, and a network on which its lack shows.

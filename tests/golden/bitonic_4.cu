@@ -479,7 +479,7 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
 
 // values: may be null; weights: null where they are not wanted; target: null, or ranks that must be a permutation.
 template <class real>
-__device__ inline void keys_forward(int32_t batch, const real *x, const real *steepness, int64_t steepness_stride,
+__device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness, int64_t steepness_stride,
                                     const int64_t *target, int64_t target_stride, real *values, real *weights) {
     const Share share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places;
@@ -1400,7 +1400,7 @@ extern "C" __device__ const char nsc_facts[] = "{\"abi\": 6, \"name\": \"bitonic
 
 // float32
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
-    int32_t batch, const float *__restrict__ x, const float *__restrict__ steepness, int64_t steepness_stride,
+    int64_t batch, const float *__restrict__ x, const float *__restrict__ steepness, int64_t steepness_stride,
     const int64_t *__restrict__ target, int64_t target_stride, float *__restrict__ values, float *__restrict__ weights) {
     keys_forward<float>(batch, x, steepness, steepness_stride, target, target_stride, values, weights);
 }
