@@ -356,7 +356,7 @@ constexpr int32_t samples_per_block = keys_threads / sample_threads, sample_plac
 __device__ inline int32_t place_of(int32_t wire) { return wire + wire / 32; }
 
 __device__ inline void wait_for_sample() {
-    if (sample_threads <= 32)
+    if constexpr (sample_threads <= 32)
         __syncwarp();
     else
         __syncthreads();
@@ -438,13 +438,14 @@ __device__ inline bool is_permutation(const int64_t *target, int32_t thread, rea
     return !missing;
 }
 
-// From the values of two wires to their mixed values; returns the weights.
+// What a comparator leaves for the routing and for the backward pass.
 template <class real>
 struct Compared {
     Mix<real> forward, backward;
     real gap;
 };
 
+// From the values of two wires to their mixed values; returns the weights.
 template <class real>
 __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     const real a = lo, b = hi;
@@ -634,7 +635,8 @@ struct Straight;
 template <>
 struct Straight<0> {
     static constexpr bool is_straight = true;
-    static constexpr int32_t width = 4, length = 6;  // wires, comparators
+    static constexpr int32_t length = 6;  // comparators
+    static __device__ constexpr int32_t count() { return length; }
     template <class Rows, class Step>
     static __device__ __forceinline__ void run(Rows rows, Step step) {
         auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2), w3 = rows.load(3);
@@ -662,7 +664,8 @@ struct Straight<0> {
 // Other shapes run from their table.
 struct Tabled {
     static constexpr bool is_straight = false;
-    static constexpr int32_t width = widest_codelet, length = longest_codelet;  // at most
+    static constexpr int32_t length = longest_codelet;  // at most
+    __device__ int32_t count() const { return shape.comparators; }
     template <bool backwards, class Rows, class Step>
     __device__ __forceinline__ void run_in(Rows rows, Step step) const {
         typename Rows::row held[widest_codelet];
@@ -943,7 +946,7 @@ struct Tile {
     __device__ static int32_t count() { return int32_t(gridDim.x) * tiles_per_block; }
 
     __device__ static void wait() {
-        if (tile_warps == 1)
+        if constexpr (tile_warps == 1)
             __syncwarp();
         else
             __syncthreads();
@@ -1152,13 +1155,13 @@ __device__ __forceinline__ real folded(real (&numbers)[count], int32_t lane, uin
 
 // Adds the sums over a sample's columns to the gradients of a codelet's weights.
 template <class real, class Code>
-__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code, const Columns<real> (&products)[Code::length], int32_t count, real *weight_grad) {
+__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code code, const Columns<real> (&products)[Code::length], real *weight_grad) {
     constexpr int32_t lanes = Tile<real>::full_group / Tile<real>::each, length = Code::length;
     if (tile.group == Tile<real>::each) {
         if (!tile.is_sample) return;
         NSC_UNROLL
         for (int32_t c = 0; c < length; ++c)
-            if (c < count) weight_grad[c] += products[c].at[0];
+            if (c < code.count()) weight_grad[c] += products[c].at[0];
     } else if constexpr (Code::is_straight) {
         const int32_t place = tile.lane % lanes;
         NSC_UNROLL
@@ -1170,7 +1173,7 @@ __device__ __forceinline__ void add_sums(const Tile<real> &tile, Code, const Col
             if (tile.is_sample && first + place < length) weight_grad[first + place] += sum;
         }
     } else {
-        for (int32_t c = 0; c < count; ++c) {
+        for (int32_t c = 0; c < code.count(); ++c) {
             real sum = products[c].at[0];
             for (int32_t bit = lanes / 2; bit; bit /= 2) sum += __shfl_xor_sync(tile.mask, sum, bit);
             if (tile.is_sample && tile.lane % lanes == c % lanes) weight_grad[c] += sum;
@@ -1202,7 +1205,7 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
                 products[c].at[0] = dot(products[c], difference(a, b, half...));
                 mix(a, b, backward[c], half...);
             });
-            add_sums(tile, code, products, shapes[codelet.shape].comparators, weight_grad + codelet.slot);
+            add_sums(tile, code, products, weight_grad + codelet.slot);
         });
     });
 }
@@ -1237,10 +1240,11 @@ __device__ __forceinline__ int32_t target_of(const Tile<real> &tile, int32_t k) 
     return rank >= 0 && rank < wires ? int32_t(rank) : -1;
 }
 
-// The sum of the other entries of a column of this lane.
+// The sum of the other entries of a column of this lane. Rarely run: it is not worth as much code as there are wires.
 template <class real>
 __device__ __forceinline__ real rest_of_column(const Tile<real> &tile, int32_t k, int32_t row) {
     real sum = 0;
+    _Pragma("unroll 4")
     for (int32_t other = 0; other < wires; ++other)
         if (other != row) sum += tile.mine[other * tile_lanes].at[k];
     return sum;
@@ -1355,9 +1359,8 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
 }
 
 // routed_grad: the gradient of what is routed, null for a loss. losses: a part of the loss for each sample and
-// chunk, or null. weight_grads: for each sample and chunk, a
-// place for each slot. payload_grad: as the payload, or null. kept: for each tile of the grid, memory for
-// the rows that its codelets load.
+// chunk, or null. weight_grads: for each sample and chunk, a place for each slot. payload_grad: as the payload, or
+// null. kept: for each tile of the grid, memory for the rows that its codelets load.
 template <class real, bool reversed>
 __device__ __forceinline__ void route_backward(const Call<real> &call, const real *__restrict__ routed_grad,
                                                real *__restrict__ weight_grads, real *__restrict__ payload_grad,
