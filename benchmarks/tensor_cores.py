@@ -14,11 +14,11 @@ NVRTC 13.5: a turn of the product's loop over codelets, at 64 wires, and two tur
 begins with a forward one that keeps what codelets load.
 
     pass                           all  mma  floating point  shared  global  shuffles  others
-    forward, product              330    –             256      32      18         –      24
+    forward, product              329    –             256      32      18         –      23
     forward, tensor cores         318   48              80      16       8         –     166
-    keeping, product              352    –             256      32      34         –      30
+    keeping, product              350    –             256      32      34         –      28
     keeping, tensor cores         348   48              80      16      16         –     188
-    backward, product             906    –             732      32      50        30      62
+    backward, product             904    –             732      32      50        30      60
     backward, tensor cores        690   96             160      24      28         –     382
 
 On tensor cores they take 1.2 times fewer in all: about as many forward, 1.3 times fewer backward.

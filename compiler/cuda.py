@@ -35,6 +35,8 @@ MOST_SAMPLE_THREADS = 512
 # there is.
 FORWARD_THREADS_OF_WARP_TILES = 384
 FORWARD_THREADS = 512
+# Shared memory that a block has at most on any device (CUDA C++ Programming Guide, compute capability 9.0).
+MOST_SHARED_BYTES = 227 << 10
 # Entries that a table in the text may have. A million entries take about ten seconds to compile.
 MOST_ENTRIES = 1 << 21
 # Limits that the compiler's report is held to: registers of a thread, and the widest network all of whose
@@ -115,9 +117,12 @@ class Levels:
     @property
     def forward_blocks(self) -> int:
         """Blocks of the forward routing that a multiprocessor must hold at a time."""
-        has_warp_tiles = self.launch.tile_threads == WARP
+        n, launch = self.schedule.network.n, self.launch
+        if n * launch.tile_lanes * LANE_BYTES > MOST_SHARED_BYTES // 2:
+            return 1  # one tile takes more than half of the memory, or is narrower because it would
+        has_warp_tiles = launch.tile_threads == WARP
         threads = FORWARD_THREADS_OF_WARP_TILES if has_warp_tiles else FORWARD_THREADS
-        return threads // self.launch.routing_threads
+        return threads // launch.routing_threads
 
     @cached_property
     def straight_codes(self) -> tuple[StraightCode, ...]:

@@ -168,7 +168,7 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 )
 def test_every_operator(device, network, n, dtype, monkeypatch):
     if n > MOST_STRAIGHT_WIRES:
-        # Some shapes run from their table, as those of large irregular networks do, and g++ has less to build.
+        # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
         monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
     made = device(network, n, dtype=dtype)
     for number, (routing, columns) in enumerate(ROUTED if n < MANY_WIRES else FEWER):
