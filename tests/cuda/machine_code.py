@@ -39,8 +39,8 @@ CODELET_WIRES, CODELET_LAYERS = 16, 4
 CODELET_COMPARATORS = CODELET_LAYERS * CODELET_WIRES // 2
 # How a lane's float32 columns of a row are read from a tensor.
 ROW_OF_TENSOR = f"LDG.E.{8 * LANE_BYTES}.CONSTANT"
-# Wires of networks where a warp has a tile to itself, and where a block shares one.
-CODELETS_ON = (32, 128)
+# Wires of the network that they are in: a warp has a tile to itself, and exact sorting runs codelets.
+WIRES_AROUND = 32
 CODELET_FUNCTIONS = ("route", "route_backward", "sort")
 
 
@@ -111,18 +111,17 @@ def codelets() -> dict[str, dict[str, dict[str, float]]]:
     They are what a second codelet of another shape adds to a function: all of its code, be it run or not.
     """
     table = {}
-    for n in CODELETS_ON:
-        for real in REALS:
-            one, _ = compiled(butterflies(n, shapes=1), real)
-            two, _ = compiled(butterflies(n, shapes=2), real)
-            columns = 8 * LANE_BYTES // int(real.removeprefix("float"))
-            for what in CODELET_FUNCTIONS:
-                name = function_name(what, real)
-                share = CODELET_COMPARATORS * (1 if what == "sort" else columns)
-                one_of, two_of = kinds_of(one[name]), kinds_of(two[name])
-                kinds = {kind: (two_of[kind] - one_of[kind]) / share for kind in (*KINDS, "other")}
-                if any(kinds.values()):
-                    table[f"{name}, {n} wires"] = {"all": sum(kinds.values()), **kinds}
+    for real in REALS:
+        one, _ = compiled(butterflies(WIRES_AROUND, shapes=1), real)
+        two, _ = compiled(butterflies(WIRES_AROUND, shapes=2), real)
+        columns = 8 * LANE_BYTES // int(real.removeprefix("float"))
+        for what in CODELET_FUNCTIONS:
+            name = function_name(what, real)
+            share = CODELET_COMPARATORS * (1 if what == "sort" else columns)
+            one_of, two_of = kinds_of(one[name]), kinds_of(two[name])
+            kinds = {kind: (two_of[kind] - one_of[kind]) / share for kind in (*KINDS, "other")}
+            if any(kinds.values()):
+                table[name] = {"all": sum(kinds.values()), **kinds}
     return table
 
 
