@@ -234,7 +234,7 @@ class Call:
 
     @property
     def _group(self) -> int:
-        """Columns of a tile that a sample takes; see `Tile` in templates/kernel_routing.cu.j2."""
+        """Columns of a tile that a sample takes; see `Tile` in templates/kernel_tile.cu.j2."""
         if self.columns <= self._lane_columns:
             return self._lane_columns
         return max(self._lane_columns, min(self._tile_columns, self.launch.widest_group))
@@ -401,7 +401,7 @@ class Call:
     ) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(what, count)
-        # The weights twice: see `Call` in templates/kernel_routing.cu.j2.
+        # The weights twice: see `Call` in templates/kernel_tile.cu.j2.
         both = (weights, weights) if what else (weights,)
         if what:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
