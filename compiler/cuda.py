@@ -17,7 +17,7 @@ from nsc.wording import argument
 
 # Threads of a warp.
 WARP = 32
-# As many columns of P have their light cone taken as one. No tile of a network of more wires is wider.
+# Light cones are worked out for this many columns of P together. No tile is wider where there are more wires.
 TILE_COLUMNS = 32
 # Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
 # weights and sums between more columns, and take more registers.

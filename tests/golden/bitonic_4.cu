@@ -774,7 +774,7 @@ struct alignas(16) Entry {
     int32_t from;
 };
 
-// Of float32 both are one whole number, which is compared and selected in a third of the instructions.
+// A float32 key and its place are one whole number: to compare and select it takes a third of the instructions.
 template <>
 struct Entry<float> {
     Entry() = default;
@@ -1302,7 +1302,7 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
                 products[c] = difference(a, b, half...);
                 mix(a, b, forward[c], half...);
             });
-            // Nothing behind is read in front: else the compiler would fill the registers with it.
+            // Keeps the compiler from reading ahead what the second half needs, which would fill the registers.
             __syncwarp(tile.mask);
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
