@@ -14,7 +14,7 @@ from torch import Tensor
 
 import nsc
 from nsc.runtime import reference
-from nsc.runtime.operator import Operator
+from nsc.runtime.sorter import Operator
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.md"
 # Networks with the samples of each.

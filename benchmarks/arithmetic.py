@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.compiler.codelets import CONE_COLUMNS
-from nsc.runtime.toolchain import find_toolchain
+from nsc.compiler.schedule.codelets import CONE_COLUMNS
+from nsc.runtime.build.toolchain import find_toolchain
 
 SOURCE = Path(__file__).with_name("arithmetic.cpp")
 ROUNDS = 15

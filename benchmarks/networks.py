@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import cache
 
 import nsc
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.network import Network
-from nsc.runtime.operator import Operator
 from nsc.runtime.selector import Selector
+from nsc.runtime.sorter import Operator
 
 Pairs = list[tuple[int, int]]
 

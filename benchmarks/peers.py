@@ -15,8 +15,8 @@ from torch import Tensor
 from benchmarks import cases, indexed
 from benchmarks.cases import Case
 from benchmarks.networks import network, selector
-from nsc.runtime.operator import Operator
 from nsc.runtime.selector import Selector
+from nsc.runtime.sorter import Operator
 
 STEEPNESS = 20.0
 ART_LAMBDA = 0.25

@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fresh import run_fresh
-from nsc.building import build_library
-from nsc.compiler.best import best, known
-from nsc.compiler.families import family_network
+from nsc.compiler.families.best import best, known
+from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.selecting import top_k_candidates
+from nsc.compiler.optimize.candidates import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
+from nsc.join.building import build_library
 from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "proofs.md"

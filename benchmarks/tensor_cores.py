@@ -52,11 +52,11 @@ import jinja2
 import torch
 from torch import Tensor
 
-from nsc.compiler.codelets import Codelet
 from nsc.compiler.network import Network
-from nsc.compiler.render import UNIT
-from nsc.compiler.schedule import in_levels, schedule, slots_of
-from nsc.runtime import cuda
+from nsc.compiler.schedule.codelets import Codelet
+from nsc.compiler.schedule.ir import in_levels, schedule, slots_of
+from nsc.compiler.targets.render import UNIT
+from nsc.runtime.devices import cuda
 from nsc.runtime.kernel import Kernel
 
 TEMPLATE = Path(__file__).with_suffix(".cu.j2")

@@ -12,23 +12,31 @@ from pathlib import Path
 from types import MappingProxyType
 
 from nsc.arguments import integer, wholes
-from nsc.compiler.cuda import levels
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
+from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, smallest_first
+from nsc.compiler.optimize.redundant import remove_redundant
 from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
-from nsc.compiler.passes.redundant import remove_redundant
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.render import KERNEL_ABI, REALS, Header, arrays_of_weights, render, render_cpp, render_cuda
-from nsc.compiler.schedule import schedule
-from nsc.compiler.selecting import MOST_OPTIMIZED, smallest_first
+from nsc.compiler.schedule.cuda_levels import levels
+from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.targets.render import (
+    KERNEL_ABI,
+    REALS,
+    Header,
+    arrays_of_weights,
+    render_cpp,
+    render_cuda,
+)
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
+from nsc.templates import fill
 from nsc.wording import argument, count
 
 # What can be compiled for, and how its source file ends.
@@ -452,12 +460,10 @@ def _module(request: Request, header: Header, network: Network, outputs: dict[in
         "tie_note": " in the gradient and keep their places" if error_free else "",
     }
     if outputs is None:
-        return render("module.py.j2", {"module": facts})
+        return fill("python/sort.py.j2", {"module": facts})
     ranks = tuple(outputs.values())
     lines = textwrap.wrap(", ".join(map(str, ranks)) + ",", 96)
-    return render(
-        "module_select.py.j2", {"module": facts, "selected": {"k": len(ranks), "rank_lines": lines}}
-    )
+    return fill("python/select.py.j2", {"module": facts, "selected": {"k": len(ranks), "rank_lines": lines}})
 
 
 def _purpose(request: Request, n: int) -> str:

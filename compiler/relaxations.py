@@ -21,7 +21,7 @@ class Sigmoid:
     Attributes:
         tail: f(-t) as an expression of `t` >= 0; the other half is 1 - f(-t).
         slope: f'(v) as an expression of `t` = |v|, `keep` = f(v) and `swap` = f(-v).
-        needs: functions of templates/kernel_functions.j2 that these call.
+        needs: functions of templates/shared/functions.j2 that these call.
         monotone: whether the relaxed minimum is non-decreasing in both arguments.
         source: where the family was proposed for sorting networks.
     """
@@ -117,7 +117,7 @@ class Relaxation:
 
     @property
     def functions(self) -> frozenset[str]:
-        """The functions of templates/kernel_functions.j2 that a kernel needs."""
+        """The functions of templates/shared/functions.j2 that a kernel needs."""
         needed = set(SIGMOIDS[self.sigmoid].needs)
         if self.art_lambda:
             needed.add("inverse_root" if self.root else "log")

@@ -33,10 +33,10 @@ from rich.table import Table
 from torch import Tensor, nn
 
 import nsc
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.errors import NscError
-from nsc.runtime.operator import Operator
+from nsc.runtime.sorter import Operator
 
 DIGITS = 4
 LEARNING_RATE = 2e-3  # at the height of its cycle

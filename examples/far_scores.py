@@ -21,7 +21,7 @@ from rich.table import Table
 from torch import Tensor
 
 import nsc
-from nsc.runtime.operator import Operator
+from nsc.runtime.sorter import Operator
 
 # The least probability whose logarithm a loss on a stored P usually takes.
 FLOOR = 1e-12

@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.verify import Proof, Verdict
     from nsc.proving import verify
-    from nsc.runtime.operator import Operator
     from nsc.runtime.selector import Selector
+    from nsc.runtime.sorter import Operator
 
 __version__ = "0.1.0"
 
 # Public name to the module that defines it; None: the name is a module itself.
 _HOMES: dict[str, str | None] = {
     "Network": "nsc.compiler.network",
-    "Operator": "nsc.runtime.operator",
+    "Operator": "nsc.runtime.sorter",
     "Proof": "nsc.compiler.verify",
     "Relaxation": "nsc.compiler.relaxations",
     "Selector": "nsc.runtime.selector",

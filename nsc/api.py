@@ -10,19 +10,19 @@ from typing import TypeVar, cast
 import torch
 
 import nsc
-from nsc.building import MAX_MEMORY, budget_of
 from nsc.compiler.describe import Named
 from nsc.compiler.driver import Request, compile_network, resolved, selection
 from nsc.compiler.formats import parse_network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.render import REALS
+from nsc.compiler.targets.render import REALS
 from nsc.compiler.verify import Budget
 from nsc.errors import LoweringError
+from nsc.join.building import MAX_MEMORY, budget_of
 from nsc.runtime.loading import load as load
 from nsc.runtime.loading import load_selector as load_selector
-from nsc.runtime.network_operator import NetworkOperator
-from nsc.runtime.operator import Operator
+from nsc.runtime.operator import NetworkOperator
 from nsc.runtime.selector import Selector
+from nsc.runtime.sorter import Operator
 from nsc.wording import argument
 
 __all__ = ["compile", "compile_selector", "load", "load_selector"]

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from nsc.api import compile
-from nsc.compiler.families import bitonic, odd_even
+from nsc.compiler.families.classic import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
 from nsc.errors import LoweringError, OperandError
-from nsc.runtime.operator import Operator
+from nsc.runtime.sorter import Operator
 
 # diffsort's name of a distribution to nsc's sigmoid, and whether the activation replacement trick is on.
 DISTRIBUTIONS: dict[str, tuple[str, bool]] = {

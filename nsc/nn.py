@@ -13,9 +13,9 @@ from nsc.api import compile, compile_selector, with_dtype
 from nsc.arguments import real, shown
 from nsc.compiler.describe import Named
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.network_operator import NetworkOperator
-from nsc.runtime.operator import Operator
+from nsc.runtime.operator import NetworkOperator
 from nsc.runtime.selector import Selector
+from nsc.runtime.sorter import Operator
 
 AnyOperator = TypeVar("AnyOperator", bound=NetworkOperator)
 

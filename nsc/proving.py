@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from nsc.building import MAX_MEMORY, budget_of
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.verify import Proof, Property, parse
 from nsc.compiler.verify import verify as verify_network
+from nsc.join.building import MAX_MEMORY, budget_of
 
 __all__ = ["verify"]
 

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.errors import BuildError, PackageError, ToolchainError
-from nsc.runtime import cache
-from nsc.runtime.toolchain import find_toolchain
+from nsc.runtime.build import cache
+from nsc.runtime.build.toolchain import find_toolchain
 from nsc.strict_json import read_json
 from nsc.wording import argument
 
@@ -71,7 +71,7 @@ _STATED = re.compile(r'\bnsc_facts\b[^"\n]*("(?:[^"\\\n]|\\.)*")')
 
 @dataclass(frozen=True)
 class Launch:
-    """What launches of CUDA kernels depend on, as the manifest says; see compiler/cuda.py."""
+    """What launches of CUDA kernels depend on, as the manifest says; see compiler/schedule/cuda_levels.py."""
 
     slots: int
     arrays: int

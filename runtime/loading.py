@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.operator import Operator
 from nsc.runtime.selector import Selector
+from nsc.runtime.sorter import Operator
 
 
 def load(folder: str | Path) -> Operator:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from nsc.errors import PackageError
-from nsc.runtime import dispatch
-from nsc.runtime.network_operator import NetworkOperator, Steepness, unfolded
+from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.operator import NetworkOperator, Steepness, unfolded
 
 
 class Selector(NetworkOperator):

@@ -199,7 +199,7 @@ def test_modules_have_every_method_of_their_operators():
 
 def test_packages_have_every_method_of_their_operators():
     templates = Path(nsc.__file__).parent / "templates"
-    for name, operator in (("module.py.j2", nsc.Operator), ("module_select.py.j2", nsc.Selector)):
+    for name, operator in (("python/sort.py.j2", nsc.Operator), ("python/select.py.j2", nsc.Selector)):
         text = (templates / name).read_text(encoding="utf-8")
         for method in public_methods(operator):
             assert f"\ndef {method}(" in text

@@ -42,7 +42,7 @@ def run(installed, *command, cwd):
 
 
 def test_a_plain_install_compiles_and_trains(installed, tmp_path):
-    assert (installed / "nsc" / "templates" / "kernel.cpp.j2").is_file()
+    assert (installed / "nsc" / "templates" / "cpp/kernel.cpp.j2").is_file()
     assert (installed / "nsc" / "py.typed").is_file()
     assert not (installed / "nsc" / "compiler").is_symlink()
     assert "bitonic_4" in run(installed, "-m", "nsc", "compile", "--net", "bitonic", "--n", "4", cwd=tmp_path)

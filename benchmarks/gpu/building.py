@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 import nsc
-from nsc.compiler.codelets import CONE_COLUMNS, work_on_permutation
-from nsc.compiler.families import family_network
-from nsc.compiler.schedule import schedule
-from nsc.runtime import nvrtc
-from nsc.runtime.operator import Operator
+from nsc.compiler.families.classic import family_network
+from nsc.compiler.schedule.codelets import CONE_COLUMNS, work_on_permutation
+from nsc.compiler.schedule.ir import schedule
+from nsc.runtime.build import nvrtc
+from nsc.runtime.sorter import Operator
 
 ART_LAMBDA = 0.25
 # Left to the process that launches kernels, and to the system.
@@ -91,7 +91,7 @@ class Subject:
 
 
 def architecture() -> Architecture:
-    """Return what kernels for this machine's GPU are compiled for, as nsc.runtime.cupy_program finds it."""
+    """Return what kernels for this machine's GPU are compiled for, as the runtime finds it."""
     properties: Any = torch.cuda.get_device_properties(0)
     return Architecture(f"sm_{properties.major}{properties.minor}", properties.shared_memory_per_block_optin)
 

@@ -19,7 +19,8 @@ from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import DEVICE
 from benchmarks.gpu.peers import tensor_cores_of
 from benchmarks.tensor_cores import TensorCores
-from nsc.runtime import cuda, reference
+from nsc.runtime import reference
+from nsc.runtime.devices import cuda
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.routing import ROUTINGS, takes
 

@@ -19,7 +19,7 @@ from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repea
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
 from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, TENSOR_CORES, Peer
-from nsc.runtime import cuda
+from nsc.runtime.devices import cuda
 
 # Peers that are slow have fewer rounds, but never fewer than LEAST_ROUNDS.
 PEER_SECONDS = 1.5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nsc.compiler.diagram import columns, knuth_diagram
+from nsc.compiler.formats.diagram import columns, knuth_diagram
 from nsc.compiler.formats.listing import Format
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError

@@ -11,10 +11,10 @@ import numpy as np
 
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
+from nsc.compiler.formats.runs import Runs, runs_of
 from nsc.compiler.formats.scanning import shown, stated_wires
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.progress import Progress
-from nsc.compiler.runs import Runs, runs_of
 from nsc.errors import NetworkError
 from nsc.wording import count
 

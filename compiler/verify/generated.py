@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
-from nsc.compiler.render import render
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import Question
+from nsc.templates import fill
 
 # 2^32 inputs of a best known sorter take some seconds on one core.
 MOST_GENERATED_WIRES = 32
@@ -47,8 +47,8 @@ def checker_source(asked: Question) -> str:
         + (f"low[{wire}];" if wire < _ROW_BITS else f"all(block >> {wire - _ROW_BITS} & 1);")
         for wire in range(n)
     ]
-    return render(
-        "checker.cpp.j2",
+    return fill(
+        "cpp/checker.cpp.j2",
         {
             "checker": {
                 "n": n,

@@ -24,9 +24,9 @@ from nsc.cli.shared import (
 from nsc.compiler.driver import TARGETS, Request, compile_network, selection
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.render import REALS
+from nsc.compiler.targets.render import REALS
+from nsc.runtime.build.nvrtc import build as build_cuda
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.nvrtc import build as build_cuda
 
 
 @click.command("compile")

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import click
 
-from nsc.building import MAX_MEMORY, budget_of
 from nsc.compiler.describe import describe
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.formats import read_network, read_stream, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
+from nsc.join.building import MAX_MEMORY, budget_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from nsc.cli.shared import Reading, network_options
-from nsc.compiler.diagram import knuth_diagram
-from nsc.compiler.explain import explain
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import check_wires
-from nsc.compiler.schedule import schedule
-from nsc.compiler.selecting import top_k_candidates
+from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.schedule.explain import explain
+from nsc.compiler.schedule.ir import schedule
 from nsc.errors import NetworkError
 from nsc.wording import count
 

@@ -27,7 +27,7 @@ from nsc.compiler.package import MANIFEST
 from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
-from nsc.emitted import check_package, read_package
+from nsc.join.kernel_check import check_package, read_package
 
 
 @click.command("verify")

@@ -5,7 +5,7 @@ import json
 from commands import call, check_refused
 
 import nsc
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
 
 
 def test_list_shows_every_family():
@@ -21,7 +21,7 @@ def test_list_shows_every_family():
 
 
 def test_list_shows_families_that_are_too_large(monkeypatch):
-    monkeypatch.setattr("nsc.compiler.families.MAX_SIZE", 100)
+    monkeypatch.setattr("nsc.compiler.families.classic.MAX_SIZE", 100)
     facts = json.loads(call("list", "--n", 16, "--json")[0])["families"]
     assert facts["odd_even"]["size"] is None
     assert "merge_exchange" in facts["odd_even"]["summary"]

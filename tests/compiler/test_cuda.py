@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler import cuda
-from nsc.compiler.codelets import STRAIGHT_LINE
-from nsc.compiler.families import family_network
+from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import schedule, slots_of
+from nsc.compiler.schedule import cuda_levels as cuda
+from nsc.compiler.schedule.codelets import STRAIGHT_LINE
+from nsc.compiler.schedule.ir import schedule, slots_of
 from nsc.errors import LoweringError
 
 

@@ -2,10 +2,10 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.explain import explain
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import schedule
+from nsc.compiler.schedule.explain import explain
+from nsc.compiler.schedule.ir import schedule
 
 
 def test_figures_of_bitonic_1024():

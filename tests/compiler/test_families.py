@@ -3,7 +3,7 @@ import math
 import pytest
 from strategies import sorts_all
 
-from nsc.compiler.families import FAMILIES, family_network
+from nsc.compiler.families.classic import FAMILIES, family_network
 from nsc.compiler.network import MAX_WIRES
 from nsc.compiler.verify import Verdict, verify
 from nsc.errors import NetworkError

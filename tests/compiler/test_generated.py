@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from nsc.building import build_library
-from nsc.compiler.best import best
-from nsc.compiler.families import family_network
+from nsc.compiler.families.best import best
+from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, parse, verify
 from nsc.compiler.verify.generated import checker_source
 from nsc.compiler.verify.question import question
+from nsc.join.building import build_library
 
 METHOD = ["generated exhaustion"]
 BUILDS = Budget(build=build_library)

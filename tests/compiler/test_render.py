@@ -9,11 +9,10 @@ import sys
 import jinja2
 import pytest
 
-from nsc.compiler import render as render_module
+from nsc import templates
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.render import render
 from nsc.errors import LoweringError, NscError
 
 
@@ -27,12 +26,12 @@ def template(monkeypatch):
     """Return a function that makes a template of a text and fills it."""
 
     def fill(text, **values):
-        monkeypatch.setattr(render_module, "_template_text", lambda name: text)
-        render_module._environment.cache_clear()
-        return render("any", values)
+        monkeypatch.setattr(templates, "_template_text", lambda name: text)
+        templates._environment.cache_clear()
+        return templates.fill("any.j2", values)
 
     yield fill
-    render_module._environment.cache_clear()
+    templates._environment.cache_clear()
 
 
 def test_a_template_prints_text_and_whole_numbers(template):
@@ -51,7 +50,7 @@ def test_a_template_prints_nothing_else(template, value):
     [("{{ a }}", {}), ("{{ a }}", {"a": 1, "b": 2}), ("{{ a }}{{ b }}", {"a": 1}), ("", {"a": 1})],
 )
 def test_names_missing_or_left_over_are_refused(template, text, values):
-    with pytest.raises(LoweringError, match="template any uses"):
+    with pytest.raises(LoweringError, match=r"template any\.j2 uses"):
         template(text, **values)
 
 
@@ -64,10 +63,10 @@ def test_a_misspelt_field_is_refused(template, text):
         template(text, a={"x": 1})
 
 
-@pytest.mark.parametrize("name", ["kernel.cpp.j2", "module.py.j2"])
+@pytest.mark.parametrize("name", ["cpp/kernel.cpp.j2", "python/sort.py.j2"])
 def test_the_templates_own_names_are_checked(name):
     with pytest.raises(LoweringError, match=name):
-        render(name, {"nothing": 1})
+        templates.fill(name, {"nothing": 1})
 
 
 FOUR_LOGISTIC = {"network": "bitonic", "n": 4}

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.codelets import LONGEST, WIDEST, Needed, cut
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves, restrict
-from nsc.compiler.schedule import SLOT_ALIGNMENT, schedule
+from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Needed, cut
+from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, schedule
 
 
 def check(network):

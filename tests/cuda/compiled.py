@@ -13,11 +13,11 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from nsc.compiler import codelets
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.runtime import nvrtc
+from nsc.compiler.schedule import codelets
+from nsc.runtime.build import nvrtc
 from nsc.runtime.kernel import Kernel
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")

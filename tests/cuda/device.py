@@ -9,9 +9,9 @@ from pathlib import Path
 from emulated import Emulated
 from torch import Tensor
 
-from nsc.runtime.cuda import Argument
+from nsc.runtime.devices.cuda import Argument
+from nsc.runtime.devices.launches import launches
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.launches import launches
 
 # What a block of an H100 may ask for.
 SHARED_BYTES = 227 << 10

@@ -23,9 +23,11 @@ from emulated import Emulated
 
 from nsc.compiler.driver import Request, compile_network
 from nsc.errors import BuildError, DeviceError, OperandError, PackageError
-from nsc.runtime import cuda, cupy_program, reference
+from nsc.runtime import reference
+from nsc.runtime.devices import cuda
+from nsc.runtime.devices import cuda_program as cupy_program
+from nsc.runtime.devices.launches import launches
 from nsc.runtime.kernel import register
-from nsc.runtime.launches import launches
 
 CONTEXT = 1
 DEVICE = torch.device("cuda", 0)

@@ -15,9 +15,9 @@ import torch
 from device import EmulatedProgram
 
 from benchmarks import tensor_cores
-from nsc.compiler import codelets
-from nsc.compiler.families import family_network
-from nsc.runtime import cuda
+from nsc.compiler.families.classic import family_network
+from nsc.compiler.schedule import codelets
+from nsc.runtime.devices import cuda
 
 STEEPNESS = 20.0
 

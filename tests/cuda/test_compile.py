@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from compiled import CASES, elf_end
 
-from nsc.compiler.codelets import WIDEST
-from nsc.compiler.cuda import MOST_REGISTERS
 from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.schedule.codelets import WIDEST
+from nsc.compiler.schedule.cuda_levels import MOST_REGISTERS
 from nsc.errors import BuildError, ToolchainError
-from nsc.runtime import cache, nvrtc
+from nsc.runtime.build import cache, nvrtc
+from nsc.runtime.devices.launches import FUNCTIONS, LANE_BYTES, SHARED_KIB, function_name
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.launches import FUNCTIONS, LANE_BYTES, SHARED_KIB, function_name
 
 HERE = Path(__file__).parent
 # What torch for CUDA 13.0 brings, and the first of its kind; beside the newest, which CuPy finds by itself.

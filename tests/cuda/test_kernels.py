@@ -14,13 +14,16 @@ from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
-from nsc.compiler import codelets
 from nsc.compiler.driver import Request, compile_network
-from nsc.compiler.families import family_network
+from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.schedule import codelets
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
-from nsc.runtime import cuda, cupy_program, nvrtc, reference
+from nsc.runtime import reference
+from nsc.runtime.build import nvrtc
+from nsc.runtime.devices import cuda
+from nsc.runtime.devices import cuda_program as cupy_program
 from nsc.runtime.kernel import Kernel, register
 
 BATCH = 5

@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from nsc.compiler import cuda
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import schedule
+from nsc.compiler.schedule import cuda_levels as cuda
+from nsc.compiler.schedule.ir import schedule
 from nsc.errors import BuildError
-from nsc.runtime.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
 
 # Threads of a block come in warps, up to a limit.
 WARP, MOST_THREADS = 32, 1024

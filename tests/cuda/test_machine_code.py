@@ -8,8 +8,8 @@ from pathlib import Path
 import machine_code
 import pytest
 
-from nsc.compiler.cuda import MOST_REGISTERS, WIRES_WITHOUT_SPILLS
-from nsc.runtime import nvrtc
+from nsc.compiler.schedule.cuda_levels import MOST_REGISTERS, WIRES_WITHOUT_SPILLS
+from nsc.runtime.build import nvrtc
 
 # The version that the table was counted with.
 VERSION = (13, 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import nsc
-from nsc.compiler.families import merge_exchange
+from nsc.compiler.families.classic import merge_exchange
 
 
 def irregular(n, size, seed):

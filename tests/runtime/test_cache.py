@@ -21,7 +21,7 @@ import pytest
 import nsc
 from nsc.compiler.driver import Request, compile_network
 from nsc.errors import BuildError, ToolchainError
-from nsc.runtime import cache, toolchain
+from nsc.runtime.build import cache, toolchain
 from nsc.runtime.kernel import Kernel
 
 ROOT = Path(__file__).parents[2]
@@ -170,8 +170,8 @@ def test_a_damaged_entry_is_built_again(folder, damage):
 READ_ONLY = """
 import os, sys, warnings
 from pathlib import Path
-from nsc.runtime import cache
-from nsc.runtime.toolchain import find_toolchain
+from nsc.runtime.build import cache
+from nsc.runtime.build.toolchain import find_toolchain
 
 toolchain = find_toolchain()
 # Root may write everywhere, so as root become nobody; all that is needed is imported by now.

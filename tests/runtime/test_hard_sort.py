@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import nsc
-from nsc.compiler import codelets
+from nsc.compiler.schedule import codelets
 
 WIRES = (1, 2, 3, 8, 17, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}

@@ -11,8 +11,8 @@ import torch
 from networks import irregular
 
 import nsc
-from nsc.compiler import render
 from nsc.compiler.relaxations import SIGMOIDS
+from nsc.compiler.targets import render
 from nsc.runtime import reference
 
 LOSSES = ["cross_entropy", "binary_cross_entropy"]

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsc
-from nsc.compiler import codelets
-from nsc.compiler.families import merge_exchange
+from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.schedule import codelets
 from nsc.runtime import reference
 
 SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from networks import irregular
 
-from nsc.compiler import codelets
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.schedule import codelets
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
 # An optimiser would take ten times as long, and hide what is undefined.

@@ -9,8 +9,8 @@ import torch
 from networks import irregular
 
 import nsc
-from nsc.compiler import codelets
-from nsc.compiler.selecting import top_k_candidates
+from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.schedule import codelets
 from nsc.errors import LoweringError, OperandError, PackageError, PropertyError, VerificationError
 from nsc.runtime import reference
 from nsc.runtime.kernel import Kernel
@@ -135,7 +135,11 @@ def test_the_median_of_an_even_number_from_a_network_that_leaves_two_in_any_orde
 def test_outputs_on_other_wires():
     """Reversed, bitonic 4 leaves the largest first."""
     turned = nsc.Network.from_layers(
-        4, [[(hi, lo) for lo, hi in layer.tolist()] for layer in nsc.compiler.families.bitonic(4).layers()]
+        4,
+        [
+            [(hi, lo) for lo, hi in layer.tolist()]
+            for layer in nsc.compiler.families.classic.bitonic(4).layers()
+        ],
     )
     op = nsc.compile_selector(turned, ranks=[3, 0], wires=[0, 3])
     x = torch.randn(5, 4)

@@ -1,0 +1,1 @@
+"""Families: functions from a number of wires to a network, and networks that are known."""

@@ -1,0 +1,156 @@
+"""The smallest and the shallowest sorting networks that nsc knows or can construct."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from nsc.compiler.network import Network, check_wires
+from nsc.compiler.passes.untangle import untangle
+
+Pair = tuple[int, int]
+# Networks are compared by this, least first.
+Cost = Callable[[Network], tuple[int, int]]
+# Where larger networks are cut in two, the lower part is a multiple of one of these.
+CUTS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def best(n: int) -> Network:
+    """Return the smallest sorting network on n wires that nsc knows or can construct.
+
+    Up to 64 wires the smallest of the public list; beyond, two of these merged by Batcher's odd-even
+    merge, cut where the sum is least of the cuts near the middle.
+
+    Raises:
+        NetworkError: n < 1 or above the supported number of wires.
+
+    Source: `known("sorters")`; Batcher 1968.
+
+    >>> best(16).size, best(16).depth
+    (60, 10)
+    """
+    n = check_wires(n)
+    return _network(n, _sorter(n))
+
+
+def shallowest(n: int) -> Network:
+    """Return the sorting network of fewest layers on n wires that nsc knows or can construct.
+
+    Up to 64 wires the shallowest of the public list, of these the smallest; beyond, the two halves merged.
+
+    Raises:
+        NetworkError: n < 1 or above the supported number of wires.
+
+    Source: as `best`.
+
+    >>> shallowest(16).size, shallowest(16).depth
+    (61, 9)
+    """
+    n = check_wires(n)
+    return _network(n, _shallow_sorter(n))
+
+
+@cache
+def known(kind: str) -> dict[int, list[Network]]:
+    """Return the networks of a public list by their number of wires; kind: sorters or medians.
+
+    Source: the head of the file.
+    """
+    text = (resources.files("nsc.compiler.families") / "known" / f"{kind}.txt").read_text(encoding="utf-8")
+    networks: dict[int, list[Network]] = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        layers = [
+            [[int(wire) for wire in pair.split(":")] for pair in layer.split(",")] for layer in line.split()
+        ]
+        n = 1 + max(wire for layer in layers for pair in layer for wire in pair)
+        networks.setdefault(n, []).append(Network.from_layers(n, layers))
+    return networks
+
+
+def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Pair], list[int]]:
+    """Return comparators that merge two ascending lists of wires, and the wires in ascending order then.
+
+    Source: Batcher's odd-even merge for any two lengths, Knuth 5.3.4.
+
+    >>> merge([0, 1], [2, 3])
+    ([(0, 2), (1, 3), (1, 2)], [0, 1, 2, 3])
+    """
+    if not a or not b:
+        return [], [*a, *b]
+    if len(a) == len(b) == 1:
+        return [(a[0], b[0])], [a[0], b[0]]
+    pairs, first = merge(a[::2], b[::2])
+    more, second = merge(a[1::2], b[1::2])
+    pairs += more
+    ascending = first[:1]
+    for lower, higher in zip(second, first[1:], strict=False):
+        pairs.append((lower, higher))
+        ascending += [lower, higher]
+    rest = min(len(second), len(first) - 1)
+    return pairs, [*ascending, *second[rest:], *first[1 + rest :]]
+
+
+def merge_size(p: int, q: int) -> int:
+    """Return the number of comparators of `merge` for p and q wires."""
+    return _merge_size(min(p, q), max(p, q))
+
+
+@cache
+def _merge_size(p: int, q: int) -> int:
+    if p == 0:
+        return 0
+    if q == 1:
+        return 1
+    return merge_size(-(-p // 2), -(-q // 2)) + merge_size(p // 2, q // 2) + (p + q - 1) // 2
+
+
+@cache
+def _sorter(n: int) -> list[Pair]:
+    """Return the comparators of the smallest sorter; wire k carries rank k."""
+    if n in known("sorters"):
+        return _pairs(min(known("sorters")[n], key=lambda network: (network.size, network.depth)))
+    return _merged(_sorter(lower := _cut(n)), _sorter(n - lower), lower, n) if n > 1 else []
+
+
+@cache
+def _size(n: int) -> int:
+    if n in known("sorters"):
+        return min(network.size for network in known("sorters")[n])
+    lower = _cut(n)
+    return _size(lower) + _size(n - lower) + merge_size(lower, n - lower) if n > 1 else 0
+
+
+@cache
+def _cut(n: int) -> int:
+    cuts = {n // 2 // unit * unit for unit in CUTS} - {0} or {0}
+    return min(cuts, key=lambda p: (_size(p) + _size(n - p) + merge_size(p, n - p), n - p) if p else (0, 0))
+
+
+@cache
+def _shallow_sorter(n: int) -> list[Pair]:
+    if n in known("sorters"):
+        return _pairs(min(known("sorters")[n], key=lambda network: (network.depth, network.size)))
+    return _merged(_shallow_sorter(n // 2), _shallow_sorter(n - n // 2), n // 2, n) if n > 1 else []
+
+
+def _pairs(network: Network) -> list[Pair]:
+    return [(lo, hi) for lo, hi in network.comparators.tolist()]
+
+
+def _merged(lower: list[Pair], higher: list[Pair], cut: int, n: int) -> list[Pair]:
+    pairs, ascending = merge(range(cut), range(cut, n))
+    rank = {wire: index for index, wire in enumerate(ascending)}
+    moved = [(lo + cut, hi + cut) for lo, hi in higher]
+    return [(rank[lo], rank[hi]) for lo, hi in [*lower, *moved, *pairs]]
+
+
+def _network(n: int, pairs: list[Pair]) -> Network:
+    """Return the network in standard form, which a network that sorts has without moving its outputs."""
+    standard, outputs = untangle(Network.from_comparators(n, pairs))
+    assert (outputs == np.arange(n)).all()
+    return standard

@@ -1,0 +1,1 @@
+"""Optimize: smaller networks with the same property."""

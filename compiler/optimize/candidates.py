@@ -1,0 +1,130 @@
+"""Networks for some ranks alone: candidates for the k largest, with what each costs, and the smallest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsc.arguments import integer
+from nsc.compiler.families.best import best, known
+from nsc.compiler.families.classic import FAMILIES, family_network
+from nsc.compiler.families.top_k import BLOCK_MERGES, MOST_CUT, Pair, cut_sorters
+from nsc.compiler.network import Network, check_wires
+from nsc.compiler.optimize.pipeline import optimize
+from nsc.compiler.passes.reflect import reflect
+from nsc.compiler.passes.restrict import half_operations, restrict
+from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.verify import Budget, Property
+from nsc.errors import NetworkError
+from nsc.wording import argument, count
+
+# Up to this many wires and patterns redundant comparators are looked for.
+MOST_OPTIMIZED = 64
+OPTIMIZING_STATES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network whose last k wires carry the k largest values, ascending.
+
+    Attributes:
+        name: its construction.
+        network: standard form, without what these wires do not depend on.
+        half_operations: minima and maxima that they depend on.
+        live_wires: values that are held at a time if the comparators run in the construction's order.
+    """
+
+    name: str
+    network: Network
+    half_operations: int
+    live_wires: int
+
+
+def top_k_candidates(n: int, k: int) -> list[Candidate]:
+    """Return networks for the k largest of n values, fewest half operations first.
+
+    Raises:
+        NetworkError: n out of range, or k not in 1 … n.
+
+    >>> best = top_k_candidates(1024, 8)[0]
+    >>> best.network.size
+    4651
+    """
+    n, k = check_wires(n), integer("k", k, NetworkError)
+    if not 1 <= k <= n:
+        raise NetworkError(f"the top k of {count(n, 'wire')} needs 1 <= k <= {n}, got {k}")
+    made = [_pruned(family, n, k) for family in FAMILIES if family not in _QUADRATIC]
+    if k < n:
+        made += [_placed(f"blocks of {k}, {how}", n, *make(n, k)) for how, make in BLOCK_MERGES.items()]
+    if k < n and k <= MOST_CUT:
+        made.append(_placed("known sorters, cut and merged", n, *cut_sorters(n, k)))
+    return sorted(made, key=lambda c: (c.half_operations, c.network.size, c.network.depth, c.live_wires))
+
+
+# Families whose n² comparators are no candidates.
+_QUADRATIC = {"odd_even", "insertion"}
+
+
+def _pruned(family: str, n: int, k: int) -> Candidate:
+    network = restrict(untangle(family_network(family, n)).network, range(n - k, n))
+    return _candidate(f"pruned {family}", network, k, n)
+
+
+def _candidate(name: str, network: Network, k: int, live_wires: int) -> Candidate:
+    return Candidate(name, network, half_operations(network, range(network.n - k, network.n)), live_wires)
+
+
+def _placed(name: str, n: int, pairs: list[Pair], outputs: list[int]) -> Candidate:
+    """Return the candidate of a construction: its wires renamed so that its outputs are the last ones."""
+    k = len(outputs)
+    others = [wire for wire in range(n) if wire not in set(outputs)]
+    place = {wire: index for index, wire in enumerate([*others, *outputs])}
+    renamed = [(place[lo], place[hi]) for lo, hi in pairs]
+    standard, moved = untangle(Network.from_comparators(n, renamed))
+    assert (moved[n - k :] == np.arange(n - k, n)).all()
+    network = restrict(standard, range(n - k, n))
+    return _candidate(name, network, k, _most_live(renamed, n, range(n - k, n)))
+
+
+def _most_live(pairs: list[Pair], n: int, outputs: range) -> int:
+    """Return how many values are held at a time: from a wire's first comparator to its last needed one."""
+    last = {wire: index for index, pair in enumerate(pairs) for wire in pair}
+    last |= dict.fromkeys(outputs, len(pairs))
+    live: set[int] = set()
+    most = 0
+    for index, pair in enumerate(pairs):
+        live.update(pair)
+        most = max(most, len(live))
+        live -= {wire for wire in pair if last[wire] == index}
+    return max(most, len(outputs))
+
+
+def smallest_first(property_: Property) -> list[Network]:
+    """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
+
+    The wanted ranks come out on the wires of their number. Candidates are those of `top_k_candidates` for
+    the values from the lowest of the ranks on, and these upside down for the values up to the highest,
+    restricted to the ranks, and for a median that of the public list; up to MOST_OPTIMIZED wires redundant
+    comparators are left out of each.
+
+    Raises:
+        NetworkError: wires that are not named as the ranks they carry.
+    """
+    n, ranks = property_.n, sorted(property_.ranks.values())
+    if any(wire != rank for wire, rank in property_.ranks.items()):
+        raise NetworkError(
+            f"the smallest network leaves each rank on the wire of its number: leave {argument('wires')} out"
+        )
+    if ranks == list(range(n)):
+        return [best(n)]
+    largest = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
+    lowest = [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
+    made = [restrict(network, ranks) for network in (*largest, *lowest)]
+    if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("medians"):
+        (median,) = known("medians")[n]
+        # Of an even number the two middle values leave it in any order.
+        made.append(Network.from_layers(n, [*median.layers(), *([[tuple(ranks)]] if len(ranks) > 1 else [])]))
+    if n <= MOST_OPTIMIZED:
+        made = [optimize(network, property_, Budget(states=OPTIMIZING_STATES)).network for network in made]
+    return sorted(made, key=lambda m: (half_operations(m, ranks), m.size, m.depth))

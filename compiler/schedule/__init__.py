@@ -1,0 +1,1 @@
+"""Schedule: a network cut into the pieces that kernels run."""

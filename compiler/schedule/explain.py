@@ -1,0 +1,60 @@
+"""Explain: what a schedule makes of a network, in figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsc.compiler.schedule.codelets import CONE_COLUMNS, straight_line_shapes, work_on_permutation
+from nsc.compiler.schedule.ir import Schedule
+
+# A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
+FLOPS_PER_COMPARATOR = 6
+BYTES_PER_LOAD = 8
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The figures of a schedule's routing pass.
+
+    Attributes:
+        comparators: size of the network.
+        codelets: number of codelets.
+        shapes: number of different shapes among them.
+        loads: wires that the codelets load together.
+        comparators_per_load: comparators per wire loaded; 0.5 is a layer at a time.
+        widest: most wires of a codelet, the registers that are live in it.
+        straight_line: share of the comparators that run as straight-line code, the rest from a table.
+        light_cone: share of the work on P that is left when what a block of columns does not reach is
+            skipped.
+        flops_per_byte: arithmetic per byte between codelets and memory, forward, float32.
+    """
+
+    comparators: int
+    codelets: int
+    shapes: int
+    loads: int
+    comparators_per_load: float
+    widest: int
+    straight_line: float
+    light_cone: float
+    flops_per_byte: float
+
+
+def explain(schedule: Schedule) -> Explanation:
+    """Return the figures of a schedule. Cost: about that of making it."""
+    size, loads = schedule.network.size, schedule.loads
+    straight = set(straight_line_shapes(schedule.shapes))
+    work = work_on_permutation(schedule.network.n, schedule.codelets)
+    blocks = -(-schedule.network.n // CONE_COLUMNS)
+    own_code = sum(len(c.shape) for c in schedule.codelets if c.shape in straight)
+    return Explanation(
+        comparators=size,
+        codelets=len(schedule.codelets),
+        shapes=len(schedule.shapes),
+        loads=loads,
+        comparators_per_load=size / max(1, loads),
+        widest=max((len(c.wires) for c in schedule.codelets), default=0),
+        straight_line=own_code / max(1, size),
+        light_cone=work.comparators / max(1, blocks * size),
+        flops_per_byte=FLOPS_PER_COMPARATOR * size / max(1, BYTES_PER_LOAD * loads),
+    )

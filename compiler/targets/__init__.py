@@ -1,0 +1,1 @@
+"""Targets: from a schedule to source text."""

@@ -1,0 +1,1 @@
+"""Join: what needs both the compiler and the runtime."""

@@ -1,0 +1,1 @@
+"""Build: compilers, and the cache of what they built."""

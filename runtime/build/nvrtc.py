@@ -1,0 +1,206 @@
+"""NVRTC: from CUDA source to a binary for one architecture, through CuPy; needs no driver and no GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nsc.errors import BuildError, ToolchainError
+from nsc.runtime.build import cache
+from nsc.runtime.devices.launches import SHARED_KIB, launches
+from nsc.runtime.kernel import Kernel
+
+# No fast-math. Constants that only some networks use are no reason for a warning.
+_OPTIONS = ("--std=c++17", "--diag-suppress=177")
+# What nvcc does unasked or has no use for: NVRTC before 13.2 refuses generic lambdas but for the first.
+_OPTIONS_OF_NVRTC = ("-default-device", "--ptxas-options=-v")
+
+# Of an ELF header: where the tables of segments and sections begin (e_phoff, e_shoff), the size and number of
+# the entries of each (e_phentsize to e_shnum).
+_ELF_HEADER = struct.Struct("<32xQQ6xHHHH")
+# What ptxas says of a function.
+_RESOURCES = re.compile(
+    r"Compiling entry function '(?P<function>\w+)'(?:(?!Compiling)[\s\S])*?"
+    r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+    r"(?:(?!Compiling)[\s\S])*?Used (?P<registers>\d+) registers"
+)
+
+
+@dataclass(frozen=True)
+class Nvrtc:
+    """The compiler for one architecture.
+
+    Attributes:
+        architecture: such as sm_90.
+        version: of NVRTC.
+        defines: what the source leaves to the build, names to values.
+    """
+
+    architecture: str
+    version: str
+    defines: tuple[tuple[str, str], ...] = ()
+    source_suffix = ".cu"
+    binary_suffix = ".cubin"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The compiler's options."""
+        return (*self._shared_options, *_OPTIONS_OF_NVRTC)
+
+    @property
+    def _shared_options(self) -> tuple[str, ...]:
+        """Those that nvcc has too."""
+        defines = tuple(f"-D{name}={value}" for name, value in self.defines)
+        return (f"--gpu-architecture={self.architecture}", *_OPTIONS, *defines)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """All that a binary depends on, apart from its source."""
+        return ("nvrtc", self.version, *self.options)
+
+    def command_for(self, source: Path, binary: Path) -> tuple[str, ...]:
+        """Return the build command that does the same with nvcc."""
+        return ("nvcc", "-cubin", *self._shared_options, str(source), "-o", str(binary))
+
+    def compile(self, source: Path, binary: Path) -> None:
+        """Compile a source to a cubin.
+
+        Raises:
+            BuildError: the compiler failed; the error carries its log.
+        """
+        cubin, _ = self.compiled(source.read_text(encoding="utf-8"), source.name)
+        binary.write_bytes(cubin)
+
+    def compiled(self, text: str, name: str = "kernel.cu") -> tuple[bytes, str]:
+        """Return the cubin of a text and the compiler's log, which has each kernel's registers and spills.
+
+        Raises:
+            BuildError: the compiler failed; the error carries its log. Or what it wrote is not whole.
+        """
+        nvrtc = _nvrtc()
+        program = nvrtc.createProgram(text, name, (), ())
+        try:
+            nvrtc.compileProgram(program, self.options)
+            return whole(nvrtc.getCUBIN(program)), nvrtc.getProgramLog(program)
+        except nvrtc.NVRTCError as error:
+            log = nvrtc.getProgramLog(program)
+            raise BuildError(
+                f"NVRTC {self.version} failed for {self.architecture}: {error}\n{log.strip()[-2000:]}",
+                self.command_for(Path(name), Path(name).with_suffix(self.binary_suffix)),
+                log,
+            ) from None
+        finally:
+            nvrtc.destroyProgram(program)
+
+
+def build(kernel: Kernel, architecture: str, shared_bytes: int | None = None) -> cache.Artifact:
+    """Return a kernel's cubin for an architecture, compiled unless the cache has it.
+
+    Args:
+        kernel: one with the CUDA target.
+        architecture: such as sm_90.
+        shared_bytes: what a block of the device may ask for; None: what the architecture has.
+
+    Raises:
+        ToolchainError, BuildError: see `find_nvrtc`; or the compiler failed.
+    """
+    compiler = find_nvrtc(kernel, architecture, shared_bytes)
+    return cache.build(kernel.name, kernel.sources["cuda"], compiler, kernel.version)
+
+
+def find_nvrtc(kernel: Kernel, architecture: str, shared_bytes: int | None = None) -> Nvrtc:
+    """Return the compiler of a kernel for an architecture.
+
+    Args:
+        kernel: one with the CUDA target.
+        architecture: such as sm_90.
+        shared_bytes: what a block of the device may ask for; None: what the architecture has.
+
+    Raises:
+        ToolchainError: no CuPy or no NVRTC, or one that does not know the architecture.
+        BuildError: the network is too wide for the shared memory; see `launches`.
+    """
+    nvrtc = _nvrtc()
+    version = ".".join(map(str, nvrtc.getVersion()))
+    known = [f"sm_{number}" for number in nvrtc.getSupportedArchs()]
+    if architecture not in known or (shared_bytes is None and architecture not in SHARED_KIB):
+        raise ToolchainError(
+            f"NVRTC {version} knows no architecture {architecture!r}; known: {', '.join(known)}"
+        )
+    shared = SHARED_KIB[architecture] * 1024 if shared_bytes is None else shared_bytes
+    return Nvrtc(architecture, version, launches(kernel.n, kernel.launch, kernel.reals, shared).defines)
+
+
+def whole(cubin: bytes) -> bytes:
+    """Return a cubin with the last byte that CuPy may have taken off.
+
+    CuPy takes the bytes for text that a NUL ends, but they are an ELF file that a table ends. Its last byte
+    is the highest one of a small number, so it was 0.
+
+    Raises:
+        BuildError: the length is not what the header says.
+    """
+    length = _elf_length(cubin)
+    if len(cubin) == length - 1:
+        cubin += b"\0"
+    if not length or len(cubin) != length:
+        raise BuildError(
+            f"NVRTC's binary has {len(cubin):,} bytes, its header speaks of {length:,}: install the versions "
+            "of CuPy and NVRTC that 'nsc[cuda]' asks for"
+        )
+    return cubin
+
+
+def _elf_length(binary: bytes) -> int:
+    """Return where the last table of an ELF file ends by its header; 0 for what is no ELF file.
+
+    Source: the System V ABI, chapter 4, ELF header, with the fields of 64-bit objects.
+    """
+    if len(binary) < _ELF_HEADER.size or not binary.startswith(b"\x7fELF"):
+        return 0
+    segments, sections, segment, segment_count, section, section_count = _ELF_HEADER.unpack_from(binary)
+    return int(max(segments + segment * segment_count, sections + section * section_count))
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a thread of a function takes.
+
+    Attributes:
+        registers: how many.
+        spilled_bytes: written to memory and read from it for want of registers.
+        stack_bytes: its own memory, for what spills and for arrays that are indexed at run time.
+    """
+
+    registers: int
+    spilled_bytes: int
+    stack_bytes: int
+
+
+def resources(log: str) -> dict[str, Resources]:
+    """Return what a compiler's log says of each function."""
+    return {
+        match["function"]: Resources(
+            int(match["registers"]), int(match["stores"]) + int(match["loads"]), int(match["stack"])
+        )
+        for match in _RESOURCES.finditer(log)
+    }
+
+
+def _nvrtc() -> Any:
+    # CuPy before 14 finds the library only where the system's loader does, not in its package.
+    with contextlib.suppress(ImportError, RuntimeError):
+        importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib("nvrtc")
+    try:
+        nvrtc = importlib.import_module("cupy.cuda").nvrtc
+        nvrtc.getVersion()
+    except (ImportError, AttributeError, OSError, RuntimeError) as error:
+        raise ToolchainError(
+            f"no CUDA compiler: CuPy with NVRTC cannot be loaded ({error}). pip install 'nsc[cuda]'"
+        ) from None
+    return nvrtc

@@ -1,0 +1,1 @@
+"""Devices: what runs an operator on the tensors of a device."""

@@ -1,0 +1,461 @@
+"""The CUDA implementations of the operators: scratch memory, grids, and the order of the launches.
+
+Nothing waits for the device. What a kernel finds wrong in values (a steepness, a target) it answers
+with NaN, for the same reason. All scratch memory comes from torch's allocator on the current stream,
+so that calls may be captured in CUDA graphs, and one that runs out of memory leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from nsc.errors import OperandError
+from nsc.runtime.devices.launches import LANE_BYTES, Launches, function_name
+from nsc.runtime.kernel import Kernel, Launch, find
+from nsc.runtime.routing import (
+    ROUTINGS,
+    check_keys,
+    check_tensors,
+    checked_backward,
+    empty_loss,
+    empty_sorted,
+    inner_contiguous,
+    output_shapes,
+    real_of,
+    takes,
+    through_loss,
+)
+from nsc.wording import count as count_of
+
+# Aim for the weights and their gradients that are held at a time; they stay in or near the L2 cache. Where
+# that is fewer samples than the device has multiprocessors, some of which the keys pass would leave without
+# work, it is as many samples, up to the second limit.
+SCRATCH_BYTES = 64 << 20
+MOST_SCRATCH_BYTES = 2 << 30
+# Most that the backward routing keeps at a time of what codelets load, but for what a single block keeps.
+KEPT_BYTES = 256 << 20
+# Pieces that a sample's columns are cut into, each with its own sums of weight gradients: by shape
+# alone, so that the bits depend on nothing else.
+MOST_CHUNKS = 16
+# Most columns of a payload: kernels count columns times chunks in 32 bits.
+MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
+# Bytes of a part of a loss.
+_LOSS_BYTES = 8
+
+Argument = Tensor | int | None
+
+
+class Program(Protocol):
+    """A kernel's CUDA functions, loaded on a device.
+
+    Attributes:
+        launches: what blocks of its functions take.
+        multiprocessors: how many the device has.
+    """
+
+    launches: Launches
+    multiprocessors: int
+
+    def resident_blocks(self, function: str) -> int:
+        """Return how many blocks of a function the device runs at a time."""
+
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
+        """Launch a function on the current stream; tensors are passed as their addresses, an int in
+        eight bytes, of which a function takes as many as it wants."""
+
+
+def program_of(kernel: Kernel, device: torch.device) -> Program:
+    """Return a kernel's program on a device, built and loaded on first use.
+
+    Raises:
+        OperandError: a kernel that was compiled without the CUDA target.
+        ToolchainError: no CuPy, or no driver.
+        BuildError: the compiler failed, or the device lacks shared memory for one sample.
+        DeviceError: the device cannot hold a block of a function.
+    """
+    from nsc.runtime.devices.cuda_program import loaded
+
+    return loaded(kernel, device)
+
+
+def relax(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor]:
+    """Implement `nsc::relax`; see `dispatch.relax`."""
+    check_tensors(find(spec), x, steepness, payload, routing)
+    values, routed = relax_unchecked(x, steepness, payload, routing, spec)
+    return values, x.new_empty(x.shape[0], 0) if routed is None else routed
+
+
+def relax_unchecked(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor | None]:
+    """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
+    shapes = output_shapes(x, payload, routing)
+    with calling(x, steepness, payload, routing, spec, with_gradients=False) as call:
+        values = x.new_empty(shapes[0])
+        if routing == "none":
+            call.keys(0, call.batch, values, None)
+            return values, None
+        routed = x.new_empty(shapes[1])
+        for first, count in call.groups():
+            weights = call.empty_weights(count)
+            call.keys(first, count, values, weights)
+            losses = call.route(first, count, weights, routed)
+            if losses is not None:
+                routed[first : first + count] = losses.sum(-1)
+        return values, routed
+
+
+def relax_backward_unchecked(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+    with_steepness: bool = True,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None."""
+    if takes(routing) == "target" and routed_grad is not None:
+        assert payload is not None
+        return through_loss(
+            loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
+        )
+    with calling(x, steepness, payload, routing, spec, with_gradients=routed_grad is not None) as call:
+        x_grad = x.new_empty(x.shape)
+        steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+        payload_grad = None
+        if payload is not None and takes(routing) == "columns":
+            payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
+        values_grad = None if values_grad is None else values_grad.contiguous()
+        routed_grad = None if routed_grad is None else routed_grad.contiguous()
+        for first, count in call.groups():
+            weights = call.empty_weights(count)
+            call.keys(first, count, None, weights)
+            weight_grads = None
+            if routed_grad is not None:
+                weight_grads = call.empty_weight_grads(count)
+                call.route_backward(first, count, weights, routed_grad, weight_grads, payload_grad, None)
+            call.keys_backward(first, count, values_grad, weights, weight_grads, x_grad, steepness_grad)
+        return x_grad, steepness_grad, payload_grad
+
+
+relax_backward = checked_backward(relax_backward_unchecked)
+
+
+def loss(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Implement `nsc::loss`; see `dispatch.loss`."""
+    check_tensors(find(spec), x, steepness, target, routing)
+    with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
+        losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
+        for first, count in call.groups():
+            weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
+            parts = call.empty_losses(count)
+            call.keys(first, count, None, weights)
+            call.route_backward(first, count, weights, None, weight_grads, None, parts)
+            call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
+            losses[first : first + count] = parts.sum(-1)
+        return losses, x_grad, steepness_grad
+
+
+def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
+    """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
+    kernel = find(spec)
+    check_keys(kernel, x)
+    batch = x.shape[0]
+    try:
+        values, indices = empty_sorted(x, spec)
+        if batch:
+            program = program_of(kernel, x.device)
+            function = function_name("sort", real_of(x.dtype))
+            blocks = _ceil(batch, program.launches.blocks[function].items)
+            program.launch(function, blocks, (batch, x.contiguous(), values, indices))
+        return values, indices
+    except torch.OutOfMemoryError as error:
+        raise _out_of_memory(kernel, batch, 0, error) from None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an operator: its inputs, contiguous where kernels need them so.
+
+    Attributes:
+        with_gradients: whether it works out gradients of weights.
+    """
+
+    program: Program | None  # None for an empty batch, which needs no device
+    kernel: Kernel
+    launch: Launch
+    x: Tensor
+    steepness: Tensor
+    payload: Tensor | None
+    routing: str
+    with_gradients: bool
+
+    @property
+    def batch(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def real(self) -> str:
+        return real_of(self.x.dtype)
+
+    @property
+    def is_loss(self) -> bool:
+        return takes(self.routing) == "target"
+
+    @property
+    def columns(self) -> int:
+        if takes(self.routing) in ("columns", "ranks"):
+            assert self.payload is not None
+            return self.payload.shape[-1]
+        return self.kernel.n
+
+    @property
+    def _lane_columns(self) -> int:
+        """Columns that a lane of a tile holds."""
+        return LANE_BYTES // self.x.element_size()
+
+    @property
+    def _tile_columns(self) -> int:
+        assert self.program is not None
+        return self.program.launches.tile_lanes * self._lane_columns
+
+    @property
+    def _group(self) -> int:
+        """Columns of a tile that a sample takes; see `Tile` in templates/cuda/tile.cu.j2."""
+        if self.columns <= self._lane_columns:
+            return self._lane_columns
+        return max(self._lane_columns, min(self._tile_columns, self.launch.widest_group))
+
+    @cached_property
+    def chunks(self) -> int:
+        """Pieces that a sample's columns are cut into."""
+        return max(1, min(MOST_CHUNKS, _ceil(self.columns, self._group)))
+
+    @property
+    def _bytes_per_sample(self) -> int:
+        """What a sample's weights take, with their gradients and parts of losses."""
+        sums = self.chunks if self.with_gradients else 0
+        weights = (self.launch.arrays + sums) * self.launch.slots * self.x.element_size()
+        return weights + (self.chunks * _LOSS_BYTES if self.is_loss else 0)
+
+    @property
+    def _samples_at_once(self) -> int:
+        assert self.program is not None
+        each = max(1, self._bytes_per_sample)
+        most = max(1, MOST_SCRATCH_BYTES // each)
+        return min(self.batch, most, max(self.program.multiprocessors, SCRATCH_BYTES // each))
+
+    def groups(self) -> list[tuple[int, int]]:
+        """Return the samples that go through the passes together: the first and the number of each group."""
+        if not self.batch:
+            return []
+        size = self._samples_at_once
+        return [(first, min(size, self.batch - first)) for first in range(0, self.batch, size)]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Memory that the call takes beside its inputs and results, at most."""
+        if not self.batch:
+            return 0
+        size = self._samples_at_once
+        kept = 0
+        if self.with_gradients:
+            kept = self._routing_blocks("_backward", size) * self._kept_bytes_per_block
+        return size * self._bytes_per_sample + kept
+
+    def empty_weights(self, count: int) -> Tensor:
+        return self.x.new_empty(count, self.launch.arrays, self.launch.slots)
+
+    def empty_weight_grads(self, count: int) -> Tensor:
+        return self.x.new_empty(count, self.chunks, self.launch.slots)
+
+    def empty_losses(self, count: int) -> Tensor:
+        return self.x.new_empty(count, self.chunks, dtype=torch.float64)
+
+    def keys(self, first: int, count: int, values: Tensor | None, weights: Tensor | None) -> None:
+        """Run the keys pass on a group; where there is a target it must be one, or the weights are NaN."""
+        target = self.payload if self.is_loss else None
+        self._launch(
+            "keys",
+            count,
+            count,
+            self.x[first:],
+            self.steepness[first:],
+            self.steepness.stride(0),
+            None if target is None else target[first:],
+            0 if target is None else target.stride(0),
+            None if values is None else values[first:],
+            weights,
+        )
+
+    def keys_backward(
+        self,
+        first: int,
+        count: int,
+        values_grad: Tensor | None,
+        weights: Tensor,
+        weight_grads: Tensor | None,
+        x_grad: Tensor,
+        steepness_grad: Tensor | None,
+    ) -> None:
+        """Take gradients of values and weights, whose chunks are summed, to those of x and the steepness."""
+        if weight_grads is not None and self.chunks > 1:
+            self._launch("sum", count * self.launch.slots, count, self.chunks, weight_grads)
+        self._launch(
+            "keys_backward",
+            count,
+            count,
+            self.steepness[first:],
+            self.steepness.stride(0),
+            None if values_grad is None else values_grad[first:],
+            weights,
+            weight_grads,
+            self.chunks if weight_grads is not None else 0,
+            x_grad[first:],
+            None if steepness_grad is None else steepness_grad[first:],
+        )
+
+    def route(self, first: int, count: int, weights: Tensor, routed: Tensor) -> Tensor | None:
+        """Route a group; a loss is returned in parts (count, chunks)."""
+        losses = self.empty_losses(count) if self.is_loss else None
+        self._launch_routing("", first, count, weights, None if self.is_loss else routed[first:], losses)
+        return losses
+
+    def route_backward(
+        self,
+        first: int,
+        count: int,
+        weights: Tensor,
+        routed_grad: Tensor | None,
+        weight_grads: Tensor,
+        payload_grad: Tensor | None,
+        losses: Tensor | None,
+    ) -> None:
+        """Take the gradient of what is routed to weights and payload.
+
+        A loss has no routed_grad: the gradient is that of each sample's loss, and `losses`, if given, takes
+        the losses.
+        """
+        self._launch_routing(
+            "_backward",
+            first,
+            count,
+            weights,
+            None if routed_grad is None else routed_grad[first:],
+            weight_grads,
+            None if payload_grad is None else payload_grad[first:],
+            losses,
+        )
+
+    def _launch(self, what: str, items: int, *arguments: Argument) -> None:
+        """Launch a function with as many blocks as so many of its items take."""
+        if not items:
+            return
+        assert self.program is not None
+        function = function_name(what, self.real)
+        blocks = _ceil(items, self.program.launches.blocks[function].items)
+        self.program.launch(function, blocks, arguments)
+
+    def _routing_function(self, what: str) -> str:
+        direction = "reversed" if self.routing in ("transposed", "rows") else "route"
+        return function_name(direction + what, self.real)
+
+    @property
+    def _kept_rows(self) -> int:
+        """Rows that the codelets of a tile load, at most."""
+        is_payload = takes(self.routing) in ("columns", "ranks")
+        return self.launch.kept_rows if is_payload else self.launch.kept_rows_permutation
+
+    @property
+    def _kept_bytes_per_block(self) -> int:
+        assert self.program is not None
+        tiles = self.program.launches.blocks[self._routing_function("_backward")].items
+        return tiles * self._kept_rows * self._tile_columns * self.x.element_size()
+
+    def _routing_blocks(self, what: str, count: int) -> int:
+        """Return how many blocks route a group: as many as have work, run at a time, and may keep rows."""
+        assert self.program is not None
+        function = self._routing_function(what)
+        tasks = _ceil(count, self._tile_columns // self._group) * self.chunks
+        blocks = _ceil(tasks, self.program.launches.blocks[function].items)
+        blocks = min(blocks, self.program.resident_blocks(function))
+        if what:
+            blocks = min(blocks, KEPT_BYTES // max(1, self._kept_bytes_per_block))
+        return max(1, blocks)
+
+    def _launch_routing(
+        self, what: str, first: int, count: int, weights: Tensor, *arguments: Argument
+    ) -> None:
+        assert self.program is not None
+        blocks = self._routing_blocks(what, count)
+        # The weights twice: see `Call` in templates/cuda/tile.cu.j2.
+        both = (weights, weights) if what else (weights,)
+        if what:
+            kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
+            arguments = (*arguments, kept, self._kept_rows)
+        payload = self.payload
+        self.program.launch(
+            self._routing_function(what),
+            blocks,
+            (
+                ROUTINGS[self.routing].code,
+                count,
+                self.chunks,
+                *both,
+                None if payload is None else payload[first:],
+                0 if payload is None else payload.stride(0),
+                self.columns,
+                *arguments,
+            ),
+        )
+
+
+@contextlib.contextmanager
+def calling(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str, with_gradients: bool
+) -> Iterator[Call]:
+    """Give a call to what implements it; an error of too little memory says how much the call takes.
+
+    Raises:
+        OperandError: more than MOST_COLUMNS columns.
+        torch.OutOfMemoryError: with what the call takes.
+    """
+    kernel = find(spec)
+    program = program_of(kernel, x.device) if x.shape[0] else None
+    call = Call(program, kernel, kernel.launch, x, steepness, payload, routing, with_gradients)
+    if call.columns > MOST_COLUMNS:
+        raise OperandError(
+            f"{kernel.name}: the payload has {call.columns:,} columns, a call on a GPU takes at most "
+            f"{MOST_COLUMNS:,}: pass them in several calls"
+        )
+    try:
+        yield replace(call, x=x.contiguous(), payload=inner_contiguous(payload))
+    except torch.OutOfMemoryError as error:
+        raise _out_of_memory(kernel, call.batch, call.scratch_bytes, error) from None
+
+
+def _out_of_memory(
+    kernel: Kernel, batch: int, scratch_bytes: int, error: torch.OutOfMemoryError
+) -> torch.OutOfMemoryError:
+    """Return torch's error with what to do."""
+    return torch.OutOfMemoryError(
+        f"{kernel.name}: {count_of(batch, 'sample')} took more memory than there is, beside inputs and "
+        f"results up to {scratch_bytes:,} bytes of scratch memory: use a smaller batch. {error}"
+    )
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)

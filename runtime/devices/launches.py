@@ -1,0 +1,148 @@
+"""How kernels are launched: what a block of each CUDA function does and takes of a device, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nsc.errors import BuildError
+from nsc.runtime.kernel import Launch
+
+# Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
+# specifications per compute capability).
+SHARED_KIB = {
+    "sm_75": 64,
+    "sm_80": 163,
+    "sm_86": 99,
+    "sm_87": 163,
+    "sm_88": 99,
+    "sm_89": 99,
+    "sm_90": 227,
+    "sm_100": 227,
+    "sm_103": 227,
+    "sm_110": 227,
+    "sm_120": 99,
+    "sm_121": 99,
+}
+WARP = 32
+# What a lane holds of a row of a tile; see compiler/schedule/cuda_levels.py.
+LANE_BYTES = 8
+# The functions, each for every arithmetic type.
+FUNCTIONS = (
+    "keys",
+    "keys_backward",
+    "sum",
+    "sort",
+    "route",
+    "route_backward",
+    "reversed",
+    "reversed_backward",
+)
+_SUFFIX = {"float32": "f32", "float64": "f64"}
+_REAL_BYTES = {"float32": 4, "float64": 8}
+# A key and where it comes from, aligned.
+_ENTRY_BYTES = {"float32": 8, "float64": 16}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a function.
+
+    Attributes:
+        threads: how many it has.
+        items: how many samples (keys and exact sorting), tiles of columns (routing) or slots (sums) it works
+            on at a time.
+        shared_bytes: shared memory that its launch asks for.
+    """
+
+    threads: int
+    items: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Launches:
+    """How a kernel is launched on a kind of device.
+
+    Attributes:
+        tile_lanes: lanes that a tile of columns lies on.
+        blocks: the blocks of each function, by its name.
+    """
+
+    tile_lanes: int
+    blocks: dict[str, Block]
+
+    @property
+    def defines(self) -> tuple[tuple[str, str], ...]:
+        """What the source leaves to the build, names and values."""
+        return (("NSC_TILE_LANES", str(self.tile_lanes)),)
+
+
+def function_name(what: str, real: str) -> str:
+    """Return the name of one of FUNCTIONS for an arithmetic type."""
+    return f"nsc_{what}_{_SUFFIX[real]}"
+
+
+def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) -> Launches:
+    """Return how a kernel is launched where a block may ask for so much shared memory.
+
+    Args:
+        n: number of wires.
+        launch: what the kernel's launches depend on.
+        reals: the arithmetic types that it is compiled for.
+        shared_bytes: what a block of the device may ask for.
+
+    Raises:
+        BuildError: the least that a block works on does not fit.
+    """
+    blocks: dict[str, Block] = {}
+    lanes = _tile_lanes(n, launch, shared_bytes)
+    tiles = launch.routing_threads // launch.tile_threads
+    routing = Block(launch.routing_threads, tiles, tiles * n * lanes * LANE_BYTES)
+    for real in sorted(reals):
+        samples = launch.keys_threads // launch.sample_threads
+        keys = Block(launch.keys_threads, samples, samples * _places(n) * _REAL_BYTES[real])
+        of_each = dict.fromkeys(FUNCTIONS, routing) | {
+            "keys": keys,
+            "keys_backward": keys,
+            "sum": Block(launch.keys_threads, launch.keys_threads, 0),
+            "sort": _sort_block(n, launch, real, shared_bytes),
+        }
+        blocks |= {function_name(what, real): block for what, block in of_each.items()}
+    for function, block in blocks.items():
+        _check_fits(f"a block of {function}", n, block.shared_bytes, shared_bytes)
+    return Launches(lanes, blocks)
+
+
+def _tile_lanes(n: int, launch: Launch, shared_bytes: int) -> int:
+    """Return how many lanes a tile of columns lies on: as many as a block's shared memory holds."""
+    lane_bytes = launch.routing_threads // launch.tile_threads * n * LANE_BYTES
+    _check_fits("the narrowest tile", n, lane_bytes, shared_bytes)
+    return min(launch.tile_lanes, 1 << ((shared_bytes // lane_bytes).bit_length() - 1))
+
+
+def _sort_block(n: int, launch: Launch, real: str, shared_bytes: int) -> Block:
+    """Return the block that sorts exactly, by templates/cuda/order.cu.j2."""
+    entry_bytes = _ENTRY_BYTES[real]
+    if launch.tile_threads > WARP:  # threads share a sample, as those of the keys pass do
+        samples = launch.keys_threads // launch.sample_threads
+        return Block(launch.keys_threads, samples, samples * _places(n) * entry_bytes)
+    # A thread has a sample. A warp's samples are the columns of a tile whose rows are one place apart.
+    warp_bytes = (WARP + 1) * n * entry_bytes
+    warps = launch.keys_threads // WARP
+    while warps > 1 and warps * warp_bytes > shared_bytes:
+        warps //= 2
+    return Block(warps * WARP, warps * WARP, warps * warp_bytes)
+
+
+def _places(n: int) -> int:
+    """Return the places of a sample's wires in shared memory; see templates/cuda/keys.cu.j2."""
+    return n + n // WARP + 1
+
+
+def _check_fits(what: str, n: int, needed: int, shared_bytes: int) -> None:
+    if needed > shared_bytes:
+        raise BuildError(
+            f"{what} on {n} wires takes {needed:,} bytes of shared memory, a block of the device has "
+            f"{shared_bytes:,}: use a smaller network, or the cpu target"
+        )

@@ -1,0 +1,1 @@
+"""Dispatch: the ways from a call to a kernel."""

@@ -1,0 +1,157 @@
+"""Operator: a compiled sorting network as torch users call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from nsc.arguments import whole
+from nsc.errors import OperandError, OperandTypeError, PackageError
+from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.operator import NetworkOperator, Steepness, unfolded
+
+
+class Operator(NetworkOperator):
+    """Differentiable and exact sorting of n values through one compiled network.
+
+    In every method x is (…, n), any leading shape, the last axis sorted ascending. Results keep
+    dtype and device; bfloat16 and float16 are computed in float32. steepness, in 1 / unit of x, is
+    a float or a 0-d tensor, which may need a gradient; None means 2 × depth, the paper's choice.
+
+    NaN spreads to every value it meets. Infinite values sort exactly and have no gradient. Ties mix
+    half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
+    smallest normal one (1.2e-38 in float32) count as zero. Cost per sample: O(size) for
+    values, O(m·size) for m columns of payload, less than O(n·size) for P.
+
+    In the error-free form a gradient passes each comparator as if it were soft. What that adds up to depends
+    on the direction of the routing: gradients of `rank` and of the rows of `topk` differ from those of the
+    same rows of P.
+
+    Operators pickle, copy and compare by the content of their package.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Take a generated package's files: name to text, the manifest among them.
+
+        Raises:
+            PackageError: files that no `nsc compile` of this version wrote, or of a network that was
+                compiled for some ranks alone.
+        """
+        super().__init__(files)
+        if self._kernel.outputs is not None:
+            raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load_selector")
+
+    def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the relaxed sorted values, (…, n); op(x) is op.sort(x)."""
+        return self._run("sort", x, steepness, None, "none")[0]
+
+    __call__ = sort
+
+    def sort_with_permutation(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+        """Return the relaxed sorted values and the relaxed permutation matrix P.
+
+        Returns:
+            values (…, n) and P (…, n, n), doubly stochastic: P[r, c] is the weight of input c at
+            rank r, and values = P @ x.
+        """
+        return self._run("sort_with_permutation", x, steepness, None, "permutation")
+
+    def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
+        self._check_tensor("rank", "x", x)
+        ranks = torch.arange(self.n, dtype=x.dtype, device=x.device).unsqueeze(-1)
+        return self._run("rank", x, steepness, ranks, "transposed")[1].squeeze(-1)
+
+    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
+
+        Args:
+            x: (…, n) keys.
+            payload: (…, n, m), the same leading shape as x.
+            steepness: see the class.
+
+        Returns:
+            (…, n, m), of the wider dtype of x and payload.
+        """
+        return self._routed(x, payload, steepness)
+
+    def topk(self, x: Tensor, k: int, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+        """Return the k largest values, largest first as torch.topk, and their rows of P.
+
+        Returns:
+            values (…, k) and rows (…, k, n); the rows are computed alone, P is never formed.
+
+        Raises:
+            OperandError: k outside 1 … n.
+        """
+        count = whole(k)
+        if count is None or not 1 <= count <= self.n:
+            raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
+        self._check_tensor("topk", "x", x)
+        ranks = torch.arange(self.n - 1, self.n - 1 - count, -1, device=x.device)
+        values, rows = self._run("topk", x, steepness, ranks, "rows")
+        return values[..., self.n - count :].flip(-1), rows.transpose(-1, -2)
+
+    def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
+
+        The loss of a sample is (1/n) Σ_c -log P[target[c], c]. Logarithms are cut at -80, and a cut one has
+        no gradient; elsewhere the gradient is the derivative of the value. The logarithm of an entry above
+        3/4 is that of 1 minus its column's other entries. In the error-free form P is 0 or 1, and
+        1 / max(p, 1e-12) stands for the derivative of log p.
+
+        Args:
+            x: (…, n) scores.
+            target: (…, n) integers, the true rank 0 … n-1 of each input.
+            steepness: see the class.
+
+        Returns:
+            A 0-d tensor; NaN for an empty batch, as torch's mean.
+
+        Raises:
+            OperandError: a target that is no permutation.
+        """
+        return self._loss("cross_entropy", x, target, steepness)
+
+    def binary_cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return the binary cross entropy between P and the true permutation matrix.
+
+        The mean over samples and all n² entries, as in the authors' released code. P is never stored.
+        Arguments, the cut of logarithms and the error-free form as in `cross_entropy`; 1 - p of an entry
+        above 3/4 is the sum of its column's other entries.
+
+        torch.nn.BCELoss on a stored P, and so diffsort, differ where entries are extreme: they cut logarithms
+        at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
+        gradient is not the derivative of their value.
+        """
+        return self._loss("binary_cross_entropy", x, target, steepness)
+
+    def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return exactly sorted values and int64 indices as torch.sort(stable=True): NaN last.
+
+        The gradient of the values is torch.sort's.
+        """
+        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_sort", x))
+        return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
+
+    def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
+        self._check_tensor(routing, "x", x)
+        self._check_tensor(routing, "target", target)
+        if target.dtype.is_floating_point or target.dtype in (torch.bool, torch.complex64, torch.complex128):
+            raise OperandTypeError(
+                f"{self.name}.{routing}: target holds ranks and must have an integer dtype, got "
+                f"{target.dtype}: convert with target.long()"
+            )
+        if target.shape != x.shape:
+            raise OperandError(
+                f"{self.name}.{routing}: target must have the shape of x, {tuple(x.shape)}, got "
+                f"{tuple(target.shape)}"
+            )
+        keys = self._keys(routing, x)
+        weights = self._steepness(routing, steepness, keys)
+        self._check_device(routing, x, target)
+        ranks = target.long().reshape(keys.shape)
+        losses = dispatch.loss(self._kernel, keys, weights, ranks, routing)
+        return losses.mean().to(x.dtype)

@@ -1,0 +1,171 @@
+// -------------------------------------------------------------------------------------- vectors
+
+#if defined(__AVX512F__)
+constexpr int64_t register_bytes = 64;
+#elif defined(__AVX__)
+constexpr int64_t register_bytes = 32;
+#else
+constexpr int64_t register_bytes = 16;
+#endif
+
+template <class T>
+struct VecOf {
+    typedef T type __attribute__((vector_size(register_bytes)));
+};
+
+template <class T>
+using Vec = typename VecOf<T>::type;
+
+template <class T>
+constexpr int64_t lanes = register_bytes / int64_t(sizeof(T));
+
+// Whole numbers as wide as a real.
+template <class real>
+struct WholeOf {
+    using type = int64_t;
+};
+template <>
+struct WholeOf<float> {
+    using type = int32_t;
+};
+template <class real>
+using Whole = typename WholeOf<real>::type;
+
+// In every lane the same number.
+template <class T>
+inline Vec<T> all(T value) {
+    return value - Vec<T>{};
+}
+
+// The same of a number in memory, which is one instruction there. Compilers that see through it would
+// do the arithmetic on one lane and spread the results, which takes a register's shuffles.
+template <class T>
+inline Vec<T> broadcast(const T &value) {
+    Vec<T> row = all(value);
+#if defined(__x86_64__)
+    asm("" : "+v"(row));
+#endif
+    return row;
+}
+
+// Between a register and memory, `count` values; a full register is one instruction.
+template <class T>
+inline Vec<T> load(const T *from, int64_t count = lanes<T>) {
+    Vec<T> row;
+    if (count == lanes<T>) {
+        memcpy(&row, from, sizeof row);
+    } else {
+        row = Vec<T>{};
+        memcpy(&row, from, sizeof(T) * count);
+    }
+    return row;
+}
+
+template <class T>
+inline void store(T *to, Vec<T> row, int64_t count = lanes<T>) {
+    if (count == lanes<T>)
+        memcpy(to, &row, sizeof row);
+    else
+        memcpy(to, &row, sizeof(T) * count);
+}
+
+// Numbers and their bits, whole numbers as numbers.
+template <class real>
+inline Vec<Whole<real>> bits_of(Vec<real> v) {
+    return (Vec<Whole<real>>)v;
+}
+
+template <class real>
+inline Vec<real> from_bits(Vec<Whole<real>> bits) {
+    return (Vec<real>)bits;
+}
+
+template <class real>
+inline Vec<real> converted(Vec<Whole<real>> v) {
+    return __builtin_convertvector(v, Vec<real>);
+}
+
+// The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
+template <int... places>
+struct Places {};
+
+template <int count, int... places>
+struct PlacesTo : PlacesTo<count - 1, count - 1, places...> {};
+
+template <int... places>
+struct PlacesTo<0, places...> {
+    using list = Places<places...>;
+};
+
+// Folds the lanes of p and q that differ in one bit of their numbers: in lanes without the bit are then
+// sums of p's, in those with it q's. Half of what is added stays in its lane, which is no shuffle.
+template <class real, int bit, int... places>
+inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
+    constexpr int width = lanes<real>;
+    return __builtin_shufflevector(p, q, (places & bit ? width + places : places)...) +
+           __builtin_shufflevector(p, q, ((places & bit ? width + places : places) ^ bit)...);
+}
+
+// Sums over lanes, `lanes` rows at a time: in lane k that of row k.
+template <class real, int count = lanes<real>>
+inline Vec<real> row_sums(const Vec<real> *rows) {
+    if constexpr (count == 1) {
+        return rows[0];
+    } else {
+        return fold<real, count / 2>(row_sums<real, count / 2>(rows), row_sums<real, count / 2>(rows + count / 2),
+                                     typename PlacesTo<lanes<real>>::list());
+    }
+}
+
+// Transposes `lanes` rows of `lanes` values: pairs of rows whose numbers differ in one bit exchange the
+// quarters of their square, bit by bit.
+template <class T, int bit, int... places>
+inline void exchange_quarters(Vec<T> &p, Vec<T> &q, Places<places...>) {
+    constexpr int width = lanes<T>;
+    const Vec<T> a = p, b = q;
+    p = __builtin_shufflevector(a, b, (places & bit ? width + (places & ~bit) : places)...);
+    q = __builtin_shufflevector(a, b, (places & bit ? width + places : places | bit)...);
+}
+
+template <class T, int bit = 1>
+inline void transpose_from(Vec<T> *rows) {
+    if constexpr (bit < lanes<T>) {
+        NSC_UNROLL
+        for (int i = 0; i < lanes<T>; ++i)
+            if (!(i & bit)) exchange_quarters<T, bit>(rows[i], rows[i | bit], typename PlacesTo<lanes<T>>::list());
+        transpose_from<T, 2 * bit>(rows);
+    }
+}
+
+template <class T>
+NSC_APART void transpose(Vec<T> *rows) {
+    Vec<T> in_registers[lanes<T>];
+    NSC_UNROLL
+    for (int i = 0; i < lanes<T>; ++i) in_registers[i] = rows[i];
+    transpose_from<T>(in_registers);
+    NSC_UNROLL
+    for (int i = 0; i < lanes<T>; ++i) rows[i] = in_registers[i];
+}
+
+// Makes numbers below the smallest normal one count as zero while it lives, on this thread. P is made
+// of products of many weights, most of them far below any rounding error, and processors take a
+// hundred times as long for such numbers.
+struct TinyIsZero {
+#if defined(__SSE__)
+    TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }
+    ~TinyIsZero() { __builtin_ia32_ldmxcsr(before); }
+    uint32_t before;
+#elif defined(__aarch64__)
+    TinyIsZero() {
+        asm volatile("mrs %0, fpcr" : "=r"(before));
+        asm volatile("msr fpcr, %0" ::"r"(before | uint64_t(1) << 24));
+    }
+    ~TinyIsZero() { asm volatile("msr fpcr, %0" ::"r"(before)); }
+    uint64_t before;
+#else
+    TinyIsZero() {}
+    ~TinyIsZero() {}
+#endif
+    TinyIsZero(const TinyIsZero &) = delete;
+    TinyIsZero &operator=(const TinyIsZero &) = delete;
+};
