@@ -13,8 +13,8 @@ from rich.table import Table
 from torch import Tensor
 
 import nsc
+from nsc.operators.sorter import Sorter
 from nsc.runtime import reference
-from nsc.runtime.sorter import Operator
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.md"
 # Networks with the samples of each.
@@ -22,13 +22,13 @@ CASES = [("bitonic", 16, 64), ("odd_even", 16, 64), ("bitonic", 128, 4), ("biton
 SPREADS = (1, 3, 10)
 COLUMNS = ("scores", "loss", "computed", "value off by", "gradient off by", "least cosine", "bad")
 
-Loss = Callable[[Operator, Tensor, Tensor], Tensor]
+Loss = Callable[[Sorter, Tensor, Tensor], Tensor]
 
 
 def _stored(loss: str) -> Loss:
     """Return a loss as torch has it of a stored P, logarithms cut at -100, for each sample."""
 
-    def losses(op: Operator, x: Tensor, target: Tensor) -> Tensor:
+    def losses(op: Sorter, x: Tensor, target: Tensor) -> Tensor:
         P = op.sort_with_permutation(x)[1].clamp(0, 1)
         truth = torch.nn.functional.one_hot(target, op.n).transpose(-1, -2).to(P.dtype)
         if loss == "cross_entropy":
@@ -40,13 +40,13 @@ def _stored(loss: str) -> Loss:
 
 
 def _fused(loss: str) -> Loss:
-    def losses(op: Operator, x: Tensor, target: Tensor) -> Tensor:
+    def losses(op: Sorter, x: Tensor, target: Tensor) -> Tensor:
         return torch.stack([getattr(op, loss)(*sample) for sample in zip(x, target, strict=True)])
 
     return losses
 
 
-def _with_gradient(losses: Loss, op: Operator, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _with_gradient(losses: Loss, op: Sorter, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     x = x.clone().requires_grad_()
     values = losses(op, x, target)
     (grad,) = torch.autograd.grad(values.sum(), x)
@@ -56,14 +56,14 @@ def _with_gradient(losses: Loss, op: Operator, x: Tensor, target: Tensor) -> tup
 def _exact(loss: str) -> Loss:
     """Return a loss by the plain torch reference, in float64; the tests hold it to 50 digits."""
 
-    def losses(op: Operator, x: Tensor, target: Tensor) -> Tensor:
+    def losses(op: Sorter, x: Tensor, target: Tensor) -> Tensor:
         steepness = torch.full((len(x),), op.default_steepness, dtype=x.dtype)
         return reference.relax(op.kernel, x, steepness, target, loss)[1]
 
     return losses
 
 
-def _rows(op: Operator, batch: int, spread: int) -> Iterator[tuple[str, ...]]:
+def _rows(op: Sorter, batch: int, spread: int) -> Iterator[tuple[str, ...]]:
     x = spread * torch.randn(batch, op.n)
     target = torch.stack([torch.randperm(op.n) for _ in range(batch)])
     for loss in ("cross_entropy", "binary_cross_entropy"):

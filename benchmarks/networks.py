@@ -9,8 +9,8 @@ from functools import cache
 import nsc
 from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.network import Network
-from nsc.runtime.selector import Selector
-from nsc.runtime.sorter import Operator
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
 
 Pairs = list[tuple[int, int]]
 
@@ -76,6 +76,6 @@ def selector(name: str, n: int, top_k: int | None = None, median: bool = False) 
 
 
 @cache
-def operator(name: str, n: int) -> Operator:
+def operator(name: str, n: int) -> Sorter:
     """Return its operator; a family that is too large for a proof is taken at its word."""
     return nsc.compile(network(name, n), name=f"{name}_{n}", unproved=True)

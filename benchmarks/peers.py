@@ -15,8 +15,8 @@ from torch import Tensor
 from benchmarks import cases, indexed
 from benchmarks.cases import Case
 from benchmarks.networks import network, selector
-from nsc.runtime.selector import Selector
-from nsc.runtime.sorter import Operator
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
 
 STEEPNESS = 20.0
 ART_LAMBDA = 0.25
@@ -38,7 +38,7 @@ class Problem:
     """
 
     case: Case
-    op: Operator
+    op: Sorter
     x: Tensor
     ranks: Tensor
 
@@ -100,7 +100,7 @@ def importable(module: str) -> bool:
     return True
 
 
-def pose(case: Case, op: Operator) -> Problem:
+def pose(case: Case, op: Sorter) -> Problem:
     """Draw the inputs of a case."""
     x = torch.randn(case.batch, case.n)
     return Problem(case, op, x.requires_grad_(), x.detach().argsort(-1).argsort(-1))

@@ -36,7 +36,7 @@ import nsc
 from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.errors import NscError
-from nsc.runtime.sorter import Operator
+from nsc.operators.sorter import Sorter
 
 DIGITS = 4
 LEARNING_RATE = 2e-3  # at the height of its cycle
@@ -193,7 +193,7 @@ def evaluate(model: nn.Module, digits: Digits, n: int, count: int, seed: int) ->
     return measure(scores, numbers, n)
 
 
-def permutation(model: nn.Module, op: Operator, digits: Digits, steepness: float, seed: int) -> Tensor:
+def permutation(model: nn.Module, op: Sorter, digits: Digits, steepness: float, seed: int) -> Tensor:
     """Return P of one held-out sample, (n, n), its columns in the true order: learned, a diagonal."""
     images, numbers = digits.numbers(op.n, np.random.default_rng([seed, 3]))
     with torch.inference_mode():
@@ -202,7 +202,7 @@ def permutation(model: nn.Module, op: Operator, digits: Digits, steepness: float
 
 
 def train(
-    model: nn.Module, op: Operator, digits: Digits, steps: int, steepness: float, seed: int
+    model: nn.Module, op: Sorter, digits: Digits, steps: int, steepness: float, seed: int
 ) -> Iterator[float]:
     """Train on one sample of op.n numbers a step, and yield each step's loss."""
     rng = np.random.default_rng([seed, 1])
@@ -233,7 +233,7 @@ def show_progress(losses: Iterator[float], steps: int, console: Console) -> list
     return history
 
 
-def find_operator(net: str, n: int | None, relaxation: str) -> tuple[Operator, str]:
+def find_operator(net: str, n: int | None, relaxation: str) -> tuple[Sorter, str]:
     """Return the op and where it is from: generated/NET_N if it is the one asked for, or the cache."""
     folder = Path("generated") / f"{net}_{n}"
     if net in FAMILIES and folder.is_dir():

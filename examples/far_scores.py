@@ -21,28 +21,26 @@ from rich.table import Table
 from torch import Tensor
 
 import nsc
-from nsc.runtime.sorter import Operator
+from nsc.operators.sorter import Sorter
 
 # The least probability whose logarithm a loss on a stored P usually takes.
 FLOOR = 1e-12
 
-Loss = Callable[[Operator, Tensor, Tensor], Tensor]
+Loss = Callable[[Sorter, Tensor, Tensor], Tensor]
 
 
-def floored(op: Operator, scores: Tensor, ranks: Tensor) -> Tensor:
+def floored(op: Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
     """Return the cross entropy of a stored P, cut at FLOOR."""
     P = op.sort_with_permutation(scores)[1]
     return -P.gather(-2, ranks.unsqueeze(-2)).clamp_min(FLOOR).log().mean()
 
 
-def fused(op: Operator, scores: Tensor, ranks: Tensor) -> Tensor:
+def fused(op: Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
     """Return nsc's cross entropy."""
     return op.cross_entropy(scores, ranks)
 
 
-def train(
-    op: Operator, loss: Loss, learned: Digits, gain: float, steps: int, batch: int, seed: int
-) -> Scorer:
+def train(op: Sorter, loss: Loss, learned: Digits, gain: float, steps: int, batch: int, seed: int) -> Scorer:
     """Return a model that was trained on `batch` samples of op.n numbers a step."""
     torch.manual_seed(seed)
     model = Scorer(*learned.images.shape[1:])

@@ -33,19 +33,21 @@ if TYPE_CHECKING:
     from nsc.compiler.network import Network
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.verify import Proof, Verdict
+    from nsc.operators.operator import Operator
+    from nsc.operators.selector import Selector
+    from nsc.operators.sorter import Sorter
     from nsc.proving import verify
-    from nsc.runtime.selector import Selector
-    from nsc.runtime.sorter import Operator
 
 __version__ = "0.1.0"
 
 # Public name to the module that defines it; None: the name is a module itself.
 _HOMES: dict[str, str | None] = {
     "Network": "nsc.compiler.network",
-    "Operator": "nsc.runtime.sorter",
+    "Operator": "nsc.operators.operator",
     "Proof": "nsc.compiler.verify",
     "Relaxation": "nsc.compiler.relaxations",
-    "Selector": "nsc.runtime.selector",
+    "Selector": "nsc.operators.selector",
+    "Sorter": "nsc.operators.sorter",
     "Verdict": "nsc.compiler.verify",
     "compat": None,
     "compile": "nsc.api",
@@ -71,6 +73,7 @@ __all__ = [
     "PropertyError",
     "Relaxation",
     "Selector",
+    "Sorter",
     "ToolchainError",
     "UnprovedError",
     "Verdict",

@@ -18,16 +18,16 @@ from nsc.compiler.targets.render import REALS
 from nsc.compiler.verify import Budget
 from nsc.errors import LoweringError
 from nsc.join.building import MAX_MEMORY, budget_of
-from nsc.runtime.loading import load as load
-from nsc.runtime.loading import load_selector as load_selector
-from nsc.runtime.operator import NetworkOperator
-from nsc.runtime.selector import Selector
-from nsc.runtime.sorter import Operator
+from nsc.operators.loading import load as load
+from nsc.operators.loading import load_selector as load_selector
+from nsc.operators.operator import Operator
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
 from nsc.wording import argument
 
 __all__ = ["compile", "compile_selector", "load", "load_selector"]
 
-AnyOperator = TypeVar("AnyOperator", bound=NetworkOperator)
+AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
 
 def compile(
@@ -45,7 +45,7 @@ def compile(
     index_base: int | None = None,
     max_memory: int = MAX_MEMORY,
     time_limit: float | None = None,
-) -> Operator:
+) -> Sorter:
     """Prove a network and return its operator, built on first use and cached on disk.
 
     What was compiled before in this process, and is not among the least recently used, comes back at once,
@@ -90,7 +90,7 @@ def compile(
         format=format,
         index_base=index_base,
     )
-    return _compiled(Operator, request, budget)
+    return _compiled(Sorter, request, budget)
 
 
 def compile_selector(
@@ -170,7 +170,7 @@ _MOST_KEPT = 64
 class _Making:
     """What identifies a compiled operator, and what its proof may take, which does not."""
 
-    kind: type[NetworkOperator]
+    kind: type[Operator]
     request: Request
     budget: Budget = field(compare=False)
 
@@ -184,7 +184,7 @@ def _compiled(kind: type[AnyOperator], request: Request, budget: Budget) -> AnyO
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _kept(making: _Making) -> NetworkOperator:
+def _kept(making: _Making) -> Operator:
     return making.kind(compile_network(making.request, making.budget).package.files)
 
 

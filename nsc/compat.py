@@ -16,7 +16,7 @@ from nsc.compiler.families.classic import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
 from nsc.errors import LoweringError, OperandError
-from nsc.runtime.sorter import Operator
+from nsc.operators.sorter import Sorter
 
 # diffsort's name of a distribution to nsc's sigmoid, and whether the activation replacement trick is on.
 DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
@@ -112,7 +112,7 @@ class DiffSortNet(torch.nn.Module):
         values, permutation = operator.sort_with_permutation(vectors, self.steepness)
         return values, permutation.transpose(-1, -2)
 
-    def _operator(self, real: str) -> Operator:
+    def _operator(self, real: str) -> Sorter:
         """Return the operator for an arithmetic type, of the attributes as they are now."""
         if self.distribution not in DISTRIBUTIONS:
             raise LoweringError(
@@ -126,7 +126,7 @@ class DiffSortNet(torch.nn.Module):
 @functools.cache
 def _operator(
     network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
-) -> Operator:
+) -> Sorter:
     return compile(
         NETWORKS[network](size),
         relaxation=sigmoid,

@@ -13,11 +13,11 @@ from nsc.api import compile, compile_selector, with_dtype
 from nsc.arguments import real, shown
 from nsc.compiler.describe import Named
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.operator import NetworkOperator
-from nsc.runtime.selector import Selector
-from nsc.runtime.sorter import Operator
+from nsc.operators.operator import Operator
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
 
-AnyOperator = TypeVar("AnyOperator", bound=NetworkOperator)
+AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
 
 class _Layer(torch.nn.Module, Generic[AnyOperator]):
@@ -81,7 +81,7 @@ def _steepness(log_steepness: Tensor) -> Tensor:
     return log_steepness.exp().reshape(())
 
 
-def _call(operator: NetworkOperator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
+def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
     """Call an operator's method: one node in a graph of torch.fx, whose symbols no method could check."""
     steepness = () if log_steepness is None else (_steepness(log_steepness),)
     return getattr(operator, method)(*operands, *steepness)
@@ -90,21 +90,21 @@ def _call(operator: NetworkOperator, method: str, log_steepness: Tensor | None, 
 torch.fx.wrap("_call")
 
 
-def _refuse_options(network: NetworkOperator, n: int | None, options: dict[str, object]) -> None:
+def _refuse_options(network: Operator, n: int | None, options: dict[str, object]) -> None:
     """Raise OperandError if an operator that is compiled already comes with what compiling takes."""
     named = [*([] if n is None else ["n"]), *options]
     if named:
         raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")
 
 
-class SortingNetwork(_Layer[Operator]):
+class SortingNetwork(_Layer[Sorter]):
     """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
 
-    Its methods are those of `Operator`, at the module's steepness. A module that is converted to another
+    Its methods are those of `Sorter`, at the module's steepness. A module that is converted to another
     dtype, as by `.double()`, compiles its network for that dtype too.
 
     Args:
-        network: an Operator, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
         n: number of wires, as `nsc.compile` takes it.
         steepness: 1 / unit of x; None: 2 × depth.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
@@ -112,7 +112,7 @@ class SortingNetwork(_Layer[Operator]):
         options: further arguments of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, or options of an Operator, which is
+        OperandError: a steepness that is no finite number above 0, or options of a Sorter, which is
             compiled already.
         OperandTypeError: a Selector, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.
@@ -125,7 +125,7 @@ class SortingNetwork(_Layer[Operator]):
 
     def __init__(
         self,
-        network: Operator | Named,
+        network: Sorter | Named,
         n: int | None = None,
         *,
         steepness: float | None = None,
@@ -134,18 +134,18 @@ class SortingNetwork(_Layer[Operator]):
     ) -> None:
         if isinstance(network, Selector):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
-        if isinstance(network, Operator):
+        if isinstance(network, Sorter):
             _refuse_options(network, n, options)
         else:
             network = compile(network, n, **options)
         super().__init__(network, steepness, learnable)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return values and P; see `Operator.sort_with_permutation`."""
+        """Return values and P; see `Sorter.sort_with_permutation`."""
         return self.sort_with_permutation(x)
 
     def sort(self, x: Tensor) -> Tensor:
-        """Return the relaxed sorted values, (…, n); see `Operator.sort`."""
+        """Return the relaxed sorted values, (…, n); see `Sorter.sort`."""
         return self._relaxed("sort", x)  # type: ignore[no-any-return]
 
     def sort_with_permutation(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,27 +153,27 @@ class SortingNetwork(_Layer[Operator]):
         return self._relaxed("sort_with_permutation", x)  # type: ignore[no-any-return]
 
     def rank(self, x: Tensor) -> Tensor:
-        """Return the soft ranks, (…, n); see `Operator.rank`."""
+        """Return the soft ranks, (…, n); see `Sorter.rank`."""
         return self._relaxed("rank", x)  # type: ignore[no-any-return]
 
     def route(self, x: Tensor, payload: Tensor) -> Tensor:
-        """Return P @ payload, (…, n, m); see `Operator.route`."""
+        """Return P @ payload, (…, n, m); see `Sorter.route`."""
         return self._relaxed("route", x, payload)  # type: ignore[no-any-return]
 
     def topk(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the k largest values, largest first, and their rows of P; see `Operator.topk`."""
+        """Return the k largest values, largest first, and their rows of P; see `Sorter.topk`."""
         return self._relaxed("topk", x, k)  # type: ignore[no-any-return]
 
     def cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
-        """Return the paper's loss against the true ranks; see `Operator.cross_entropy`."""
+        """Return the paper's loss against the true ranks; see `Sorter.cross_entropy`."""
         return self._relaxed("cross_entropy", x, target)  # type: ignore[no-any-return]
 
     def binary_cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
-        """Return the binary cross entropy of P; see `Operator.binary_cross_entropy`."""
+        """Return the binary cross entropy of P; see `Sorter.binary_cross_entropy`."""
         return self._relaxed("binary_cross_entropy", x, target)  # type: ignore[no-any-return]
 
     def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return exactly sorted values and indices, which no steepness changes; see `Operator.hard_sort`."""
+        """Return exactly sorted values and indices, which no steepness changes; see `Sorter.hard_sort`."""
         return self._exact("hard_sort", x)  # type: ignore[no-any-return]
 
 
@@ -193,7 +193,7 @@ class SelectionNetwork(_Layer[Selector]):
     Raises:
         OperandError: a steepness that is no finite number above 0, or options of a Selector, which is
             compiled already.
-        OperandTypeError: an Operator, which is for SortingNetwork.
+        OperandTypeError: a Sorter, which is for SortingNetwork.
         NscError: what `nsc.compile_selector` raises.
 
     >>> layer = SelectionNetwork("odd_even", 3, median=True, steepness=100.0)
@@ -210,8 +210,8 @@ class SelectionNetwork(_Layer[Selector]):
         learnable: bool = False,
         **options: Any,
     ) -> None:
-        if isinstance(network, Operator):
-            raise OperandTypeError(f"{network.name} is an Operator, which nsc.nn.SortingNetwork takes")
+        if isinstance(network, Sorter):
+            raise OperandTypeError(f"{network.name} is a Sorter, which nsc.nn.SortingNetwork takes")
         if isinstance(network, Selector):
             _refuse_options(network, n, options)
         else:

@@ -199,7 +199,7 @@ LARGE = 0.75
 
 
 def _losses(kernel: Kernel, p: Tensor, target: Tensor, routing: str) -> Tensor:
-    """Return the loss of each sample; see `Operator.cross_entropy` and `binary_cross_entropy`."""
+    """Return the loss of each sample; see `Sorter.cross_entropy` and `binary_cross_entropy`."""
     n = p.shape[-1]
     large = p > LARGE
     sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)

@@ -22,7 +22,7 @@ class Routing:
         code: its number in the C interface.
         payload: what it takes: "columns", a payload (batch, n, m) that has a gradient; "target", the
             int64 ranks (batch, n) of a loss; "ranks", those (batch, k) of wanted rows; "" for nothing.
-        method: the method of `Operator` that it serves.
+        method: the method of `Sorter` that it serves.
         selects: the method of `Selector`; "" where it makes no sense if only some wires carry their rank.
     """
 

@@ -96,7 +96,7 @@ def test_modules_of_operators_say_which_is_which():
     op, top = nsc.compile("bitonic", 4), nsc.compile_selector("bitonic", 4, top_k=1)
     with pytest.raises(OperandTypeError, match=r"is a Selector, which .*SelectionNetwork takes"):
         SortingNetwork(top)
-    with pytest.raises(OperandTypeError, match=r"is an Operator, which .*SortingNetwork takes"):
+    with pytest.raises(OperandTypeError, match=r"is a Sorter, which .*SortingNetwork takes"):
         SelectionNetwork(op)
     with pytest.raises(OperandError, match="compiled already: leave out n, relaxation"):
         SortingNetwork(op, 4, relaxation="cauchy")
@@ -193,13 +193,13 @@ def public_methods(kind):
 
 
 def test_modules_have_every_method_of_their_operators():
-    for module, operator in ((SortingNetwork, nsc.Operator), (SelectionNetwork, nsc.Selector)):
+    for module, operator in ((SortingNetwork, nsc.Sorter), (SelectionNetwork, nsc.Selector)):
         assert public_methods(operator) <= public_methods(module) | {"ranks"}
 
 
 def test_packages_have_every_method_of_their_operators():
     templates = Path(nsc.__file__).parent / "templates"
-    for name, operator in (("python/sort.py.j2", nsc.Operator), ("python/select.py.j2", nsc.Selector)):
+    for name, operator in (("python/sort.py.j2", nsc.Sorter), ("python/select.py.j2", nsc.Selector)):
         text = (templates / name).read_text(encoding="utf-8")
         for method in public_methods(operator):
             assert f"\ndef {method}(" in text

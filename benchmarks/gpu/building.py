@@ -20,8 +20,8 @@ import nsc
 from nsc.compiler.families.classic import family_network
 from nsc.compiler.schedule.codelets import CONE_COLUMNS, work_on_permutation
 from nsc.compiler.schedule.ir import schedule
+from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
-from nsc.runtime.sorter import Operator
 
 ART_LAMBDA = 0.25
 # Left to the process that launches kernels, and to the system.
@@ -82,8 +82,8 @@ class Subject:
     files: Mapping[str, str]
 
     @cached_property
-    def operator(self) -> Operator:
-        return Operator(self.files)
+    def operator(self) -> Sorter:
+        return Sorter(self.files)
 
     @property
     def n(self) -> int:

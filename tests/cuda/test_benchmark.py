@@ -31,10 +31,10 @@ from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P, Peer
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
+from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cuda
 from nsc.runtime.dispatch import ways as dispatch
-from nsc.runtime.sorter import Operator
 
 ROOT = Path(__file__).parents[2]
 # What a machine may lack on which the benchmark must run.
@@ -131,7 +131,7 @@ class Graph:
 
 def operator_on_the_cpu(subject):
     """Return the operator for CUDA, which takes the emulation's tensors."""
-    operator = Operator(subject.files)
+    operator = Sorter(subject.files)
     operator._devices = frozenset(["cpu"])
     return operator
 

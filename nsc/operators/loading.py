@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.selector import Selector
-from nsc.runtime.sorter import Operator
 
 
-def load(folder: str | Path) -> Operator:
+def load(folder: str | Path) -> Sorter:
     """Return the operator of a folder that `nsc compile` wrote; it is built on first use.
 
     Raises:
         PackageError: no such folder, files that nsc did not write or that were changed, or a package of
             some ranks alone.
     """
-    return Operator(Kernel.from_folder(Path(folder)).files)
+    return Sorter(Kernel.from_folder(Path(folder)).files)
 
 
 def load_selector(folder: str | Path) -> Selector:

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 from nsc.errors import PackageError
+from nsc.operators.operator import Operator, Steepness, unfolded
 from nsc.runtime.dispatch import ways as dispatch
-from nsc.runtime.operator import NetworkOperator, Steepness, unfolded
 
 
-class Selector(NetworkOperator):
+class Selector(Operator):
     """Differentiable and exact selection of some ranks of n values: the largest, a median, any others.
 
     In every method x is (…, n), any leading shape; what is selected takes the place of the last axis, in
-    the order of `ranks`. Dtypes, steepness, ties, NaN and infinities are those of `Operator`; None as
+    the order of `ranks`. Dtypes, steepness, ties, NaN and infinities are those of `Sorter`; None as
     steepness is 2 × the depth of the restricted network. The soft values and the rows of P are those
     that the network compiled has for these ranks at the same steepness, with all of its comparators: that
     of a family or a file, unless redundant comparators were left out. `best` may be another network for
@@ -33,7 +33,7 @@ class Selector(NetworkOperator):
         """
         super().__init__(files)
         if self._kernel.outputs is None:
-            raise PackageError(f"{self.name} sorts all its values: it is an Operator, see nsc.load")
+            raise PackageError(f"{self.name} sorts all its values: it is a Sorter, see nsc.load")
         self._outputs = self._kernel.outputs
 
     @property

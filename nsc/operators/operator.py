@@ -19,7 +19,7 @@ from nsc.wording import argument, count
 Steepness = float | Tensor | None
 
 
-class NetworkOperator:
+class Operator:
     """One compiled network, before what it is used for. Pickles, copies and compares by its package."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -201,12 +201,12 @@ class NetworkOperator:
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NetworkOperator) and self._kernel.spec == other._kernel.spec
+        return isinstance(other, Operator) and self._kernel.spec == other._kernel.spec
 
     def __hash__(self) -> int:
         return hash(self._kernel.spec)
 
-    def __reduce__(self) -> tuple[type[NetworkOperator], tuple[dict[str, str]]]:
+    def __reduce__(self) -> tuple[type[Operator], tuple[dict[str, str]]]:
         return type(self), (dict(self._kernel.files),)
 
 

@@ -1,4 +1,4 @@
-"""Operator: a compiled sorting network as torch users call it."""
+"""Sorter: a compiled sorting network as torch users call it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor
 
 from nsc.arguments import whole
 from nsc.errors import OperandError, OperandTypeError, PackageError
+from nsc.operators.operator import Operator, Steepness, unfolded
 from nsc.runtime.dispatch import ways as dispatch
-from nsc.runtime.operator import NetworkOperator, Steepness, unfolded
 
 
-class Operator(NetworkOperator):
+class Sorter(Operator):
     """Differentiable and exact sorting of n values through one compiled network.
 
     In every method x is (…, n), any leading shape, the last axis sorted ascending. Results keep

@@ -1,0 +1,54 @@
+"""The C interface of kernels: its version, its arithmetic types, what its functions answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+# The version of the interface. A runtime calls kernels of this version alone.
+KERNEL_ABI = 7
+
+
+class Status(IntEnum):
+    """What a C function answers."""
+
+    OK = 0
+    OUT_OF_MEMORY = 1
+    BAD_STEEPNESS = 2
+    NO_PERMUTATION = 3
+    NO_RANK = 4
+
+
+@dataclass(frozen=True)
+class Real:
+    """An arithmetic type that kernels are compiled for.
+
+    Attributes:
+        name: as torch and numpy call it.
+        type: as C++ calls it.
+        whole: the whole numbers of its width in C++.
+        suffix: how the functions for it end.
+        bytes: its width.
+        serves: dtypes of tensors that are computed in it.
+    """
+
+    name: str
+    type: str
+    whole: str
+    suffix: str
+    bytes: int
+    serves: tuple[str, ...]
+
+
+REALS: dict[str, Real] = {
+    real.name: real
+    for real in (
+        Real("float32", "float", "int32_t", "f32", 4, ("float32", "bfloat16", "float16")),
+        Real("float64", "double", "int64_t", "f64", 8, ("float64",)),
+    )
+}
+
+
+def function_name(what: str, real: str) -> str:
+    """Return the name of a kernel's function for an arithmetic type, such as nsc_forward_f32."""
+    return f"nsc_{what}_{REALS[real].suffix}"

@@ -1,0 +1,57 @@
+"""What launches of CUDA kernels depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+# Threads of a warp.
+WARP = 32
+# Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
+# weights and sums between more columns, and take more registers.
+LANE_BYTES = 8
+# The functions of a kernel, each for every arithmetic type.
+FUNCTIONS = (
+    "keys",
+    "keys_backward",
+    "sum",
+    "sort",
+    "route",
+    "route_backward",
+    "reversed",
+    "reversed_backward",
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Launch parameters of a kernel, stored in the manifest.
+
+    Attributes:
+        slots: places for weights, per sample and array.
+        arrays: arrays of weights.
+        kept_rows: rows that the backward routing keeps of what the codelets load.
+        kept_rows_permutation: the same for a tile of P, at most.
+        tile_threads: threads that share a tile of columns.
+        tile_lanes: lanes that a tile of columns lies on, at most.
+        widest_group: columns of a tile that a sample takes, at most.
+        routing_threads: threads of a block of the routing.
+        sample_threads: threads that share a sample's keys.
+        keys_threads: threads of a block of the keys pass.
+    """
+
+    slots: int
+    arrays: int
+    kept_rows: int
+    kept_rows_permutation: int
+    tile_threads: int
+    tile_lanes: int
+    widest_group: int
+    routing_threads: int
+    sample_threads: int
+    keys_threads: int
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{field.name} must be an integer that is 0 or more, got {value!r}")

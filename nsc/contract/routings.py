@@ -1,0 +1,81 @@
+"""Routings: what the routing pass does, and the losses that it reads off P, in one table each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Payload(Enum):
+    """What a routing takes beside keys and steepness."""
+
+    NOTHING = "nothing"
+    COLUMNS = "columns"  # a payload (batch, n, m), which has a gradient
+    RANKS = "ranks"  # int64 ranks (batch, k): the rows of P that are wanted
+    TARGET = "target"  # the int64 ranks (batch, n) of a loss
+
+
+@dataclass(frozen=True)
+class Routing:
+    """One thing that the routing pass does.
+
+    Attributes:
+        name: as operators, kernels and graphs of torch name it.
+        payload: what it takes.
+        is_reversed: whether the comparators run from the last to the first.
+        sorter: the method of `Sorter` that it serves.
+        selector: the method of `Selector`; None where it makes no sense if only some wires carry their rank.
+    """
+
+    name: str
+    payload: Payload
+    is_reversed: bool
+    sorter: str
+    selector: str | None
+
+    @property
+    def code(self) -> int:
+        """Its number in the C interface."""
+        return list(ROUTINGS).index(self.name)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it gives a loss for each sample."""
+        return self.payload is Payload.TARGET
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of P against the true ranks.
+
+    Attributes:
+        name: that of its routing, and of the functions of the kernels that work it out.
+        sentence: what it is, in one line, for generated modules.
+    """
+
+    name: str
+    sentence: str
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("cross_entropy", "the mean over samples of (1/n) Σ_c -log P[target[c], c]"),
+        Loss(
+            "binary_cross_entropy",
+            "the mean over samples and entries of the binary cross entropy between P and the truth",
+        ),
+    )
+}
+
+ROUTINGS: dict[str, Routing] = {
+    routing.name: routing
+    for routing in (
+        Routing("none", Payload.NOTHING, False, "sort", "select"),
+        Routing("permutation", Payload.NOTHING, False, "sort_with_permutation", None),
+        Routing("route", Payload.COLUMNS, False, "route", "route"),
+        Routing("transposed", Payload.COLUMNS, True, "rank", None),
+        Routing("rows", Payload.RANKS, True, "topk", "select_with_rows"),
+        *(Routing(name, Payload.TARGET, False, name, None) for name in LOSSES),
+    )
+}

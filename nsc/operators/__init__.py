@@ -1,0 +1,1 @@
+"""Operators: compiled networks as torch users call them."""
