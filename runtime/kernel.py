@@ -29,7 +29,7 @@ from nsc.wording import argument
 
 PACKAGE_FORMAT = "nsc-package/1"
 # The version of the C interface that this runtime speaks.
-KERNEL_ABI = 6
+KERNEL_ABI = 7
 
 # What there can be kernels for.
 TARGETS = ("cpu", "cuda")

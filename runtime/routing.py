@@ -37,9 +37,9 @@ ROUTINGS: dict[str, Routing] = {
     "permutation": Routing(1, "sort_with_permutation"),
     "route": Routing(2, "route", "columns", selects="route"),
     "transposed": Routing(3, "rank", "columns"),
-    "cross_entropy": Routing(4, "cross_entropy", "target"),
-    "binary_cross_entropy": Routing(5, "binary_cross_entropy", "target"),
-    "rows": Routing(6, "topk", "ranks", selects="select_with_rows"),
+    "cross_entropy": Routing(5, "cross_entropy", "target"),
+    "binary_cross_entropy": Routing(6, "binary_cross_entropy", "target"),
+    "rows": Routing(4, "topk", "ranks", selects="select_with_rows"),
 }
 
 # The numbers that a steepness may be in an arithmetic type: kernels take smaller ones for zero.

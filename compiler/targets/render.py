@@ -25,7 +25,7 @@ from nsc.templates import fill
 from nsc.wording import count
 
 # The version of the C interface between a kernel and the runtime.
-KERNEL_ABI = 6
+KERNEL_ABI = 7
 
 # Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
 # every number of threads; each piece has its own sums of weight gradients.

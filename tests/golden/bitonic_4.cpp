@@ -102,7 +102,7 @@ inline bool is_turned(Codelet codelet, int32_t comparator) {
     return turns[codelet.turns][comparator / 64] >> comparator % 64 & 1;
 }
 
-enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
+enum Routing { none, permutation, route, transposed, rows, cross_entropy, binary_cross_entropy };
 
 enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 
@@ -1696,7 +1696,7 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 // What this kernel is. The runtime compares it with the manifest, so that no text beside the kernel can make
 // a call take its memory for what it is not.
-NSC_API const char *nsc_facts() { return "{\"abi\": 6, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
 
 // Must be called before anything below; does nothing from the second time on.
 NSC_API int32_t nsc_prepare() { return prepare(); }

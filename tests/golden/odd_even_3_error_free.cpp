@@ -96,7 +96,7 @@ inline int64_t output_wire(int64_t place) { return place; }
 // Whether a codelet's comparator leaves the minimum on its second wire.
 inline bool is_turned(Codelet, int32_t) { return false; }
 
-enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
+enum Routing { none, permutation, route, transposed, rows, cross_entropy, binary_cross_entropy };
 
 enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 
@@ -1684,7 +1684,7 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 // What this kernel is. The runtime compares it with the manifest, so that no text beside the kernel can make
 // a call take its memory for what it is not.
-NSC_API const char *nsc_facts() { return "{\"abi\": 6, \"name\": \"odd_even_3_exact\", \"n\": 3, \"size\": 3, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"optimal\", \"art_lambda\": 0.3, \"error_free\": true, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"], \"float64\": [\"float64\"]}, \"network.json\": \"358fad1642148d8fa7515ef0e617f4caae68e2b31fe2a879e1b093a9cf628ce2\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 7, \"name\": \"odd_even_3_exact\", \"n\": 3, \"size\": 3, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"optimal\", \"art_lambda\": 0.3, \"error_free\": true, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"], \"float64\": [\"float64\"]}, \"network.json\": \"358fad1642148d8fa7515ef0e617f4caae68e2b31fe2a879e1b093a9cf628ce2\"}"; }
 
 // Must be called before anything below; does nothing from the second time on.
 NSC_API int32_t nsc_prepare() { return prepare(); }
