@@ -1,4 +1,4 @@
-"""Verification: whether a network does what it is said to do, proved, refuted, or unproved."""
+"""Verification: whether a network has a property: proved, refuted or unproved."""
 
 from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted

@@ -185,8 +185,8 @@ def test_a_proof_that_does_not_fit_says_what_is_wrong():
     digest = facts["network"]
     other = refusal(["verify", "--net", "odd_even", "--n", 8], facts)
     assert f"the proof is of network {digest[:12]}…, this one is " in other
-    asked = refusal([*words, "--property", "median"], facts)
-    assert "is of the property 'sort', 'median' is asked for" in asked
+    median = refusal([*words, "--property", "median"], facts)
+    assert "is of the property 'sort', not of 'median'" in median
     for name in facts:
         if name in ("n", "size", "depth", "format"):
             continue
