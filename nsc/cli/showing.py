@@ -13,8 +13,7 @@ from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import check_wires
 from nsc.compiler.optimize.candidates import top_k_candidates
-from nsc.compiler.schedule.explain import explain
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import explain, schedule
 from nsc.errors import NetworkError
 from nsc.wording import count
 
