@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fresh import run_fresh
-from nsc.compiler.families.best import best, known
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import best, family_network, known
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.candidates import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify

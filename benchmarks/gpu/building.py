@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 import nsc
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc

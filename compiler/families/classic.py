@@ -1,20 +1,18 @@
-"""Families: functions from n to a network, in one table."""
+"""Classic families: sorting networks by formula."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.families.best import best, shallowest
 from nsc.compiler.network import MAX_SIZE, Comparators, Network, check_wires
 from nsc.compiler.passes.relayer import relayer
 from nsc.errors import NetworkError
 
-Family = Callable[[int], Network]
 Wires = npt.NDArray[np.signedinteger[Any]]
 
 
@@ -199,23 +197,6 @@ def insertion(n: int) -> Network:
         n,
         (_pair(wires[layer % 2 : min(layer, 2 * n - 4 - layer) + 1 : 2], 1) for layer in range(2 * n - 3)),
     )
-
-
-FAMILIES: dict[str, Family] = {
-    family.__name__: family
-    for family in (odd_even, bitonic, odd_even_merge, merge_exchange, pairwise, insertion, best, shallowest)
-}
-
-
-def family_network(name: str, n: int) -> Network:
-    """Return the network of the named family on n wires.
-
-    Raises:
-        NetworkError: an unknown family (the message lists the known ones), or n out of range.
-    """
-    if name not in FAMILIES:
-        raise NetworkError(f"no family is called {name!r}; known: {', '.join(sorted(FAMILIES))}")
-    return FAMILIES[name](n)
 
 
 def _network(n: int, layers: Iterator[Comparators]) -> Network:

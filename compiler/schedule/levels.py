@@ -37,7 +37,7 @@ MOST_SHARED_BYTES = 227 << 10
 MOST_ENTRIES = 1 << 21
 
 
-class Comparator(NamedTuple):
+class SlottedComparator(NamedTuple):
     """A comparator of the keys pass, which leaves the minimum on wire lo; its weights lie in a slot."""
 
     lo: int
@@ -74,7 +74,7 @@ class Levels:
     schedule: Schedule
     ends: tuple[int, ...]
     cones: tuple[Cone, ...]
-    rounds: tuple[tuple[Comparator, ...], ...]
+    rounds: tuple[tuple[SlottedComparator, ...], ...]
     launch: Launch
 
     @property
@@ -171,7 +171,7 @@ def in_levels(schedule: Schedule) -> tuple[Schedule, tuple[int, ...]]:
     return replace(schedule, codelets=ordered), tuple(accumulate(map(len, levels)))
 
 
-def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Comparator, ...], ...]:
+def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[SlottedComparator, ...], ...]:
     """Return the comparators of codelets in rounds for the keys pass.
 
     A comparator's layer is the first behind all it takes wires from; inside a layer the order is that of
@@ -179,7 +179,7 @@ def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Com
     takes several rounds.
     """
     free = [0] * n
-    layers: list[list[Comparator]] = []
+    layers: list[list[SlottedComparator]] = []
     first_slot = 0
     for codelet in codelets:
         for index, (lo, hi) in enumerate(codelet.comparators()):
@@ -187,7 +187,7 @@ def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Com
             free[lo] = free[hi] = layer + 1
             if layer == len(layers):
                 layers.append([])
-            layers[layer].append(Comparator(lo, hi, first_slot + index))
+            layers[layer].append(SlottedComparator(lo, hi, first_slot + index))
         first_slot += slots_of(codelet)
     return tuple(
         tuple(layer[first : first + threads]) for layer in layers for first in range(0, len(layer), threads)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.schedule import explain, schedule
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, LONGEST_PLAIN, parse_network, read_network, readable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from nsc.compiler.families.best import best
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import best, family_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, parse, verify
 from nsc.compiler.verify.generated import checker_source

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.schedule import STRAIGHT_LINE, TILE_COLUMNS, levels, schedule, slots_of
 from nsc.compiler.schedule.levels import rounds as rounds_of

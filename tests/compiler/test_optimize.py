@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks, run, sorts_all
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.pipeline import counts, optimize
 from nsc.compiler.optimize.redundant import remove_redundant

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves, restrict
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Codelet, Needed, PlacedComparator, schedule

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import levels, schedule

@@ -15,7 +15,7 @@ import torch
 from device import EmulatedProgram
 
 from benchmarks import tensor_cores
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.runtime.devices import cuda
 
 STEEPNESS = 20.0

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from networks import partly_tabled
 
 import nsc
-from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.families import merge_exchange
 from nsc.runtime import reference
 
 SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")

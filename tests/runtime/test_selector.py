@@ -142,10 +142,7 @@ def test_outputs_on_other_wires():
     """Reversed, bitonic 4 leaves the largest first."""
     turned = nsc.Network.from_layers(
         4,
-        [
-            [(hi, lo) for lo, hi in layer.tolist()]
-            for layer in nsc.compiler.families.classic.bitonic(4).layers()
-        ],
+        [[(hi, lo) for lo, hi in layer.tolist()] for layer in nsc.compiler.families.bitonic(4).layers()],
     )
     op = nsc.compile_selector(turned, ranks=[3, 0], wires=[0, 3])
     x = torch.randn(5, 4)
