@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
@@ -20,6 +19,11 @@ class BudgetError(Exception):
     """A method would take more states, memory or time than the budget allows."""
 
 
+# Tries the 0-1 inputs of `count` blocks from block `first` on; returns the first input that comes out wrong,
+# wire w as bit w, or None.
+Checker = Callable[[int, int], "int | None"]
+
+
 @dataclass(frozen=True)
 class Budget:
     """What a verification may take.
@@ -29,15 +33,15 @@ class Budget:
             what memory and time allow.
         memory: bytes that this method may take for packed 0-1 patterns.
         deadline: the end, by time.monotonic; None: each method ends at a limit of its own.
-        build: makes a library of a name and a C++ source, or None where that cannot be; None: nothing may
-            be built.
+        build: builds and loads the checker of a name and a C++ source; returns None where there is no
+            compiler. None: nothing may be built.
         progress: is told what is being tried and how far it is.
     """
 
     states: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
-    build: Callable[[str, str], Path | None] | None = None
+    build: Callable[[str, str], Checker | None] | None = None
     progress: Progress = SILENT
 
     def check(self) -> None:

@@ -10,10 +10,10 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, parse, verify
 from nsc.compiler.verify.generated import checker_source
 from nsc.compiler.verify.question import question
-from nsc.join.building import build_library
+from nsc.join.building import build_checker
 
 METHOD = ["generated exhaustion"]
-BUILDS = Budget(build=build_library)
+BUILDS = Budget(build=build_checker)
 
 
 @pytest.mark.parametrize("asked", ["sort", "rank-3", "top-2", "median", "bottom-3-set"])
@@ -54,7 +54,7 @@ def test_thirty_two_wires():
 def test_without_a_compiler_or_the_time_it_says_nothing():
     for budget in (Budget(), Budget(build=lambda name, source: None)):
         assert verify(best(27), None, budget, METHOD).verdict is Verdict.UNPROVED
-    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_library), METHOD)
+    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_checker), METHOD)
     assert "generated exhaustion ended at the time limit" in ended.detail
 
 

@@ -144,6 +144,16 @@ def test_every_architecture_of_nvrtc_has_its_shared_memory():
     assert set(SHARED_KIB) <= known
 
 
+def test_architectures_that_are_not_known(monkeypatch):
+    made = kernel(Request("bitonic", 4, targets=("cuda",)))
+    with pytest.raises(ToolchainError, match=r"NVRTC [\d.]+ knows no architecture 'sm_1'; known: sm_75,"):
+        nvrtc.find_nvrtc(made, "sm_1")
+    monkeypatch.delitem(SHARED_KIB, "sm_90")
+    with pytest.raises(ToolchainError, match="nsc knows no shared memory of 'sm_90'; known for sm_75, "):
+        nvrtc.find_nvrtc(made, "sm_90")
+    assert nvrtc.find_nvrtc(made, "sm_90", 227 << 10).architecture == "sm_90"
+
+
 def test_building_ahead_of_time(tmp_path, monkeypatch):
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
     line = "compile --net odd_even --n 3 --target cuda,cpu --arch sm_90 --arch sm_80 --json"
