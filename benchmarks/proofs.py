@@ -20,7 +20,7 @@ from rich.table import Table
 from benchmarks.fresh import run_fresh
 from nsc.compiler.families import best, family_network, known
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
 from nsc.join.building import build_checker
 from nsc.wording import count

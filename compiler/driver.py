@@ -15,8 +15,7 @@ from nsc.arguments import integer, wholes
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, smallest_first
-from nsc.compiler.optimize.redundant import remove_redundant
+from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
 from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict

@@ -1,4 +1,4 @@
-"""Networks for some ranks alone: candidates for the k largest, with what each costs, and the smallest."""
+"""Networks for some ranks alone: candidates for the k largest, the cost of each, and the smallest."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Candidate:
 
     Attributes:
         name: its construction.
-        network: standard form, without what these wires do not depend on.
-        half_operations: minima and maxima that they depend on.
-        live_wires: values that are held at a time if the comparators run in the construction's order.
+        network: the network in standard form, without comparators that these wires do not depend on.
+        half_operations: minima and maxima that these wires depend on.
+        live_wires: most values held at a time, if the comparators run in the construction's order.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _placed(name: str, n: int, pairs: list[Comparator], outputs: list[int]) -> C
 
 
 def _most_live(pairs: list[Comparator], n: int, outputs: range) -> int:
-    """Return how many values are held at a time: from a wire's first comparator to its last needed one."""
+    """Return the most values held at a time; a wire's is held from its first comparator to its last one."""
     last = {wire: index for index, pair in enumerate(pairs) for wire in pair}
     last |= dict.fromkeys(outputs, len(pairs))
     live: set[int] = set()
@@ -112,13 +112,13 @@ def _most_live(pairs: list[Comparator], n: int, outputs: range) -> int:
 def smallest_first(property_: Property) -> list[Network]:
     """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
 
-    The wanted ranks come out on the wires of their number. Candidates are those of `top_k_candidates` for
-    the values from the lowest of the ranks on, and these upside down for the values up to the highest,
-    restricted to the ranks, and for a median that of the public list; up to MOST_OPTIMIZED wires redundant
-    comparators are left out of each.
+    Each rank comes out on the wire of its number. The candidates are restricted to the ranks: those of
+    `top_k_candidates` for the values from the lowest rank on, those for the values up to the highest rank,
+    upside down, and for a median the network of the public list. Up to MOST_OPTIMIZED wires their redundant
+    comparators are removed.
 
     Raises:
-        NetworkError: wires that are not named as the ranks they carry.
+        NetworkError: a rank that is wanted on a wire of another number.
     """
     n, ranks = property_.n, sorted(property_.ranks.values())
     if any(wire != rank for wire, rank in property_.ranks.items()):

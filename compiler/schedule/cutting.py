@@ -27,7 +27,7 @@ STRAIGHT_LINE = 600
 CONE_COLUMNS = 16
 # The cost of running a codelet on a block of columns, in comparators: once for the codelet, for each wire
 # that it loads, and for each comparator that runs from a table.
-RUN_COST = 10
+CODELET_COST = 10
 LOAD_COST = 1
 TABLE_COST = 3
 
@@ -40,13 +40,13 @@ class Work:
     """The work of a kernel that computes P, a block of CONE_COLUMNS columns at a time, in light cones.
 
     Attributes:
-        runs: codelets run, over all blocks.
+        codelets: codelets that are run, over all blocks.
         loads: wires that these load.
         comparators: comparators in them.
         by_table: those in shapes that have no straight-line code.
     """
 
-    runs: int
+    codelets: int
     loads: int
     comparators: int
     by_table: int
@@ -54,7 +54,7 @@ class Work:
     @property
     def cost(self) -> int:
         """An estimate of the time, in comparators."""
-        costs = RUN_COST * self.runs, LOAD_COST * self.loads, TABLE_COST * self.by_table
+        costs = CODELET_COST * self.codelets, LOAD_COST * self.loads, TABLE_COST * self.by_table
         return sum(costs) + self.comparators
 
 
@@ -67,14 +67,14 @@ def work_on_permutation(n: int, codelets: Sequence[Codelet], straight_shapes: Co
         straight_shapes: the shapes that have straight-line code.
     """
     straight = set(straight_shapes)
-    runs = loads = comparators = by_table = 0
+    blocks_run = loads = comparators = by_table = 0
     for codelet, reached_by in zip(codelets, reaching_blocks(n, codelets, CONE_COLUMNS), strict=True):
         blocks = reached_by.bit_count()
-        runs += blocks
+        blocks_run += blocks
         loads += blocks * len(codelet.wires)
         comparators += blocks * len(codelet.shape)
         by_table += 0 if codelet.shape in straight else blocks * len(codelet.shape)
-    return Work(runs, loads, comparators, by_table)
+    return Work(blocks_run, loads, comparators, by_table)
 
 
 def straight_line_shapes(shapes: tuple[Shape, ...], straight_line: int) -> tuple[Shape, ...]:

@@ -12,7 +12,7 @@ from nsc.cli.shared import Reading, network_options
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import check_wires
-from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.schedule import explain, schedule
 from nsc.errors import NetworkError
 from nsc.wording import count

@@ -7,7 +7,7 @@ import pytest
 
 from nsc.compiler.families import BLOCK_MERGES, FAMILIES, MERGES, cut_sorters
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import smallest_first, top_k_candidates
+from nsc.compiler.optimize import smallest_first, top_k_candidates
 from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.verify import Property, Verdict, parse, verify
 from nsc.errors import NetworkError

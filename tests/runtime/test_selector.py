@@ -10,7 +10,7 @@ import torch
 from networks import irregular, partly_tabled
 
 import nsc
-from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.optimize import top_k_candidates
 from nsc.errors import LoweringError, OperandError, PackageError, PropertyError, VerificationError
 from nsc.runtime import reference
 from nsc.runtime.kernel import Kernel
