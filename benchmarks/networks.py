@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.families.classic import FAMILIES, family_network
+from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.formats import network_of_lists, read_network
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress

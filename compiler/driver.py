@@ -15,15 +15,13 @@ from nsc.arguments import integer, wholes
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, smallest_first
-from nsc.compiler.optimize.redundant import remove_redundant
+from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
 from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import levels
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import STRAIGHT_LINE, levels, schedule
 from nsc.compiler.targets.render import (
     KERNEL_ABI,
     REALS,
@@ -59,6 +57,8 @@ class Request:
         wires: where the network's outputs for that are, smallest first, or for ranks as they are named;
             None: where a sorting network has them.
         without_redundant: whether comparators that exchange nothing go, which changes soft values.
+        straight_line: comparators that get straight-line code; tests and experiments choose fewer, which
+            builds sooner and computes the same values.
 
     Raises:
         NetworkError: n or an index base that is no integer.
@@ -78,6 +78,7 @@ class Request:
     select: str | None = None
     wires: Sequence[int] | None = None
     without_redundant: bool = False
+    straight_line: int = STRAIGHT_LINE
 
     def __post_init__(self) -> None:
         for name in ("n", "index_base"):
@@ -315,7 +316,7 @@ def _render(
     header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
     sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
     progress.phase("schedule")
-    made = schedule(network, None if outputs is None else tuple(outputs))
+    made = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
     progress.phase("render")
     facts: dict[str, object] = {
         "name": name,

@@ -33,7 +33,7 @@ from rich.table import Table
 from torch import Tensor, nn
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.errors import NscError
 from nsc.operators.sorter import Sorter

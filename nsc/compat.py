@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nsc.api import compile
-from nsc.compiler.families.classic import bitonic, odd_even
+from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
 from nsc.errors import LoweringError, OperandError

@@ -36,7 +36,7 @@ class UnprovedError(NscError):
 
 
 class LoweringError(NscError, ValueError):
-    """A request that cannot be turned into source: relaxation, dtype, target, name or folder."""
+    """A request that cannot be turned into source, or a schedule that does not run its network."""
 
 
 class PackageError(NscError, ValueError):

@@ -12,11 +12,11 @@ from nsc.errors import NetworkError
 
 
 def remove_redundant(network: Network, property_: Property, budget: Budget) -> Network:
-    """Return the network without the comparators that exchange nothing, for any input that matters.
+    """Return the network without the comparators that exchange nothing, for any input of the property.
 
-    The comparators left exchange the same values as before, so a network keeps the property, which it
-    must have. Exact sorting stays the same; a relaxed comparator mixes also values that are in order,
-    so soft values change. Never more comparators or layers. Cost: that of the proof by reachable sets.
+    The other comparators exchange the same values as before, so the network keeps the property, which it
+    must have. Exact sorting stays the same. Soft values change, since a relaxed comparator also mixes
+    values that are in order. Never more comparators or layers. Cost: that of the proof by reachable sets.
 
     Raises:
         NetworkError: the network does not have the property.
@@ -28,7 +28,7 @@ def remove_redundant(network: Network, property_: Property, budget: Budget) -> N
     whole = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
     used = np.zeros(whole.size, dtype=bool)
     if search(Question(whole, ranks, property_.presorted, budget), used).failing is not None:
-        raise NetworkError(f"the network has not the property {property_.name}: verify it first")
+        raise NetworkError(f"the network does not have the property {property_.name}: verify it first")
     kept = used[: network.size]
     layers = [
         network.comparators[start:end][kept[start:end]]

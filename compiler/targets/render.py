@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule.codelets import (
+from nsc.compiler.schedule import (
     CONE_COLUMNS,
     LONGEST,
+    SLOT_ALIGNMENT,
+    TILE_COLUMNS,
     WIDEST,
+    Levels,
     Needed,
-    Pair,
+    PlacedComparator,
+    Schedule,
     Shape,
-    straight_line_shapes,
+    slots_of,
 )
-from nsc.compiler.schedule.cuda_levels import LANE_BYTES, TILE_COLUMNS, WARP, Levels
-from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.compiler.targets.approximations import APPROXIMATIONS
+from nsc.contract.launch import LANE_BYTES, WARP
 from nsc.templates import fill
 from nsc.wording import count
 
@@ -145,7 +148,7 @@ def _kernel_values(
             "facts": json.dumps(header.facts),
         },
         "schedule": _codelet_tables(schedule),
-        "straight_shapes": _straight_shapes(schedule.shapes),
+        "straight_shapes": _straight_shapes(schedule.straight_shapes),
         "language": language.__dict__,
         "relaxation": {
             "tail": sigmoid.tail,
@@ -317,7 +320,10 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
         "spread_lines": _wrapped([*(str(place) for spread in begins for place in spread), "0"]),
         "shape_lines": _wrapped([*shapes, "{0, 0, 0}"]),
         "pair_lines": _wrapped(
-            [*(_pair(pair, halved) for shape in schedule.shapes for pair in shape), _pair(Pair(0, 0), halved)]
+            [
+                *(_pair(pair, halved) for shape in schedule.shapes for pair in shape),
+                _pair(PlacedComparator(0, 0), halved),
+            ]
         ),
         "halved": halved,
         "outputs": len(schedule.outputs or ()),
@@ -328,7 +334,7 @@ def _codelet_tables(schedule: Schedule) -> dict[str, object]:
 def _straight_shapes(shapes: tuple[Shape, ...]) -> list[dict[str, object]]:
     """Return the shapes that get straight-line code, as a template prints them."""
     straight: list[dict[str, object]] = []
-    for index, shape in enumerate(straight_line_shapes(shapes)):
+    for index, shape in enumerate(shapes):
         pairs = [
             {"index": k, "a": a, "b": b, "half": _HALF[needed], "half_backwards": _HALF_BACKWARDS[needed]}
             for k, (a, b, needed) in enumerate(shape)
@@ -365,7 +371,7 @@ def _fours(wires: Sequence[int]) -> list[Sequence[int]]:
     return [wires[first : first + 4] for first in range(0, len(wires), 4)]
 
 
-def _pair(pair: Pair, halved: bool) -> str:
+def _pair(pair: PlacedComparator, halved: bool) -> str:
     return f"{{{pair.a}, {pair.b}{f', {pair.needed.value}' if halved else ''}}}"
 
 

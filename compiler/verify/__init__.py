@@ -6,13 +6,14 @@ from nsc.compiler.verify.failure import Failure, diagnose
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
 from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
-from nsc.compiler.verify.question import Budget
+from nsc.compiler.verify.question import Budget, Checker
 
 __all__ = [
     "FORMS",
     "METHODS",
     "UNTIMED",
     "Budget",
+    "Checker",
     "Emitted",
     "Failure",
     "Proof",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle
@@ -20,6 +19,11 @@ class BudgetError(Exception):
     """A method would take more states, memory or time than the budget allows."""
 
 
+# Tries the 0-1 inputs of `count` blocks from block `first` on; returns the first input that comes out wrong,
+# wire w as bit w, or None.
+Checker = Callable[[int, int], "int | None"]
+
+
 @dataclass(frozen=True)
 class Budget:
     """The limits of a verification, and what it may use.
@@ -29,15 +33,15 @@ class Budget:
             many as memory and time allow.
         memory: the most bytes of packed 0-1 patterns, for the same method.
         deadline: the end, by time.monotonic; None: each method has a limit of its own.
-        build: builds a library from a name and C++ source and returns its path, or None if it cannot; None:
-            nothing may be built.
+        build: builds and loads a checker from a name and C++ source; returns None if there is no compiler.
+            None: nothing may be built.
         progress: receives the current method and its counts.
     """
 
     states: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
-    build: Callable[[str, str], Path | None] | None = None
+    build: Callable[[str, str], Checker | None] | None = None
     progress: Progress = SILENT
 
     def check(self) -> None:

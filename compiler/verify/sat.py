@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import BudgetError, Question

@@ -32,7 +32,7 @@ from nsc.compiler.formats import (
     writable,
     write_network,
 )
-from nsc.compiler.optimize.pipeline import optimize
+from nsc.compiler.optimize import optimize
 from nsc.compiler.verify import Verdict
 from nsc.compiler.verify import verify as verify_network
 from nsc.wording import count

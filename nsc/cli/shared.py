@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from nsc.compiler.describe import describe
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import read_network, read_stream, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress

@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from nsc.cli.shared import Reading, network_options
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import check_wires
-from nsc.compiler.optimize.candidates import top_k_candidates
-from nsc.compiler.schedule.explain import explain
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.optimize import top_k_candidates
+from nsc.compiler.schedule import explain, schedule
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -29,10 +28,9 @@ def list_command(n: int, as_json: bool) -> None:
     check_wires(n)
     rows: dict[str, dict[str, object]] = {}
     for name, family in FAMILIES.items():
-        summary = (family.__doc__ or "").partition("\n")[0]
         try:
             network = family(n)
-            rows[name] = {"size": network.size, "depth": network.depth, "summary": summary}
+            rows[name] = {"size": network.size, "depth": network.depth, "summary": family.summary}
         except NetworkError as error:
             rows[name] = {"size": None, "depth": None, "summary": str(error)}
     if as_json:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import FILES, call, paths, process
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, readable
 
 

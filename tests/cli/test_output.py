@@ -10,7 +10,7 @@ from commands import FILES, SORTER, call, check_refused, process
 from messages import check_words
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.verify import Proof, Verdict
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands import NOT_A_SORTER, SORTER, call, check_refused, paths, process
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable
 from nsc.compiler.relaxations import SIGMOIDS
 

@@ -5,7 +5,7 @@ import json
 from commands import call, check_refused
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 
 
 def test_list_shows_every_family():

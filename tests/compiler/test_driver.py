@@ -9,10 +9,10 @@ from strategies import is_unsorted, run
 
 import nsc
 from nsc.compiler.driver import Request, compile_network, default_name, describe, prove
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import smallest_first
+from nsc.compiler.optimize import smallest_first
 from nsc.compiler.package import check_name
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, check_emitted, parse, sort
 
 

@@ -2,10 +2,9 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.schedule.explain import explain
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import explain, schedule
 
 
 def test_figures_of_bitonic_1024():
@@ -17,6 +16,12 @@ def test_figures_of_bitonic_1024():
     assert made.widest == 16
     assert made.straight_line == 1
     assert 0.3 < made.light_cone < 0.4
+
+
+def test_shapes_that_run_from_a_table_are_not_straight_line():
+    network = FAMILIES["odd_even_merge"](64)
+    assert explain(schedule(network, straight_line=0)).straight_line == 0
+    assert 0 < explain(schedule(network, straight_line=150)).straight_line < 1
 
 
 def test_small_networks_have_no_light_cone_to_gain_from():

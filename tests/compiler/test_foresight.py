@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, joins, parse, reachable, sort, verify
 from nsc.compiler.verify.foresight import forced_join

@@ -5,16 +5,15 @@ import time
 
 import pytest
 
-from nsc.compiler.families.best import best
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import best, family_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, parse, verify
 from nsc.compiler.verify.generated import checker_source
 from nsc.compiler.verify.question import question_of
-from nsc.join.building import build_library
+from nsc.join.building import build_checker
 
 METHOD = ["generated exhaustion"]
-BUILDS = Budget(build=build_library)
+BUILDS = Budget(build=build_checker)
 
 
 @pytest.mark.parametrize("text", ["sort", "rank-3", "top-2", "median", "bottom-3-set"])
@@ -57,7 +56,7 @@ def test_thirty_two_wires():
 def test_without_a_compiler_or_the_time_it_says_nothing():
     for budget in (Budget(), Budget(build=lambda name, source: None)):
         assert verify(best(27), None, budget, METHOD).verdict is Verdict.UNPROVED
-    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_library), METHOD)
+    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_checker), METHOD)
     assert "generated exhaustion ended at the time limit" in ended.detail
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from strategies import tangled
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.reflect import reflect
 from nsc.compiler.passes.restrict import restrict

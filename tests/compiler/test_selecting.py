@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from nsc.compiler.families.classic import FAMILIES
-from nsc.compiler.families.top_k import BLOCK_MERGES, MERGES, cut_sorters
+from nsc.compiler.families import BLOCK_MERGES, FAMILIES, MERGES, cut_sorters
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import smallest_first, top_k_candidates
+from nsc.compiler.optimize import smallest_first, top_k_candidates
 from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.verify import Property, Verdict, parse, verify
 from nsc.errors import NetworkError

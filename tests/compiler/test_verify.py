@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import is_unsorted, networks, run, sorts_all, tangled
 
-from nsc.compiler.families.best import best, known
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES, best, known
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.untangle import untangle

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule import codelets
+from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.runtime.build import nvrtc
 from nsc.runtime.kernel import Kernel
 
@@ -29,29 +29,34 @@ class Case:
     """A kernel.
 
     Attributes:
-        request: what it is made of.
-        architectures: what it is compiled for.
-        tabled: whether all of its codelets run from tables.
+        request: what it is compiled from.
+        architectures: what NVRTC compiles it for.
     """
 
     request: Request
     architectures: tuple[str, ...]
-    tabled: bool = False
+
+    @property
+    def is_tabled(self):
+        """Whether all of its codelets run from tables."""
+        return self.request.straight_line == 0
 
 
-def request(network, n, relaxation=None, select=None):
-    return Request(network, n, relaxation or Relaxation(), BOTH, ("cuda",), select=select)
+def request(network, n, relaxation=None, select=None, straight_line=STRAIGHT_LINE):
+    relaxation = relaxation or Relaxation()
+    return Request(network, n, relaxation, BOTH, ("cuda",), select=select, straight_line=straight_line)
 
 
 # What differs in text is compiled for every architecture, what differs in constants for one.
 CASES = {
     "straight": Case(request("bitonic", 4), ARCHITECTURES),
     "a selection, error-free, tabled": Case(
-        request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1"), ("sm_80", "sm_120"), tabled=True
+        request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1", straight_line=0),
+        ("sm_80", "sm_120"),
     ),
     "a selection, straight": Case(request("bitonic", 4, select="top-1"), ("sm_90",)),
     "no comparator": Case(request(Network.from_layers(1, []), 1), ("sm_90",)),
-    "tiles of many warps, tabled": Case(request("odd_even", 66), ("sm_90",), tabled=True),
+    "tiles of many warps, tabled": Case(request("odd_even", 66, straight_line=0), ("sm_90",)),
 } | {
     f"{sigmoid}, {'error-free' if number % 2 else 'relaxed'}": Case(
         request("odd_even", 2, Relaxation(sigmoid, 0.25 * (number // 2), bool(number % 2))),
@@ -62,12 +67,7 @@ CASES = {
 
 
 def kernel(case):
-    straight = codelets.STRAIGHT_LINE
-    codelets.STRAIGHT_LINE = 0 if case.tabled else straight
-    try:
-        return Kernel(compile_network(case.request).package.files)
-    finally:
-        codelets.STRAIGHT_LINE = straight
+    return Kernel(compile_network(case.request).package.files)
 
 
 def elf_end(binary):

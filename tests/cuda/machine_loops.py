@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from machine_code import ARCHITECTURE, CODELET_WIRES, butterflies, disassembler
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import WIRES_PER_WARP, levels
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import WIRES_PER_WARP, levels, schedule
 from nsc.compiler.targets.render import Header, arrays_of_weights, render_cuda
 from nsc.runtime.build.nvrtc import Nvrtc
 from nsc.runtime.devices.launches import SHARED_KIB, function_name, launches

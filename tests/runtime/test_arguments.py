@@ -12,7 +12,7 @@ import torch
 
 import nsc
 from nsc.compat import DiffSortNet
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.nn import SelectionNetwork, SortingNetwork
 
 SWAP = [(0, 1)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import pytest
 import torch
-from networks import irregular
+from networks import irregular, partly_tabled
 
 import nsc
-from nsc.compiler.optimize.candidates import top_k_candidates
-from nsc.compiler.schedule import codelets
+from nsc.compiler.optimize import top_k_candidates
 from nsc.errors import LoweringError, OperandError, PackageError, PropertyError, VerificationError
 from nsc.runtime import reference
 from nsc.runtime.kernel import Kernel
@@ -51,15 +51,21 @@ def test_soft_values_are_those_of_the_whole_network_but_of_best(network, same):
     assert torch.allclose(selected, sorted_, rtol=1e-12, atol=1e-12) == same
 
 
-@pytest.mark.parametrize(
-    ("case", "tabled"),
-    [*((case, False) for case in CASES if case != "one wire"), ("ranks of an irregular network", True)],
-)
-def test_values_rows_and_gradients_are_the_references(case, tabled, monkeypatch):
-    if tabled:
-        monkeypatch.setattr(codelets, "STRAIGHT_LINE", 0)
+def selector(case, dtypes):
     (network, n), selected = CASES[case]
-    op = nsc.compile_selector(network, n, dtypes=BOTH, **selected)
+    return nsc.compile_selector(network, n, dtypes=dtypes, **selected)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        *(partial(selector, case, BOTH) for case in CASES if case != "one wire"),
+        partial(partly_tabled, irregular(20, 60, 1), select="rank-7,0,19,6", dtypes=BOTH, straight_line=0),
+    ],
+    ids=[*(case for case in CASES if case != "one wire"), "from tables"],
+)
+def test_values_rows_and_gradients_are_the_references(op):
+    op = op()
     for dtype in (torch.float32, torch.float64):
         for batch in (1, 19):
             x = torch.randn(batch, op.n, dtype=dtype, requires_grad=True)
@@ -136,10 +142,7 @@ def test_outputs_on_other_wires():
     """Reversed, bitonic 4 leaves the largest first."""
     turned = nsc.Network.from_layers(
         4,
-        [
-            [(hi, lo) for lo, hi in layer.tolist()]
-            for layer in nsc.compiler.families.classic.bitonic(4).layers()
-        ],
+        [[(hi, lo) for lo, hi in layer.tolist()] for layer in nsc.compiler.families.bitonic(4).layers()],
     )
     op = nsc.compile_selector(turned, ranks=[3, 0], wires=[0, 3])
     x = torch.randn(5, 4)
