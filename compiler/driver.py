@@ -222,7 +222,7 @@ def _property(request: Request, n: int) -> Property:
     if asked.ranks:
         return asked
     # The median of an even number: two ranks, which are given out in their order.
-    (middle,) = asked.selections
+    (middle,) = asked.groups
     return parse(f"rank-{middle.first},{middle.first + 1}", n, request.wires)
 
 

@@ -78,7 +78,7 @@ def question(network: Network, property_: Property, budget: Budget) -> Question:
     left out.
     """
     tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
-    behind, ranks = sorted_selections(property_)
+    behind, ranks = sorted_groups(property_)
     # Copies of large networks take longer than some proofs of them.
     if behind:
         network = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
@@ -90,14 +90,14 @@ def question(network: Network, property_: Property, budget: Budget) -> Question:
     return Question(network, ranks, property_.presorted, budget, tangled)
 
 
-def sorted_selections(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
+def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
     """Return comparators that sort the wires which carry ranks in any order, and each wire's rank then."""
     comparators, ranks = [], property_.ranks
-    for selection in property_.selections:
-        wires = selection.wires
+    for group in property_.groups:
+        wires = group.wires
         if len(wires) > 1:
             comparators += [
                 (wires[lo], wires[hi]) for lo, hi in merge_exchange(len(wires)).comparators.tolist()
             ]
-            ranks |= {wire: selection.first + k for k, wire in enumerate(wires)}
+            ranks |= {wire: group.first + k for k, wire in enumerate(wires)}
     return comparators, ranks
