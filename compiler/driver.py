@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import keyword
-import os
-import re
 import textwrap
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
-from nsc.arguments import integer, wholes
-from nsc.compiler.describe import Named, describe, is_family
+from nsc.compiler.describe import describe, is_family
 from nsc.compiler.formats import write_network
+from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, smallest_first
 from nsc.compiler.optimize.redundant import remove_redundant
-from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
+from nsc.compiler.package import MANIFEST, Package, kernel_facts, manifest_text
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import SILENT, Progress
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule.cuda_levels import levels
 from nsc.compiler.schedule.ir import schedule
 from nsc.compiler.targets.render import (
@@ -35,125 +31,10 @@ from nsc.compiler.targets.render import (
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
+from nsc.contract.targets import TARGETS
+from nsc.errors import UnprovedError, VerificationError
 from nsc.templates import fill
-from nsc.wording import argument, count
-
-# What can be compiled for, and how its source file ends.
-TARGETS = {"cpu": ".cpp", "cuda": ".cu"}
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to compile.
-
-    Args:
-        network, n, format, index_base: what names a network, as `describe` takes it.
-        relaxation: how comparators are softened.
-        dtypes: arithmetic types to compile for, keys of REALS.
-        targets: what machines to compile for, keys of TARGETS.
-        name: the package's name; None: made from the network, n and what is not default.
-        unproved: whether a network that no exact method settled is accepted.
-        version: the version of nsc, for headers.
-        select: what is wanted if not all values sorted: "top-K", "median" or "rank-R,R,…".
-        wires: where the network's outputs for that are, smallest first, or for ranks as they are named;
-            None: where a sorting network has them.
-        without_redundant: whether comparators that exchange nothing go, which changes soft values.
-
-    Raises:
-        NetworkError: n or an index base that is no integer.
-        LoweringError: an unknown dtype or target, no dtype, or a name that no package may have.
-    """
-
-    network: Named
-    n: int | None = None
-    relaxation: Relaxation = field(default_factory=Relaxation)
-    dtypes: tuple[str, ...] = ("float32",)
-    targets: tuple[str, ...] = ("cpu",)
-    name: str | None = None
-    unproved: bool = False
-    version: str = "0"
-    format: str | None = None
-    index_base: int | None = None
-    select: str | None = None
-    wires: Sequence[int] | None = None
-    without_redundant: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("n", "index_base"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else integer(name, value, NetworkError))
-        for name in ("unproved", "without_redundant"):
-            object.__setattr__(self, name, bool(getattr(self, name)))
-        unknown = [dtype for dtype in self.dtypes if dtype not in REALS]
-        if unknown or not self.dtypes:
-            raise LoweringError(
-                f"dtypes must be some of {', '.join(REALS)} (float32 also serves bfloat16 and "
-                f"float16), got {', '.join(map(repr, self.dtypes)) or 'none'}"
-            )
-        if not self.targets or any(target not in TARGETS for target in self.targets):
-            raise LoweringError(
-                f"targets must be some of {', '.join(TARGETS)}, got "
-                f"{', '.join(map(repr, self.targets)) or 'none'}"
-            )
-        if self.name is not None:
-            check_name(self.name)
-        if self.select is None and self.wires is not None:
-            raise LoweringError(
-                f"{argument('wires')} says where selected values are: name what is selected, or leave it out"
-            )
-        if self.wires is not None:
-            object.__setattr__(self, "wires", _wholes("wires", self.wires))
-        if self.select is not None and not re.fullmatch(r"top-\d+|median|rank-[\d,]+", self.select):
-            raise LoweringError(f"what is selected is top-K, median or rank-R,R,…; got {self.select!r}")
-        ordered = tuple(dtype for dtype in REALS if dtype in self.dtypes)
-        object.__setattr__(self, "dtypes", ordered)
-        object.__setattr__(self, "targets", tuple(target for target in TARGETS if target in self.targets))
-
-
-def _wholes(name: str, values: object) -> tuple[int, ...]:
-    """Return an argument that must list whole numbers, none below 0."""
-    numbers = wholes(values)
-    if not numbers or min(numbers) < 0:
-        raise LoweringError(f"{argument(name)} must list integers that are 0 or more, got {values!r}")
-    return numbers
-
-
-def selection(top_k: int | None, median: bool, ranks: Sequence[int] | None) -> str | None:
-    """Return what is selected as a request names it; None where nothing is named.
-
-    Raises:
-        LoweringError: more than one is named, or what is no whole number.
-    """
-    named = []
-    if top_k is not None:
-        k = integer("top_k", top_k, LoweringError)
-        if k < 1:
-            raise LoweringError(f"{argument('top_k')} must be 1 or more, got {k}")
-        named.append(f"top-{k}")
-    if median:
-        named.append("median")
-    if ranks is not None:
-        named.append(f"rank-{','.join(map(str, _wholes('ranks', ranks)))}")
-    if len(named) > 1:
-        choices = ", ".join(map(argument, ("top_k", "median", "ranks")))
-        raise LoweringError(f"one of {choices} can be selected at a time, got {len(named)}")
-    return named[0] if named else None
-
-
-def resolved(request: Request) -> Request:
-    """Return the request with the network itself where it names a file or lists.
-
-    Equal resolved requests make equal packages, so they can be keys of what was compiled before.
-
-    Raises:
-        NetworkError: what names no network.
-    """
-    if is_family(request.network):
-        return request
-    network = describe(request.network, request.n, request.format, request.index_base)
-    name = package_name(request, network.n)
-    return replace(request, network=network, n=None, format=None, index_base=None, name=name)
+from nsc.wording import argument
 
 
 @dataclass(frozen=True)
@@ -311,9 +192,10 @@ def _render(
     name = package_name(request, network.n)
     outputs = _outputs(request, property_)
     relaxation = request.relaxation
-    purpose = _purpose(request, network.n)
-    header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
-    sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
+    header = Header(
+        name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
+    )
+    sources = {target: f"{name}{TARGETS[target].suffix}" for target in request.targets}
     progress.phase("schedule")
     made = schedule(network, None if outputs is None else tuple(outputs))
     progress.phase("render")
@@ -363,85 +245,6 @@ def _outputs(request: Request, property_: Property) -> dict[int, int] | None:
     return dict(outputs[::-1] if request.select.startswith("top-") else outputs)
 
 
-def package_name(request: Request, n: int) -> str:
-    """Return the name of a request's package: the one it states, or that of its network on n wires."""
-    return request.name or default_name(request, n)
-
-
-def default_name(request: Request, n: int) -> str:
-    """Return a package's name: the family or the file's stem, made an identifier, n, and what is not default.
-
-    Two packages that compute different values so have different names; one for more targets has the same.
-    """
-    what = _not_default(request)
-    stem = Path(request.network).stem if isinstance(request.network, str | os.PathLike) else "network"
-    longest = LONGEST_NAME - len(f"network__{n}{what}")
-    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:longest] or "network"
-    if word[0].isdigit() or keyword.iskeyword(word):
-        word = f"network_{word}"
-    word = word if word.endswith(f"_{n}") else f"{word}_{n}"
-    return f"{word}{what}"
-
-
-def _not_default(request: Request) -> str:
-    """Return what a request asks for beyond the defaults, each with _ in front."""
-    default, relaxation, words = Relaxation(), request.relaxation, [""]
-    if request.select is not None:
-        what = re.sub(r"\W", "_", request.select)
-        words.append(what if len(what) <= 12 else f"{1 + request.select.count(',')}_ranks")
-    if request.without_redundant:
-        words.append("without_redundant")
-    if relaxation.sigmoid != default.sigmoid:
-        words.append(relaxation.sigmoid)
-    if relaxation.art_lambda != default.art_lambda:
-        words.append(f"art_{re.sub(r'[^0-9e]', '_', repr(relaxation.art_lambda).removesuffix('.0'))}")
-    if relaxation.error_free:
-        words.append("error_free")
-    if request.dtypes != ("float32",):
-        words += request.dtypes
-    return "_".join(words)
-
-
-def _command(request: Request, name: str) -> str:
-    """Return a command that makes the package again.
-
-    Of a user's network only the copy inside the package is named: neither a path of the machine nor
-    a file's name reaches the generated text.
-    """
-    family = request.network if is_family(request.network) else None
-    words = ["nsc compile", f"--net {family} --n {request.n}" if family else "--net network.json"]
-    if request.name is not None or not family:
-        words.append(f"--name {name}")
-    default, relaxation = Relaxation(), request.relaxation
-    if relaxation.sigmoid != default.sigmoid:
-        words.append(f"--relaxation {relaxation.sigmoid}")
-    if relaxation.art_lambda != default.art_lambda:
-        words.append(f"--art-lambda {relaxation.art_lambda!r}")
-    if relaxation.error_free:
-        words.append("--error-free")
-    if request.dtypes != ("float32",):
-        words += [f"--dtype {dtype}" for dtype in request.dtypes]
-    if request.targets != ("cpu",):
-        words.append(f"--target {','.join(request.targets)}")
-    if request.select is not None:
-        kind, _, values = request.select.partition("-")
-        words.append({"top": f"--top-k {values}", "rank": f"--ranks {values}"}.get(kind, "--median"))
-    if request.wires is not None:
-        words.append(f"--wires {','.join(map(str, request.wires))}")
-    if request.without_redundant:
-        words.append("--remove-redundant")
-    if request.unproved:
-        words.append("--unproved")
-    return " ".join(words)
-
-
-def _proof_line(proof: Proof) -> str:
-    if proof.verdict is Verdict.PROVED:
-        what = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
-        return f"{what}, by {proof.method}: {proof.detail}"
-    return f"UNPROVED: {proof.detail}"
-
-
 def _module(request: Request, header: Header, network: Network, outputs: dict[int, int] | None) -> str:
     accepts = [dtype for real in request.dtypes for dtype in REALS[real].serves]
     error_free = request.relaxation.error_free
@@ -464,14 +267,3 @@ def _module(request: Request, header: Header, network: Network, outputs: dict[in
     ranks = tuple(outputs.values())
     lines = textwrap.wrap(", ".join(map(str, ranks)) + ",", 96)
     return fill("python/select.py.j2", {"module": facts, "selected": {"k": len(ranks), "rank_lines": lines}})
-
-
-def _purpose(request: Request, n: int) -> str:
-    if request.select is None:
-        return f"sorting of {count(n, 'value')}"
-    kind, _, detail = request.select.partition("-")
-    many = detail.count(",")
-    what = {"top": "the largest" if detail == "1" else f"the {detail} largest", "median": "the median"}.get(
-        kind, f"{1 + many} ranks" if many else f"rank {detail}"
-    )
-    return f"selection of {what} of {count(n, 'value')}"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 import torch
 
 import nsc
-from nsc.compiler.describe import Named
-from nsc.compiler.driver import Request, compile_network, resolved, selection
+from nsc.compiler.describe import Named, describe, is_family
+from nsc.compiler.driver import compile_network
 from nsc.compiler.formats import parse_network
+from nsc.compiler.naming import package_name
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.targets.render import REALS
+from nsc.compiler.request import Request, selection
 from nsc.compiler.verify import Budget
+from nsc.contract.interface import REALS
 from nsc.errors import LoweringError
 from nsc.join.building import MAX_MEMORY, budget_of
 from nsc.operators.loading import load as load
@@ -179,8 +181,23 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def _resolved(request: Request) -> Request:
+    """Return the request with the network itself where it names a file or lists.
+
+    Equal resolved requests make equal packages, so they can be keys of what was compiled before.
+
+    Raises:
+        NetworkError: what names no network.
+    """
+    if is_family(request.network):
+        return request
+    network = describe(request.network, request.n, request.format, request.index_base)
+    name = package_name(request, network.n)
+    return replace(request, network=network, n=None, format=None, index_base=None, name=name)
+
+
 def _compiled(kind: type[AnyOperator], request: Request, budget: Budget) -> AnyOperator:
-    return cast(AnyOperator, _kept(_Making(kind, resolved(request), budget)))
+    return cast(AnyOperator, _kept(_Making(kind, _resolved(request), budget)))
 
 
 @functools.lru_cache(_MOST_KEPT)

@@ -8,14 +8,17 @@ import pytest
 from strategies import is_unsorted, run
 
 import nsc
-from nsc.compiler.driver import Request, compile_network, default_name, describe, prove
+from nsc.compiler.describe import describe
+from nsc.compiler.driver import compile_network, prove
 from nsc.compiler.families.classic import FAMILIES
 from nsc.compiler.formats import write_network
+from nsc.compiler.naming import default_name
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.candidates import smallest_first
 from nsc.compiler.package import check_name
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.verify import UNTIMED, Budget, Verdict, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError

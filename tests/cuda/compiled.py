@@ -13,9 +13,10 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import codelets
 from nsc.runtime.build import nvrtc
 from nsc.runtime.kernel import Kernel

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from compiled import CASES, elf_end
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.compiler.schedule.codelets import WIDEST
 from nsc.compiler.schedule.cuda_levels import MOST_REGISTERS
 from nsc.errors import BuildError, ToolchainError

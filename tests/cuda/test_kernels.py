@@ -14,10 +14,11 @@ from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import codelets
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime import reference

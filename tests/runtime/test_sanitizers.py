@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from networks import irregular
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import codelets
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
