@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 
@@ -16,10 +16,11 @@ from nsc.compiler.optimize.redundant import remove_redundant
 from nsc.compiler.package import MANIFEST, Package, kernel_facts, manifest_text
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
-from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.progress import Progress
 from nsc.compiler.request import Request
 from nsc.compiler.schedule.cuda_levels import levels
 from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.selection import Median
 from nsc.compiler.targets.render import (
     KERNEL_ABI,
     REALS,
@@ -28,22 +29,22 @@ from nsc.compiler.targets.render import (
     render_cpp,
     render_cuda,
 )
-from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
+from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.contract.targets import TARGETS
-from nsc.errors import UnprovedError, VerificationError
+from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.templates import fill
 from nsc.wording import argument
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the stages made of a request.
+    """What the stages return for a request.
 
     Attributes:
-        network: what was compiled: the network asked for, or what of it the selected values need.
-        proof: that it does what it is compiled for.
+        network: the compiled network: the one requested, or the part of it that the selected values need.
+        proof: the proof that it does what it is compiled for.
         package: the generated texts.
     """
 
@@ -52,21 +53,39 @@ class Compiled:
     package: Package
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A network to try, with what its proof may take.
+
+    Attributes:
+        network: the network, before it is transformed.
+        budget: memory, time and the length of searches.
+        methods: methods of `verify` to go by alone; None: all.
+        next_after: the error after which the next candidate is tried.
+    """
+
+    network: Network
+    budget: Budget
+    methods: Collection[str] | None = None
+    next_after: type[NscError] | None = None
+
+
 def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     """Describe, transform, prove, schedule, render.
 
-    describe:  family, file or lists → Network
-    transform: Network + Property → Network, what the wanted values need of it
-    prove:     Network + Property → Proof; one without the property is refused, an unproved one unless
-               asked for
-    schedule:  Network + outputs → Schedule
-    render:    Schedule + Relaxation → Package, the texts of the generated folder
+    describe:   family, file or lists → Network
+    candidates: Network + Property → networks to try, one but for a few selections
+    transform:  Network + Property → Network, the part that the wanted values need
+    prove:      Network + Property → Proof, of the first candidate that has the property; a refuted network is
+                refused, an unproved one too unless the request accepts it
+    schedule:   Network + outputs → Schedule
+    render:     Schedule + Relaxation → Package, the texts of the generated folder
 
     `package.write` puts the result on disk.
 
     Args:
         request: what to compile.
-        budget: what proving may take, and who is told of the stages; None: what it takes by itself, nobody.
+        budget: what proofs may take, and who is told of the stages; None: the defaults, and nobody.
 
     Raises:
         NetworkError: no such family or file, or no network in it.
@@ -74,73 +93,78 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         VerificationError: the network does not sort, or does not select what it should.
         UnprovedError: no method settled it, and the request does not accept that.
     """
-    progress = SILENT if budget is None else budget.progress
-    given = describe(request.network, request.n, request.format, request.index_base, progress)
-    property_ = _property(request, given.n)
-    progress.phase("transform")
-    if is_family(request.network) and request.network == "best" and request.select is not None:
-        network, proof = _smallest_proved(property_, request, budget)
-        return Compiled(network, proof, _render(request, network, property_, proof, progress))
-    network = _transform(given, property_, request, budget)
-    try:
-        proof = prove(network, property_, request.unproved, budget)
-    except VerificationError:
-        middle = list(property_.ranks)
-        if request.select != "median" or len(middle) == 1:
-            raise
-        # Networks for the median of an even number leave the two middle values in any order.
-        given = Network.from_layers(given.n, [*given.layers(), [middle]])
-        network = _transform(given, property_, request, budget)
-        proof = prove(network, property_, request.unproved, budget)
-    return Compiled(network, proof, _render(request, network, property_, proof, progress))
+    budget = Budget() if budget is None else budget
+    described = describe(request.network, request.n, request.format, request.index_base, budget.progress)
+    property_ = request.property_of(described.n)
+    budget.progress.phase("transform")
+    network, proof = _first_that_holds(candidates(described, property_, request, budget), property_, request)
+    return Compiled(network, proof, _render(request, network, proof, budget.progress))
 
 
-def _property(request: Request, n: int) -> Property:
-    """Return what the compiled network must do, each wanted wire with one rank."""
-    if request.select is None:
-        return sort(n)
-    asked = parse(request.select, n, request.wires)
-    if asked.ranks:
-        return asked
-    # The median of an even number: two ranks, which are given out in their order.
-    (middle,) = asked.groups
-    return parse(f"rank-{middle.first},{middle.first + 1}", n, request.wires)
+def candidates(
+    network: Network, property_: Property, request: Request, budget: Budget
+) -> Iterator[Candidate]:
+    """Yield the networks to try for a request, in order; the last one gives way to none.
 
+    Most requests have one candidate, the network itself. Two kinds of selection have more:
 
-def _smallest_proved(property_: Property, request: Request, budget: Budget | None) -> tuple[Network, Proof]:
-    """Return the network of fewest half operations that is proved, with its proof.
-
-    Of many wires without the methods that a clock ends, so that which it is does not depend on the machine,
-    and without long searches, since there are many networks; if none is proved, or on the user's word, that
-    of fewest of all.
+    - From `best`: the networks that nsc can construct for the ranks, fewest half operations first. There are
+      many, so their proofs make no long searches, and on many wires use no method with a time limit, so that
+      every machine chooses the same network. If none is proved so, the first is tried with the whole budget.
+    - The median of an even number: networks for it may leave the two middle values in any order, so the
+      second candidate ends in a comparator of these two.
     """
-    networks = smallest_first(property_)
-    methods = None if property_.n <= MOST_OPTIMIZED else UNTIMED
-    short = replace(Budget() if budget is None else budget, states=FEW_STATES)
-    for network in networks if not request.unproved else ():
-        try:
-            made = _transform(network, property_, request, short)
-            return made, prove(made, property_, budget=short, methods=methods)
-        except UnprovedError:
-            continue
-    made = _transform(networks[0], property_, request, budget)
-    return made, prove(made, property_, request.unproved, budget)
+    if is_family(request.network) and request.network == "best" and request.select is not None:
+        networks = smallest_first(property_)
+        methods = None if property_.n <= MOST_OPTIMIZED else UNTIMED
+        quick = replace(budget, states=FEW_STATES)
+        if not request.unproved:
+            yield from (Candidate(smaller, quick, methods, UnprovedError) for smaller in networks)
+        yield Candidate(networks[0], budget)
+    elif isinstance(request.select, Median) and network.n % 2 == 0:
+        yield Candidate(network, budget, next_after=VerificationError)
+        yield Candidate(Network.from_layers(network.n, [*network.layers(), [tuple(property_.ranks)]]), budget)
+    else:
+        yield Candidate(network, budget)
 
 
-def _transform(network: Network, property_: Property, request: Request, budget: Budget | None) -> Network:
-    """Return what the wanted values need of a network; the network itself where all are."""
-    made = network
-    if request.without_redundant:
+def _first_that_holds(
+    candidates: Iterator[Candidate], property_: Property, request: Request
+) -> tuple[Network, Proof]:
+    """Return the first candidate, transformed, that has the property, with its proof."""
+    for candidate in candidates:
         try:
-            made = remove_redundant(made, property_, Budget() if budget is None else budget)
+            network = transform(candidate.network, property_, request.remove_redundant, candidate.budget)
+            return network, prove(network, property_, request.unproved, candidate.budget, candidate.methods)
+        except NscError as error:
+            if candidate.next_after is None or not isinstance(error, candidate.next_after):
+                raise
+    raise AssertionError("the last candidate gives way to none")
+
+
+def transform(network: Network, property_: Property, remove: bool, budget: Budget) -> Network:
+    """Return the part of a network that the wanted values need; a network that sorts stays as it is.
+
+    Args:
+        network: any network.
+        property_: what it is compiled for.
+        remove: whether comparators that never exchange anything are removed.
+        budget: what the search for these may take.
+
+    Raises:
+        UnprovedError: the search ended at the budget.
+    """
+    if remove:
+        try:
+            network = remove_redundant(network, property_, budget)
         except BudgetError as ended:
             raise UnprovedError(
                 f"redundant comparators are found by reachable sets, which ended at {ended}: compile "
-                f"without {argument('without_redundant', True)}"
+                f"without {argument('remove_redundant', True)}"
             ) from None
-    if property_.is_sort and made is network:
+    elif property_.is_sort:
         return network
-    return relayer(restrict(made, property_.ranks))
+    return relayer(restrict(network, property_.ranks))
 
 
 def prove(
@@ -150,13 +174,19 @@ def prove(
     budget: Budget | None = None,
     methods: Collection[str] | None = None,
 ) -> Proof:
-    """Return the proof that a network has a property; None: that it sorts; methods as of `verify`.
+    """Return the proof that a network has a property.
+
+    Args:
+        network: any network.
+        property_: what it should do; None: sort.
+        unproved: whether a network that no method settled is accepted.
+        budget, methods: as `verify` takes them.
 
     Raises:
-        VerificationError: it has not; the message and the error carry a counterexample.
-        UnprovedError: not settled, and `unproved` is false.
+        VerificationError: it lacks the property; the message and the error carry a counterexample.
+        UnprovedError: no method settled it, and `unproved` is false.
     """
-    # The same network, the same package: how long a proof took is no part of it.
+    # The same network gives the same package, so the seconds that the proof took are left out.
     proof = replace(verify(network, property_, budget, methods), seconds=None)
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None
@@ -186,11 +216,9 @@ def _vector(values: tuple[int, ...]) -> str:
     return shown if len(values) <= 64 else f"{shown} … ({len(values)} values)"
 
 
-def _render(
-    request: Request, network: Network, property_: Property, proof: Proof, progress: Progress
-) -> Package:
+def _render(request: Request, network: Network, proof: Proof, progress: Progress) -> Package:
     name = package_name(request, network.n)
-    outputs = _outputs(request, property_)
+    outputs = request.outputs(network.n)
     relaxation = request.relaxation
     header = Header(
         name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
@@ -235,14 +263,6 @@ def _render(
     }
     files[MANIFEST] = manifest_text(facts, files)
     return Package(name, MappingProxyType(files))
-
-
-def _outputs(request: Request, property_: Property) -> dict[int, int] | None:
-    """Return the wires that are given out, in order, with their ranks: the largest of a top-k first."""
-    if request.select is None:
-        return None
-    outputs = list(property_.ranks.items())
-    return dict(outputs[::-1] if request.select.startswith("top-") else outputs)
 
 
 def _module(request: Request, header: Header, network: Network, outputs: dict[int, int] | None) -> str:

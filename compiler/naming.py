@@ -16,33 +16,32 @@ from nsc.wording import count
 
 
 def package_name(request: Request, n: int) -> str:
-    """Return the name of a request's package: the one it states, or that of its network on n wires."""
+    """Return the package's name: the one that the request states, else the default for n wires."""
     return request.name or default_name(request, n)
 
 
 def default_name(request: Request, n: int) -> str:
-    """Return a package's name: the family or the file's stem, made an identifier, n, and what is not default.
+    """Return the family's name or the file's stem, as an identifier, with n and the options not at default.
 
-    Two packages that compute different values so have different names; one for more targets has the same.
+    Packages that compute different values therefore have different names. Targets are not part of a name.
     """
-    what = _not_default(request)
+    options = _options_label(request)
     stem = Path(request.network).stem if isinstance(request.network, str | os.PathLike) else "network"
-    longest = LONGEST_NAME - len(f"network__{n}{what}")
+    longest = LONGEST_NAME - len(f"network__{n}{options}")
     word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:longest] or "network"
     if word[0].isdigit() or keyword.iskeyword(word):
         word = f"network_{word}"
     word = word if word.endswith(f"_{n}") else f"{word}_{n}"
-    return f"{word}{what}"
+    return f"{word}{options}"
 
 
-def _not_default(request: Request) -> str:
-    """Return what a request asks for beyond the defaults, each with _ in front."""
+def _options_label(request: Request) -> str:
+    """Return the options of a request that are not at their default, each with _ in front."""
     default, relaxation, words = Relaxation(), request.relaxation, [""]
     if request.select is not None:
-        what = re.sub(r"\W", "_", request.select)
-        words.append(what if len(what) <= 12 else f"{1 + request.select.count(',')}_ranks")
-    if request.without_redundant:
-        words.append("without_redundant")
+        words.append(request.select.label)
+    if request.remove_redundant:
+        words.append("remove_redundant")
     if relaxation.sigmoid != default.sigmoid:
         words.append(relaxation.sigmoid)
     if relaxation.art_lambda != default.art_lambda:
@@ -57,8 +56,8 @@ def _not_default(request: Request) -> str:
 def command(request: Request, name: str) -> str:
     """Return a command that makes the package again.
 
-    Of a user's network only the copy inside the package is named: neither a path of the machine nor
-    a file's name reaches the generated text.
+    A user's network is named by the copy inside the package, network.json, so that no path and no file name
+    of the machine reaches the generated text.
     """
     family = request.network if is_family(request.network) else None
     words = ["nsc compile", f"--net {family} --n {request.n}" if family else "--net network.json"]
@@ -72,15 +71,14 @@ def command(request: Request, name: str) -> str:
     if relaxation.error_free:
         words.append("--error-free")
     if request.dtypes != ("float32",):
-        words += [f"--dtype {dtype}" for dtype in request.dtypes]
+        words.append(f"--dtype {','.join(request.dtypes)}")
     if request.targets != ("cpu",):
         words.append(f"--target {','.join(request.targets)}")
     if request.select is not None:
-        kind, _, values = request.select.partition("-")
-        words.append({"top": f"--top-k {values}", "rank": f"--ranks {values}"}.get(kind, "--median"))
+        words.append(request.select.option)
     if request.wires is not None:
         words.append(f"--wires {','.join(map(str, request.wires))}")
-    if request.without_redundant:
+    if request.remove_redundant:
         words.append("--remove-redundant")
     if request.unproved:
         words.append("--unproved")
@@ -88,18 +86,14 @@ def command(request: Request, name: str) -> str:
 
 
 def proof_line(proof: Proof) -> str:
+    """Return what a package's texts say of its proof, in one line."""
     if proof.verdict is Verdict.PROVED:
-        what = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
-        return f"{what}, by {proof.method}: {proof.detail}"
+        claim = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
+        return f"{claim}, by {proof.method}: {proof.detail}"
     return f"UNPROVED: {proof.detail}"
 
 
 def purpose(request: Request, n: int) -> str:
-    if request.select is None:
-        return f"sorting of {count(n, 'value')}"
-    kind, _, detail = request.select.partition("-")
-    many = detail.count(",")
-    what = {"top": "the largest" if detail == "1" else f"the {detail} largest", "median": "the median"}.get(
-        kind, f"{1 + many} ranks" if many else f"rank {detail}"
-    )
-    return f"selection of {what} of {count(n, 'value')}"
+    """Return what a package is for, such as "selection of the median of 5 values"."""
+    task = "sorting" if request.select is None else f"selection of {request.select.words}"
+    return f"{task} of {count(n, 'value')}"

@@ -55,7 +55,10 @@ def wholes(values: object) -> tuple[int, ...] | None:
     """Return whole numbers, of a list, an array or any other iterable; None if one is none."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         return None
-    numbers = tuple(whole(value) for value in values)
+    try:
+        numbers = tuple(whole(value) for value in values)
+    except TypeError:  # an array of no axis, which says that it is iterable
+        return None
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from nsc.api import compile, compile_selector, with_dtype
+from nsc.api import Options, compile, with_dtype
 from nsc.arguments import real, shown
 from nsc.compiler.describe import Named
-from nsc.errors import OperandError, OperandTypeError
+from nsc.compiler.selection import Selection
+from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
@@ -90,9 +94,9 @@ def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operan
 torch.fx.wrap("_call")
 
 
-def _refuse_options(network: Operator, n: int | None, options: dict[str, object]) -> None:
-    """Raise OperandError if an operator that is compiled already comes with what compiling takes."""
-    named = [*([] if n is None else ["n"]), *options]
+def _refuse_options(network: Operator, **options: object) -> None:
+    """Raise OperandError if an operator, which is compiled already, comes with options of `nsc.compile`."""
+    named = [name for name, value in options.items() if value is not None]
     if named:
         raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")
 
@@ -109,12 +113,13 @@ class SortingNetwork(_Layer[Sorter]):
         steepness: 1 / unit of x; None: 2 × depth.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
             that no step of an optimiser can make it negative.
-        options: further arguments of `nsc.compile`, such as relaxation.
+        options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, or options of a Sorter, which is
+        OperandError: a steepness that is no finite number above 0, or options beside a Sorter, which is
             compiled already.
         OperandTypeError: a Selector, which is for SelectionNetwork.
+        LoweringError: select, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.
 
     >>> layer = SortingNetwork("odd_even", 3, steepness=100.0)
@@ -130,12 +135,14 @@ class SortingNetwork(_Layer[Sorter]):
         *,
         steepness: float | None = None,
         learnable: bool = False,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         if isinstance(network, Selector):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
         if isinstance(network, Sorter):
-            _refuse_options(network, n, options)
+            _refuse_options(network, n=n, **options)
+        elif "select" in options:
+            raise LoweringError("SortingNetwork sorts all values: nsc.nn.SelectionNetwork takes select")
         else:
             network = compile(network, n, **options)
         super().__init__(network, steepness, learnable)
@@ -184,19 +191,22 @@ class SelectionNetwork(_Layer[Selector]):
     dtype, as by `.double()`, compiles its network for that dtype too.
 
     Args:
-        network: a Selector, or what `nsc.compile_selector` takes.
-        n: number of wires, as `nsc.compile_selector` takes it.
+        network: a Selector, or what `nsc.compile` takes.
+        n: number of wires, as `nsc.compile` takes it.
+        select: what is selected, as `nsc.compile` takes it; needed unless the network is a Selector.
         steepness: 1 / unit of x; None: 2 × depth.
         learnable: as of `SortingNetwork`.
-        options: further arguments of `nsc.compile_selector`, such as top_k.
+        options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, or options of a Selector, which is
+        OperandError: a steepness that is no finite number above 0, or options beside a Selector, which is
             compiled already.
+        LoweringError: nothing is selected.
         OperandTypeError: a Sorter, which is for SortingNetwork.
-        NscError: what `nsc.compile_selector` raises.
+        NscError: what `nsc.compile` raises.
 
-    >>> layer = SelectionNetwork("odd_even", 3, median=True, steepness=100.0)
+    >>> import nsc
+    >>> layer = SelectionNetwork("odd_even", 3, select=nsc.median(), steepness=100.0)
     >>> layer.select(torch.tensor([2.0, 3.0, 1.0])).round()
     tensor([2.])
     """
@@ -206,16 +216,22 @@ class SelectionNetwork(_Layer[Selector]):
         network: Selector | Named,
         n: int | None = None,
         *,
+        select: Selection | None = None,
         steepness: float | None = None,
         learnable: bool = False,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         if isinstance(network, Sorter):
             raise OperandTypeError(f"{network.name} is a Sorter, which nsc.nn.SortingNetwork takes")
         if isinstance(network, Selector):
-            _refuse_options(network, n, options)
+            _refuse_options(network, n=n, select=select, **options)
+        elif select is None:
+            raise LoweringError(
+                "SelectionNetwork: nothing is selected: add select=nsc.top_k(8) or the like; "
+                "nsc.nn.SortingNetwork sorts"
+            )
         else:
-            network = compile_selector(network, n, **options)
+            network = compile(network, n, select=select, **options)
         super().__init__(network, steepness, learnable)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import codelets
+from nsc.compiler.selection import top_k
 from nsc.runtime.build import nvrtc
 from nsc.runtime.kernel import Kernel
 
@@ -50,7 +51,7 @@ CASES = {
     "a selection, error-free, tabled": Case(
         request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1"), ("sm_80", "sm_120"), tabled=True
     ),
-    "a selection, straight": Case(request("bitonic", 4, select="top-1"), ("sm_90",)),
+    "a selection, straight": Case(request("bitonic", 4, select=top_k(1)), ("sm_90",)),
     "no comparator": Case(request(Network.from_layers(1, []), 1), ("sm_90",)),
     "tiles of many warps, tabled": Case(request("odd_even", 66), ("sm_90",), tabled=True),
 } | {

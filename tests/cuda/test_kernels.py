@@ -20,6 +20,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import codelets
+from nsc.compiler.selection import median, ranks, top_k
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime import reference
 from nsc.runtime.build import nvrtc
@@ -208,7 +209,7 @@ def test_losses_where_scores_lie_far_apart(device, network, n, dtype, tables):
 @pytest.mark.parametrize("straight", [50, 0], ids=["straight", "tabled"])
 @pytest.mark.parametrize(
     ("network", "n", "select"),
-    [("bitonic", 8, "top-3"), (irregular(20), None, "rank-7,0,19"), ("bitonic", 70, "median")],
+    [("bitonic", 8, top_k(3)), (irregular(20), None, ranks(7, 0, 19)), ("bitonic", 70, median())],
     ids=["top 3 of 8", "ranks of an irregular 20", "median of 70"],
 )
 def test_some_ranks_alone(device, network, n, select, straight, monkeypatch):

@@ -14,6 +14,7 @@ from nsc.compiler.driver import compile_network
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import codelets
+from nsc.compiler.selection import top_k
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
 # An optimiser would take ten times as long, and hide what is undefined.
@@ -55,7 +56,7 @@ def run(*command, env=None):
 
 def check(case, flags, drivers, tmp_path):
     network, relaxation, dtype = CASES[case]
-    select = "top-3" if "ranks" in case else None
+    select = top_k(3) if "ranks" in case else None
     request = Request(*network, relaxation=relaxation, dtypes=(dtype,), unproved=True, select=select)
     package = compile_network(request).package
     source, program = tmp_path / "kernel.cpp", tmp_path / "program"
