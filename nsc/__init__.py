@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
-    from nsc.operators.loading import load, load_selector
+    from nsc.operators.loading import load
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
@@ -56,7 +56,6 @@ _HOMES: dict[str, str | None] = {
     "compat": None,
     "compile": "nsc.api",
     "load": "nsc.operators.loading",
-    "load_selector": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
     "nn": None,
     "ranks": "nsc.compiler.selection",
@@ -88,7 +87,6 @@ __all__ = [
     "compat",
     "compile",
     "load",
-    "load_selector",
     "median",
     "nn",
     "ranks",

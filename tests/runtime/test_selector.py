@@ -213,19 +213,20 @@ def test_what_makes_no_sense_is_refused(options, error, message):
         nsc.compile("bitonic", 8, **options)
 
 
-def test_each_kind_of_package_has_its_own_way_to_be_loaded(tmp_path):
+def test_a_folder_is_loaded_as_the_kind_of_operator_in_it(tmp_path):
     sorter, selector = nsc.compile("bitonic", 4), nsc.compile("bitonic", 4, select=nsc.top_k(1))
     for op in (sorter, selector):
         folder = tmp_path / op.name
         folder.mkdir()
         for name, text in op.kernel.files.items():
             (folder / name).write_text(text, encoding="utf-8")
-    assert nsc.load(tmp_path / sorter.name) == sorter
-    assert nsc.load_selector(tmp_path / selector.name) == selector
-    with pytest.raises(PackageError, match="load_selector"):
-        nsc.load(tmp_path / selector.name)
-    with pytest.raises(PackageError, match=r"nsc\.load$"):
-        nsc.load_selector(tmp_path / sorter.name)
+        loaded = nsc.load(tmp_path / op.name)
+        assert loaded == op
+        assert type(loaded) is type(op)
+    with pytest.raises(PackageError, match=r"is a Selector, see nsc\.load$"):
+        nsc.Sorter(selector.kernel.files)
+    with pytest.raises(PackageError, match=r"is a Sorter, see nsc\.load$"):
+        nsc.Selector(sorter.kernel.files)
 
 
 def test_a_bad_steepness_is_named_with_its_method():
