@@ -157,9 +157,9 @@ def transform(network: Network, property_: Property, remove: bool, budget: Budge
     if remove:
         try:
             network = remove_redundant(network, property_, budget)
-        except BudgetError as ended:
+        except BudgetError as limit:
             raise UnprovedError(
-                f"redundant comparators are found by reachable sets, which ended at {ended}: compile "
+                f"redundant comparators are found by reachable sets, which ended at {limit}: compile "
                 f"without {argument('remove_redundant', True)}"
             ) from None
     elif property_.is_sort:

@@ -117,10 +117,10 @@ class Ranks(Selection):
     def __post_init__(self) -> None:
         numbers = wholes(self.ranks)
         if not numbers or min(numbers) < 0:
-            found = ", ".join(map(repr, self.ranks)) or "none"
+            listed = ", ".join(map(repr, self.ranks)) or "none"
             is_list = len(self.ranks) == 1 and wholes(self.ranks[0]) is not None
             raise LoweringError(
-                f"{argument('ranks')} must be one or more integers, each 0 or more, got {found}"
+                f"{argument('ranks')} must be one or more integers, each 0 or more, got {listed}"
                 + (": spread a list, as nsc.ranks(*ranks)" if is_list else "")
             )
         object.__setattr__(self, "ranks", numbers)

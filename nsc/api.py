@@ -150,13 +150,13 @@ def compile(
     return _compiled(Selector, request, budget)
 
 
-# Each holds the texts of its package, megabytes for a thousand wires.
+# Operators that are kept. Each holds the texts of its package, megabytes for a thousand wires.
 _MOST_KEPT = 64
 
 
 @dataclass(frozen=True)
-class _Order:
-    """What identifies a compiled operator, and what its proof may take, which does not."""
+class _Key:
+    """The class and the request identify a compiled operator; the budget of its proof does not."""
 
     kind: type[Operator]
     request: Request
@@ -183,12 +183,12 @@ def _resolved(request: Request) -> Request:
 
 
 def _compiled(kind: type[AnyOperator], request: Request, budget: Budget) -> AnyOperator:
-    return cast(AnyOperator, _kept(_Order(kind, _resolved(request), budget)))
+    return cast(AnyOperator, _kept(_Key(kind, _resolved(request), budget)))
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _kept(order: _Order) -> Operator:
-    return order.kind(compile_network(order.request, order.budget).package.files)
+def _kept(key: _Key) -> Operator:
+    return key.kind(compile_network(key.request, key.budget).package.files)
 
 
 def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:

@@ -27,24 +27,24 @@ AnyOperator = TypeVar("AnyOperator", bound=Operator)
 class _Layer(torch.nn.Module, Generic[AnyOperator]):
     """An operator and its steepness.
 
-    A layer that is converted to another dtype, as by `.double()`, takes that dtype from then on: its network
-    is compiled for it too. `.half()` and `.bfloat16()` round the steepness as they do all other values.
+    Where a layer is converted to another dtype, as by `.double()`, its network is compiled for that dtype
+    too. `.half()` and `.bfloat16()` round the steepness like every other value.
     """
 
     log_steepness: Tensor
 
     def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
         super().__init__()
-        # Other layers that are made now have parameters of this dtype, and inputs.
+        # The dtype of the parameters of other layers that a model creates now, and of their outputs.
         self.operator = with_dtype(operator, torch.get_default_dtype())
         start = operator.default_steepness if steepness is None else real(steepness)
         if start is None or not 0 < start < math.inf:
-            kind, found = (
+            kind, value = (
                 (OperandTypeError, type(steepness).__name__)
                 if start is None
                 else (OperandError, shown(steepness))
             )
-            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {found}")
+            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
         # FSDP2 takes parameters that have an axis, and a dtype in common.
         log = torch.tensor([math.log(start)], dtype=None if learnable else torch.float64)
         if learnable:
@@ -59,8 +59,8 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
-        # A parameter of another type may be sharded: torch 2.11 would gather it, though this rank may
-        # print alone.
+        # A parameter of another type may be sharded. Torch 2.11 would gather it from all processes, but this
+        # one may print alone.
         plain = type(self.log_steepness) in (Tensor, torch.nn.Parameter)
         try:
             steepness = f"{self.steepness.item():g}" if plain else "?"
@@ -70,7 +70,7 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Layer[AnyOperator]:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        # What `.double()`, `.to(…)` and `.half()` of any module around this one call.
+        # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
         self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
         return self
 
@@ -86,7 +86,7 @@ def _steepness(log_steepness: Tensor) -> Tensor:
 
 
 def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
-    """Call an operator's method: one node in a graph of torch.fx, whose symbols no method could check."""
+    """Call an operator's method. For torch.fx it is one node: methods cannot check the symbols of a trace."""
     steepness = () if log_steepness is None else (_steepness(log_steepness),)
     return getattr(operator, method)(*operands, *steepness)
 

@@ -1,4 +1,4 @@
-"""Properties: what a network is said to do, in one form that all methods decide."""
+"""Properties: claims about the outputs of a network, in one form that all methods decide."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class RankGroup:
 
 @dataclass(frozen=True)
 class Property:
-    """What the outputs of a network on n wires are said to be, for all inputs or for presorted ones.
+    """A claim about the outputs of a network on n wires, for all inputs or for presorted ones.
 
     Attributes:
-        name: the property in words, as `parse` takes it, with its wires and presorted runs.
+        name: the property as `parse` takes it, with its wires and presorted runs.
         n: number of wires.
-        groups: what the outputs carry; wires and ranks of different ones are disjoint.
+        groups: the ranks that outputs carry; wires and ranks of different groups are disjoint.
         presorted: runs of wires whose inputs ascend; disjoint.
 
     Raises:
@@ -50,11 +50,11 @@ class Property:
         wires = [wire for group in self.groups for wire in group.wires]
         ranks = [group.first + k for group in self.groups for k in range(len(group.wires))]
         inputs = [wire for run in self.presorted for wire in run]
-        for what, found in (("output wire", wires), ("rank", ranks), ("presorted wire", inputs)):
-            if any(not 0 <= value < self.n for value in found):
-                raise PropertyError(f"{self.name}: {an(what)} is outside 0 … {self.n - 1} (n = {self.n})")
-            if len(set(found)) < len(found):
-                raise PropertyError(f"{self.name}: {an(what)} is named twice")
+        for noun, numbers in (("output wire", wires), ("rank", ranks), ("presorted wire", inputs)):
+            if any(not 0 <= number < self.n for number in numbers):
+                raise PropertyError(f"{self.name}: {an(noun)} is outside 0 … {self.n - 1} (n = {self.n})")
+            if len(set(numbers)) < len(numbers):
+                raise PropertyError(f"{self.name}: {an(noun)} is named twice")
 
     @property
     def is_sort(self) -> bool:
@@ -67,13 +67,13 @@ class Property:
         return {group.wires[0]: group.first for group in self.groups if len(group.wires) == 1}
 
     def fails(self, network: Network, inputs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Say of 0-1 inputs, (count, n), which come out wrong; for a few inputs: a byte a value."""
+        """Return which 0-1 inputs, (count, n), come out wrong. Takes a byte a value: for a few inputs."""
         out = network.apply(inputs.astype(np.int8))
         zeros = self.n - inputs.sum(axis=1)
         wrong = np.zeros(len(inputs), dtype=bool)
         for group in self.groups:
-            found = (out[:, list(group.wires)] == 0).sum(axis=1)
-            wrong |= found != np.clip(zeros - group.first, 0, len(group.wires))
+            zeros_out = (out[:, list(group.wires)] == 0).sum(axis=1)
+            wrong |= zeros_out != np.clip(zeros - group.first, 0, len(group.wires))
         return wrong
 
 

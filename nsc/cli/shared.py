@@ -125,9 +125,11 @@ def network_options(required: bool) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def wires_option(function: F) -> F:
-    return click.option("--wires", metavar="W,W,…", help="Wires that carry the outputs, smallest first.")(
-        function
-    )
+    return click.option(
+        "--wires",
+        metavar="W,W,…",
+        help="Wires that carry the outputs, smallest first, or in the order of the ranks.",
+    )(function)
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
