@@ -239,8 +239,8 @@ def find_operator(net: str, n: int | None, relaxation: str) -> tuple[Sorter, str
     if net in FAMILIES and folder.is_dir():
         op = nsc.load(folder)
         kernel = op.kernel
-        found = (kernel.n, kernel.sigmoid, kernel.art_lambda, kernel.error_free)
-        if found == (n, relaxation, ART_LAMBDA, False):
+        options = (kernel.n, kernel.sigmoid, kernel.art_lambda, kernel.error_free)
+        if isinstance(op, Sorter) and options == (n, relaxation, ART_LAMBDA, False):
             return op, f"loaded from {folder}, as nsc compile wrote it"
     op = nsc.compile(net, n, relaxation=relaxation, art_lambda=ART_LAMBDA)
     return op, f"compiled here, {relaxation} relaxation"

@@ -56,7 +56,10 @@ def wholes(values: object) -> tuple[int, ...] | None:
     """Return the whole numbers of any iterable as ints; None if an item is not a whole number."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         return None
-    numbers = tuple(whole(value) for value in values)
+    try:
+        numbers = tuple(whole(value) for value in values)
+    except TypeError:  # an array of no axis, which says that it is iterable
+        return None
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 

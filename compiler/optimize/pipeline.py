@@ -55,7 +55,7 @@ def optimize(network: Network, property_: Property, budget: Budget) -> Optimized
         NetworkError: the network does not have the property.
     """
     before = counts(network, property_)
-    groups = [selection.wires for selection in property_.selections]
+    groups = [group.wires for group in property_.groups]
     outputs = [wire for group in groups for wire in group]
     standard, moved = untangle(network)
     smaller = standard if (moved[outputs] == outputs).all() else network
@@ -74,5 +74,5 @@ def optimize(network: Network, property_: Property, budget: Budget) -> Optimized
 
 def counts(network: Network, property_: Property) -> Counts:
     """Return the cost of a network for a property."""
-    outputs = [wire for selection in property_.selections for wire in selection.wires]
+    outputs = [wire for group in property_.groups for wire in group.wires]
     return Counts(network.size, network.depth, half_operations(network, outputs))

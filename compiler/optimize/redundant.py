@@ -6,7 +6,7 @@ import numpy as np
 
 from nsc.compiler.network import Network
 from nsc.compiler.verify.property import Property
-from nsc.compiler.verify.question import Budget, Question, sorted_selections
+from nsc.compiler.verify.question import Budget, Question, sorted_groups
 from nsc.compiler.verify.reachable import search
 from nsc.errors import NetworkError
 
@@ -24,7 +24,7 @@ def remove_redundant(network: Network, property_: Property, budget: Budget) -> N
 
     Source: a comparator (i, j) can go iff no reachable 0-1 pattern has 1 on i and 0 on j in front of it.
     """
-    behind, ranks = sorted_selections(property_)
+    behind, ranks = sorted_groups(property_)
     whole = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
     used = np.zeros(whole.size, dtype=bool)
     if search(Question(whole, ranks, property_.presorted, budget), used).failing is not None:

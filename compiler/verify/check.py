@@ -83,7 +83,6 @@ def _fails(network: Network, claim: Property, values: npt.NDArray[np.int64]) -> 
     """Return whether a permutation comes out wrong."""
     out = network.apply(values)
     return any(
-        sorted(out[list(selection.wires)].tolist())
-        != list(range(selection.first, selection.first + len(selection.wires)))
-        for selection in claim.selections
+        sorted(out[list(group.wires)].tolist()) != list(range(group.first, group.first + len(group.wires)))
+        for group in claim.groups
     )

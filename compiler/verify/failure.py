@@ -14,7 +14,7 @@ from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.ladder import verify
 from nsc.compiler.verify.proof import Vector, Verdict
 from nsc.compiler.verify.property import Property
-from nsc.compiler.verify.question import Budget, sorted_selections
+from nsc.compiler.verify.question import Budget, sorted_groups
 
 # All inputs of a weight are tried up to this many values; beyond, ones are removed from the failing input.
 _MOST_OF_A_WEIGHT = 1 << 21
@@ -96,9 +96,9 @@ def _wrong_wires(network: Network, property_: Property, vector: Vector) -> tuple
     out = network.apply(np.array(vector))
     zeros = vector.count(0)
     wrong: list[int] = []
-    for selection in property_.selections:
-        wires = list(selection.wires)
-        if (out[wires] == 0).sum() != np.clip(zeros - selection.first, 0, len(wires)):
+    for group in property_.groups:
+        wires = list(group.wires)
+        if (out[wires] == 0).sum() != np.clip(zeros - group.first, 0, len(wires)):
             wrong += wires
     return tuple(wrong)
 
@@ -109,7 +109,7 @@ def _mend(network: Network, property_: Property, vector: Vector) -> str | None:
     layers = [[(int(lo), int(hi)) for lo, hi in layer] for layer in network.layers()]
     if (network.size + (len(layers) + 1) * n * n) * network.size > _MOST_STEPS:
         return None
-    behind, ranks = sorted_selections(property_)
+    behind, ranks = sorted_groups(property_)
     sample = [np.array([vector], dtype=bool)]
     sample += zero_one.sample_inputs(n, _SAMPLE, tuple(ranks.values()), property_.presorted)
     inputs = np.concatenate(sample)

@@ -82,7 +82,7 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     on are left out.
     """
     tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
-    behind, ranks = sorted_selections(property_)
+    behind, ranks = sorted_groups(property_)
     # Copying a large network can take longer than proving it.
     if behind:
         network = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
@@ -94,14 +94,14 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     return Question(network, ranks, property_.presorted, budget, tangled)
 
 
-def sorted_selections(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
-    """Return comparators that sort the wires of every selection, and each wire's rank behind them."""
+def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    """Return comparators that sort the wires of every group, and each wire's rank behind them."""
     comparators, ranks = [], property_.ranks
-    for selection in property_.selections:
-        wires = selection.wires
+    for group in property_.groups:
+        wires = group.wires
         if len(wires) > 1:
             comparators += [
                 (wires[lo], wires[hi]) for lo, hi in merge_exchange(len(wires)).comparators.tolist()
             ]
-            ranks |= {wire: selection.first + k for k, wire in enumerate(wires)}
+            ranks |= {wire: group.first + k for k, wire in enumerate(wires)}
     return comparators, ranks

@@ -1,4 +1,4 @@
-"""What the compiler may take of this machine to prove a network: memory, time, and builds of C++."""
+"""The budget of a proof on this machine: memory, time, and a builder of C++ libraries."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.wording import argument
 
-# MB that a proof may take for 0-1 patterns where nothing is said.
+# Default memory for the 0-1 patterns of a proof, in MB.
 MAX_MEMORY = Budget().memory >> 20
 
 
 def budget_of(
     max_memory: int = MAX_MEMORY, time_limit: float | None = None, progress: Progress = SILENT
 ) -> Budget:
-    """Return what a proof may take; its time begins now.
+    """Return the budget of a proof; its time begins now.
 
     Args:
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
-        time_limit: seconds after which it gives up; None: about 20 a method.
-        progress: is told how far it is.
+        time_limit: seconds after which the proof gives up; None: about 20 a method.
+        progress: is told how far the proof is.
 
     Raises:
         PropertyError: a limit that is no number of its kind.

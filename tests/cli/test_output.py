@@ -85,8 +85,8 @@ SMALLEST = (
     "show --net bitonic --n 2",
     "explain --net bitonic --n 1",
     "explain --net bitonic --n 2",
-    "explain --top-k 1 --n 1",
-    "explain --top-k 1 --n 2",
+    "list --top-k 1 --n 1",
+    "list --top-k 1 --n 2",
     "optimize bitonic --n 2 --property top-1 -o top.json",
     "optimize bitonic --n 1 -o one.json",
     "convert swap.txt swap.json",
@@ -103,7 +103,7 @@ REFUSED_AT_ONE = (
     "compile --net bitonic --n 1 --top-k 2",
     "compile --net swap.txt --n 1",
     "compile --net bitonic --n 1 --ranks 1",
-    "explain --top-k 2 --n 1",
+    "list --top-k 2 --n 1",
     "show --net one.txt",
 )
 

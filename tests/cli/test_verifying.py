@@ -111,7 +111,8 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     assert err == ""
     facts = json.loads(call("verify", "generated/best_7_median", "--json")[0])
     assert facts["kernel"]["float64"] == {"inputs": 128, "complete": True, "what": "all 2^7", "failing": None}
-    assert "says itself" in call("verify", "generated/best_7_median", "--property", "median", code=2)[1]
+    err = call("verify", "generated/best_7_median", "--property", "median", code=2)[1]
+    assert "states its network and property itself" in err
     call("compile", "--net", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
     assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
     # A wrong kernel: the lesser of two entries on both wires.

@@ -8,14 +8,18 @@ import pytest
 from strategies import is_unsorted, run
 
 import nsc
-from nsc.compiler.driver import Request, compile_network, default_name, describe, prove
+from nsc.compiler.describe import describe
+from nsc.compiler.driver import compile_network, prove
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
+from nsc.compiler.naming import default_name
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_first
 from nsc.compiler.package import check_name
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
+from nsc.compiler.selection import median, ranks, top_k
 from nsc.compiler.verify import UNTIMED, Budget, Verdict, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
@@ -25,7 +29,7 @@ ROOT = Path(nsc.__file__).parent
 
 
 def test_the_best_network_for_some_ranks_is_one_that_is_proved():
-    compiled = compile_network(Request("best", 100, select="rank-7,50"))
+    compiled = compile_network(Request("best", 100, select=ranks(7, 50)))
     assert compiled.proof.verdict is Verdict.PROVED
     networks = smallest_first(parse("rank-7,50", 100))
     assert compiled.network in networks
@@ -113,6 +117,8 @@ def test_names_that_are_no_plain_identifier_are_refused(name):
         ({"dtypes": ("float32", "int8")}, "'int8'"),
         ({"targets": ("cpu", "tpu")}, "cpu, cuda, got 'cpu', 'tpu'"),
         ({"targets": ()}, "got none"),
+        ({"select": "top-2"}, "select must be .*got 'top-2'"),
+        ({"wires": (1,)}, "say what is selected"),
     ],
 )
 def test_bad_requests_are_refused(options, message):
@@ -157,9 +163,9 @@ def test_default_names_are_identifiers(network, n, name):
         ({"relaxation": Relaxation(error_free=True)}, "_error_free"),
         ({"dtypes": ("float64",)}, "_float64"),
         ({"dtypes": ("float64", "float32")}, "_float32_float64"),
-        ({"select": "top-2", "without_redundant": True}, "_top_2_without_redundant"),
+        ({"select": top_k(2), "remove_redundant": True}, "_top_2_remove_redundant"),
         (
-            {"select": "median", "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
+            {"select": median(), "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
             "_median_gaussian_art_0_5_error_free_float64",
         ),
     ],
@@ -240,7 +246,7 @@ def test_the_manifest_says_what_the_package_is():
         (
             Request("odd_even", 3, Relaxation("optimal", 0.1, True), ("float64", "float32")),
             "nsc compile --net odd_even --n 3 --relaxation optimal --art-lambda 0.1 --error-free "
-            "--dtype float32 --dtype float64",
+            "--dtype float32,float64",
         ),
     ],
 )

@@ -35,9 +35,9 @@ def holds(network, property_):
         out = list(values)
         for lo, hi in network.comparators.tolist():
             out[lo], out[hi] = min(out[lo], out[hi]), max(out[lo], out[hi])
-        for selection in property_.selections:
-            wanted = range(selection.first, selection.first + len(selection.wires))
-            if sorted(out[wire] for wire in selection.wires) != list(wanted):
+        for group in property_.groups:
+            wanted = range(group.first, group.first + len(group.wires))
+            if sorted(out[wire] for wire in group.wires) != list(wanted):
                 return False
     return True
 
@@ -124,7 +124,7 @@ def test_large_selections_are_proved_and_refuted(name, n, text):
     network = FAMILIES[name](n)
     assert verify(network, parse(text, n)).verdict is Verdict.PROVED
     property_ = parse(text, n)
-    wires = [wire for selection in property_.selections for wire in selection.wires]
+    wires = [wire for group in property_.groups for wire in group.wires]
     small = restrict(network, wires)
     assert small.size <= network.size
     assert verify(small, property_).verdict is Verdict.PROVED

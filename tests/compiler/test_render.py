@@ -10,9 +10,10 @@ import jinja2
 import pytest
 
 from nsc import templates
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
 from nsc.errors import LoweringError, NscError
 
 

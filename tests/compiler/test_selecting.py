@@ -58,7 +58,7 @@ def test_merges_keep_the_k_largest_of_two_lists(name, k):
         pairs, kept = MERGES[name](range(p), range(p, p + q), k)
         asked = parse(f"top-{len(kept)}", p + q, kept)
         runs = tuple(run for run in (tuple(range(p)), tuple(range(p, p + q))) if len(run) > 1)
-        asked = Property(asked.name, p + q, asked.selections, runs)
+        asked = Property(asked.name, p + q, asked.groups, runs)
         assert verify(Network.from_comparators(p + q, pairs), asked).verdict is Verdict.PROVED
         assert len(kept) == min(k, p + q)
 

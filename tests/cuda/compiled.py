@@ -13,10 +13,12 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.selection import top_k
 from nsc.runtime.build import nvrtc
 from nsc.runtime.kernel import Kernel
 
@@ -51,10 +53,10 @@ def request(network, n, relaxation=None, select=None, straight_line=STRAIGHT_LIN
 CASES = {
     "straight": Case(request("bitonic", 4), ARCHITECTURES),
     "a selection, error-free, tabled": Case(
-        request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1", straight_line=0),
+        request("bitonic", 4, Relaxation("gaussian", 0.4, True), top_k(1), straight_line=0),
         ("sm_80", "sm_120"),
     ),
-    "a selection, straight": Case(request("bitonic", 4, select="top-1"), ("sm_90",)),
+    "a selection, straight": Case(request("bitonic", 4, select=top_k(1)), ("sm_90",)),
     "no comparator": Case(request(Network.from_layers(1, []), 1), ("sm_90",)),
     "tiles of many warps, tabled": Case(request("odd_even", 66, straight_line=0), ("sm_90",)),
 } | {

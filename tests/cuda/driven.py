@@ -21,7 +21,8 @@ import pytest
 import torch
 from emulated import Emulated
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.errors import BuildError, DeviceError, OperandError, PackageError
 from nsc.runtime import reference
 from nsc.runtime.devices import cuda

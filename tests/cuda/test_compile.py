@@ -12,7 +12,8 @@ import pytest
 from compiled import CASES, elf_end
 from machine_code import MOST_REGISTERS
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import WIDEST
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, nvrtc

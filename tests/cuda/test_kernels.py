@@ -15,11 +15,13 @@ from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.selection import median, ranks, top_k
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime import reference
 from nsc.runtime.build import nvrtc
@@ -221,7 +223,7 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
 @pytest.mark.parametrize("straight", [50, 0], ids=["straight", "tabled"])
 @pytest.mark.parametrize(
     ("network", "n", "select"),
-    [("bitonic", 8, "top-3"), (irregular(20), None, "rank-7,0,19"), ("bitonic", 70, "median")],
+    [("bitonic", 8, top_k(3)), (irregular(20), None, ranks(7, 0, 19)), ("bitonic", 70, median())],
     ids=["top 3 of 8", "ranks of an irregular 20", "median of 70"],
 )
 def test_some_ranks_alone(device, network, n, select, straight):

@@ -1,6 +1,6 @@
 // odd_even_3_exact: differentiable sorting of 3 values.
 //
-// Made by:    nsc compile --net odd_even --n 3 --name odd_even_3_exact --relaxation optimal --art-lambda 0.3 --error-free --dtype float32 --dtype float64
+// Made by:    nsc compile --net odd_even --n 3 --name odd_even_3_exact --relaxation optimal --art-lambda 0.3 --error-free --dtype float32,float64
 // nsc:        0
 // Network:    3 wires, 3 comparators, 3 layers, sha256 f03dc35fa13cc49324073750abefca014963a8ecf8c9c943afe8222dcc321e17
 // Proof:      sorts every input, by primitive: only neighbours are compared, and the reversed input of 3 values comes out sorted

@@ -181,7 +181,8 @@ def test_renaming_the_wires_changes_no_bit(dtype):
     moved[:, place] = x
     op = nsc.compile(network, dtypes=(dtype,))
     # The renamed network leaves its ranks on other wires: it is a selection of all of them.
-    selector = nsc.compile_selector(renamed, ranks=range(network.n), wires=names.tolist(), dtypes=(dtype,))
+    every = nsc.ranks(*range(network.n))
+    selector = nsc.compile(renamed, select=every, wires=names.tolist(), dtypes=(dtype,))
     values, P = op.sort_with_permutation(x, 24.0)
     assert torch.equal(selector.select(moved, 24.0), values)
     # P is computed from 2^72 times the unit matrix, whose rows move with the wires.

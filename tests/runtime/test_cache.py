@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, toolchain
 from nsc.runtime.kernel import Kernel

@@ -281,7 +281,7 @@ for work in (
 
 def test_modules_do_what_their_operators_do_at_their_steepness():
     x, payload, ranks = torch.randn(4, 8), torch.randn(4, 8, 2), torch.randn(4, 8).argsort(-1)
-    top = nsc.compile_selector("bitonic", 8, top_k=3)
+    top = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     arguments = {
         "route": (payload,),
         "topk": (3,),

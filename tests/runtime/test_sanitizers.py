@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from networks import irregular
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.request import Request
+from nsc.compiler.selection import top_k
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
 # An optimiser would take ten times as long, and hide what is undefined.
@@ -55,7 +57,7 @@ def run(*command, env=None):
 
 def check(case, flags, drivers, tmp_path):
     network, relaxation, dtype = CASES[case]
-    select = "top-3" if "ranks" in case else None
+    select = top_k(3) if "ranks" in case else None
     request = Request(
         *network,
         relaxation=relaxation,
