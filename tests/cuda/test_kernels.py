@@ -189,7 +189,7 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 )
 def test_every_operator(device, network, n, dtype):
     # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
-    made = device(network, n, dtype=dtype, straight_line=STRAIGHT_LINE if n <= MOST_STRAIGHT_WIRES else 100)
+    made = device(network, n, dtype=dtype, straight_line=STRAIGHT_LINE if n <= MOST_STRAIGHT_WIRES else 40)
     for number, (routing, columns) in enumerate(ROUTED if n < MANY_WIRES else FEWER):
         made.program.order = list(ORDERS)[number % len(ORDERS)]
         made.check(routing, columns, batch=BATCH if n < MANY_WIRES else 1)
@@ -256,7 +256,7 @@ def tabled(device):
 
 def test_tiles_narrower_than_a_warp(device):
     """Several teams of threads in a warp, as a device with less shared memory has."""
-    made = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=100)
+    made = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
     assert made.program.launches.tile_lanes == 8
     for routing, columns in ROUTED:
         made.program.order = "shuffled"
