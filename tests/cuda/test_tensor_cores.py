@@ -197,7 +197,7 @@ def test_the_bits_depend_on_no_order_no_company_and_no_number_of_blocks(cores):
     ("right", "wrong", "what"),
     [
         # No low parts; a matrix that is not transposed.
-        ("value - __int_as_float(int32_t(factor.high[i]))", "0.0f", "what is routed"),
+        ("value - __int_as_float(int32_t(factor.high[i]))", "0.0f", "the routed output"),
         ("(2 * codelet + 1) * matrix_size", "2 * codelet * matrix_size", "the gradient of x"),
     ],
 )
