@@ -1,7 +1,7 @@
-"""`python compiled.py [LIBRARY…]`: what NVRTC says of each of the CASES, as JSON.
+"""`python compiled.py [LIBRARY…]`: prints NVRTC's results for each of the CASES, as JSON.
 
-The libraries are loaded first, so that CuPy takes that NVRTC instead of the newest it finds. A process has
-one NVRTC, hence a process for each.
+The libraries are loaded first, so that CuPy takes their NVRTC instead of the newest that it finds. A process
+has one NVRTC, so each version needs a process of its own.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Case:
     """A kernel.
 
     Attributes:
-        request: what it is made of.
-        architectures: what it is compiled for.
+        request: the request that it is compiled from.
+        architectures: the GPUs that it is compiled for.
         tabled: whether all of its codelets run from tables.
     """
 
@@ -43,7 +43,7 @@ def request(network, n, relaxation=None, select=None):
     return Request(network, n, relaxation or Relaxation(), BOTH, ("cuda",), select=select)
 
 
-# What differs in text is compiled for every architecture, what differs in constants for one.
+# Cases that differ in text are compiled for every architecture, those that differ in constants for one.
 CASES = {
     "straight": Case(request("bitonic", 4), ARCHITECTURES),
     "a selection, error-free, tabled": Case(
@@ -71,7 +71,7 @@ def kernel(case):
 
 
 def elf_end(binary):
-    """Where the last of an ELF file's header, tables, sections and segments ends."""
+    """Return the end of the last of an ELF file's header, tables, sections and segments."""
     (phoff, shoff), (ehsize, phentsize, phnum, shentsize, shnum) = (
         struct.unpack_from("<2Q", binary, 32),
         struct.unpack_from("<5H", binary, 52),
@@ -87,7 +87,7 @@ def elf_end(binary):
 
 
 def compiled(case, architecture):
-    """Return what is asked of a compilation: warnings, functions with their resources, lengths."""
+    """Return the results of a compilation: warnings, functions with their resources, lengths."""
     made = kernel(case)
     cubin, log = nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
     return {

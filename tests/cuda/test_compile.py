@@ -20,7 +20,7 @@ from nsc.runtime.devices.launches import FUNCTIONS, LANE_BYTES, SHARED_KIB, func
 from nsc.runtime.kernel import Kernel
 
 HERE = Path(__file__).parent
-# What torch for CUDA 13.0 brings, and the first of its kind; beside the newest, which CuPy finds by itself.
+# The NVRTC of torch for CUDA 13.0, the first of version 13. The newest is the one that CuPy finds by itself.
 OLD_NVRTC = HERE.parents[1] / ".venv" / "nvrtc-13.0"
 OLD_LIBRARIES = ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
 
@@ -67,7 +67,7 @@ def check(case, found, where):
     )
     for function, resources in found["resources"].items():
         assert resources["registers"] <= MOST_REGISTERS, (where, function)
-        # Nothing is indexed at run time but rows and products of a codelet that runs from its table.
+        # Only the rows and products of a codelet that runs from its table are indexed at run time.
         held = WIDEST + found["longest codelet"] if case.tabled else 0
         stack = resources["stack_bytes"] - resources["spilled_bytes"]
         assert stack <= held * LANE_BYTES, (where, function)
@@ -92,7 +92,7 @@ ptxas info    : Used 15 registers
 
 
 def test_a_cubin_is_whole(tmp_path):
-    """NVIDIA's own reader takes it, which refuses one that lacks its last byte."""
+    """NVIDIA's disassembler takes it, and refuses one that lacks its last byte."""
     cubin, _ = compiled(kernel(Request("odd_even", 2, targets=("cuda",))), "sm_90")
     tool = next(
         Path(file.locate())
@@ -112,7 +112,7 @@ def test_a_cubin_is_whole(tmp_path):
 
 
 def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
-    """Those that lack a byte were built without -default-device."""
+    """Binaries built without -default-device lack a byte."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
     made = kernel(Request("odd_even", 2, targets=("cuda",)))
     compiler = nvrtc.find_nvrtc(made, "sm_90")

@@ -31,7 +31,7 @@ TOLERANCE = {
     torch.float64: {"rtol": 1e-9, "atol": 1e-9},
     torch.float32: {"rtol": 5e-4, "atol": 5e-5},
 }
-# What is routed, with the number of columns of its payload.
+# Routings, each with the number of columns of its payload.
 ROUTED = [
     ("none", 0),
     ("permutation", 0),
@@ -46,10 +46,10 @@ ROUTED = [
 
 
 def irregular(n: int) -> Network:
-    """A merge exchange network whose wires cross at random between comparators, which point both ways."""
+    """Return a merge exchange network with random crossings of wires and comparators in both directions."""
     layers = family_network("merge_exchange", n).layers()
     draw, names, crossed = random.Random(1), list(range(n)), []
-    # From the end: a comparator does not mind if its wires were exchanged before it.
+    # From the end: to exchange two wires in front of their comparator changes no result.
     for layer in reversed([layer.tolist() for layer in layers]):
         crossed.append([(names[lo], names[hi]) for lo, hi in layer])
         for lo, hi in layer:
@@ -59,7 +59,7 @@ def irregular(n: int) -> Network:
 
 
 class Device:
-    """A kernel with the device it is emulated on."""
+    """A kernel and its emulated device."""
 
     def __init__(self, monkeypatch, folder, request, **options):
         self.kernel = register(compile_network(request).package.files)
@@ -80,7 +80,7 @@ class Device:
         return x, steepness, payload
 
     def check(self, routing, columns, batch=BATCH):
-        """Compare values, what is routed and all gradients with the reference."""
+        """Compare values, the routed output and all gradients with the reference."""
         inputs = self.inputs(routing, columns, batch)
         leaves = [
             t.clone().requires_grad_() if t is not None and t.dtype.is_floating_point else t for t in inputs
@@ -89,7 +89,7 @@ class Device:
         found = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
         kinds = (0,) if routing == "none" else (0, 1)
         grads = [torch.randn_like(t) for t in wanted]
-        if self.kernel.outputs is not None:  # what other wires carry is not wanted, and has no gradient
+        if self.kernel.outputs is not None:  # the other wires have no result and no gradient
             others = [wire for wire in range(self.kernel.n) if wire not in self.outputs]
             unwanted = [(0, (slice(None), others))] + [(1, (slice(None), others))] * (routing == "route")
             for k, place in unwanted:
@@ -116,7 +116,7 @@ class Device:
 
     @staticmethod
     def nothing(leaves):
-        """Zero, which depends on x and steepness: a loss of a network of one wire does not."""
+        """Return 0, a function of x and steepness: a loss of a network of one wire depends on neither."""
         return 0 * leaves[0].sum() + 0 * leaves[1].sum()
 
     def check_hard_sort(self, batch=BATCH):
@@ -141,7 +141,7 @@ def device(monkeypatch, tmp_path):
         request = Request(
             network, n, relaxation, (dtype,), ("cuda",), name="tested", unproved=True, select=select
         )
-        # A library is known by its path: each has a folder of its own.
+        # The loader knows a library by its path: each has a folder of its own.
         return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), request, **options)
 
     return make
@@ -159,7 +159,7 @@ NETWORKS = [
     ("odd_even_merge", 128, "float64"),
     ("bitonic", 256, "float32"),
 ]
-# From this many wires on some of what is routed will do.
+# From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
 # Up to this many wires all shapes have straight-line code here.
 MOST_STRAIGHT_WIRES = 32
@@ -183,7 +183,7 @@ def test_every_operator(device, network, n, dtype, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("network", "n"), [("bitonic", 8), ("odd_even", 70)], ids=["a warp", "a block"])
 def test_losses_where_scores_lie_far_apart(device, network, n, dtype, tables):
-    """Most logarithms are of tails, some are cut; the first sample is right, its entries are near 1."""
+    """Most logarithms are of tails, some are cut; the first target is right, so its entries are near 1."""
     made = device(network, n, dtype=dtype)
     x = 3 * torch.randn(3, n, dtype=made.dtype)
     target = torch.stack([torch.randperm(n) for _ in x])
@@ -240,7 +240,7 @@ def tables(monkeypatch):
 
 
 def test_tiles_narrower_than_a_warp(device, monkeypatch):
-    """Several teams of threads in a warp, as a device with less shared memory has."""
+    """A device with less shared memory has several teams of threads in a warp."""
     monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
     made = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8)
     assert made.program.launches.tile_lanes == 8
@@ -370,7 +370,7 @@ def test_empty_and_uneven_operands(device):
 
 
 def test_more_samples_than_32_bits_count(device, tables):
-    """Only sorted values, which take no scratch memory, are worked out for a whole batch at a time."""
+    """Only sorted values take no scratch memory: one launch takes a whole batch."""
     made = device("bitonic", 8)
     x, steepness, _ = made.inputs("none", 0, batch=16)
     wanted, values = (
@@ -395,7 +395,7 @@ def test_more_columns_than_32_bits_count(device, tables):
 
 
 def misplaced(tensor):
-    """The same numbers, behind one that is not used: at no multiple of two numbers' bytes."""
+    """Return the same numbers, one number behind an aligned address."""
     return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
 
 
@@ -508,7 +508,7 @@ def test_chunks_are_summed_in_order(device, tables):
 
 
 class Allocations:
-    """What a call asks torch's allocator for.
+    """The tensors that a call allocates.
 
     Attributes:
         shapes: of each tensor.
@@ -534,7 +534,7 @@ class Allocations:
 
 
 def backward_of_a_permutation(made, batch):
-    """The backward pass of P: its call, and the bytes of its results."""
+    """Return a call of the backward pass of P, and the bytes of its results."""
     x, steepness, _ = made.inputs("permutation", 0, batch)
     n, spec = made.kernel.n, made.kernel.spec
     grad = torch.ones(batch, n, n, dtype=x.dtype)
@@ -546,7 +546,7 @@ def backward_of_a_permutation(made, batch):
 
 
 def test_kept_rows_are_bounded(device, monkeypatch, tables):
-    """They take as many blocks as the bound allows, and at least one; the bits are the same."""
+    """As many blocks run as the bound allows, and at least one; the bits are the same."""
     made = device("odd_even", 70, dtype="float32")
     made.program.blocks = 4
     call, results = backward_of_a_permutation(made, 2)
@@ -591,7 +591,7 @@ def test_groups_fill_the_device_and_are_bounded(device, monkeypatch, tables):
 
 @pytest.mark.parametrize("kib", [99, 64])
 def test_exact_sorting_with_less_shared_memory(device, tables, kib):
-    """Fewer warps a block; the last has samples to spare."""
+    """Blocks have fewer warps; the last block is not full."""
     made = device("bitonic", 50, shared_bytes=kib << 10)
     assert made.program.launches.blocks["nsc_sort_f64"].threads < 128
     made.check_hard_sort(batch=70)
