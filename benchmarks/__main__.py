@@ -32,35 +32,35 @@ from benchmarks.tables import Results, Section, sections
 def main(out: Path, only: str) -> None:
     """Measure nsc and its peers on this machine's CPU: time, with one and two threads, memory, builds.
 
-    Results are written when all is measured; an interrupted run leaves the old ones as they are.
+    Results are written at the end; an interrupted run leaves the old files as they are.
     """
     groups = [group for group in GROUPS if any(only in case.name for case in group)]
-    held = [case for case in MEMORY_CASES if only in memory_name(case)] if can_measure() else []
-    built = [(network, n) for network, n in BUILDS if only in build_name(network, n)]
-    if not groups and not held and not built:
+    memory_cases = [case for case in MEMORY_CASES if only in memory_name(case)] if can_measure() else []
+    built_networks = [(network, n) for network, n in BUILDS if only in build_name(network, n)]
+    if not groups and not memory_cases and not built_networks:
         names = [case.name for group in GROUPS for case in group]
         names += [memory_name(case) for case in MEMORY_CASES]
         names += [build_name(network, n) for network, n in BUILDS]
         raise click.UsageError(f"no case contains {only!r}; there are: {'; '.join(names)}")
-    most = min(2, torch.get_num_threads())
-    threads = sorted({1, most})
+    most_threads = min(2, torch.get_num_threads())
+    threads = sorted({1, most_threads})
     timings, peaks, builds = [], [], []
-    # A row of a table is never folded, even where the output is piped.
+    # The rows of tables are never folded, even if the output is piped.
     console = Console(width=max(160, Console().width))
     with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=len(groups) + len(held) + len(built))
+        task = progress.add_task("", total=len(groups) + len(memory_cases) + len(built_networks))
         arithmetic = measure_arithmetic()
         for group in groups:
-            more = f" and {len(group) - 1} more" if len(group) > 1 else ""
-            progress.update(task, description=group[0].name + more)
+            others = f" and {len(group) - 1} more" if len(group) > 1 else ""
+            progress.update(task, description=group[0].name + others)
             timings += measure(group, threads)
             progress.advance(task)
         arithmetic = arithmetic.or_better(measure_arithmetic())
-        for case in held:
+        for case in memory_cases:
             progress.update(task, description=memory_name(case))
-            peaks += measure_memory(case, most)
+            peaks += measure_memory(case, most_threads)
             progress.advance(task)
-        for network, n in built:
+        for network, n in built_networks:
             progress.update(task, description=build_name(network, n))
             builds.append(measure_build(network, n))
             progress.advance(task)

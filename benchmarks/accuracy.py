@@ -1,4 +1,4 @@
-"""`python -m benchmarks.accuracy`: how right the losses are, and torch's on a stored P."""
+"""`python -m benchmarks.accuracy`: errors of nsc's losses, and of torch's losses on a stored P."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nsc.operators.sorter import Sorter
 from nsc.runtime import reference
 
 RESULTS = Path(__file__).parent / "results" / "accuracy.md"
-# Networks with the samples of each.
+# Network, wires, samples.
 CASES = [("bitonic", 16, 64), ("odd_even", 16, 64), ("bitonic", 128, 4), ("bitonic", 1024, 1)]
 SPREADS = (1, 3, 10)
 COLUMNS = ("scores", "loss", "computed", "value off by", "gradient off by", "least cosine", "bad")
@@ -26,7 +26,7 @@ Loss = Callable[[Sorter, Tensor, Tensor], Tensor]
 
 
 def _stored(loss: str) -> Loss:
-    """Return a loss as torch has it of a stored P, logarithms cut at -100, for each sample."""
+    """Return torch's loss on a stored P, for each sample; torch cuts logarithms at -100."""
 
     def losses(op: Sorter, x: Tensor, target: Tensor) -> Tensor:
         P = op.sort_with_permutation(x)[1].clamp(0, 1)
@@ -54,7 +54,7 @@ def _with_gradient(losses: Loss, op: Sorter, x: Tensor, target: Tensor) -> tuple
 
 
 def _exact(loss: str) -> Loss:
-    """Return a loss by the plain torch reference, in float64; the tests hold it to 50 digits."""
+    """Return a loss of the plain torch reference, in float64; tests check it with 50-digit arithmetic."""
 
     def losses(op: Sorter, x: Tensor, target: Tensor) -> Tensor:
         steepness = torch.full((len(x),), op.default_steepness, dtype=x.dtype)
@@ -67,28 +67,28 @@ def _rows(op: Sorter, batch: int, spread: int) -> Iterator[tuple[str, ...]]:
     x = spread * torch.randn(batch, op.n)
     target = torch.stack([torch.randperm(op.n) for _ in range(batch)])
     for loss in ("cross_entropy", "binary_cross_entropy"):
-        values, grads = _with_gradient(_exact(loss), op, x.double(), target)
-        ways = {
+        exact, exact_grads = _with_gradient(_exact(loss), op, x.double(), target)
+        implementations = {
             "nsc, float64": (_fused(loss), x.double()),
             "nsc, float32": (_fused(loss), x),
             "torch on P, float32": (_stored(loss), x),
         }
-        for name, (losses, keys) in ways.items():
-            found, found_grads = _with_gradient(losses, op, keys, target)
-            yield (f"{op.name} × {spread}", loss, name, *_errors(values, grads, found, found_grads))
+        for name, (losses, scores) in implementations.items():
+            values, grads = _with_gradient(losses, op, scores, target)
+            yield (f"{op.name} × {spread}", loss, name, *_errors(values, grads, exact, exact_grads))
 
 
-def _errors(values: Tensor, grads: Tensor, found: Tensor, found_grads: Tensor) -> tuple[str, ...]:
-    """Return the worst of the samples, and the share of those whose gradient points or reaches elsewhere."""
-    norms, found_norms = grads.norm(dim=1), found_grads.norm(dim=1)
-    there = norms > 0
-    cosines = ((grads * found_grads).sum(1) / (norms * found_norms).clamp_min(1e-300))[there]
-    off = ((found_grads - grads).norm(dim=1) / norms.clamp_min(1e-300))[there]
-    bad = (cosines < 0.9999) | ((found_norms / norms.clamp_min(1e-300))[there].sub(1).abs() > 0.01)
+def _errors(values: Tensor, grads: Tensor, exact: Tensor, exact_grads: Tensor) -> tuple[str, ...]:
+    """Return the worst sample's errors, and the share of samples with a wrong direction or norm."""
+    norms, exact_norms = grads.norm(dim=1), exact_grads.norm(dim=1)
+    nonzero = exact_norms > 0
+    cosines = ((exact_grads * grads).sum(1) / (exact_norms * norms).clamp_min(1e-300))[nonzero]
+    errors = ((grads - exact_grads).norm(dim=1) / exact_norms.clamp_min(1e-300))[nonzero]
+    bad = (cosines < 0.9999) | ((norms / exact_norms.clamp_min(1e-300))[nonzero].sub(1).abs() > 0.01)
     bad |= ~cosines.isfinite()
     return (
-        f"{((found - values) / values).abs().max().item():.1e}",
-        f"{off.max().item():.1e}",
+        f"{((values - exact) / exact).abs().max().item():.1e}",
+        f"{errors.max().item():.1e}",
         f"{cosines.min().item():.6f}",
         f"{bad.double().mean().item():.0%}",
     )
@@ -99,7 +99,7 @@ def _errors(values: Tensor, grads: Tensor, found: Tensor, found_grads: Tensor) -
     "--only", default="", metavar="TEXT", help="Networks whose name contains TEXT; nothing is written."
 )
 def main(only: str) -> None:
-    """Compare losses and gradients with float64, which the tests hold to 50 digits.
+    """Compare losses and gradients with the float64 reference, which tests check with 50-digit arithmetic.
 
     Scores are N(0, 1) times 1, 3 and 10, targets are random, the steepness is 2 × depth.
     """

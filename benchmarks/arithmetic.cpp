@@ -1,7 +1,7 @@
-// The arithmetic of relaxed comparators and nothing else: butterflies of vectors that stay in registers.
+// Only the arithmetic of relaxed comparators: butterflies of vectors that stay in registers.
 //
-// A comparator mixes two vectors, a column of P in each lane. What it needs from memory is what any kernel needs:
-// weights, broadcast from the first-level cache, and on the way back the differences, kept there.
+// A comparator mixes two vectors, a column of P in each lane. It reads from memory only what every kernel reads:
+// weights, broadcast from the first-level cache, and in the backward pass the differences that the forward kept there.
 
 #include <stdint.h>
 
@@ -17,14 +17,14 @@ constexpr int register_bytes = 16, registers = 16;
 
 typedef float Vec __attribute__((vector_size(register_bytes)));
 
-// Half of the registers hold rows, the rest is for the arithmetic: 16 rows and 4 layers, or 8 rows and 3.
+// Half of the registers hold rows, the others are for the arithmetic: 16 rows and 4 layers, or 8 rows and 3.
 constexpr int rows = registers / 2, layers = rows == 16 ? 4 : 3, pairs = rows / 2, comparators = layers * pairs;
 
 constexpr int distance(int c) { return rows >> (c / pairs + 1); }
 constexpr int lo(int c) { return c % pairs / distance(c) * 2 * distance(c) + c % pairs % distance(c); }
 constexpr int hi(int c) { return lo(c) + distance(c); }
 
-// Weights of 0 and 1 move values about: none ever becomes so small that arithmetic on it is slow.
+// Weights are 0 and 1: values move but never shrink to subnormals, whose arithmetic is slow.
 struct Weight {
     float keep, swap;
 };
@@ -73,7 +73,7 @@ INLINE void copy(Vec *to, const Vec *from) {
     }
 }
 
-// What is in memory may have changed: it is loaded and stored anew, none of it kept in registers instead.
+// Makes the compiler load from and store to memory anew, instead of keeping the values in registers.
 INLINE void forget() { __asm__ volatile("" ::: "memory"); }
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -85,7 +85,7 @@ EXPORTED void prepare() {
     for (int i = 0; i < rows; ++i) values[i] = Vec{} + float(1 + i), gradients[i] = Vec{} + float(rows - i);
 }
 
-// Forward: rows in registers from the first repeat to the last.
+// Forward: rows stay in registers from the first repeat to the last.
 EXPORTED void run_forward(int64_t repeats) {
     Vec row[rows];
     copy(row, values);
@@ -96,8 +96,8 @@ EXPORTED void run_forward(int64_t repeats) {
     copy(values, row);
 }
 
-// Backward: forward once more with the differences kept, then gradients through the transposed mixes, which are
-// the same mixes in reverse, with the products of both differences.
+// Backward: forward again, keeping the differences; then the gradients through the same mixes in reverse (a mix is
+// its own transpose), with the products of both differences.
 EXPORTED void run_backward(int64_t repeats) {
     Vec row[rows];
     for (int64_t i = 0; i < repeats; ++i) {

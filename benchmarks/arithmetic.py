@@ -1,4 +1,4 @@
-"""The arithmetic limit: what a relaxed comparator costs when nothing but its arithmetic does."""
+"""The arithmetic limit: the time of a relaxed comparator's arithmetic alone."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ROUND_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What this machine's arithmetic allows, one thread.
+    """The arithmetic limit of this machine, one thread.
 
     Attributes:
         lanes: float32 values in a register.
         forward: nanoseconds per comparator on CONE_COLUMNS columns: two products and a sum for each wire.
-        backward: the same backward, which runs forward again and takes values and gradients apart.
+        backward: the same for the backward pass, which runs forward again, then mixes the gradients.
     """
 
     lanes: int
@@ -33,16 +33,16 @@ class Arithmetic:
     backward: float
 
     def seconds(self, comparators: float) -> float:
-        """Return the time of so many comparators on CONE_COLUMNS columns, forward and backward."""
+        """Return the seconds of that many comparators on CONE_COLUMNS columns, forward and backward."""
         return comparators * (self.forward + self.backward) * 1e-9
 
     def or_better(self, other: Arithmetic) -> Arithmetic:
-        """Return the limit that two measurements together show."""
+        """Return the quicker figures of two measurements."""
         return Arithmetic(self.lanes, min(self.forward, other.forward), min(self.backward, other.backward))
 
 
 def measure_arithmetic() -> Arithmetic:
-    """Build arithmetic.cpp as kernels are built and time it; the quickest of some rounds."""
+    """Build arithmetic.cpp as kernels are built, and return the times of its quickest rounds."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "arithmetic.so"
         subprocess.run([*find_toolchain().command, str(SOURCE), "-o", str(file)], check=True)
@@ -50,7 +50,7 @@ def measure_arithmetic() -> Arithmetic:
     library.prepare()
     lanes = ctypes.c_int32.in_dll(library, "lane_count").value
     comparators = ctypes.c_int32.in_dll(library, "comparator_count").value
-    share = lanes / CONE_COLUMNS  # of those columns in a register
+    share = lanes / CONE_COLUMNS  # of the columns, in one register
 
     def nanoseconds(run: Callable[[ctypes.c_int64], object]) -> float:
         return _quickest(run) / comparators / share * 1e9
@@ -59,7 +59,7 @@ def measure_arithmetic() -> Arithmetic:
 
 
 def _quickest(run: Callable[[ctypes.c_int64], object]) -> float:
-    """Return the seconds of one repeat."""
+    """Return the seconds of one repeat in the quickest round."""
 
     def seconds(repeats: int) -> float:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Builds from nothing: a network proved, scheduled, rendered and compiled, in a process of its own."""
+"""Builds with an empty cache: prove, schedule, render and compile, in a process of its own."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BUILDS = (("bitonic", 1024), ("odd_even", 1024))
 
 @dataclass(frozen=True)
 class Build:
-    """How long a network takes from its name to a library on disk.
+    """Seconds from a network's name to a library on disk.
 
     Attributes:
-        network, n: what is built.
-        text: seconds to its C++: the proof, the schedule, the text.
+        network, n: the family and its wires.
+        text: seconds of the proof, the schedule and the C++ text.
         library: seconds of the C++ compiler.
     """
 
@@ -31,7 +31,7 @@ class Build:
 
 
 def build_name(network: str, n: int) -> str:
-    """Return the measurement in words."""
+    """Return the name of the measurement, as --only matches it."""
     return f"build of {network} {n}"
 
 
@@ -43,7 +43,7 @@ def measure_build(network: str, n: int) -> Build:
 
 
 def main(network: str, n: str) -> None:
-    """Print the seconds that both parts take."""
+    """Print the seconds of both parts, as JSON."""
     start = time.perf_counter()
     op = nsc.compile(network, int(n))
     compiled = time.perf_counter()

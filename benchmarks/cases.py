@@ -1,4 +1,4 @@
-"""What is measured: works and sizes."""
+"""The cases: works, networks and sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The case in words, for tables."""
+        """The name of the case, in tables and for --only."""
         return f"{self.work}, {self.network} {self.n}, batch {self.batch}"
 
 
@@ -80,11 +80,11 @@ AGAINST_PEERS = (
     *(Case(LARGEST, "best", n, batch) for n, batch in ((64, 16384), (256, 4096), (1024, 1024))),
     *(Case(LARGEST_ROWS, "bitonic", n, batch) for n, batch in ((128, 16), (1024, 1))),
 )
-# Batches in which every thread has samples of its own, where the peers have no time for them.
+# In these batches every thread has samples of its own; peers would take too long.
 IN_BATCHES = (Case(P, "bitonic", 1024, 4, alone=True), Case(LOSS, "bitonic", 1024, 4, alone=True))
 # A network that no peer has.
 OF_FEWEST = (Case(LARGEST_ROWS, "best", 1024, 1, alone=True),)
-# The first is what the others are compared with.
+# The others are compared with the first.
 IRREGULAR = (
     Case(P, "bitonic", 64, 100, alone=True),
     *(Case(P, "merge_exchange", n, 100, alone=True) for n in (33, 47, 53, 60)),

@@ -1,4 +1,4 @@
-"""Measurements that need a process of their own."""
+"""Runs measurements that need a process of their own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def run_fresh(module: str, *arguments: object, env: Mapping[str, str]) -> Any:
     """Run `python -m MODULE ARGUMENTS` and return what it printed as JSON.
 
     Raises:
-        subprocess.CalledProcessError: it failed; what it had to say is on stderr already.
+        subprocess.CalledProcessError: the process failed; its message is on stderr.
     """
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", module, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": path, **env},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     )
-    return json.loads(done.stdout)
+    return json.loads(process.stdout)

@@ -1,4 +1,4 @@
-"""Growth: the time over n, against what the arithmetic of the comparators inside the light cones takes."""
+"""Growth: nsc's time over n, against the arithmetic limit of the comparators inside the light cones."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nsc.compiler.schedule import CONE_COLUMNS, explain, schedule
 
 @dataclass(frozen=True)
 class Work:
-    """What one sample of P or of a loss takes.
+    """The comparators of one sample of P or of a loss.
 
     Attributes:
         comparators: size of the network.
-        light_cone: share of the columns of P that a comparator sees, on average.
-        on_columns: comparators on CONE_COLUMNS columns.
+        light_cone: average share of the columns of P inside a comparator's light cone.
+        on_columns: comparators, each counted once for every CONE_COLUMNS columns in its light cone.
     """
 
     comparators: int
@@ -33,9 +33,9 @@ class Point:
     """A timing of nsc and its limit.
 
     Attributes:
-        timing: what was measured.
-        work: what a sample takes.
-        limit: seconds per sample of its arithmetic alone, shared by the threads.
+        timing: the measured time.
+        work: the comparators of a sample.
+        limit: seconds per sample that the arithmetic alone takes, divided by the threads.
     """
 
     timing: Timing
@@ -50,14 +50,14 @@ class Point:
 
 @cache
 def work_of(name: str, n: int) -> Work:
-    """Return what a sample takes, by the schedule that nsc makes of the network."""
+    """Return the comparators of a sample, counted in nsc's schedule of the network."""
     figures = explain(schedule(network(name, n)))
     on_columns = figures.comparators * figures.light_cone * n / CONE_COLUMNS
     return Work(figures.comparators, figures.light_cone, on_columns)
 
 
 def growth(timings: Sequence[Timing], arithmetic: Arithmetic) -> Iterator[Point]:
-    """Yield the points of P and of the cross entropy over n, bitonic."""
+    """Yield the points of P and of the cross entropy on bitonic networks."""
     for timing in timings:
         case = timing.case
         if (
@@ -76,7 +76,7 @@ def point(timing: Timing, arithmetic: Arithmetic) -> Point:
 
 
 def irregular(timings: Sequence[Timing]) -> dict[int, list[Timing]]:
-    """Return the timings of the irregular networks, what they are compared with first, by threads."""
+    """Return the timings of IRREGULAR by threads, in its order: the base of comparison comes first."""
     by_threads: dict[int, list[Timing]] = {}
     for timing in timings:
         if timing.case in IRREGULAR:

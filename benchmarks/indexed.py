@@ -14,8 +14,13 @@ EPSILON = 1e-10
 
 @dataclass(frozen=True)
 class Layer:
-    """Wires of a layer: both of each comparator, those it leaves alone, and how to gather all three
-    in the order of the wires again."""
+    """The wires of a layer.
+
+    Attributes:
+        lo, hi: both wires of each comparator.
+        rest: the other wires.
+        order: indices that gather the concatenation of lo, hi and rest in the order of the wires.
+    """
 
     lo: Tensor
     hi: Tensor
@@ -59,7 +64,7 @@ def _keep(layer: Layer, x: Tensor, steepness: float, art_lambda: float) -> Tenso
 
 def _mixed(layer: Layer, keep: Tensor, x: Tensor, wires: int) -> Tensor:
     """Return x after a layer; `wires` is the axis of the wires."""
-    # index_select, because the gradient of x[..., index] is added up an element at a time.
+    # index_select, because the gradient of x[..., index] adds one element at a time.
     a, b, swap = x.index_select(wires, layer.lo), x.index_select(wires, layer.hi), 1 - keep
     mixed = [keep * a + swap * b, swap * a + keep * b]
     if len(layer.rest):

@@ -1,4 +1,4 @@
-"""Timing: peers take turns, so that a machine that changes its speed changes it for all of them."""
+"""Timing: peers take turns, so that a change of the machine's speed affects all of them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from benchmarks.networks import operator
 from benchmarks.peers import Call, calls, pose
 
 ROUNDS = 9
-# A round of a quick peer repeats its call until it has taken this long.
+# A quick peer repeats its call in each round, for this long.
 ROUND_SECONDS = 0.05
-# Groups that are this slow have fewer rounds, but never fewer than LEAST_ROUNDS.
+# A group ends after this time, but not before LEAST_ROUNDS rounds.
 GROUP_SECONDS = 8.0
 LEAST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of one peer on one case.
+    """The measured time of one peer on one case.
 
     Attributes:
         case: the case.
-        peer: who did the work.
+        peer: its name.
         threads: torch's number of threads.
         seconds: the median time of a call.
         low, high: the quickest and the slowest round.
@@ -50,7 +50,7 @@ class Timing:
 
 @dataclass
 class _Turn:
-    """A peer with a number of threads, and its rounds so far."""
+    """A peer with a number of threads, and the seconds of its rounds so far."""
 
     case: Case
     peer: str
@@ -70,7 +70,7 @@ class _Turn:
     def take(self) -> None:
         torch.set_num_threads(self.threads)
         if self.repeats > 1:
-            self.call()  # what the peer before it left in caches and allocator is not its cost
+            self.call()  # refills caches and allocator after the previous peer, outside the timing
         self.rounds.append(_time(self.call, self.repeats))
 
     def timing(self) -> Timing:

@@ -21,11 +21,11 @@ from benchmarks.peers import WORKS, calls, pose
 
 MB = 1 << 20
 FLOAT_BYTES = 4
-# Blocks of this size and above go back to the system when they are freed, so that memory which was freed
-# before the call is not taken again without being seen.
+# Freed blocks of this size and above go back to the system. Otherwise the call could take memory again that
+# was freed before it, and the peak would not show it.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
-# One sample. Below 256 values a call takes less than the system's own accounting shows.
+# One sample. Below 256 values a call takes too little for the system's accounting to show.
 MEMORY_CASES = (
     *(Case(P, "bitonic", n, 1) for n in (256, 512, 1024, 2048, 4096)),
     *(Case(LOSS, "bitonic", n, 1) for n in (256, 512, 1024, 2048, 4096, 8192)),
@@ -39,10 +39,10 @@ class Peak:
 
     Attributes:
         case: the case.
-        peer: who did the work.
+        peer: its name.
         threads: torch's number of threads.
-        call: MB of its first call, with the kernel's code and what it keeps for later calls. What torch
-            sets up once is left out, by a call on 4 values before.
+        call: MB of its first call, with the kernel's code and the memory that it keeps for later calls. A
+            call on 4 values runs before it, so that torch's one-time setup does not count.
     """
 
     case: Case
@@ -52,12 +52,12 @@ class Peak:
 
     @property
     def permutations(self) -> float:
-        """The peak in sizes of P."""
+        """The peak, as a multiple of the size of P."""
         return self.call * MB / (FLOAT_BYTES * self.case.batch * self.case.n**2)
 
 
 def memory_name(case: Case) -> str:
-    """Return the measurement in words."""
+    """Return the name of the measurement, as --only matches it."""
     return f"memory of {case.network} {case.n}, {case.work}"
 
 
@@ -71,19 +71,19 @@ def can_measure() -> bool:
 
 
 def measure_memory(case: Case, threads: int) -> list[Peak]:
-    """Return the peaks of nsc and of diffsort where it takes part."""
+    """Return the peak of nsc, and that of diffsort if it takes part."""
     peers = [peer.name for peer in WORKS[case.work].peers if peer.name in MEASURED and peer.takes(case)]
     with tempfile.TemporaryDirectory() as folder:
         # The network is compiled once, here.
         for name, text in operator(case.network, case.n).kernel.files.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         arguments = (case.work, case.network, case.n, case.batch, threads, folder)
-        found = {peer: run_fresh("benchmarks.memory", *arguments, peer, env=MALLOC) for peer in peers}
-    return [Peak(case, peer, threads, peak) for peer, peak in found.items()]
+        peaks = {peer: run_fresh("benchmarks.memory", *arguments, peer, env=MALLOC) for peer in peers}
+    return [Peak(case, peer, threads, megabytes) for peer, megabytes in peaks.items()]
 
 
 def main(work: str, network: str, n: str, batch: str, threads: str, folder: str, peer: str) -> None:
-    """Print the peak of a peer's call, MB."""
+    """Print the peak of a peer's call in MB, as JSON."""
     torch.manual_seed(0)
     torch.set_num_threads(int(threads))
     case = Case(work, network, int(n), int(batch))
@@ -97,7 +97,7 @@ def main(work: str, network: str, n: str, batch: str, threads: str, folder: str,
 
 
 def _peak(call: Callable[[], object]) -> float:
-    """Return MB at the peak of a call above the process before it."""
+    """Return the peak of the process during a call, above its memory before the call, in MB."""
     gc.collect()
     before = _reset_peak()
     call()
@@ -105,7 +105,7 @@ def _peak(call: Callable[[], object]) -> float:
 
 
 def _reset_peak() -> float:
-    """Return the MB that the process holds, which are its peak from now on."""
+    """Reset the peak of the process to its present memory, and return that in MB."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _status("VmHWM")
 

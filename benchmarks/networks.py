@@ -19,8 +19,8 @@ Pairs = list[tuple[int, int]]
 def random_merge(n: int) -> Network:
     """Return a merge sort of n wires in random order, cut between a third and two thirds at random.
 
-    Neither its wires nor its comparator graph repeat themselves, as in networks that a search found. It is
-    up to an eighth larger than merge exchange; the same n, the same network.
+    Neither its wires nor its comparator graph has a pattern that repeats, as in networks that a search
+    found. It is up to an eighth larger than merge exchange. The same n gives the same network.
 
     Source: Batcher's odd-even merge of any two lengths, Knuth 5.3.4.
 
@@ -36,7 +36,7 @@ def random_merge(n: int) -> Network:
 
 
 def _sorted(wires: list[int], draw: random.Random) -> tuple[Pairs, list[int]]:
-    """Return comparators that sort, and the wires in the order of the values they end with."""
+    """Return comparators that sort the wires, and the wires in the order of their sorted values."""
     if len(wires) < 2:
         return [], wires
     cut = draw.randint(-(-len(wires) // 3), max(1, 2 * len(wires) // 3))
@@ -66,7 +66,7 @@ NETWORKS: dict[str, Callable[[int], Network]] = {**FAMILIES, "random_merge": ran
 
 @cache
 def network(name: str, n: int) -> Network:
-    """Return the network of that name on n wires."""
+    """Return the named network on n wires."""
     return NETWORKS[name](n)
 
 
@@ -78,5 +78,5 @@ def selector(name: str, n: int, select: Selection) -> Selector:
 
 @cache
 def operator(name: str, n: int) -> Sorter:
-    """Return its operator; a family that is too large for a proof is taken at its word."""
+    """Return the operator of the named network; one too large for a proof stays unproved."""
     return nsc.compile(network(name, n), name=f"{name}_{n}", unproved=True)

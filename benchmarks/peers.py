@@ -1,4 +1,4 @@
-"""Who does the works: nsc and its peers, how far each goes, and why no further."""
+"""The peers: nsc and others, the works of each, its largest size and the reason for that limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nsc.operators.sorter import Sorter
 STEEPNESS = 20.0
 ART_LAMBDA = 0.25
 LEAST_PROBABILITY = 1e-12
-K = 8  # of the largest values
+K = 8  # how many of the largest values
 
 Call = Callable[[], object]
 
@@ -34,7 +34,7 @@ class Problem:
     Attributes:
         case: the case.
         op: nsc's operator of the whole network.
-        x: (batch, n), with a gradient.
+        x: (batch, n), requires a gradient.
         ranks: (batch, n), the true ranks of x.
     """
 
@@ -46,16 +46,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Peer:
-    """Someone who does a work.
+    """An implementation of a work.
 
     Attributes:
         name: for tables.
-        start: from a problem to a call that returns the work's output.
+        start: takes a problem, returns a function that computes the output of the work.
         widest: most wires, if there is a limit.
         deepest: most layers, if there is a limit.
         why: the reason for the limit.
-        module: what must be importable, for a peer that is not always there.
-        own_relaxation: whether it computes another relaxation, so that only times can be compared.
+        module: the module that it needs, if that may be missing.
+        own_relaxation: whether it computes another relaxation: then only its times are comparable.
     """
 
     name: str
@@ -78,12 +78,12 @@ class Peer:
 
 @dataclass(frozen=True)
 class Work:
-    """A work.
+    """A computation that peers are timed on.
 
     Attributes:
-        peers: who does it, nsc first.
-        differentiated: whether the gradient of x belongs to it.
-        output: the shape of what is differentiated; () is a loss.
+        peers: its implementations, nsc first.
+        differentiated: whether it includes the gradient of x.
+        output: the shape of the differentiated output; () is a loss.
     """
 
     peers: tuple[Peer, ...]
@@ -108,7 +108,7 @@ def pose(case: Case, op: Sorter) -> Problem:
 
 
 def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
-    """Return a call for each peer that takes part, or for one; it does the whole work."""
+    """Return a call that does the whole work, for each peer that takes part, or for `only` one."""
     case = problem.case
     work = WORKS[case.work]
     shape = work.output(case)
@@ -119,7 +119,7 @@ def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
 
     peers = [peer for peer in work.peers if peer.takes(case) and only in (None, peer.name)]
     outputs = {peer.name: peer.start(problem) for peer in peers}
-    return {name: differentiated(o) if work.differentiated else o for name, o in outputs.items()}
+    return {name: differentiated(f) if work.differentiated else f for name, f in outputs.items()}
 
 
 def _selected(
@@ -137,7 +137,7 @@ def _selected(
 def _largest_rows(
     permutation: Callable[[Problem], Callable[[], Tensor]],
 ) -> Callable[[Problem], Callable[[], Tensor]]:
-    """Return the rows of a whole P for the largest values, largest first."""
+    """Return a start that computes P and takes its rows for the K largest values, largest first."""
 
     def start(problem: Problem) -> Callable[[], Tensor]:
         P = permutation(problem)
@@ -168,7 +168,7 @@ def _indexed_values(problem: Problem) -> Callable[[], Tensor]:
 def _loss_of(
     permutation: Callable[[Problem], Callable[[], Tensor]],
 ) -> Callable[[Problem], Callable[[], Tensor]]:
-    """Return the cross entropy through a whole P."""
+    """Return a start that computes P and takes the cross entropy of it."""
 
     def start(problem: Problem) -> Callable[[], Tensor]:
         rows, P = problem.ranks.unsqueeze(-2), permutation(problem)
@@ -180,13 +180,13 @@ def _loss_of(
 def _compiled(
     start: Callable[[Problem], Callable[[], Tensor]],
 ) -> Callable[[Problem], Callable[[], Tensor]]:
-    """Return it through torch.compile, which compiles at the first call, outside of the timing.
+    """Return a start through torch.compile, which compiles at the first call, outside the timing.
 
-    For each number of threads it compiles anew, half a minute for 10 layers: deeper networks are left out.
+    It compiles again for each number of threads, half a minute for 10 layers: deeper networks are left out.
     """
 
     def start_compiled(problem: Problem) -> Callable[[], Tensor]:
-        torch.compiler.reset()  # of one function only a few sizes are kept
+        torch.compiler.reset()  # torch keeps only a few sizes of a function
         return torch.compile(start(problem), dynamic=False)
 
     return start_compiled

@@ -31,7 +31,7 @@ TITLES = {
 def draw_all(
     timings: Sequence[Timing], arithmetic: Arithmetic | None, peaks: Sequence[Peak]
 ) -> dict[str, bytes]:
-    """Return the pictures that the results are enough for, PNG by file name."""
+    """Return the pictures for which there are results: file name to PNG."""
     points = list(growth.growth(timings, arithmetic)) if arithmetic else []
     pictures = {}
     if curves := [t for t in timings if t.case in AGAINST_PEERS and t.case.network == "bitonic"]:
@@ -44,7 +44,7 @@ def draw_all(
 
 
 def draw_times(timings: Sequence[Timing]) -> Figure:
-    """Draw time over n of every work through bitonic, a panel each."""
+    """Draw the time of every work over n on bitonic networks, a panel for each work."""
     works = [work for work in TITLES if any(t.case.work == work for t in timings)]
     figure = Figure(figsize=(4.6 * len(works), 4.6), layout="constrained")
     for axes, work in zip(figure.subplots(1, len(works), squeeze=False)[0], works, strict=True):
@@ -63,12 +63,12 @@ def draw_times(timings: Sequence[Timing]) -> Figure:
         _finish(axes, TITLES[work], "µs per sample", sorted({t.case.n for t in shown}))
         axes.set_xlabel("n")
         axes.legend(frameon=False, loc="lower right")
-    figure.supxlabel("bitonic; full lines 1 thread, dashed lines 2 threads", fontsize="medium")
+    figure.supxlabel("bitonic; solid lines 1 thread, dashed lines 2 threads", fontsize="medium")
     return figure
 
 
 def draw_growth(points: Sequence[growth.Point]) -> Figure:
-    """Draw nsc's time over n with its limit, and below how many times the limit it is."""
+    """Draw nsc's time over n with its limit, and below it the ratio of both."""
     works = [work for work in TITLES if any(p.timing.case.work == work for p in points)]
     figure = Figure(figsize=(5.6 * len(works), 6.4), layout="constrained")
     panels = figure.subplots(2, len(works), squeeze=False, sharex="col", height_ratios=(3, 2))
@@ -119,8 +119,8 @@ def draw_memory(peaks: Sequence[Peak]) -> Figure:
 
 def _finish(axes: Axes, title: str, ylabel: str, sizes: list[int]) -> None:
     axes.set(xscale="log", yscale="log", ylabel=ylabel, title=title)
-    named = sizes if len(sizes) < 8 else sizes[::2]
-    axes.set_xticks(named, [str(n) for n in named])
+    ticks = sizes if len(sizes) < 8 else sizes[::2]
+    axes.set_xticks(ticks, [str(n) for n in ticks])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
 
@@ -128,8 +128,8 @@ def _finish(axes: Axes, title: str, ylabel: str, sizes: list[int]) -> None:
 def _name_ratios(axes: Axes) -> None:
     axes.set_ylim(bottom=min(0.8, axes.get_ylim()[0]))
     top = axes.get_ylim()[1]
-    named = (1, 2, 3, 5, 10, 20, 50, 100) if top < 200 else (1, 10, 100, 1000, 10000)
-    ticks = [ratio for ratio in named if ratio <= top]
+    ratios = (1, 2, 3, 5, 10, 20, 50, 100) if top < 200 else (1, 10, 100, 1000, 10000)
+    ticks = [ratio for ratio in ratios if ratio <= top]
     axes.set_yticks(ticks, [f"{tick:,}×" for tick in ticks])
 
 

@@ -32,33 +32,33 @@ CHANGES = 1000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case found.
+    """The verdicts and times of a case.
 
     Attributes:
-        what: verdicts and methods, with their numbers.
+        verdicts: verdicts and methods, each with its number of proofs.
         seconds: of all proofs.
-        slowest: of the slowest.
+        slowest: seconds of the slowest proof.
     """
 
-    what: str
+    verdicts: str
     seconds: float
     slowest: float
 
 
-def _family(name: str, n: int, asked: str = "sort") -> Callable[[], Outcome]:
-    return lambda: _all([(family_network(name, n), asked)])
+def _family(name: str, n: int, property_name: str = "sort") -> Callable[[], Outcome]:
+    return lambda: _all([(family_network(name, n), property_name)])
 
 
 def _all(networks: list[tuple[Network, str]], methods: list[str] | None = None) -> Outcome:
-    found: Counter[str] = Counter()
+    proofs: Counter[str] = Counter()
     seconds = []
-    for network, asked in networks:
+    for network, property_name in networks:
         start = time.perf_counter()
         proof = verify(network, parse(asked, network.n), Budget(build=build_checker), methods)
         seconds.append(time.perf_counter() - start)
-        found[_words(proof)] += 1
-    what = ", ".join(f"{times} × {words}" if len(networks) > 1 else words for words, times in found.items())
-    return Outcome(what, sum(seconds), max(seconds))
+        proofs[_words(proof)] += 1
+    verdicts = (f"{number} × {words}" if len(networks) > 1 else words for words, number in proofs.items())
+    return Outcome(", ".join(verdicts), sum(seconds), max(seconds))
 
 
 def _words(proof: Proof) -> str:
@@ -70,21 +70,21 @@ def _sorters() -> list[Network]:
 
 
 def _changed() -> Outcome:
-    """Leave out, turn or move one comparator of a known sorter, a thousand times."""
+    """Check a thousand networks, each a known sorter with one comparator left out, reversed or moved."""
     draw = random.Random(0)
     networks = []
     for _ in range(CHANGES):
         network = draw.choice(_sorters()[2:])
         pairs = network.comparators.tolist()
-        at = draw.randrange(len(pairs))
-        lo, hi = pairs[at]
+        index = draw.randrange(len(pairs))
+        lo, hi = pairs[index]
         other = draw.choice([wire for wire in range(network.n) if wire not in (lo, hi)])
-        pairs[at : at + 1] = draw.choice([[], [[hi, lo]], [[lo, other]], [[other, hi]]])
+        pairs[index : index + 1] = draw.choice([[], [[hi, lo]], [[lo, other]], [[other, hi]]])
         networks.append((Network.from_comparators(network.n, pairs), "sort"))
     return _all(networks)
 
 
-# What is proved, to what it does and the limit of its seconds.
+# Name of a case, to its proofs and the limit of their seconds.
 CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
     "bitonic 1024": (_family("bitonic", 1024), 2),
     "odd-even merge 1024": (_family("odd_even_merge", 1024), 2),
@@ -109,13 +109,13 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
 )
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(only: str, rounds: int) -> None:
-    """Time proofs, medians of some rounds, with the peak memory of their processes."""
+    """Time proofs: medians of some rounds, with the peak memory of their processes."""
     from benchmarks.report import machine
 
     names = [name for name in CASES if only in name]
     if not names:
         raise click.UsageError(f"no case contains {only!r}; there are: {'; '.join(CASES)}")
-    columns = ("proof", "found", "seconds", "slowest", "limit", "MB")
+    columns = ("proof", "verdict", "seconds", "slowest", "limit", "MB")
     rows = []
     with Console(stderr=True).status("") as status:
         for name in names:
@@ -133,8 +133,8 @@ def main(only: str, rounds: int) -> None:
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         head = (
             f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of "
-            f"{count(rounds, 'round')}, each in a process of its own: seconds of all proofs of a row, of the "
-            "slowest, the limit for all; peak memory of the process."
+            f"{count(rounds, 'round')}, each in a process of its own: seconds of all proofs of a row and of "
+            "its slowest, the limit for all, peak memory of the process."
         )
         partial = RESULTS.with_suffix(".partial")
         partial.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
@@ -144,25 +144,25 @@ def main(only: str, rounds: int) -> None:
 
 def _row(name: str, rounds: int) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
-        made = [
+        outcomes = [
             run_fresh("benchmarks.proofs", "--case", name, env={"NSC_CACHE_DIR": folder})
             for _ in range(rounds)
         ]
-    made.sort(key=lambda one: float(one["seconds"]))
-    middle = made[len(made) // 2]
+    outcomes.sort(key=lambda outcome: float(outcome["seconds"]))
+    median = outcomes[len(outcomes) // 2]
     limit = CASES[name][1]
     return (
         name,
-        middle["what"],
-        f"{middle['seconds']:.2f}",
-        f"{middle['slowest']:.2f}",
+        median["verdicts"],
+        f"{median['seconds']:.2f}",
+        f"{median['slowest']:.2f}",
         "" if limit is None else f"{limit:g}",
-        f"{middle['megabytes']:.0f}",
+        f"{median['megabytes']:.0f}",
     )
 
 
 def _run(name: str) -> None:
-    """Print what one case took in this process."""
+    """Run one case in this process, and print its outcome as JSON."""
     outcome = CASES[name][0]()
     # Not ru_maxrss, which begins with the size of the process that started this one.
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()

@@ -17,19 +17,19 @@ from benchmarks.tables import Results, Section, sections
 
 
 def machine() -> str:
-    """Return what the results were measured on."""
+    """Return the machine and the versions, for the head of a report."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        named = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-        model = f"{len(named)} × {named[0].partition(': ')[2]}" if named else model
+        models = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = f"{len(models)} × {models[0].partition(': ')[2]}" if models else model
     return f"{model}, torch {torch.__version__}, Python {platform.python_version()}, nsc {nsc.__version__}"
 
 
 def write(folder: Path, results: Results) -> list[Path]:
     """Write JSON, Markdown and pictures; return their paths.
 
-    Everything is made before the first file is written, and files change by renames.
+    All contents are ready before the first file is written. Each file is replaced by a rename.
     """
     contents = {
         "cpu.json": (json.dumps(_facts(results), indent=1) + "\n").encode(),

@@ -1,4 +1,4 @@
-"""Tables: what a report says, section by section."""
+"""The sections of a report: tables with their explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.measure import Timing
 from benchmarks.memory import Peak
 from benchmarks.peers import WORKS, left_out
 
-# What a second thread is worth shows where there is work for two.
+# One and two threads are compared where there is work for two.
 LEAST_WIRES, LEAST_BATCH = 128, 2
 
 Row = tuple[str, ...]
@@ -21,7 +21,7 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Results:
-    """All that was measured; what was not is empty or None."""
+    """All measurements; those that were not taken are empty or None."""
 
     timings: Sequence[Timing] = ()
     arithmetic: Arithmetic | None = None
@@ -36,15 +36,15 @@ class Results:
 
 @dataclass(frozen=True)
 class Section:
-    """A table with what must be said of it.
+    """A table with its heading and explanation.
 
     Attributes:
-        title: its heading.
-        text: sentences, Markdown.
-        columns: its columns; those of `left` are text.
-        rows: its rows.
-        left: how many of the first columns are text.
-        picture: the name of a picture that belongs to it.
+        title: the heading.
+        text: the explanation, Markdown.
+        columns: names of the columns.
+        rows: the cells.
+        left: how many of the first columns are text, and aligned left.
+        picture: file name of its picture.
     """
 
     title: str
@@ -56,8 +56,8 @@ class Section:
 
 
 def sections(results: Results) -> list[Section]:
-    """Return the sections of a report; one without rows is left out."""
-    made = [
+    """Return the sections of a report; those without rows are left out."""
+    in_order = [
         against_peers(results),
         two_threads(results),
         against_arithmetic(results),
@@ -65,17 +65,17 @@ def sections(results: Results) -> list[Section]:
         memory(results),
         builds(results),
     ]
-    return [section for section in made if section.rows]
+    return [section for section in in_order if section.rows]
 
 
 def against_peers(results: Results) -> Section:
-    """Time per sample of nsc and its peers."""
-    at = {(t.case, t.peer, t.threads): t for t in results.timings}
+    """Return the times per sample of nsc and its peers."""
+    timings = {(t.case, t.peer, t.threads): t for t in results.timings}
     counts = results.threads
 
     def row(timing: Timing, first: bool) -> Row:
-        own = [at[timing.case, "nsc", count] for count in counts]
-        times = [at[timing.case, timing.peer, count] for count in counts]
+        own = [timings[timing.case, "nsc", count] for count in counts]
+        times = [timings[timing.case, timing.peer, count] for count in counts]
         ratios = [f"{_short(t.seconds / o.seconds)}×" for t, o in zip(times, own, strict=True)]
         return (
             timing.case.name if first else "",
@@ -89,9 +89,9 @@ def against_peers(results: Results) -> Section:
     text = [
         "Microseconds per sample, float32; medians of rounds in which the peers take turns.",
         *_limits(),
-        *(f"- {name} computes a relaxation of its own: only its times compare" for name in _others()),
+        *(f"- {name} computes another relaxation: only its times are comparable" for name in _others()),
         *(
-            f"- {name} is left out, it cannot be imported: `benchmarks/__init__.py` says how"
+            f"- {name} is left out, because it cannot be imported: see `benchmarks/__init__.py`"
             for name in left_out()
         ),
     ]
@@ -117,7 +117,7 @@ def _others() -> list[str]:
 
 
 def two_threads(results: Results) -> Section:
-    """What the second thread is worth."""
+    """Return the times of nsc on one and on two threads."""
     own = [t for t in results.timings if t.peer == "nsc"]
     single = {t.case: t for t in own if t.threads == 1}
     rows = [
@@ -137,7 +137,7 @@ def two_threads(results: Results) -> Section:
 
 
 def against_arithmetic(results: Results) -> Section:
-    """How far nsc is from what its arithmetic takes."""
+    """Return the times of nsc beside the limit of their arithmetic."""
     columns = ("work", "threads", "comparators", "light cone", "limit, µs", "nsc, µs", "nsc / limit")
     if results.arithmetic is None:
         return Section("Against the arithmetic", "", columns, [])
@@ -157,14 +157,14 @@ def against_arithmetic(results: Results) -> Section:
     text = (
         "The limit is the arithmetic of all comparators on the columns inside their light cones, at "
         "the speed of a butterfly that is held in registers: on this machine a comparator on 16 "
-        f"columns of P takes {limit.forward:.2f} ns forward and {limit.backward:.2f} ns backward. The "
-        "weights' sigmoids, the traffic between codelets, the call, and P itself are not in it."
+        f"columns of P takes {limit.forward:.2f} ns forward and {limit.backward:.2f} ns backward. The limit "
+        "leaves out the weights' sigmoids, the traffic between codelets, the call, and P itself."
     )
     return Section("Against the arithmetic", text, columns, rows, 1, "cpu_growth.png")
 
 
 def irregular(results: Results) -> Section:
-    """Time per comparator of irregular networks."""
+    """Return the times per comparator of irregular networks."""
     rows = []
     for threads, (base, *others) in growth.irregular(results.timings).items():
         first = _per_comparator(base)
@@ -207,23 +207,23 @@ def _per_comparator(timing: Timing) -> tuple[float, float]:
 
 
 def memory(results: Results) -> Section:
-    """Peak memory above inputs and outputs."""
+    """Return the peak memory above inputs and outputs."""
     rows = [
         (p.case.name, p.peer, _short(max(p.call, 0)), f"{_short(max(p.permutations, 0))} × P")
         for p in results.peaks
     ]
     threads = max((p.threads for p in results.peaks), default=1)
     text = (
-        f"Peak of the first call in a process of its own, {_threads(threads)}: above the process with the "
-        "inputs, less the outputs (P and the gradient of x), MB of 2^20 bytes. The kernel's code and what it "
-        "keeps for later calls are in it; what torch sets up once is not."
+        f"Peak of the first call in a process of its own, {_threads(threads)}, MB of 2^20 bytes: the "
+        "memory that the call adds to the process, less its outputs (P and the gradient of x). The kernel's "
+        "code and the memory that it keeps for later calls count; torch's one-time setup does not."
     )
     columns = ("work", "peer", "MB", "in sizes of P")
     return Section("Memory", text, columns, rows, 2, "cpu_memory.png")
 
 
 def builds(results: Results) -> Section:
-    """Seconds of builds from nothing."""
+    """Return the seconds of builds with an empty cache."""
     rows = [
         (f"{b.network} {b.n}", f"{b.text:.1f}", f"{b.library:.1f}", f"{b.text + b.library:.1f}")
         for b in results.builds

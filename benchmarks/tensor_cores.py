@@ -1,17 +1,18 @@
 """P and its gradient by matrix products on tensor cores: `python -m benchmarks.gpu --tensor-cores`.
 
-An experiment beside the product's routing; nothing in the product uses it. A codelet, at most 16 wires, is a
-16 × 16 matrix for each sample. It is made once a sample and applied to all columns of P, 32 at a time, by
-mma.m16n8k8 with each float32 in two parts of TF32 (3×TF32). Backward, the transposed matrices take the
-gradient on, products over the columns make the gradient of each matrix, and that is taken to the codelet's
-weights once a sample. The keys pass is the product's.
+An experiment beside the product's routing; nothing in the product uses it. A codelet has at most 16 wires: it
+is a 16 × 16 matrix for each sample. The matrix is computed once for a sample and applied to all columns of P,
+32 at a time, by mma.m16n8k8, with each float32 as two parts of TF32 (3×TF32). In the backward pass the
+transposed matrices carry the gradient of P on. Products over the columns give the gradient of each matrix;
+once for a sample, it becomes the gradient of the codelet's weights. The keys pass is the product's.
 
-float32, P alone, networks that sort, not the error-free form. A NaN spreads to all wires of its codelet, and
-a gradient above 2^70 may overflow.
+It computes P alone, in float32, for networks that sort, without the error-free form. A NaN spreads to all
+wires of its codelet, and a gradient above 2^70 may overflow.
 
-Counted, not measured: what a warp runs for a codelet of 16 wires and 32 comparators on 64 columns, sm_90, by
-NVRTC 13.5: a turn of the product's loop over codelets, at 64 wires, and two turns here. The backward pass
-begins with a forward one that keeps what codelets load.
+The table counts instructions; no time was measured. They are those of a warp for a codelet of 16 wires and 32
+comparators on 64 columns, sm_90, by NVRTC 13.5: one turn of the product's loop over codelets, at 64 wires,
+and two turns here. "keeping" is the forward pass that begins a backward one, and keeps the rows that codelets
+load.
 
     pass                           all  mma  floating point  shared  global  shuffles  others
     forward, product              329    –             256      32      18         –      23
@@ -21,18 +22,18 @@ begins with a forward one that keeps what codelets load.
     backward, product             904    –             732      32      50        30      60
     backward, tensor cores        690   96             160      24      28         –     382
 
-On tensor cores they take 1.2 times fewer in all: about as many forward, 1.3 times fewer backward.
+Tensor cores take 1.2 times fewer in all: about as many forward, 1.3 times fewer backward.
 
-A thread takes 16 bytes of a row from shared or global memory where the product's takes 8; the bytes are the
-same. An mma is 1,024 multiply-adds. At the dense TF32 rate of an H100 they take a quarter of a multiprocessor
-4 cycles; at that of an A100 8, where they bind instead of the instructions. Memory outside a block: a matrix
-is 1 KB where weights are 256 bytes, and the gradient of one is read and written for each 32 columns, another
-2 KB, beside 4 KB of kept rows in both forms.
+A thread reads 16 bytes of a row at a time from shared or global memory, the product's 8; the total is the
+same. An mma is 1,024 multiply-adds. A quarter of a multiprocessor takes 4 cycles for it at the dense TF32
+rate of an H100, and 8 at that of an A100, where the mma set the limit instead of the instructions. Memory
+outside a block: a matrix is 1 KB, the weights in the product are 256 bytes. The gradient of a matrix is read
+and written for each 32 columns, another 2 KB. Kept rows are 4 KB in both forms.
 
-Errors in the emulation, whose sums on tensor cores are as coarse as any processor's are known to be, of one
-sample of bitonic 1024 at steepness 20 beside float64 with the same weights. Entries of P down to 2^-115, each
-relative to itself; gradients of weights from a random gradient of P, relative to the largest
-(`python tests/cuda/tensor_core_errors.py`).
+The errors are those of one sample of bitonic 1024 at steepness 20, against float64 with the same weights. The
+emulation sums as coarsely as any tensor core is known to. Entries of P are those down to 2^-115, each error
+relative to its entry. Gradients of weights come from a random gradient of P, their errors relative to the
+largest (`python tests/cuda/tensor_core_errors.py`).
 
                       P, largest   P, root mean square   gradients, largest
     product              7.3e-07               1.0e-07              2.4e-07
@@ -63,13 +64,12 @@ TEMPLATE = Path(__file__).with_suffix(".cu.j2")
 PLACES, COLUMNS = 16, 32
 MATRIX_SIZE = PLACES * PLACES
 MOST_THREADS, MATRIX_THREADS = 512, 128
-# What stands for 1 in a matrix; times UNIT it is 2^126, which float32 holds.
+# The value that stands for 1 in a matrix; times UNIT it is 2^126, which float32 holds.
 MATRIX_UNIT = 2.0**54
-# Pieces that a sample's columns are cut into, each with its own sums of the matrices' gradients. By shape
-# alone, so that the bits depend on nothing else.
+# The most pieces of a sample's columns. Each piece has its own sums of the matrices' gradients. The number of
+# pieces depends on n alone, and so do the bits.
 MOST_CHUNKS = 4
-# CuPy adds the architecture, and that functions are the device's, without which NVRTC 13.0 takes no generic
-# lambda.
+# CuPy adds the architecture and -default-device, without which NVRTC 13.0 refuses generic lambdas.
 OPTIONS = ("--std=c++17",)
 
 
@@ -113,23 +113,23 @@ def text(network: Network, kernel: Kernel) -> str:
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, line_statement_prefix="//%"
     )
-    template = TEMPLATE.read_text(encoding="utf-8").partition("\n")[2]  # without its remark on what it takes
+    template = TEMPLATE.read_text(encoding="utf-8").partition("\n")[2]  # without the comment on its values
     return environment.from_string(template).render(values)
 
 
 def row_of(wire: int) -> int:
-    """Return where a wire's row begins in a tile; a multiple of 4 in its low bits exchanges its columns.
+    """Return the start of a wire's row in a tile; a multiple of 4 in its low bits exchanges the columns.
 
-    The reads of eight threads, 16 bytes each, are served together. No two of them share a bank where the
-    wires of a codelet differ in four neighbouring bits, as in most codelets of a bitonic network.
+    Shared memory serves the reads of eight threads, 16 bytes each, together. No two of them share a bank if
+    the wires of a codelet differ in four neighbouring bits, as in most codelets of a bitonic network.
     """
     return wire * COLUMNS + 16 * (wire.bit_count() % 2) + 8 * ((wire & 0xAAAA).bit_count() % 2)
 
 
 def _by_thread(codelet: Codelet, rows: list[int]) -> str:
     """Return a codelet's rows in the order in which threads take them, padded with the wire of zeros."""
-    of = [rows[wire] for wire in codelet.wires] + [rows[-1]] * (PLACES - len(codelet.wires))
-    fours = [[of[8 * h + 2 * c + e] for h in range(2) for e in range(2)] for c in range(4)]
+    padded = [rows[wire] for wire in codelet.wires] + [rows[-1]] * (PLACES - len(codelet.wires))
+    fours = [[padded[8 * h + 2 * c + e] for h in range(2) for e in range(2)] for c in range(4)]
     return "{" + ", ".join(f"{{{{{{{a}, {b}}}, {{{c}, {d}}}}}}}" for a, b, c, d in fours) + "},"
 
 
@@ -142,7 +142,7 @@ def _lines(tables: list[list[int]], braces: bool = False) -> list[str]:
 
 
 class Program(Protocol):
-    """The functions of the experiment's text, loaded on a device; as `cuda.Program` launches them."""
+    """The functions of the experiment's text, loaded on a device."""
 
     def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
         """Return how many blocks of a function the device runs at a time."""
@@ -179,15 +179,15 @@ class TensorCores:
 
     @property
     def chunks(self) -> int:
-        """Pieces that a sample's columns are cut into."""
+        """Number of pieces of a sample's columns."""
         return min(MOST_CHUNKS, _ceil(self.kernel.n, COLUMNS))
 
     def matrices(self, weights: Tensor) -> Tensor:
         """Return the matrix of each codelet and its transpose, from weights (batch, arrays, slots)."""
         batch = weights.shape[0]
-        made = weights.new_empty(batch, self.codelets, 2, MATRIX_SIZE)
-        self._launch_on_matrices("tensor_matrices", batch, weights, made)
-        return made
+        matrices = weights.new_empty(batch, self.codelets, 2, MATRIX_SIZE)
+        self._launch_on_matrices("tensor_matrices", batch, weights, matrices)
+        return matrices
 
     def forward(self, matrices: Tensor) -> Tensor:
         """Return P, (batch, n, n)."""
@@ -219,16 +219,16 @@ class TensorCores:
 
     @property
     def sample_bytes(self) -> int:
-        """Memory that a sample takes beside what it takes in the product."""
+        """Bytes that a sample takes in addition to those of the product."""
         return 4 * self.codelets * MATRIX_SIZE * (2 + self.chunks)
 
     def _launch_on_matrices(self, function: str, batch: int, *arguments: Tensor | int) -> None:
-        """Launch a function of which half a warp takes a codelet of a sample."""
+        """Launch a function in which half a warp takes one codelet of one sample."""
         blocks = _ceil(32 * _ceil(batch, 2) * self.codelets, MATRIX_THREADS)
         program_of(self.text).launch(function, blocks, MATRIX_THREADS, 0, (batch, *arguments))
 
     def _launch_on_columns(self, function: str, batch: int, blocks: int, *arguments: Tensor) -> None:
-        """Launch a function whose blocks take the tasks in turn."""
+        """Launch a function whose blocks take the pieces of all samples in turn."""
         program_of(self.text).launch(
             function, blocks, self._threads, block_bytes(self.kernel.n), (batch, self.chunks, *arguments)
         )
@@ -319,7 +319,7 @@ def relaxed(
         call.keys(0, batch, None, weights)
         matrices = cores.matrices(weights)
         routed = cores.forward(matrices)
-        # The keys pass adds the gradients of the product's chunks; these are in one.
+        # The keys pass adds the gradients of all the product's chunks; here the first chunk has them all.
         weight_grads = call.empty_weight_grads(batch).zero_()
         weight_grads[:, 0] = cores.weight_gradients(weights, cores.backward(matrices, routed_grad))
         x_grad, steepness_grad = torch.empty_like(x), x.new_empty(batch)

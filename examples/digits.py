@@ -3,9 +3,9 @@
     nsc compile --net bitonic --n 1024
     python examples/digits.py
 
-One small CNN scores every image of a sample of n numbers. The only supervision is which number is
-how manyth in its sample, through the cross entropy of a compiled sorting network. Images are real
-handwritten digits, scikit-learn's `load_digits` or MNIST, and those tested on are never trained on.
+One small CNN scores every image of a sample of n numbers. The only supervision is the rank of each
+number in its sample, through the cross entropy of a compiled sorting network. Images are real
+handwritten digits, scikit-learn's `load_digits` or MNIST. No test digit is used in training.
 
 Source: Petersen et al., ICML 2021, section 5.1, at the size of its largest experiment.
 """
@@ -39,7 +39,7 @@ from nsc.errors import NscError
 from nsc.operators.sorter import Sorter
 
 DIGITS = 4
-LEARNING_RATE = 2e-3  # at the height of its cycle
+LEARNING_RATE = 2e-3  # at the peak of its cycle
 ART_LAMBDA = 0.25
 # Standard deviation of the noise on training images. Without it the CNN learns the 1,438 training
 # digits by heart.
@@ -58,7 +58,7 @@ class DataError(click.ClickException):
 
 @dataclass(frozen=True)
 class Digits:
-    """Images of single digits, (m, h, w) in [0, 1], and which digit each is, (m,) integers."""
+    """Images of single digits, (m, h, w) in [0, 1], and the digit of each, (m,) integers."""
 
     images: Tensor
     labels: Tensor
@@ -89,21 +89,22 @@ def load_sklearn(rng: np.random.Generator) -> tuple[Digits, Digits]:
 def load_mnist(root: Path) -> tuple[Digits, Digits]:
     """Return MNIST's training and test digits, 28×28, from the IDX files in a folder.
 
-    The files carry their standard names, plain or .gz, in root or where torchvision puts them.
+    The files have their standard names, plain or .gz, in root or in MNIST/raw under it, as torchvision
+    puts them.
     """
     return _mnist_part(root, "train"), _mnist_part(root, "t10k")
 
 
 def _mnist_part(root: Path, part: str) -> Digits:
-    where = _idx_file(root, f"{part}-images-idx3-ubyte")
-    images = read_idx(where, 3)
+    file = _idx_file(root, f"{part}-images-idx3-ubyte")
+    images = read_idx(file, 3)
     labels = read_idx(_idx_file(root, f"{part}-labels-idx1-ubyte"), 1)
     if images.shape[1:] != (28, 28):
-        raise DataError(f"{where}: images of 28×28 expected, found {images.shape[1]}×{images.shape[2]}")
+        raise DataError(f"{file}: images of 28×28 expected, found {images.shape[1]}×{images.shape[2]}")
     if len(images) != len(labels) or not len(images):
-        raise DataError(f"{where}: {len(images)} images and {len(labels)} labels; need as many, above 0")
+        raise DataError(f"{file}: {len(images)} images and {len(labels)} labels; need as many, at least one")
     if labels.max() > 9:
-        raise DataError(f"{where}: label {labels.max()} in the labels' file is no digit")
+        raise DataError(f"{file}: label {labels.max()} in the labels' file is no digit")
     return Digits(torch.from_numpy(images).float() / 255, torch.from_numpy(labels).long())
 
 
@@ -119,7 +120,7 @@ def read_idx(file: Path, axes: int) -> npt.NDArray[np.uint8]:
     """Return the array in an IDX file of unsigned bytes, plain or gzip by its name.
 
     Raises:
-        DataError: no such file, or one whose magic number or length is not that of `axes` axes.
+        DataError: the file cannot be read, or its magic number or length does not fit `axes` axes.
     """
     try:
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
@@ -132,14 +133,14 @@ def read_idx(file: Path, axes: int) -> npt.NDArray[np.uint8]:
             f"{file}: no IDX file of {axes} axes of bytes: it begins with {data[:4].hex() or 'nothing'}"
         )
     if len(data) - start != math.prod(shape):
-        found = max(0, len(data) - start)
-        raise DataError(f"{file}: the header says {math.prod(shape)} bytes of data, found {found}")
+        length = max(0, len(data) - start)
+        raise DataError(f"{file}: the header says {math.prod(shape)} bytes of data, found {length}")
     array: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8, offset=start).reshape(shape).copy()
     return array
 
 
 class Scorer(nn.Sequential):
-    """The paper's CNN: images of four digits, (m, 1, h, 4w), to one score each, (m,)."""
+    """The paper's CNN, from images of four digits, (m, 1, h, 4w), to scores, (m,)."""
 
     def __init__(self, height: int, width: int) -> None:
         # Pooling before ReLU gives the same values on a quarter of the elements.
@@ -149,13 +150,13 @@ class Scorer(nn.Sequential):
             *(nn.Flatten(), nn.Linear(64 * (height // 4) * (DIGITS * width // 4), 64), nn.ReLU()),
             *(nn.Linear(64, 1), nn.Flatten(0)),
         )
-        # The faster layout on CPUs, by about a quarter of a step.
+        # On CPUs this layout makes a step faster by about a quarter.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Shares in [0, 1]: of samples in order (em), of right ranks (ew), of fives in order (em5)."""
+    """Shares in [0, 1]: samples with all ranks right (em), right ranks (ew), samples of 5 all right (em5)."""
 
     em: float
     ew: float
@@ -163,9 +164,9 @@ class Metrics:
 
 
 def right_ranks(scores: Tensor, numbers: Tensor) -> Tensor:
-    """Return whether the number put at each rank is the one that belongs there, (…, n) booleans.
+    """Return whether the scores put the right number at each rank, (…, n) booleans.
 
-    Equal numbers may stand in for each other: no order of theirs is wrong.
+    Equal numbers may come in any order.
     """
     return numbers.gather(-1, scores.argsort(dim=-1)) == numbers.sort(dim=-1).values
 
@@ -181,7 +182,7 @@ def measure(scores: Tensor, numbers: Tensor, n: int) -> Metrics:
 
 
 def evaluate(model: nn.Module, digits: Digits, n: int, count: int, seed: int) -> Metrics:
-    """Return the metrics on at least count numbers made of held-out digits, the same for a seed."""
+    """Return the metrics on max(count, n) numbers of held-out digits; the seed decides which."""
     rng = np.random.default_rng([seed, 2])
     total = max(count, n)
     scores, numbers = torch.empty(total), torch.empty(total, dtype=torch.long)
@@ -194,7 +195,7 @@ def evaluate(model: nn.Module, digits: Digits, n: int, count: int, seed: int) ->
 
 
 def permutation(model: nn.Module, op: Sorter, digits: Digits, steepness: float, seed: int) -> Tensor:
-    """Return P of one held-out sample, (n, n), its columns in the true order: learned, a diagonal."""
+    """Return P of one held-out sample, (n, n), columns in the true order: a diagonal, if all is learned."""
     images, numbers = digits.numbers(op.n, np.random.default_rng([seed, 3]))
     with torch.inference_mode():
         _, P = op.sort_with_permutation(model(images), steepness)
@@ -204,10 +205,10 @@ def permutation(model: nn.Module, op: Sorter, digits: Digits, steepness: float, 
 def train(
     model: nn.Module, op: Sorter, digits: Digits, steps: int, steepness: float, seed: int
 ) -> Iterator[float]:
-    """Train on one sample of op.n numbers a step, and yield each step's loss."""
+    """Train on one sample of op.n numbers a step, and yield the loss of each step."""
     rng = np.random.default_rng([seed, 1])
     optimizer = torch.optim.Adam(model.parameters(), LEARNING_RATE)
-    # Started at its height, the rate can leave every ReLU dead: all scores equal, no gradient.
+    # A rate that starts at its peak can leave every ReLU dead: all scores equal, no gradient.
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=steps)
     for _ in range(steps):
         images, numbers = digits.numbers(op.n, rng)
@@ -234,7 +235,7 @@ def show_progress(losses: Iterator[float], steps: int, console: Console) -> list
 
 
 def find_operator(net: str, n: int | None, relaxation: str) -> tuple[Sorter, str]:
-    """Return the op and where it is from: generated/NET_N if it is the one asked for, or the cache."""
+    """Return the op and its origin: generated/NET_N if its options fit, else a new compilation."""
     folder = Path("generated") / f"{net}_{n}"
     if net in FAMILIES and folder.is_dir():
         op = nsc.load(folder)
@@ -260,7 +261,7 @@ def draw(file: Path, title: str, losses: list[float], before: Tensor, after: Ten
     curve.set(title="Loss", xlabel="step", ylabel="cross entropy of P, nats")
     curve.legend(frameon=False)
     curve.spines[["top", "right"]].set_visible(False)
-    # A square root: weights of a few per mille must be seen beside the largest.
+    # The square root shows weights of a few per mille beside the largest.
     scale = PowerNorm(0.5, vmin=0.0, vmax=float(torch.quantile(after.max(0).values, 0.9)))
     for axes, P, when in ((left, before, "untrained"), (right, after, "trained")):
         image = axes.imshow(P.numpy(), cmap="magma", norm=scale, interpolation="antialiased")
@@ -328,7 +329,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     torch.manual_seed(seed)
     try:
-        # First, so that a picture that cannot be written is not found out after the training.
+        # First: a folder that cannot be created should fail before the training, not after it.
         out.parent.mkdir(parents=True, exist_ok=True)
         learned, held_out = load_sklearn(np.random.default_rng(seed)) if root is None else load_mnist(root)
         op, origin = find_operator(net, n, relaxation)

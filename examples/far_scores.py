@@ -2,10 +2,10 @@
 
     python examples/far_scores.py
 
-The model of digits.py starts with its scores a thousand times as large. Nearly every entry of P that the
-loss asks for is then below 1e-12. A loss that cuts probabilities there has no gradient where the prediction
-is most wrong; the fused cross entropy has the derivative of its value down to e^-80. Both train on the same
-images and seeds.
+The model of digits.py starts with its scores a thousand times as large. Nearly every entry of P in the loss
+is then below 1e-12. A loss that cuts probabilities there has no gradient where the prediction is most wrong.
+The fused cross entropy has the derivative of its value down to e^-80. Both losses train on the same images
+and seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor
 import nsc
 from nsc.operators.sorter import Sorter
 
-# The least probability whose logarithm a loss on a stored P usually takes.
+# A loss on a stored P usually cuts probabilities here, before it takes logarithms.
 FLOOR = 1e-12
 
 Loss = Callable[[Sorter, Tensor, Tensor], Tensor]
@@ -41,7 +41,7 @@ def fused(op: Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
 
 
 def train(op: Sorter, loss: Loss, learned: Digits, gain: float, steps: int, batch: int, seed: int) -> Scorer:
-    """Return a model that was trained on `batch` samples of op.n numbers a step."""
+    """Train a new model on `batch` samples of op.n numbers a step, and return it."""
     torch.manual_seed(seed)
     model = Scorer(*learned.images.shape[1:])
     rng = np.random.default_rng([seed, 1])
@@ -68,9 +68,7 @@ def draw(
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--n", type=click.IntRange(2), default=16, show_default=True, help="Numbers per sample.")
-@click.option(
-    "--gain", type=float, default=1000.0, show_default=True, help="What scores are multiplied with."
-)
+@click.option("--gain", type=float, default=1000.0, show_default=True, help="Factor of all scores.")
 @click.option("--steps", type=click.IntRange(1), default=400, show_default=True, help="Training steps.")
 @click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Samples a step.")
 @click.option("--seeds", type=click.IntRange(1), default=2, show_default=True, help="Runs of each loss.")

@@ -1,21 +1,20 @@
 """The CUDA kernels on this machine's GPU, checked and timed: `PYTHONPATH=. python -m benchmarks.gpu`.
 
-It needs torch, CuPy, NVRTC, jinja2, networkx, click and numpy, no installation and no network. Kernels are
-compiled by other processes in the background, while small cases are checked and timed.
+It needs torch, CuPy, NVRTC, jinja2, networkx, click and numpy. It needs no network, and nsc need not be
+installed. Other processes compile kernels in the background, while this one checks and times small cases.
 
 A whole run begins new files, gpu-DEVICE.json and gpu-DEVICE.md, in benchmarks/results or in the folder of
-`--out`, and writes them anew after each case. What fails is printed and recorded, the run goes on, and the
-exit code is 1 at the end.
+`--out`, and writes them anew after each case. Failures are printed and recorded. The run goes on, and its
+exit code is 1.
 
-- `--only TEXT` runs the cases whose name contains TEXT, and may be given more than once. It writes nothing,
-  unless `--out` is given too: then its cases replace those of the same names in that folder's files.
-- `--tensor-cores` also checks P on tensor cores, an experiment, and times it beside the kernels: three cases
-  for each width.
-- `--resume` keeps what the files hold, failures among it, and runs the rest: for a run that was interrupted.
-  A run whose GPU no longer answers, which is how an access to a wrong address ends, does so by itself.
+- `--only TEXT` runs the cases whose name contains TEXT, and may be repeated. Without `--out` it writes
+  nothing. With `--out`, its cases replace those of the same names in the files of that folder.
+- `--tensor-cores` also checks and times P on tensor cores, an experiment: three cases for each width.
+- `--resume` continues an interrupted run: it keeps the results in the files, failures too, and runs the other
+  cases. After an access to a wrong address the GPU no longer answers; then the run resumes by itself.
 
-compute-sanitizer finds wrong addresses and races where results may be right. It takes seconds for the small
-checks. Without torch's cache of freed memory it sees the ends of tensors, not those of the cache's blocks:
+compute-sanitizer finds wrong addresses and races even where results are right. The small checks take it
+seconds. The variable turns off torch's cache of freed memory, so that accesses beyond a tensor's end show:
 
     export PYTHONPATH=. PYTORCH_NO_CUDA_MEMORY_CACHING=1
     for tool in memcheck racecheck synccheck; do
@@ -24,6 +23,7 @@ checks. Without torch's cache of freed memory it sees the ends of tensors, not t
             --only "check, bitonic 128"
     done
 
-jobs has the table of what is checked and timed, checks and timing do it, peers says who takes part, limits
-what the device does at best, building compiles, results are what the files hold, report is their Markdown.
+jobs has the table of checks and timings, checks and timing run them, peers has the implementations, limits
+measures the best rates of the device, building compiles, results reads and writes the files, report renders
+their Markdown.
 """

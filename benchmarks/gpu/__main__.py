@@ -38,25 +38,25 @@ LIMITS = "limits"
     "--only",
     multiple=True,
     metavar="TEXT",
-    help="Cases whose name contains TEXT, or one of several. Without --out nothing is written; with it "
-    "they replace those of their names in the files there.",
+    help="Cases whose name contains TEXT; may be repeated. Without --out nothing is written; with it "
+    "these cases replace those of the same names in its files.",
 )
-@click.option("--resume", is_flag=True, help="Keep what the files hold, and run the rest.")
+@click.option("--resume", is_flag=True, help="Keep the results in the files, and run the other cases.")
 @click.option(
     "--tensor-cores",
     "with_tensor_cores",
     is_flag=True,
-    help="Check P on tensor cores too, an experiment, and time it beside the kernels.",
+    help="Also check and time P on tensor cores, an experiment.",
 )
 def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_cores: bool) -> None:
     """Run jobs, write after each, and exit with 1 if any of them failed."""
-    offered = (*JOBS, *TENSOR_CORES_JOBS) if with_tensor_cores else JOBS
-    jobs = [job for job in offered if not only or any(text in job.name for text in only)]
+    available = (*JOBS, *TENSOR_CORES_JOBS) if with_tensor_cores else JOBS
+    jobs = [job for job in available if not only or any(text in job.name for text in only)]
     if not jobs:
-        names = "; ".join(job.name for job in offered)
+        names = "; ".join(job.name for job in available)
         raise click.UsageError(f"no case contains {' or '.join(map(repr, only))}; there are: {names}")
     if resume and only and out is None:
-        raise click.UsageError("--only writes no results that --resume could go on from: state --out too")
+        raise click.UsageError("--resume needs results, --only without --out writes none: state --out too")
     if not torch.cuda.is_available():
         raise click.UsageError("torch sees no CUDA device: this benchmark is for machines with a GPU")
     if importlib.util.find_spec("platformdirs") is None:
@@ -68,12 +68,12 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_core
     run = Run(results or Results(device), path, versions())
     if not resume:
         run.forget(jobs)
-    left = [job for job in jobs if job.name not in run.results.outcomes]
-    if not run.do(left) and path is not None:
-        click.echo("The GPU no longer answers. A new process goes on.")
-        again = ["--out", str(path.parent), *(word for text in only for word in ("--only", text))]
-        again += ["--resume", *(["--tensor-cores"] if with_tensor_cores else [])]
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.gpu", *again])
+    pending = [job for job in jobs if job.name not in run.results.outcomes]
+    if not run.do(pending) and path is not None:
+        click.echo("The GPU no longer answers. A new process runs the other cases.")
+        options = ["--out", str(path.parent), *(word for text in only for word in ("--only", text))]
+        options += ["--resume", *(["--tensor-cores"] if with_tensor_cores else [])]
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.gpu", *options])
     if path is not None:
         click.echo(f"{path}\n{path.with_suffix('.md')}")
     not_run = [job.name for job in jobs if job.name not in run.results.outcomes]
@@ -87,18 +87,21 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_core
 
 
 def _fitting(jobs: Iterable[Job], shared_bytes: int) -> list[Job]:
-    """Return the jobs that a device's shared memory of a block is enough for, and tell of the others."""
+    """Return the jobs whose blocks fit the shared memory of the device, and print the others."""
     fitting = []
     for job in jobs:
         if job.block_bytes <= shared_bytes:
             fitting.append(job)
         else:
-            click.echo(f"{job.name} takes {job.block_bytes:,} bytes of a block's {shared_bytes:,}: left out")
+            click.echo(
+                f"{job.name} left out: a block takes {job.block_bytes:,} bytes, "
+                f"the device has {shared_bytes:,}"
+            )
     return fitting
 
 
 def versions() -> str:
-    """Return what kernels are built and run with."""
+    """Return the versions that build and run the kernels."""
     cupy: Any = importlib.import_module("cupy")
     nvrtc = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
     return f"torch {torch.__version__}, CuPy {cupy.__version__}, NVRTC {nvrtc}, nsc {nsc.__version__}"
@@ -115,12 +118,12 @@ def _stored(path: Path) -> Results | None:
 
 @dataclass
 class Run:
-    """Jobs being run, and their results.
+    """A run of jobs.
 
     Attributes:
-        results: so far, perhaps with those of earlier runs.
-        path: their JSON file; None: nothing is written.
-        versions: of what the jobs run with.
+        results: the results so far, with those kept from earlier runs.
+        path: the JSON file; None writes nothing.
+        versions: the versions that the jobs run with.
     """
 
     results: Results
@@ -128,14 +131,14 @@ class Run:
     versions: str
 
     def forget(self, jobs: Iterable[Job]) -> None:
-        """Forget earlier results of jobs, and of the limits if jobs need them."""
+        """Drop earlier results of jobs, and the limits if a job needs them."""
         for job in jobs:
             self.results.outcomes.pop(job.name, None)
             if job.is_timed:
                 self.results.outcomes.pop(LIMITS, None)
 
     def do(self, jobs: Sequence[Job]) -> bool:
-        """Run jobs; return whether the GPU answered to the end."""
+        """Run jobs; return whether the GPU still answers."""
         if not jobs:
             return True
         with Builds([(job.network, job.n) for job in jobs], architecture()) as builds:
@@ -167,7 +170,7 @@ class Run:
         return replace(outcome, seconds=time.perf_counter() - start - waited)
 
     def _keep(self, outcome: Outcome) -> bool:
-        """Show an outcome, keep and write it; return whether the GPU still answers."""
+        """Record, write and print an outcome; return whether the GPU still answers."""
         self.results.outcomes[outcome.name] = replace(outcome, versions=self.versions)
         if self.path is not None:
             write(self.path, self.results, report.markdown(self.results))
@@ -178,7 +181,7 @@ class Run:
         try:
             torch.cuda.synchronize()
             torch.cuda.empty_cache()
-        except Exception:  # after a wrong address all calls of CUDA fail, to the end of the process
+        except Exception:  # after an access to a wrong address, every CUDA call of the process fails
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""Kernels, compiled in the background by processes that see no GPU, in the order in which they are wanted."""
+"""Compiles kernels in the background, in the order of the jobs, in processes that use no GPU."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 
 ART_LAMBDA = 0.25
-# Left to the process that launches kernels, and to the system.
+# Cores that are left to the process that launches kernels, and to the system.
 SPARE_CORES = 2
-# A process that was killed returns nothing.
+# The longest wait for a kernel: a process that was killed returns nothing.
 BUILD_SECONDS = 400
 
 
 @dataclass(frozen=True)
 class Mixes:
-    """What a network does to a sample.
+    """The mixes of one sample.
 
     Attributes:
-        comparators: of the network.
-        on_columns: its comparators times the columns of P in their light cones.
+        comparators: size of the network.
+        on_columns: comparators, each counted once for every column of P in its light cone.
     """
 
     comparators: int
@@ -44,12 +44,12 @@ class Mixes:
 
 @dataclass(frozen=True)
 class Build:
-    """How long a kernel took from its name to machine code.
+    """Seconds from the name of a network to machine code.
 
     Attributes:
-        network, n: what was built.
-        text: seconds to its CUDA text: the schedule, the templates.
-        binary: seconds of NVRTC, next to nothing where the cache has the binary.
+        network, n: the family and its wires.
+        text: seconds of the schedule and the CUDA text.
+        binary: seconds of NVRTC, near 0 if the cache has the binary.
     """
 
     network: str
@@ -60,11 +60,11 @@ class Build:
 
 @dataclass(frozen=True)
 class Architecture:
-    """What kernels are compiled for.
+    """The GPU that kernels are compiled for.
 
     Attributes:
         name: such as sm_90.
-        shared_bytes: shared memory that a block may ask for.
+        shared_bytes: the most shared memory that a block may have.
     """
 
     name: str
@@ -90,33 +90,33 @@ class Subject:
 
 
 def architecture() -> Architecture:
-    """Return what kernels for this machine's GPU are compiled for, as the runtime finds it."""
+    """Return the architecture of this machine's GPU, as the runtime finds it."""
     properties: Any = torch.cuda.get_device_properties(0)
     return Architecture(f"sm_{properties.major}{properties.minor}", properties.shared_memory_per_block_optin)
 
 
 class Builds:
-    """Builds under way; a context that ends what is left of them."""
+    """Builds in the background; a context that ends those that still run."""
 
-    def __init__(self, wanted: Iterable[tuple[str, int]], target: Architecture) -> None:
+    def __init__(self, networks: Iterable[tuple[str, int]], target: Architecture) -> None:
         self._pool = pool()
         self._results: dict[tuple[str, int], AsyncResult[Subject | str]] = {
-            key: self._pool.apply_async(build, (*key, target)) for key in dict.fromkeys(wanted)
+            key: self._pool.apply_async(build, (*key, target)) for key in dict.fromkeys(networks)
         }
         self._subjects: dict[tuple[str, int], Subject] = {}
 
     def subject(self, network: str, n: int) -> Subject:
-        """Return a compiled network, once it is there.
+        """Wait for a compiled network, and return it.
 
         Raises:
-            RuntimeError: it cannot be compiled; the message is the traceback of the other process.
-            multiprocessing.TimeoutError: nothing came within BUILD_SECONDS.
+            RuntimeError: it cannot be compiled; the message has the traceback of the other process.
+            multiprocessing.TimeoutError: no result within BUILD_SECONDS.
         """
         if (network, n) not in self._subjects:
-            found = self._results[network, n].get(BUILD_SECONDS)
-            if isinstance(found, str):
-                raise RuntimeError(f"{network} {n} is not built:\n{found}")
-            self._subjects[network, n] = found
+            result = self._results[network, n].get(BUILD_SECONDS)
+            if isinstance(result, str):
+                raise RuntimeError(f"{network} {n} is not built:\n{result}")
+            self._subjects[network, n] = result
         return self._subjects[network, n]
 
     def __enter__(self) -> Builds:
@@ -130,17 +130,17 @@ class Builds:
 
 
 def pool() -> Any:
-    """Return as many processes as there are cores to spare, which leave an interrupt to this one."""
-    # Not forked: CUDA does not outlive a fork. Not threads: torch's launches would wait for Python's lock.
+    """Return a pool, a process for each spare core; its processes ignore interrupts, which end this one."""
+    # Not forked: CUDA does not survive a fork. Not threads: torch's launches would wait for Python's lock.
     cores = len(os.sched_getaffinity(0))
     context = multiprocessing.get_context("spawn")
     return context.Pool(max(1, cores - SPARE_CORES), signal.signal, (signal.SIGINT, signal.SIG_IGN))
 
 
 def build(network: str, n: int, target: Architecture) -> Subject | str:
-    """Return a compiled network, its binary left in the cache, or the traceback of what went wrong.
+    """Return a compiled network, with its binary in the cache, or the traceback of an error.
 
-    An error is text because not every exception survives the way between processes.
+    The error is text, because not every exception can be passed between processes.
     """
     try:
         start = time.perf_counter()

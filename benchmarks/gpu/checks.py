@@ -1,7 +1,7 @@
-"""Checks of the kernels: against the plain torch reference, bit for bit against themselves, and as torch
-launches them.
+"""Checks of the kernels: against the plain torch reference, for equal bits in other runs, and in all the ways
+in which torch launches them.
 
-Each yields what is wrong, a line a problem.
+Each check yields a line for each problem.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from nsc.runtime.devices import cuda
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.routing import ROUTINGS, takes
 
-# Relative to the largest entry; the reference is computed in float64. The C++ kernels are off by up to 5e-5
-# on the samples that are drawn here. Next to a tie the slope of the activation replacement trick changes so
-# fast that float32 may lose the gradient; how far off that is, the reference in float32 says.
+# Error against the reference in float64, relative to the largest entry. The C++ kernels are off by up to 5e-5
+# on these samples. Next to a tie the slope of the activation replacement trick changes so fast that float32
+# may lose the gradient: an error may also be TIMES_FLOAT32 times that of the reference in float32.
 TOLERANCE = 2e-4
 TIMES_FLOAT32 = 10
 STEEPNESS = 2.0
 PAYLOAD_COLUMNS, SELECTED_ROWS = 3, 2
 STREAMS = 4
-# Of a sample that is wrong.
+# Numbers of a wrong sample in a message.
 SHOWN = 8
 
 
 @dataclass(frozen=True)
 class _Samples:
-    """Arguments of a routing, each with the samples in front; those that there are not, are None."""
+    """Arguments of a routing, with the samples as their first axis; those that it lacks are None."""
 
     routing: str
     x: Tensor
@@ -85,7 +85,7 @@ def _draw(routing: str, batch: int, n: int) -> _Samples:
 
 
 def _run(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
-    """Return what the kernels make of samples: values, what is routed, and the gradients."""
+    """Return the results of the kernels on samples: values, the routed output, and the gradients."""
     inputs = s.x, s.steepness, s.payload, s.routing, kernel.spec
     values, routed = cuda.relax_unchecked(*inputs)
     gradients = cuda.relax_backward_unchecked(s.values_grad, s.routed_grad, *inputs)
@@ -93,7 +93,7 @@ def _run(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
 
 
 def _run_reference(kernel: Kernel, s: _Samples, dtype: torch.dtype = torch.float64) -> dict[str, Tensor]:
-    """Return the same by the plain torch reference."""
+    """Return the results of the plain torch reference on samples."""
     x, steepness = (t.detach().to(dtype).requires_grad_() for t in (s.x, s.steepness))
     leaves, payload = [x, steepness], s.payload
     if payload is not None and payload.is_floating_point():
@@ -123,7 +123,7 @@ def _named(
 ) -> dict[str, Tensor]:
     tensors = {
         "values": values,
-        "what is routed": routed,
+        "the routed output": routed,
         "the gradient of x": x_grad,
         "the gradient of the steepness": steepness_grad,
         "the gradient of the payload": payload_grad,
@@ -135,20 +135,20 @@ def _named(
 
 
 def check(subject: Subject, batch: int) -> Iterator[str]:
-    """Check a batch: a second run has the same bits, so has a sample alone, and that one is right.
+    """Check a batch: a second run and samples alone have the same bits, and samples alone are right.
 
-    Samples that are run alone, and held against the reference, are the first, the middle and the last.
+    The first, the middle and the last sample run alone, and are compared with the reference.
     """
     kernel, n = subject.operator.kernel, subject.n
     torch.manual_seed(0)
     for routing in ROUTINGS:
         samples = _draw(routing, batch, n)
-        found = _run(kernel, samples)
-        for problem in _different(_run(kernel, samples), found):
+        results = _run(kernel, samples)
+        for problem in _different(_run(kernel, samples), results):
             yield f"{routing}, a second run: {problem}"
         picked = sorted({0, batch // 2, batch - 1})
         alone = _joined(_run(kernel, samples.at(sample)) for sample in picked)
-        for problem in _different({name: t[picked] for name, t in found.items()}, alone):
+        for problem in _different({name: t[picked] for name, t in results.items()}, alone):
             yield f"{routing}, samples {picked} alone: {problem}"
         # Together, because a single sample's gradient of the steepness may happen to be near 0.
         for problem in _far(alone, partial(_references, kernel, [samples.at(sample) for sample in picked])):
@@ -157,9 +157,9 @@ def check(subject: Subject, batch: int) -> Iterator[str]:
 
 
 def _joined(samples: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return what was found of single samples, as a batch."""
-    found = list(samples)
-    return {name: torch.cat([tensors[name] for tensors in found]) for name in found[0]}
+    """Return the results of single samples as a batch."""
+    results = list(samples)
+    return {name: torch.cat([tensors[name] for tensors in results]) for name in results[0]}
 
 
 def _check_exact(kernel: Kernel, batch: int) -> Iterator[str]:
@@ -168,26 +168,26 @@ def _check_exact(kernel: Kernel, batch: int) -> Iterator[str]:
     special = torch.rand_like(x)
     for share, value in ((0.04, torch.nan), (0.08, torch.inf), (0.12, -torch.inf)):
         x[(special > share - 0.04) & (special < share)] = value
-    found = cuda.hard_sort(x, kernel.spec)
+    outputs = cuda.hard_sort(x, kernel.spec)
     # On the CPU, whose sort is another program than the device's.
-    wanted = reference.hard_sort(kernel, x.cpu())
-    for what, a, b in zip(("values", "indices"), found, wanted, strict=True):
+    expected = reference.hard_sort(kernel, x.cpu())
+    for name, a, b in zip(("values", "indices"), outputs, expected, strict=True):
         a = a.cpu()
         wrong = ((_bits(a) != _bits(b)) & ~(a.isnan() & b.isnan())).any(-1)
         if wrong.any():
-            at = int(wrong.nonzero()[0])
-            keys, ours, theirs = (v[at].tolist()[:SHOWN] for v in (x, a, b))
+            sample = int(wrong.nonzero()[0])
+            keys, ours, theirs = (v[sample].tolist()[:SHOWN] for v in (x, a, b))
             yield (
-                f"exact sort, {what} of {int(wrong.sum()):,} samples of {batch:,} are not torch.sort's: "
-                f"sample {at}, {keys} …, has {ours} …, not {theirs} …"
+                f"exact sort, {name} of {int(wrong.sum()):,} samples of {batch:,} are not torch.sort's: "
+                f"sample {sample}, {keys} …, has {ours} …, not {theirs} …"
             )
 
 
-def _different(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> Iterator[str]:
-    for name, tensor in found.items():
-        unequal = _bits(tensor) != _bits(wanted[name])
+def _different(results: dict[str, Tensor], expected: dict[str, Tensor]) -> Iterator[str]:
+    for name, tensor in results.items():
+        unequal = _bits(tensor) != _bits(expected[name])
         if unequal.any():
-            gap = float((tensor - wanted[name]).abs().max())
+            gap = float((tensor - expected[name]).abs().max())
             yield f"{int(unequal.sum()):,} numbers of {name} have other bits, off by up to {gap:.1e}"
 
 
@@ -195,21 +195,23 @@ def _references(kernel: Kernel, samples: list[_Samples], dtype: torch.dtype) -> 
     return _joined(_run_reference(kernel, s, dtype) for s in samples)
 
 
-def _far(found: dict[str, Tensor], reference_in: Callable[[torch.dtype], dict[str, Tensor]]) -> Iterator[str]:
-    """Yield what differs from the reference in float64, by more than the reference in float32 explains."""
-    wanted = reference_in(torch.float64)
-    errors = {name: _error(tensor, wanted[name]) for name, tensor in found.items()}
+def _far(
+    results: dict[str, Tensor], reference_in: Callable[[torch.dtype], dict[str, Tensor]]
+) -> Iterator[str]:
+    """Yield results that are off the reference in float64 by more than the reference in float32 explains."""
+    expected = reference_in(torch.float64)
+    errors = {name: _error(tensor, expected[name]) for name, tensor in results.items()}
     if all(error <= TOLERANCE for error in errors.values()):
         return
-    plain = reference_in(torch.float32)
+    in_float32 = reference_in(torch.float32)
     for name, error in errors.items():
-        of_float32 = _error(plain[name], wanted[name])
-        if not error <= max(TOLERANCE, TIMES_FLOAT32 * of_float32):  # NaN is as wrong
-            yield f"{name} off by {error:.1e} of the largest, torch in float32 by {of_float32:.1e}"
+        float32_error = _error(in_float32[name], expected[name])
+        if not error <= max(TOLERANCE, TIMES_FLOAT32 * float32_error):  # true of NaN too
+            yield f"{name} off by {error:.1e} of the largest, torch in float32 by {float32_error:.1e}"
 
 
-def _error(found: Tensor, wanted: Tensor) -> float:
-    return float((found - wanted).abs().max() / wanted.abs().max().clamp_min(1e-6))
+def _error(result: Tensor, expected: Tensor) -> float:
+    return float((result - expected).abs().max() / expected.abs().max().clamp_min(1e-6))
 
 
 def _bits(t: Tensor) -> Tensor:
@@ -220,12 +222,12 @@ def _bits(t: Tensor) -> Tensor:
 
 
 def check_autograd(subject: Subject, batch: int) -> Iterator[str]:
-    """Check the operator's own methods: autograd runs the backward in a thread of its own."""
-    kernel, samples, wanted = _sample_run(subject, batch)
+    """Check the operator's methods: autograd runs their backward pass in another thread."""
+    kernel, samples, expected = _sample_run(subject, batch)
     x, steepness = samples.x.clone().requires_grad_(), torch.tensor(STEEPNESS, device=DEVICE)
     outputs = subject.operator.sort_with_permutation(x, steepness)
     (x_grad,) = torch.autograd.grad(outputs, x, (samples.values_grad, samples.routed_grad))
-    yield from _different(_named(outputs[0].detach(), outputs[1].detach(), x_grad, None, None), wanted)
+    yield from _different(_named(outputs[0].detach(), outputs[1].detach(), x_grad, None, None), expected)
     target = samples.x.argsort(-1).argsort(-1)
     loss = subject.operator.cross_entropy(x, target, steepness)
     (loss_grad,) = torch.autograd.grad(loss, x)
@@ -239,62 +241,62 @@ def check_autograd(subject: Subject, batch: int) -> Iterator[str]:
 
     def reference_in(dtype: torch.dtype) -> dict[str, Tensor]:
         run = _run_reference(kernel, losses, dtype)
-        return {"the loss": run["what is routed"].mean(), "its gradient": run["the gradient of x"]}
+        return {"the loss": run["the routed output"].mean(), "its gradient": run["the gradient of x"]}
 
     yield from _far({"the loss": loss.detach(), "its gradient": loss_grad}, reference_in)
 
 
 def check_streams(subject: Subject, batch: int) -> Iterator[str]:
     """Check calls on several streams at once."""
-    kernel, samples, wanted = _sample_run(subject, batch)
+    kernel, samples, expected = _sample_run(subject, batch)
     streams = [torch.cuda.Stream() for _ in range(STREAMS)]  # type: ignore[no-untyped-call]
-    found = []
+    results = []
     for stream in streams:
         with torch.cuda.stream(stream):
-            found.append(_run(kernel, samples))
+            results.append(_run(kernel, samples))
     torch.cuda.synchronize()
-    for number, run in enumerate(found):
-        yield from (f"stream {number}: {problem}" for problem in _different(run, wanted))
+    for number, run in enumerate(results):
+        yield from (f"stream {number}: {problem}" for problem in _different(run, expected))
 
 
 def check_thread(subject: Subject, batch: int) -> Iterator[str]:
-    """Check a call in a thread that has called nothing of CUDA."""
-    kernel, samples, wanted = _sample_run(subject, batch)
-    found: list[dict[str, Tensor] | Exception] = []
+    """Check a call in a thread without earlier calls of CUDA."""
+    kernel, samples, expected = _sample_run(subject, batch)
+    results: list[dict[str, Tensor] | Exception] = []
 
     def run() -> None:
         try:
-            found.append(_run(kernel, samples))
+            results.append(_run(kernel, samples))
         except Exception as error:
-            found.append(error)
+            results.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    if isinstance(found[0], Exception):
-        raise found[0]
-    yield from _different(found[0], wanted)
+    if isinstance(results[0], Exception):
+        raise results[0]
+    yield from _different(results[0], expected)
 
 
 def check_strides(subject: Subject, batch: int) -> Iterator[str]:
-    """Check inputs and gradients whose last axis is not the one that is contiguous, and expanded ones."""
+    """Check inputs and gradients that are expanded, or contiguous along another axis than the last."""
     kernel, samples, _ = _sample_run(subject, batch)
     assert samples.routed_grad is not None
-    plain = replace(samples, values_grad=samples.values_grad[:1].repeat(batch, 1))
-    odd = replace(
-        plain,
+    contiguous = replace(samples, values_grad=samples.values_grad[:1].repeat(batch, 1))
+    strided = replace(
+        contiguous,
         x=samples.x.t().contiguous().t(),
         steepness=samples.steepness[:1].expand(batch),
         values_grad=samples.values_grad[:1].expand(batch, -1),
         routed_grad=samples.routed_grad.transpose(1, 2).contiguous().transpose(1, 2),
     )
-    yield from _different(_run(kernel, odd), _run(kernel, plain))
+    yield from _different(_run(kernel, strided), _run(kernel, contiguous))
 
 
 def check_graph(subject: Subject, batch: int) -> Iterator[str]:
-    """Check a CUDA graph whose capture is the first to run the backward.
+    """Check a CUDA graph whose capture has the first backward pass of its program.
 
-    Only the forward is called before: what a program sets up at its first backward would be in the capture.
+    Before it only the forward pass runs: setup of the first backward pass would be in the capture.
     """
     kernel = subject.operator.kernel
     torch.manual_seed(0)
@@ -305,28 +307,28 @@ def check_graph(subject: Subject, batch: int) -> Iterator[str]:
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        found = _run(kernel, samples)
-    # Other numbers than those that were captured.
+        results = _run(kernel, samples)
+    # The replay has other numbers than the capture.
     samples.x.copy_(torch.randn_like(samples.x))
     graph.replay()
     torch.cuda.synchronize()
-    yield from _different(found, _run(kernel, samples))
+    yield from _different(results, _run(kernel, samples))
 
 
 def _sample_run(subject: Subject, batch: int) -> tuple[Kernel, _Samples, dict[str, Tensor]]:
     kernel = subject.operator.kernel
     torch.manual_seed(0)
     samples = _draw("permutation", batch, subject.n)
-    wanted = _run(kernel, samples)
+    expected = _run(kernel, samples)
     torch.cuda.synchronize()
-    return kernel, samples, wanted
+    return kernel, samples, expected
 
 
 # -------------------------------------------------------------------------------- the experiment
 
 
 def check_tensor_cores(subject: Subject, batch: int) -> Iterator[str]:
-    """Check P on tensor cores, and the gradients of x and of the steepness from that of P."""
+    """Check P on tensor cores, and the gradients of x and of the steepness."""
     yield from _check_tensor_cores(tensor_cores_of(subject), batch)
 
 
@@ -338,5 +340,5 @@ def _check_tensor_cores(cores: TensorCores, batch: int) -> Iterator[str]:
     routed, x_grad, steepness_grad = tensor_cores.relaxed(
         cores, samples.x, samples.steepness, samples.routed_grad
     )
-    found = _named(None, routed, x_grad, steepness_grad, None)
-    yield from _far(found, partial(_run_reference, cores.kernel, samples))
+    results = _named(None, routed, x_grad, steepness_grad, None)
+    yield from _far(results, partial(_run_reference, cores.kernel, samples))

@@ -1,4 +1,4 @@
-"""What is checked and timed, in the order in which it is done: a table of jobs.
+"""The table of jobs, checks and timings, in the order in which they run.
 
 A network, a size or a way to launch is a line of a table below; a work or a peer is a line of peers.PEERS.
 """
@@ -27,9 +27,9 @@ SMALL_CHECKS = (
     ("bitonic", 128),
     ("bitonic", 1024),
 )
-# More samples than are in flight: several groups, a last one that is not full, both ends of the grid.
+# More samples than the device runs at a time: several groups, the last not full, and both ends of the grid.
 LARGE_CHECKS = ((16, 70_001), (32, 30_001), (128, 2_003), (1024, 67))
-# The graph has a network that nothing else runs, so that nothing has run its backward.
+# No other job runs the network of the graph, so that its backward pass has not run before the capture.
 LAUNCH_CHECKS: dict[str, tuple[Check, str, int, int]] = {
     "autograd": (checks.check_autograd, "bitonic", 128, 64),
     "streams": (checks.check_streams, "bitonic", 128, 64),
@@ -44,23 +44,23 @@ SIZES: dict[str, tuple[int, ...]] = {
     EXACT: (4, 8, 16, 32, 64, 256),
 }
 TIMED_NETWORK = "bitonic"
-# Of the experiment.
+# Works and widths of the experiment.
 TENSOR_CORES_WORKS, TENSOR_CORES_SIZES = (P, P_GRAD), (128, 256, 512, 1024)
 MEMORY_WIRES, MEMORY_BATCH = 1024, 64
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job found.
+    """The results of a job.
 
     Attributes:
         name: of the job.
-        failures: what went wrong, a line each.
+        failures: a line for each problem.
         timings: of each peer.
-        launches: of the kernels of this project.
-        memory: peak above inputs and outputs, in sizes of P.
-        seconds: that the job took, the wait for its kernel left out.
-        versions: of what it ran with.
+        launches: times of the kernels of this project.
+        memory: peak above inputs and outputs, as a multiple of the size of P.
+        seconds: of the job, without the wait for its kernel.
+        versions: the versions that it ran with.
     """
 
     name: str
@@ -74,12 +74,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Job:
-    """Something to do with a compiled network.
+    """A check or a timing of a compiled network.
 
     Attributes:
-        name: what `--only` looks in.
-        network, n: what it needs compiled.
-        run: does it; failures are in the outcome, or raised.
+        name: the name that `--only` matches.
+        network, n: the network that it needs.
+        run: runs the job; failures are in the outcome, or raised.
         is_timed: whether it needs the limits of the device.
         block_bytes: shared memory that a block takes; 0 where every device has enough.
     """
@@ -121,7 +121,7 @@ def _memory() -> Job:
     return Job(name, TIMED_NETWORK, MEMORY_WIRES, run)
 
 
-# The narrow first, while the wide are compiled; what is checked of a width comes before its times.
+# Narrow networks come first, while the wide are compiled; for each width, checks come before times.
 _JOBS = (
     *(_check(f"check, {network} {n}", checks.check, network, n, FEW) for network, n in SMALL_CHECKS),
     *(

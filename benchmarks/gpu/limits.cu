@@ -1,4 +1,4 @@
-// Kernels whose instructions are known: build with -DMULTIPLY_ADDS=1 or 2, the multiply-adds to each
+// Kernels with a known number of instructions. Build with -DMULTIPLY_ADDS=1 or 2: the multiply-adds for each
 // logical operation of mixed_instructions.
 
 #define STEPS 64
@@ -22,8 +22,8 @@ extern "C" __global__ void multiply_adds(float *out, int count, float scale)
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
 
-// Runs count x STEPS x (MULTIPLY_ADDS + 1) instructions a thread: multiply-adds and logical operations, which
-// run on different units, so that neither unit keeps the schedulers from issuing.
+// Runs count x STEPS x (MULTIPLY_ADDS + 1) instructions a thread: multiply-adds and logical operations. They run
+// on different units, so that neither unit limits the rate of issue.
 extern "C" __global__ void mixed_instructions(float *out, int count, float scale, unsigned mask)
 {
     float a[CHAINS];

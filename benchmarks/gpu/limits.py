@@ -1,4 +1,4 @@
-"""Limits: what the device does at best, and how long a case takes at each of them."""
+"""Limits: the best rates of the device, and how long a case takes at each of them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from benchmarks.gpu.peers import EXACT, KEYS, LOSS_GRAD, P_GRAD, P
 from nsc.compiler.schedule import WIRES_PER_WARP
 
 SOURCE = Path(__file__).with_name("limits.cu")
-# Of limits.cu.
+# As in limits.cu.
 STEPS, CHAINS = 64, 8
 COUNT = 64
 COPIED_BYTES = 1 << 30
-# As many threads as a multiprocessor holds; some hold 1,536, and take the blocks one after another.
+# As many threads as a multiprocessor holds; some hold 1,536, and run the remaining blocks later.
 THREADS, BLOCKS_PER_MULTIPROCESSOR = 256, 8
 WARP = 32
 
-# Operations of a mix on a column: two products and two fused ones forward; backward the same again to
-# recompute, the same for the gradient, and a difference, a difference times it, and a sum over columns.
+# Operations of a mix on a column. Forward: two products and two fused multiply-adds. Backward: the same to
+# recompute values, the same for the gradient, and three for the weight: a difference, a difference times it,
+# and a sum over columns.
 FORWARD_OPERATIONS = 4
 BACKWARD_OPERATIONS = 11
 # Instructions that a warp runs for a mix on 32 columns: those of a turn of its loop over codelets of 16 wires
 # and 32 comparators, in which each half warp mixes 32 columns. Loads and stores, the choice of one of two
-# shapes and the loop itself count; code for a sample on one lane, or for lanes apart, does not run. Backward
-# there are two loops: the first keeps what codelets load. Of an exact sort: for a comparator of 32 samples.
-# Counted in the machine code for 64 wires, sm_90, by NVRTC 13.5; a test counts them again.
+# shapes and the loop itself count. Code for a sample on one lane, or for lanes apart, does not run. The
+# backward pass has two loops: the first keeps the rows that codelets load. An exact sort: instructions for a
+# comparator of 32 samples. Counted in the machine code for 64 wires, sm_90, by NVRTC 13.5, and by a test.
 FORWARD_INSTRUCTIONS = 329 / (32 * 2)
 BACKWARD_INSTRUCTIONS = (350 + 904) / (32 * 2)
 SORT_INSTRUCTIONS = 307 / 32
@@ -41,15 +42,14 @@ SORT_INSTRUCTIONS = 307 / 32
 
 @dataclass(frozen=True)
 class Limits:
-    """What the device does at best.
+    """The best rates of the device.
 
     Attributes:
         bytes_per_second: read and written by a copy.
         operations_per_second: float32 fused multiply-adds.
-        instructions_per_second: of warps, of multiply-adds and logical operations that wait for nothing.
-        launch_seconds: an empty kernel, launched by CuPy, one after another.
-        event_seconds: from an event to the next with one empty kernel between them: what a single launch
-            seems to take at least.
+        instructions_per_second: of warps, which run multiply-adds and logical operations without waits.
+        launch_seconds: of an empty kernel, launched by CuPy one after another.
+        event_seconds: between two events around one empty kernel: the least time that a launch can show.
     """
 
     bytes_per_second: float
@@ -66,7 +66,7 @@ def measure() -> Limits:
 
     def function(name: str, multiply_adds: int = 1) -> Callable[..., None]:
         kernel = cupy.RawModule(code=text, options=(f"-DMULTIPLY_ADDS={multiply_adds}",)).get_function(name)
-        # On the default stream, which is both torch's current one here and CuPy's.
+        # On the default stream, here the current stream of both torch and CuPy.
         return partial(kernel, (blocks,), (THREADS,))
 
     multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
@@ -80,18 +80,19 @@ def measure() -> Limits:
     arguments = (cupy.uint64(out.data_ptr()), cupy.int32(COUNT), cupy.float32(0.999))
     multiply_adds = function("multiply_adds")
     fma = min(rounds(lambda: multiply_adds(arguments)))
-    issued = []
-    for each in (1, 2):  # a device that issues one each cycle has full or half as many units for either
-        mixed = function("mixed_instructions", each)
+    issue_rates = []
+    # One instruction is issued a cycle; the units of each kind take all of these, or every second one.
+    for ratio in (1, 2):
+        mixed = function("mixed_instructions", ratio)
         mixed_arguments = (*arguments, cupy.uint32(0x5A5A5A5A))
         seconds = min(rounds(partial(mixed, mixed_arguments)))
-        issued.append(threads // WARP * COUNT * STEPS * (each + 1) / seconds)
+        issue_rates.append(threads // WARP * COUNT * STEPS * (ratio + 1) / seconds)
     operations = threads * COUNT * STEPS * CHAINS / fma
     empty = partial(function("empty"), ())
     return Limits(
         bytes_per_second=2 * COPIED_BYTES / copy,
         operations_per_second=operations,
-        instructions_per_second=max(*issued, operations / WARP),
+        instructions_per_second=max(*issue_rates, operations / WARP),
         launch_seconds=min(rounds(empty)),
         event_seconds=min(rounds(empty, seconds=0)),
     )
@@ -102,12 +103,12 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
 
     Args:
         work, n, batch: the case.
-        mixes: what the network does to a sample.
-        limits: what the device does at best.
+        mixes: the mixes of a sample.
+        limits: the best rates of the device.
 
     Returns:
-        "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, for P and what goes
-        through it inside light cones; "issue": instructions of the routing, or of an exact sort in registers.
+        "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, inside light cones for P
+        and for losses; "issue": instructions of the routing, or of an exact sort in registers.
     """
     square, columns = 4 * n * n, mixes.on_columns
     instructions = {

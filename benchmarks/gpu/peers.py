@@ -1,4 +1,4 @@
-"""Who does a work, with how large a batch, and how a call of it starts."""
+"""The peers: who does a work, with how large a batch, and by which call."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from nsc.compiler.families import family_network
 STEEPNESS = 20.0
 P, P_GRAD, LOSS_GRAD, KEYS, EXACT = "P", "P + gradient", "cross entropy + gradient", "values", "exact sort"
 
-# What P of a case may take; a peer's call may take one part in PEER_PARTS of the device's memory.
+# The size of P in a case. The call of a peer may take one part in PEER_PARTS of the device's memory.
 P_BYTES = 1 << 30
 PEER_PARTS = 5
 MOST_SAMPLES = 1 << 16
-# Below this a call on MOST_SAMPLES is too short to time.
+# Up to SMALL wires a call on MOST_SAMPLES is too short to time.
 SMALL, MOST_SMALL_SAMPLES = 8, 1 << 20
-# Comparators that diffsort's dense matrices can do in a few seconds.
+# The most wires for which diffsort's dense matrices take a few seconds.
 DIFFSORT_WIDEST = 512
 NSC, TENSOR_CORES = "nsc", "tensor cores"
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Who does a work.
+    """An implementation of a work.
 
     Attributes:
         name: in the report.
@@ -47,7 +47,7 @@ class Peer:
 
 
 def batch_of(work: str, subject: Subject) -> int:
-    """Return the samples of a case."""
+    """Return the number of samples of a case."""
     n = subject.n
     if work == EXACT:
         return MOST_SMALL_SAMPLES
@@ -67,7 +67,7 @@ def _nsc(work: str, subject: Subject, batch: int) -> Call:
 
 
 def _of_permutation(work: str, n: int, batch: int, permutation: Callable[[Tensor], Tensor]) -> Call:
-    """Return a call of a work on P, which a function returns."""
+    """Return the call of a work on the P that `permutation` returns."""
     x, ranks = _scores(batch, n)
     if work == P:
         x = x.detach()
@@ -125,7 +125,7 @@ def tensor_cores_of(subject: Subject) -> tensor_cores.TensorCores:
 
 
 def _fitting(work: str, subject: Subject) -> int:
-    """Return the samples of a peer that keeps six tensors of the size of P for each layer."""
+    """Return the batch of a peer that keeps six tensors of the size of P for each layer."""
     n, depth = subject.n, family_network(subject.network, subject.n).depth
     properties: Any = torch.cuda.get_device_properties(0)
     fitting: int = properties.total_memory // PEER_PARTS // (4 * n * n * 6 * depth)
@@ -139,8 +139,8 @@ def _fitting_tensor_cores(work: str, subject: Subject) -> int:
 
 
 def _fitting_diffsort(work: str, subject: Subject) -> int:
-    there = subject.n <= DIFFSORT_WIDEST and importlib.util.find_spec("diffsort") is not None
-    return _fitting(work, subject) if there else 0
+    takes_part = subject.n <= DIFFSORT_WIDEST and importlib.util.find_spec("diffsort") is not None
+    return _fitting(work, subject) if takes_part else 0
 
 
 _OWN = Peer(NSC, batch_of, _nsc)
@@ -157,5 +157,5 @@ PEERS: dict[str, tuple[Peer, ...]] = {
     KEYS: (_OWN,),
     EXACT: (_OWN, Peer("torch.sort", batch_of, _torch_sort)),
 }
-# Who does P and P_GRAD where the experiment takes part.
+# The peers for P and P_GRAD where the experiment takes part.
 BESIDE_TENSOR_CORES = (_OWN, Peer(TENSOR_CORES, _fitting_tensor_cores, _tensor_cores))

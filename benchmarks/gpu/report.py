@@ -17,7 +17,7 @@ COMMAND = "`PYTHONPATH=. python -m benchmarks.gpu`"
 
 
 def markdown(results: Results) -> str:
-    """Return a report of what has been found so far, in the order of the jobs."""
+    """Return a report of the results so far, in the order of the jobs."""
     names = [job.name for job in JOBS]
     outcomes = [results.outcomes[name] for name in names if name in results.outcomes]
     outcomes += [outcome for name, outcome in results.outcomes.items() if name not in names]
@@ -69,9 +69,10 @@ def _checks(outcomes: list[Outcome]) -> list[str]:
     ]
     return [
         "## Checks",
-        f"Against the plain torch reference in float64, all numbers within {TOLERANCE:g} of the largest; a "
-        "second run and samples alone bit for bit; exact sorting as torch.sort(stable=True) on the CPU.",
-        _table(("check", "found", "seconds"), 2, rows),
+        f"All numbers are within {TOLERANCE:g} of the largest, against the plain torch reference in float64. "
+        "A second run and samples alone have the same bits. Exact sorting equals torch.sort(stable=True) on "
+        "the CPU.",
+        _table(("check", "result", "seconds"), 2, rows),
     ]
 
 
@@ -96,7 +97,7 @@ def _timings(cases: list[tuple[Timing, ...]]) -> list[str]:
                 times,
             )
         )
-    columns = ("work", "who", "n", "batch", "ns per sample", "low – high", "share of the limit", "times nsc")
+    columns = ("work", "peer", "n", "batch", "ns per sample", "low – high", "share of the limit", "times nsc")
     return [
         "## Times",
         f"float32, steepness {STEEPNESS:g}, logistic with ART {ART_LAMBDA:g}, bitonic. Medians of up to "
@@ -109,7 +110,7 @@ def _timings(cases: list[tuple[Timing, ...]]) -> list[str]:
 
 
 def _own(timings: Iterable[Timing]) -> Timing | None:
-    """Return the timing of a case that the others are held against."""
+    """Return the timing of nsc on a case, which the others are compared with."""
     return next((timing for timing in timings if timing.peer == NSC), None)
 
 
@@ -139,11 +140,11 @@ def _launches(outcomes: list[Outcome]) -> list[str]:
             )
     if not rows:
         return []
-    columns = ("case", "who", "kernel", "blocks", "launches", "ns per sample", "share")
+    columns = ("case", "peer", "kernel", "blocks", "launches", "ns per sample", "share")
     return [
         "## Kernels",
-        "Each launch stands between two CUDA events, whose own time counts; medians over calls of the sum of "
-        "a kernel's launches.",
+        "Two CUDA events time each launch, and their own time counts. Times are medians over calls of the "
+        "sum of a kernel's launches.",
         _table(columns, 3, rows),
     ]
 

@@ -1,4 +1,4 @@
-"""Results: what has been found so far, as JSON."""
+"""The results on a device, as JSON."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FORMAT = "nsc-gpu-results/1"
 
 @dataclass
 class Results:
-    """What has been found on a device.
+    """The results on a device, so far.
 
     Attributes:
         device: its name.
-        limits: what it does at best, when that was measured last.
+        limits: its best rates, as last measured.
         outcomes: by the names of jobs.
         builds: by network and wires.
     """
@@ -36,8 +36,8 @@ class Results:
 
     def failures(self, names: Iterable[str]) -> list[tuple[str, str]]:
         """Return the failures of some jobs, each with the job's name."""
-        found = (self.outcomes[name] for name in names if name in self.outcomes)
-        return [(outcome.name, failure) for outcome in found for failure in outcome.failures]
+        outcomes = (self.outcomes[name] for name in names if name in self.outcomes)
+        return [(outcome.name, failure) for outcome in outcomes for failure in outcome.failures]
 
     def to_json(self) -> str:
         facts = {

@@ -21,21 +21,21 @@ from benchmarks.gpu.limits import Limits, limit_seconds
 from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, TENSOR_CORES, Peer
 from nsc.runtime.devices import cuda
 
-# Peers that are slow have fewer rounds, but never fewer than LEAST_ROUNDS.
+# The rounds of a peer end after this time, but not before LEAST_ROUNDS rounds.
 PEER_SECONDS = 1.5
 LAUNCH_CALLS = 7
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What was measured of one peer on one case.
+    """The measured time of one peer on one case.
 
     Attributes:
         work, network, n, batch: the case.
-        peer: who did it.
+        peer: its name.
         seconds: the median time of a call.
         low, high: the quickest and the slowest round.
-        limits: seconds of the case at each limit of the device, of nsc alone; see limits.limit_seconds.
+        limits: seconds of the case at each limit of the device, for nsc alone; see limits.limit_seconds.
     """
 
     work: str
@@ -65,13 +65,13 @@ class Timing:
 
 @dataclass(frozen=True)
 class LaunchTime:
-    """The launches of one kernel with one grid in a call.
+    """The time of the launches of one kernel with one grid in a call.
 
     Attributes:
         peer: whose call it is.
         function, blocks: the kernel and its grid.
-        launches: of a call.
-        seconds: of a call, all launches together, the median over some calls.
+        launches: number of launches in a call.
+        seconds: of all of them together, the median over some calls.
         share: of the time of all kernels.
     """
 
@@ -93,7 +93,7 @@ class _Turn:
 
     def take(self) -> None:
         if self.repeats > 1:
-            self.call()  # what the peer before it left in caches and allocator is not its cost
+            self.call()  # refills caches and allocator after the previous peer, outside the timing
         self.rounds.append(once(self.call, self.repeats))
 
     @property
@@ -105,9 +105,9 @@ class _Turn:
 def time_case(
     work: str, peers: Sequence[Peer], subject: Subject, limits: Limits | None
 ) -> tuple[list[Timing], list[LaunchTime], list[str]]:
-    """Return a timing of each peer, the times of the kernels of this project, and what failed.
+    """Return a timing of each peer, the times of the kernels of this project, and the failures.
 
-    Peers take turns, so that a device that changes its clock changes it for all of them.
+    Peers take turns, so that a change of the device's clock affects all of them.
     """
     turns, failures = [], []
     for peer in peers:
@@ -162,7 +162,7 @@ _Span = tuple[_Launch, torch.cuda.Event, torch.cuda.Event]
 
 
 class _Recorded:
-    """A program whose launches stand between events."""
+    """A program that records an event before and after each launch."""
 
     def __init__(self, program: Any, spans: list[_Span]) -> None:
         self._program = program
@@ -182,8 +182,8 @@ class _Recorded:
 def time_launches(peer: str, call: Call) -> list[LaunchTime]:
     """Return the time of each kernel in a peer's call, the slowest first.
 
-    Events keep launches apart, so that these times leave out the gaps between kernels, and each launch
-    includes what an event takes (Limits.event_seconds).
+    Events keep launches apart: these times leave out the gaps between kernels, and each launch includes the
+    time of an event (Limits.event_seconds).
     """
     calls = []
     for _ in range(LAUNCH_CALLS):
@@ -196,16 +196,16 @@ def time_launches(peer: str, call: Call) -> list[LaunchTime]:
             times[key].append(start.elapsed_time(end) / 1e3)
         calls.append(times)
     medians = {key: statistics.median(sum(times[key]) for times in calls) for key in calls[0]}
-    whole = sum(medians.values())
-    found = [
-        LaunchTime(peer, *key, len(calls[0][key]), seconds, seconds / whole)
+    total = sum(medians.values())
+    launch_times = [
+        LaunchTime(peer, *key, len(calls[0][key]), seconds, seconds / total)
         for key, seconds in medians.items()
     ]
-    return sorted(found, key=lambda launch: -launch.seconds)
+    return sorted(launch_times, key=lambda launch: -launch.seconds)
 
 
 def _recording(module: ModuleType, spans: list[_Span]) -> AbstractContextManager[Any]:
-    """Return a context in which what a module's `program_of` returns is recorded."""
+    """Return a context in which the launches of a module's programs are recorded."""
     plain: Callable[..., Any] = module.program_of
     return mock.patch.object(module, "program_of", lambda *key: _Recorded(plain(*key), spans))
 
@@ -214,7 +214,7 @@ def _recording(module: ModuleType, spans: list[_Span]) -> AbstractContextManager
 
 
 def memory_above_outputs(subject: Subject, batch: int) -> float:
-    """Return the peak memory of P and its backward above inputs and outputs, in sizes of P."""
+    """Return the peak memory of P and its backward above inputs and outputs, as a multiple of P's size."""
     call = PEERS[P_GRAD][0].start(P_GRAD, subject, batch)
     call()
     torch.cuda.synchronize()

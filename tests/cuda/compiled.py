@@ -1,7 +1,7 @@
-"""`python compiled.py [LIBRARY…]`: what NVRTC says of each of the CASES, as JSON.
+"""`python compiled.py [LIBRARY…]`: prints NVRTC's results for each of the CASES, as JSON.
 
-The libraries are loaded first, so that CuPy takes that NVRTC instead of the newest it finds. A process has
-one NVRTC, hence a process for each.
+The libraries are loaded first, so that CuPy takes their NVRTC instead of the newest that it finds. A process
+has one NVRTC, so each version needs a process of its own.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def kernel(case):
 
 
 def elf_end(binary):
-    """Where the last of an ELF file's header, tables, sections and segments ends."""
+    """Return the end of the last of an ELF file's header, tables, sections and segments."""
     (phoff, shoff), (ehsize, phentsize, phnum, shentsize, shnum) = (
         struct.unpack_from("<2Q", binary, 32),
         struct.unpack_from("<5H", binary, 52),

@@ -1,4 +1,4 @@
-"""A device for `runtime.cuda` that is emulation.h: the real sources and the real launches, on CPU tensors."""
+"""A device for `runtime.devices.cuda`: emulation.h runs the real sources and launches on CPU tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nsc.runtime.devices.cuda import Argument
 from nsc.runtime.devices.launches import launches
 from nsc.runtime.kernel import Kernel
 
-# What a block of an H100 may ask for.
+# The most shared memory that a block of an H100 may have.
 SHARED_BYTES = 227 << 10
 
 
@@ -23,7 +23,7 @@ class EmulatedProgram:
     Attributes:
         order: the order in which threads run between barriers.
         blocks: how many blocks the device runs at a time.
-        multiprocessors: how many samples the device wants at least.
+        multiprocessors: the least samples that fill the device.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""`python driven.py FOLDER`: nsc's way to a device through the real CuPy, with driver.cpp as its libcuda.
+"""`python driven.py FOLDER`: nsc loads and launches kernels by the real CuPy, with driver.cpp as libcuda.
 
-Stands in for torch's part alone: a build of torch without CUDA has no devices and no streams. Prints, as
-JSON, what each of the CHECKS found wrong, or null.
+Only torch's part is replaced: a build of torch without CUDA has no devices and no streams. The output is, as
+JSON, the traceback of each of the CHECKS, or null.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ OUT_OF_MEMORY, ILLEGAL_ADDRESS = 2, 700
 
 
 class Builds:
-    """What stands in for the build cache: kernels built for the emulation, each once.
+    """Replaces the build cache: builds kernels for the emulation, each once.
 
     Attributes:
-        count: how many kernels were asked for.
+        count: number of calls.
     """
 
     def __init__(self, folder):
@@ -61,7 +61,7 @@ class Builds:
 
 
 def stand_in(folder):
-    """Put what torch knows of a device in its place."""
+    """Replace torch's functions for devices and streams, and the build cache."""
     torch.cuda.get_device_properties = lambda device: PROPERTIES
     torch.cuda.is_current_stream_capturing = lambda: False
     torch.cuda.device = lambda device: contextlib.nullcontext()
@@ -79,7 +79,7 @@ def synchronize(device):
 
 
 def driver_variable(name):
-    """Return what tests share with driver.cpp."""
+    """Return a variable that tests share with driver.cpp."""
     return ctypes.c_int.in_dll(ctypes.CDLL("libcuda.so.1"), f"test_{name}")
 
 
@@ -224,7 +224,7 @@ def check_a_device_that_holds_no_block():
     )
     assert "smaller network, or the cpu target" in message
     assert driver_variable("modules").value == modules
-    assert torch.equal(cuda.hard_sort(x, kernel.spec)[0], x.sort().values)  # it is tried anew
+    assert torch.equal(cuda.hard_sort(x, kernel.spec)[0], x.sort().values)  # the next call tries again
 
 
 def check_a_kernel_without_the_target():
@@ -279,7 +279,7 @@ def check_too_little_memory():
 
         with replaced(torch.Tensor, "new_empty", counted):
             call()
-        # Each allocation in turn is one too many.
+        # Each allocation in turn fails.
         for number in range(len(sizes)):
             left = [number]
 

@@ -1,6 +1,6 @@
-// A libcuda.so.1 with what nsc calls of it, whose modules are kernels built for emulation.h. It is as
-// strict as the driver: a thread needs a context, more than 48 KiB of shared memory must be asked for, and
-// while a graph is captured there is nothing but launches. Tests make it capture, fail and be full.
+// A libcuda.so.1 with the functions that nsc calls. Its modules are kernels built for emulation.h. It is as
+// strict as the driver: a thread needs a context, a function needs an attribute for more than 48 KiB of shared
+// memory, and only launches are allowed during the capture of a graph. Tests make it capture, fail and be full.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ constexpr unsigned plain_shared_bytes = 48 << 10, most_shared_bytes = 227 << 10;
 static thread_local void *context = nullptr;
 static std::map<void *, unsigned> allowed;
 
-// What tests ask for, and what they are told.
+// Variables that tests set and read.
 extern "C" {
 __attribute__((visibility("default"))) int test_captures = 0;     // whether a graph is captured
 __attribute__((visibility("default"))) int test_next_launch = 0;  // the status of the next launch
@@ -64,24 +64,24 @@ API int cuGetErrorString(int, const char **text) {
     return success;
 }
 
-API int cuCtxGetCurrent(void **found) {
-    *found = context;
+API int cuCtxGetCurrent(void **current) {
+    *current = context;
     return success;
 }
 
-API int cuCtxSetCurrent(void *wanted) {
-    context = wanted;
+API int cuCtxSetCurrent(void *current) {
+    context = current;
     return success;
 }
 
-// An ELF file in memory, of which only the file itself says how long it is: its table of sections comes last.
+// Loads an ELF file from memory. Its header tells its length, because the table of sections comes last.
 API int cuModuleLoadData(void **module, const void *image) {
     if (!context) return invalid_context;
     if (test_captures) return capture_unsupported;
     if (std::memcmp(image, ELFMAG, SELFMAG)) return invalid_image;
     const Elf64_Ehdr *header = static_cast<const Elf64_Ehdr *>(image);
     const size_t length = header->e_shoff + size_t(header->e_shentsize) * header->e_shnum;
-    const int file = memfd_create("module", 0);  // stays open: dlopen knows a library again by its path
+    const int file = memfd_create("module", 0);  // stays open: dlopen would take the next file at its path for the same library
     const bool written = write(file, image, length) == ssize_t(length);
     *module = written ? dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW) : nullptr;
     if (!*module) return invalid_image;

@@ -1,4 +1,4 @@
-"""Kernels in CUDA C++, run on the CPU by emulation.h."""
+"""Runs kernels in CUDA C++ on the CPU, by emulation.h."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMAND = (
     "-Werror",
     "-Wno-unknown-pragmas",
 )
-# What makes misaligned accesses trap, as they do on a GPU; it takes the compiler a third longer.
+# Makes misaligned accesses trap, as they do on a GPU; the compiler takes a third longer.
 ALIGNED = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 ORDERS = {"ascending": 0, "descending": 1, "shuffled": 2}
 SHARED = "extern __shared__ __align__(16) unsigned char shared_memory[];"
@@ -33,16 +33,16 @@ Dim3 = tuple[int, int, int]
 
 
 class EmulationError(Exception):
-    """A kernel did what it must not do."""
+    """A kernel did something that CUDA forbids."""
 
 
 class Emulated:
-    """The kernels of a CUDA source; options: more of the compiler's, such as ALIGNED."""
+    """The kernels of a CUDA source; `options` are further options of the compiler, such as ALIGNED."""
 
     def __init__(self, text: str, folder: Path, options: tuple[str, ...] = ()) -> None:
         source, library = folder / "kernels.cpp", folder / "kernels.so"
         assert text.count(SHARED) <= 1
-        text = text.replace(SHARED, "")  # emulation.h has the block's memory
+        text = text.replace(SHARED, "")  # emulation.h defines it
         exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
         source.write_text(f'#include "{HEADER}"\n{text}\n{exports}', encoding="utf-8")
         done = subprocess.run(
@@ -64,8 +64,8 @@ class Emulated:
         """Run a kernel; tensors are passed as their addresses.
 
         Raises:
-            EmulationError: threads at different barriers, a shuffle of lanes that are not there, an access
-                beyond shared memory; with ALIGNED, one that is not at a multiple of its bytes.
+            EmulationError: threads at different barriers, a shuffle with lanes that have left, an access
+                outside shared memory; with ALIGNED, a misaligned access.
         """
         function = self._library[f"emulated_{kernel}"]
         function.restype = ctypes.c_char_p

@@ -1,14 +1,14 @@
-// Runs CUDA C++ on a CPU, so that tests can run kernels where there is no GPU: included before the kernels.
+// Runs CUDA C++ on a CPU, so that tests can run kernels where there is no GPU. Include it before the kernels.
 //
-// Each thread of a block is a fiber, blocks run one after another. Fibers change at barriers and shuffles
-// only, in an order that the caller chooses: a kernel that lacks a barrier sees another order's results.
-// Shared memory begins as NaN, and what lies beyond it cannot be read or written. A launch that goes wrong
-// ends with a message instead of a crash:
+// Each thread of a block is a fiber; blocks run one after another. Fibers switch only at barriers and shuffles,
+// in an order that the caller chooses: without a barrier that it needs, a kernel's results depend on the order.
+// Shared memory begins as NaN, and memory beyond it is protected. A wrong launch ends with a message instead of
+// a crash:
 //   - threads that wait at different barriers, or for ever;
 //   - lanes of one mask that meet at different shuffles, or a mask that names a lane that has left;
 //   - a read or write outside shared memory;
-//   - where the text is compiled so that such accesses trap, one that is not at a multiple of its bytes.
-// What it does not see: races between blocks, limits of registers and of shared memory.
+//   - a misaligned access, if the text is compiled so that these trap.
+// It does not see races between blocks, and knows no limits of registers and of shared memory.
 #pragma once
 
 #include <math.h>
@@ -39,7 +39,7 @@ constexpr unsigned most_threads = 1024, warp_size = 32;
 // ------------------------------------------------------------------------------------------ fibers
 
 #if defined(__x86_64__)
-// Saves what a call must keep on the old stack, and returns on the new one.
+// Saves the registers that a call must keep on the old stack, and returns on the new stack.
 extern "C" void emulation_switch(void **old_stack, void *new_stack);
 asm(R"(
 .text
@@ -119,22 +119,22 @@ inline void *new_fiber(char *stack_end, void (*start)()) {
 
 // ------------------------------------------------------------------------------------------- state
 
-// What waits at one place in the text: a block's threads at a barrier, a warp's lanes at a shuffle.
+// The threads of a block that wait at one barrier, or the lanes of a warp that wait at one shuffle.
 struct Meeting {
     unsigned generation, arrived;
     int line;
 };
 
-// Lanes of a warp that meet: those of one mask.
+// The lanes of one mask, which meet at shuffles.
 struct Team {
     Meeting meeting;
     uint32_t mask, arrived;
-    uint64_t given[2][warp_size];  // by the generation's parity: who is late still reads the one before
+    uint64_t given[2][warp_size];  // by the parity of the generation: late lanes still read the one before
 };
 
 struct Warp {
     uint32_t alive;
-    Team teams[2 * warp_size];  // as many masks as halves of halves have, those not met yet with mask 0
+    Team teams[2 * warp_size];  // enough for the masks of halves of halves; those not met yet have mask 0
 };
 
 struct Thread {
@@ -152,11 +152,11 @@ struct Block {
     std::vector<unsigned> order, place;  // running order, and each thread's place in it
     unsigned current, alive;
     Meeting barrier;
-    uint64_t fruitless;  // changes of fibers since something happened
+    uint64_t fruitless;  // switches of fibers since the last progress
     uint3 index;
     dim3 size, grid;
     unsigned char *shared;
-    void *launcher;  // its stack
+    void *launcher;  // the stack of launch()
     const void *kernel;
     void (*call)(const void *kernel);
     char message[256];
@@ -181,10 +181,10 @@ inline Thread &self() { return block.threads[block.current]; }
 inline void run_next(int line, const char *if_nobody_moves) {
     const unsigned count = unsigned(block.threads.size());
     if (++block.fruitless > 4 * uint64_t(count) + 64) fail(if_nobody_moves, line);
-    unsigned at = block.place[block.current];
-    do at = (at + 1) % count;
-    while (block.threads[block.order[at]].left);
-    const unsigned next = block.order[at];
+    unsigned place = block.place[block.current];
+    do place = (place + 1) % count;
+    while (block.threads[block.order[place]].left);
+    const unsigned next = block.order[place];
     if (next == block.current) return;
     void **old_stack = &self().stack;
     block.current = next;
@@ -211,7 +211,7 @@ inline void barrier(int line) {
     while (generation == meeting.generation) run_next(line, "threads wait for ever at a barrier");
 }
 
-// Leaves a value for the warp's other lanes and waits for them; returns all of theirs.
+// Gives a value to the other lanes of a mask, waits for theirs, and returns those of all lanes.
 inline const uint64_t *exchange(uint32_t mask, uint64_t value, int line) {
     const Thread &thread = self();
     Warp &warp = block.warps[thread.warp];
@@ -266,18 +266,18 @@ inline void run_thread() {
     abort();
 }
 
-// The pages behind shared memory cannot be touched: the first that does so arrives here.
+// The protected page behind shared memory, and the handlers of signals before the launch.
 inline char *forbidden;
 inline struct sigaction before, before_trap;
 
-// What a compiler traps with.
+// The signal of a trap.
 #if defined(__x86_64__)
 constexpr int trap = SIGILL;
 #else
 constexpr int trap = SIGTRAP;
 #endif
 
-// Ends the launch from a handler of a signal, which must be let through again.
+// Ends the launch from the handler of a signal, and unblocks the signal.
 [[noreturn]] inline void fail_by(int number, const char *what) {
     sigset_t one;
     sigemptyset(&one);
@@ -289,7 +289,7 @@ constexpr int trap = SIGTRAP;
 inline void on_bad_address(int number, siginfo_t *info, void *) {
     const char *address = static_cast<const char *>(info->si_addr);
     if (address < forbidden || address >= forbidden + page) {
-        sigaction(number, &before, nullptr);  // not ours: it happens again and is somebody else's
+        sigaction(number, &before, nullptr);  // not ours: the access repeats, and the handler before takes it
         return;
     }
     fail_by(number, "a read or write beyond shared memory");
@@ -313,7 +313,7 @@ inline bool guard_is_whole() {
     return std::all_of(block.shared - guard, block.shared, [](unsigned char byte) { return byte == 0xff; });
 }
 
-// Runs all blocks; returns whether nothing went wrong, else block.message says what.
+// Runs all blocks, and returns whether they were right; if not, block.message has the reason.
 inline bool launch(dim3 grid, dim3 size, size_t shared_bytes, Order order, uint64_t seed, const void *kernel,
                    void (*call)(const void *)) {
     const unsigned count = size.x * size.y * size.z;
@@ -363,7 +363,7 @@ inline bool launch(dim3 grid, dim3 size, size_t shared_bytes, Order order, uint6
     return !block.failed;
 }
 
-// A kernel with its arguments where cuLaunchKernel expects them: an array of pointers to each.
+// Calls a kernel with its arguments as cuLaunchKernel takes them: an array of pointers to each.
 template <auto kernel>
 struct Callable;
 
@@ -380,7 +380,7 @@ struct Callable<kernel> {
 
 }  // namespace emulation
 
-// Makes a kernel callable from outside: returns null, or what went wrong.
+// Exports a kernel as a function that launches it, and returns null or the message of a wrong launch.
 #define EMULATED(kernel)                                                                                              \
     extern "C" __attribute__((visibility("default"))) const char *emulated_##kernel(                                 \
         const unsigned *grid, const unsigned *size, size_t shared_bytes, void **arguments, int order, uint64_t seed) { \
@@ -442,8 +442,8 @@ inline double __longlong_as_double(long long bits) { return emulated_bits<double
 // those of mma.sync.m16n8k8 in the PTX ISA: in lane 4 g + c lie a[g + 8 (i % 2)][c + 4 (i / 2)], b[c + 4 i][g] and
 // sum[g + 8 (i / 2)][2 c + i % 2] for each i.
 //
-// Numbers of a and b are TF32: their last 13 bits are ignored. Products are exact. How they are summed is not
-// specified; the emulation is as coarse as processors are known to be (Fasi, Higham, Mikaitis and Pranesh 2021,
+// Numbers of a and b are TF32: their last 13 bits are ignored. Products are exact. No specification says how they are
+// summed; the emulation is as coarse as any processor is known to be (Fasi, Higham, Mikaitis and Pranesh 2021,
 // Numerical behavior of NVIDIA tensor cores): products and sum are cut at the last bit of the largest of them, and
 // so is the result.
 inline void mma_m16n8k8_tf32(float (&sum)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int line = __builtin_LINE()) {

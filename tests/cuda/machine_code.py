@@ -1,6 +1,6 @@
-"""What the compiler makes of the CUDA text: registers, spills, stack and machine instructions, for sm_90.
+"""The machine code of the CUDA text: registers, spills, stack and instructions, for sm_90.
 
-Figures of one version of NVRTC; another version may choose other registers and instructions.
+The figures are those of one version of NVRTC; another version may choose other registers and instructions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ARCHITECTURE = "sm_90"
 MOST_REGISTERS = 255
 WIRES_WITHOUT_SPILLS = 32
 NETWORKS = (("bitonic", 16), ("bitonic", WIRES_WITHOUT_SPILLS), ("bitonic", 1024), ("odd_even", 32))
-# What an instruction occupies or waits for; all others are whole numbers, addresses, selections, branches.
+# The unit or memory that an instruction uses; all others are integers, addresses, selections, branches.
 KINDS = {
     "floating point": ("FFMA", "FMUL", "FADD", "FSEL", "FSETP", "FMNMX", "DFMA", "DMUL", "DADD", "DSETP"),
     "shared": ("LDS", "STS"),
@@ -40,15 +40,15 @@ _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_
 # A codelet: butterflies of 16 wires in four layers.
 CODELET_WIRES, CODELET_LAYERS = 16, 4
 CODELET_COMPARATORS = CODELET_LAYERS * CODELET_WIRES // 2
-# How a lane's float32 columns of a row are read from a tensor.
+# The instruction that reads a lane's float32 columns of a row from a tensor.
 ROW_OF_TENSOR = f"LDG.E.{8 * LANE_BYTES}.CONSTANT"
-# Wires of the network that they are in: a warp has a tile to itself, and exact sorting runs codelets.
+# Wires of a network of counted codelets: a warp has a tile to itself, and exact sorting runs codelets.
 WIRES_AROUND = 32
 CODELET_FUNCTIONS = ("route", "route_backward", "sort")
 
 
 def compiled(network: Network, real: str) -> tuple[dict[str, list[str]], dict[str, tuple[int, int, int]]]:
-    """Return of each function its instructions in order, and its registers, spilled bytes and stack bytes."""
+    """Return the instructions of each function in order, and its registers, spilled bytes and stack bytes."""
     relaxation = Relaxation()
     cut = levels(schedule(network), arrays_of_weights(relaxation))
     text = render_cuda(Header(*["counted"] * 6), cut, relaxation, (real,))
@@ -59,7 +59,7 @@ def compiled(network: Network, real: str) -> tuple[dict[str, list[str]], dict[st
 
 
 def instructions(cubin: bytes) -> dict[str, list[str]]:
-    """Return the instructions of each function of a cubin, in order, with what qualifies them."""
+    """Return the instructions of each function of a cubin, in order, with their suffixes."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
@@ -78,7 +78,7 @@ def kinds_of(code: list[str]) -> Counter[str]:
 
 
 def rows_in_flight(code: list[str]) -> int:
-    """Return how many rows a thread asks memory for, at most, before it stores one in shared memory."""
+    """Return the most rows that a thread asks memory for before it stores one in shared memory."""
     most = rows = 0
     for found in code:
         if found == ROW_OF_TENSOR:
@@ -111,7 +111,7 @@ def whole_functions() -> dict[str, dict[str, list[int]]]:
 def codelets() -> dict[str, dict[str, dict[str, float]]]:
     """Return the instructions of a codelet for each comparator and column of a lane, by kind.
 
-    They are what a second codelet of another shape adds to a function: all of its code, be it run or not.
+    A second codelet of another shape adds them to a function: all of its code counts, run or not.
     """
     table = {}
     for real in REALS:
@@ -129,7 +129,7 @@ def codelets() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def butterflies(n: int, shapes: int) -> Network:
-    """Return a network of one or two codelets, whose layers stand in another order."""
+    """Return a network of one codelet, or of two with their layers in different orders."""
 
     def layer(bit: int, first: int) -> list[tuple[int, int]]:
         return [(first + a, first + a + (1 << bit)) for a in range(CODELET_WIRES) if not a >> bit & 1]

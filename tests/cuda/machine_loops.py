@@ -18,7 +18,7 @@ from nsc.runtime.devices.launches import SHARED_KIB, function_name, launches
 
 _LABEL = re.compile(r"(\.L_x_\d+):")
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)([.\w]*)(.*?);(.*)")
-# Of a branch: a condition among its operands, and where it goes.
+# In the operands of a branch: its condition, and its target.
 _CONDITION = re.compile(r"\bU?P\d\b")
 _TARGET = re.compile(r"\.L_x_\d+")
 _ENDS = ("BRA", "BRX", "EXIT", "RET")
@@ -64,10 +64,10 @@ def disassembled(cubin: bytes) -> dict[str, str]:
 
 
 def turns(code: str, name: str) -> list[Counter[str]]:
-    """Return the instructions of a turn of each innermost loop that has a number of those of a name.
+    """Return the instructions of a turn of each innermost loop with CODELET_WIRES of a name, or more.
 
-    A turn takes the longest way among those with most exchanges between lanes, and that of lanes that run
-    together: code for a sample on one lane, and for exchanges of lanes apart, is not counted.
+    A turn takes the path with the most exchanges between lanes, and the longest of these, where lanes run
+    together. Code for a sample on one lane, and for exchanges of lanes apart, does not count.
     """
     blocks = _ordered(_blocks(code))
     loops = _loops(blocks)
@@ -110,7 +110,7 @@ def _blocks(code: str) -> list[_Block]:
 
 
 def _ordered(blocks: list[_Block]) -> list[_Block]:
-    """Return the blocks that can be reached, each behind those that lead to it other than by a loop."""
+    """Return the reachable blocks, each behind all blocks that lead to it except by closing a loop."""
     done, seen, left = [], {0}, [(0, iter(blocks[0].following))]
     while left:
         number, following = left[-1]
@@ -129,7 +129,7 @@ def _ordered(blocks: list[_Block]) -> list[_Block]:
 
 
 def _loops(blocks: list[_Block]) -> dict[int, set[int]]:
-    """Return the loops by their first blocks: a branch to a block in front closes one."""
+    """Return the loops by their first blocks; a branch to an earlier block closes a loop."""
     before: dict[int, list[int]] = {number: [] for number in range(len(blocks))}
     for number, block in enumerate(blocks):
         for following in block.following:
@@ -149,7 +149,7 @@ def _loops(blocks: list[_Block]) -> dict[int, set[int]]:
 
 
 def _longest(blocks: list[_Block], head: int, body: set[int]) -> list[int]:
-    """Return the blocks of a turn: of the heaviest way from the first block back to it."""
+    """Return the blocks of a turn: the heaviest path from the first block back to it."""
     best = {head: (blocks[head].weight, [head])}
     for number in sorted(body):
         if number not in best:

@@ -1,7 +1,7 @@
 """`python tests/cuda/tensor_core_errors.py [N]`: the errors that benchmarks/tensor_cores.py states.
 
-The kernels run in the emulation; 1024 wires take about a minute. It prints how far each form is from
-float64 with the same weights.
+The kernels run in the emulation; 1024 wires take about a minute. The output is the errors of each form,
+against float64 with the same weights.
 """
 
 from __future__ import annotations

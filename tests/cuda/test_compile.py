@@ -22,7 +22,7 @@ from nsc.runtime.devices.launches import FUNCTIONS, LANE_BYTES, SHARED_KIB, func
 from nsc.runtime.kernel import Kernel
 
 HERE = Path(__file__).parent
-# What torch for CUDA 13.0 brings, and the first of its kind; beside the newest, which CuPy finds by itself.
+# The NVRTC of torch for CUDA 13.0, the first of version 13. The newest is the one that CuPy finds by itself.
 OLD_NVRTC = HERE.parents[1] / ".venv" / "nvrtc-13.0"
 OLD_LIBRARIES = ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
 # Architectures that NVRTC knows and whose shared memory no document states.
@@ -95,7 +95,7 @@ ptxas info    : Used 15 registers
 
 
 def test_a_cubin_is_whole(tmp_path):
-    """NVIDIA's own reader takes it, which refuses one that lacks its last byte."""
+    """NVIDIA's disassembler takes it, and refuses one that lacks its last byte."""
     cubin, _ = compiled(kernel(Request("odd_even", 2, targets=("cuda",))), "sm_90")
     tool = next(
         Path(file.locate())
@@ -115,7 +115,7 @@ def test_a_cubin_is_whole(tmp_path):
 
 
 def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
-    """Those that lack a byte were built without -default-device."""
+    """Binaries built without -default-device lack a byte."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
     made = kernel(Request("odd_even", 2, targets=("cuda",)))
     compiler = nvrtc.find_nvrtc(made, "sm_90")

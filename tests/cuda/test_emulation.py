@@ -44,7 +44,7 @@ extern "C" __global__ void half(float *y) {
     y[threadIdx.x] = other;
 }
 
-// Reads what nobody wrote, and writes what the next block must not see.
+// Reads memory that nobody wrote, and writes values that the next block must not see.
 extern "C" __global__ void unset(float *y) {
     float *held = reinterpret_cast<float *>(shared_memory);
     y[threadIdx.x] = held[threadIdx.x];

@@ -34,7 +34,7 @@ TOLERANCE = {
     torch.float64: {"rtol": 1e-9, "atol": 1e-9},
     torch.float32: {"rtol": 5e-4, "atol": 5e-5},
 }
-# What is routed, with the number of columns of its payload.
+# Routings, each with the number of columns of its payload.
 ROUTED = [
     ("none", 0),
     ("permutation", 0),
@@ -49,10 +49,10 @@ ROUTED = [
 
 
 def irregular(n: int) -> Network:
-    """A merge exchange network whose wires cross at random between comparators, which point both ways."""
+    """Return a merge exchange network with random crossings of wires and comparators in both directions."""
     layers = family_network("merge_exchange", n).layers()
     draw, names, crossed = random.Random(1), list(range(n)), []
-    # From the end: a comparator does not mind if its wires were exchanged before it.
+    # From the end: to exchange two wires in front of their comparator changes no result.
     for layer in reversed([layer.tolist() for layer in layers]):
         crossed.append([(names[lo], names[hi]) for lo, hi in layer])
         for lo, hi in layer:
@@ -62,7 +62,7 @@ def irregular(n: int) -> Network:
 
 
 class Device:
-    """A kernel with the device it is emulated on."""
+    """A kernel and its emulated device."""
 
     def __init__(self, monkeypatch, folder, request, **options):
         self.kernel = register(compile_network(request).package.files)
@@ -83,7 +83,7 @@ class Device:
         return x, steepness, payload
 
     def check(self, routing, columns, batch=BATCH):
-        """Compare values, what is routed and all gradients with the reference."""
+        """Compare values, the routed output and all gradients with the reference."""
         inputs = self.inputs(routing, columns, batch)
         leaves = [
             t.clone().requires_grad_() if t is not None and t.dtype.is_floating_point else t for t in inputs
@@ -92,7 +92,7 @@ class Device:
         found = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
         kinds = (0,) if routing == "none" else (0, 1)
         grads = [torch.randn_like(t) for t in wanted]
-        if self.kernel.outputs is not None:  # what other wires carry is not wanted, and has no gradient
+        if self.kernel.outputs is not None:  # the other wires have no result and no gradient
             others = [wire for wire in range(self.kernel.n) if wire not in self.outputs]
             unwanted = [(0, (slice(None), others))] + [(1, (slice(None), others))] * (routing == "route")
             for k, place in unwanted:
@@ -119,7 +119,7 @@ class Device:
 
     @staticmethod
     def nothing(leaves):
-        """Zero, which depends on x and steepness: a loss of a network of one wire does not."""
+        """Return 0, a function of x and steepness: a loss of a network of one wire depends on neither."""
         return 0 * leaves[0].sum() + 0 * leaves[1].sum()
 
     def check_hard_sort(self, batch=BATCH):
@@ -159,7 +159,7 @@ def device(monkeypatch, tmp_path):
             select=select,
             straight_line=straight_line,
         )
-        # A library is known by its path: each has a folder of its own.
+        # The loader knows a library by its path: each has a folder of its own.
         return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), request, **options)
 
     return make
@@ -177,7 +177,7 @@ NETWORKS = [
     ("odd_even_merge", 128, "float64"),
     ("bitonic", 256, "float32"),
 ]
-# From this many wires on some of what is routed will do.
+# From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
 # Up to this many wires all shapes have straight-line code here.
 MOST_STRAIGHT_WIRES = 32
@@ -409,7 +409,7 @@ def test_more_columns_than_32_bits_count(tabled):
 
 
 def misplaced(tensor):
-    """The same numbers, behind one that is not used: at no multiple of two numbers' bytes."""
+    """Return the same numbers, one number behind an aligned address."""
     return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
 
 
@@ -527,7 +527,7 @@ def test_chunks_are_summed_in_order(tabled):
 
 
 class Allocations:
-    """What a call asks torch's allocator for.
+    """The tensors that a call allocates.
 
     Attributes:
         shapes: of each tensor.
@@ -553,7 +553,7 @@ class Allocations:
 
 
 def backward_of_a_permutation(made, batch):
-    """The backward pass of P: its call, and the bytes of its results."""
+    """Return a call of the backward pass of P, and the bytes of its results."""
     x, steepness, _ = made.inputs("permutation", 0, batch)
     n, spec = made.kernel.n, made.kernel.spec
     grad = torch.ones(batch, n, n, dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""What blocks take of a device fits every device that is listed."""
+"""The threads and the shared memory of blocks fit every listed device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def launch(n):
 
 
 def test_every_block_fits_every_device():
-    """What does not fit is refused, from one width on."""
+    """Networks that do not fit are refused, from one width on."""
     refused = {}
     for n in range(1, 4097):
         facts = launch(n)
@@ -36,12 +36,12 @@ def test_every_block_fits_every_device():
                 assert block.shared_bytes <= kib << 10, (n, kib, function)
                 assert block.threads % WARP == 0
                 assert 0 < block.threads <= MOST_THREADS, (n, function)
-    # Exact sorting of float64 takes 16 bytes for each wire, one place more for every 32, and one.
+    # Exact sorting of float64 takes 16 bytes for each of n + n // 32 + 1 places.
     assert refused == {("float64", 64): list(range(3972, 4097))}
 
 
 def test_a_network_too_wide_for_any_function_is_refused():
-    """Exact sorting, keys and routing alike: what does not fit is known before anything is compiled."""
+    """Exact sorting, keys or routing: a block that does not fit is refused before anything is compiled."""
     for n, shared, words in (
         (4096, 64 << 10, r"a block of nsc_sort_f64 on 4096 wires takes 67,600 bytes of shared memory"),
         (4096, 33792, r"a block of nsc_keys_f64 on 4096 wires takes 33,800 bytes"),

@@ -1,4 +1,4 @@
-"""What the compiler makes of the CUDA text, held by a table: tests/golden/machine_code.md."""
+"""The machine code of the CUDA text, held by a table: tests/golden/machine_code.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instructions that the benchmarks say are run, counted again."""
+"""The numbers of instructions in the benchmarks, counted again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_limits_are_of_what_is_run(product):
 
 
 def row(name, turn, count):
-    """Return a row of the table in tensor_cores: what so many turns run, by kind."""
+    """Return a row of the table in tensor_cores: the instructions of `count` turns, by kind."""
     numbers = [turn.total(), turn[MMA], *(sum(turn[name] for name in KINDS[kind]) for kind in OF_TABLE)]
     numbers.append(numbers[0] - sum(numbers[1:]))
     widths = (6, 5, 16, 8, 8, 10, 8)
@@ -98,4 +98,4 @@ def test_a_turn_goes_where_lanes_exchange_and_run_together(monkeypatch):
     (turn,) = machine_loops.turns(CODE, "FFMA")
     assert turn == Counter({"BRA": 3, "FFMA": 1, "SHFL": 1, "FADD": 1})
     (turn,) = machine_loops.turns(CODE.replace("SHFL", "MOV"), "FFMA")
-    assert turn["STG"] == 2  # without exchanges the longest way
+    assert turn["STG"] == 2  # without exchanges the longest path

@@ -1,4 +1,4 @@
-"""P on tensor cores, run in the emulation, whose sums are as coarse as any processor's are known to be."""
+"""P on tensor cores, in the emulation, which sums as coarsely as any processor is known to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NETWORKS = {
 # The product's kernels of the routing take a minute to compile, and the experiment runs none of them.
 ROUTING = re.compile(r'extern "C" __global__ void\s[^{;]*?\bnsc_(?:route|reversed)\w*\(.*?^}\n', re.S | re.M)
 BATCH = 3
-# Given the weights: of each entry of P, and of gradients relative to the largest.
+# Errors for given weights: relative to each entry of P, and to the largest gradient.
 ENTRY_ERROR = 4e-6
 GRADIENT_ERROR = 1e-6
 # Where losses cut logarithms.
@@ -103,7 +103,7 @@ def compiled(network):
 
 @pytest.fixture
 def cores(monkeypatch, tmp_path):
-    """Return the experiment on a network, run by the emulation, and what is edited in its text."""
+    """Return a function that builds the experiment on a network, with its text edited, for the emulation."""
 
     def make(network, edit=str):
         kernel = compiled(network)
@@ -125,7 +125,7 @@ def without_routing(text):
 
 
 def random_weights(cores):
-    """Return weights as the keys pass leaves them, of both tails."""
+    """Return random weights, stored as by the keys pass, with both tails."""
     launch, draw = cores.kernel.launch, torch.Generator().manual_seed(1)
     v = (60 * torch.randn(BATCH, launch.slots, generator=draw)).clamp(-80, 80)
     return torch.stack([v.sigmoid(), (-v).sigmoid(), v], 1).contiguous()
@@ -151,8 +151,8 @@ def permutation(network, keep, swap):
 
 @pytest.mark.parametrize(("name", "chunks"), [("bitonic 64", 1), ("bitonic 64", 2), ("irregular 40", 4)])
 def test_right(cores, monkeypatch, name, chunks):
-    """As float64 given the weights, and as the reference given x."""
-    monkeypatch.setattr(tensor_cores, "MOST_CHUNKS", chunks)  # 1: several tiles in one
+    """As in float64 for the same weights, and as the reference for the same x."""
+    monkeypatch.setattr(tensor_cores, "MOST_CHUNKS", chunks)  # 1: one chunk has several tiles
     network = NETWORKS[name]
     cores = cores(network)
     assert list(checks._check_tensor_cores(cores, BATCH)) == []
@@ -198,7 +198,7 @@ def test_the_bits_depend_on_no_order_no_company_and_no_number_of_blocks(cores):
     ("right", "wrong", "what"),
     [
         # No low parts; a matrix that is not transposed.
-        ("value - __int_as_float(int32_t(factor.high[i]))", "0.0f", "what is routed"),
+        ("value - __int_as_float(int32_t(factor.high[i]))", "0.0f", "the routed output"),
         ("(2 * codelet + 1) * matrix_size", "2 * codelet * matrix_size", "the gradient of x"),
     ],
 )
@@ -238,7 +238,7 @@ def test_compiles_without_warnings_or_spills(n, architecture):
 
 def test_cupy_compiles_it_with_the_benchmarks_options(monkeypatch):
     compiler = importlib.import_module("cupy.cuda.compiler")
-    # What CuPy asks a device for.
+    # CuPy asks a device for this.
     monkeypatch.setattr(compiler, "_get_arch_for_options_for_nvrtc", lambda arch: ("-arch=sm_90", "cubin"))
     network = family_network("bitonic", 16)
     text = tensor_cores.text(network, compiled(network))
