@@ -54,7 +54,7 @@ def _all(networks: list[tuple[Network, str]], methods: list[str] | None = None) 
     seconds = []
     for network, property_name in networks:
         start = time.perf_counter()
-        proof = verify(network, parse(asked, network.n), Budget(build=build_checker), methods)
+        proof = verify(network, parse(property_name, network.n), Budget(build=build_checker), methods)
         seconds.append(time.perf_counter() - start)
         proofs[_words(proof)] += 1
     verdicts = (f"{number} × {words}" if len(networks) > 1 else words for words, number in proofs.items())
