@@ -172,7 +172,7 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 def test_every_operator(device, network, n, dtype, monkeypatch):
     if n > MOST_STRAIGHT_WIRES:
         # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
-        monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
+        monkeypatch.setattr(codelets, "STRAIGHT_LINE", 40)
     made = device(network, n, dtype=dtype)
     for number, (routing, columns) in enumerate(ROUTED if n < MANY_WIRES else FEWER):
         made.program.order = list(ORDERS)[number % len(ORDERS)]
@@ -241,7 +241,7 @@ def tables(monkeypatch):
 
 def test_tiles_narrower_than_a_warp(device, monkeypatch):
     """Several teams of threads in a warp, as a device with less shared memory has."""
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
+    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 40)
     made = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8)
     assert made.program.launches.tile_lanes == 8
     for routing, columns in ROUTED:
