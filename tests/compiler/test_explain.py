@@ -32,7 +32,7 @@ def test_an_empty_network():
 
 @pytest.mark.parametrize(("family", "n"), [("bitonic", 64), ("odd_even", 128), ("bitonic", 256)])
 def test_what_lies_outside_the_light_cone_is_zero_in_P(family, n):
-    """The routing run densely, half and half: a block of columns that is zero on a codelet's rows is skipped."""
+    """The routing run densely, half and half: blocks of columns that are zero on a codelet's rows are skipped."""
     network = FAMILIES[family](n)
     scheduled = schedule(network)
     P = np.eye(n)

@@ -306,7 +306,7 @@ CHECKS = {
 
 def main(folder):
     stand_in(folder)
-    # All codelets run from tables, which builds in a fraction of the time: how kernels are launched is tested.
+    # All codelets run from tables, which build in a fraction of the time: it is launches that are tested.
     codelets.STRAIGHT_LINE = 0
     problems = {}
     for name, check in CHECKS.items():

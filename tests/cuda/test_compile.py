@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from compiled import CASES, elf_end
+from test_machine_code import VERSION
 
 from nsc.compiler.driver import Request, compile_network
 from nsc.compiler.schedule.codelets import WIDEST
@@ -23,6 +24,8 @@ HERE = Path(__file__).parent
 # What torch for CUDA 13.0 brings, and the first of its kind; beside the newest, which CuPy finds by itself.
 OLD_NVRTC = HERE.parents[1] / ".venv" / "nvrtc-13.0"
 OLD_LIBRARIES = ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
+# Architectures that NVRTC knows and whose shared memory no document states.
+UNPUBLISHED = {"sm_107"}
 
 
 def kernel(request):
@@ -53,8 +56,7 @@ def test_both_compilers_take_every_text_without_a_warning(version):
     answer = json.loads(done.stdout)
     assert (answer["version"] == [13, 0]) == (version == "13.0"), answer["version"]
     for name, case in CASES.items():
-        for architecture, found in answer["cases"][name].items():
-            check(case, found, f"{name}, {architecture}")
+        check(case, answer["cases"][name], name)
 
 
 def check(case, found, where):
@@ -139,8 +141,11 @@ def test_a_text_that_does_not_compile_says_where(monkeypatch):
 
 
 def test_every_architecture_of_nvrtc_has_its_shared_memory():
-    """But for those that are not public yet."""
+    version = nvrtc._nvrtc().getVersion()
+    if version != VERSION:
+        pytest.skip(f"the architectures are those of NVRTC {VERSION}, this is {version}")
     known = {f"sm_{number}" for number in nvrtc._nvrtc().getSupportedArchs()}
+    assert known - set(SHARED_KIB) == UNPUBLISHED
     assert set(SHARED_KIB) <= known
 
 
