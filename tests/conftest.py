@@ -34,6 +34,23 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+# Files that ask for the code that users run, by its numbers, its speed or both.
+BUILT_AS_USERS_DO = {"test_accuracy", "test_digits", "test_far_scores", "test_generated", "test_gradients"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cxxflags(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels are built without an optimiser, in a third of the time.
+
+    A process loads a kernel once: the files that want it as users have it name it as no other does.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NSC_CXXFLAGS", raising=False)
+        if request.module.__name__ not in BUILT_AS_USERS_DO:
+            patch.setenv("NSC_CXXFLAGS", "-O0")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def seed() -> None:
     """One seed for everything that draws."""

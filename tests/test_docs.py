@@ -38,7 +38,6 @@ def test_there_are_doctests():
 
 def test_the_readmes_shell_lines_and_python_run(tmp_path, monkeypatch):
     """In one folder, in the order of the text; make and pip lines are what this very run came from."""
-    monkeypatch.setenv("NSC_CXX", "c++ -Og")
     shell = [line for kind, text in FENCES if kind == "sh" for line in text.splitlines()]
     commands = [line.split("#")[0].strip() for line in shell if line.startswith("nsc ")]
     assert len(commands) >= 4

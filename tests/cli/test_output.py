@@ -108,9 +108,8 @@ REFUSED_AT_ONE = (
 )
 
 
-def test_counts_fit_their_nouns(monkeypatch):
+def test_counts_fit_their_nouns():
     """Of one wire, one comparator, one rank: what is printed and what is written."""
-    monkeypatch.setenv("NSC_CXX", "c++ -Og")
     Path("swap.txt").write_text("[(0,1)]\n", encoding="utf-8")
     Path("one.txt").write_text("[(1,1)]\n", encoding="utf-8")
     for line in SMALLEST:

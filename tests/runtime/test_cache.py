@@ -79,7 +79,7 @@ def counting_compiler(tmp_path, before="", after=""):
     script = tmp_path / "counting-c++"
     script.write_text(
         f'#!/bin/sh\ncase "$*" in *.cpp*) echo built >> {tmp_path}/count; {before} ;; esac\n'
-        f'g++ "$@" -Og || exit $?\ncase "$*" in *.cpp*) {after or ":"} ;; esac\n'
+        f'g++ "$@" -O0 || exit $?\ncase "$*" in *.cpp*) {after or ":"} ;; esac\n'
     )
     script.chmod(0o755)
     return script
@@ -307,7 +307,7 @@ def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_pa
     assert "each rank" in error
     assert warned.startswith("1 nsc: no C++ compiler found")
     assert "nsc[compiler]" in warned
-    _, quiet, *with_compiler = finish(start(WITHOUT, NSC_CXX="c++ -Og")).splitlines()
+    _, quiet, *with_compiler = finish(start(WITHOUT, NSC_CXX="c++ -O0")).splitlines()
     assert quiet == "0"
     for plain, compiled in zip(without, with_compiler, strict=True):
         assert plain.startswith("True")
