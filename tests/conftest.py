@@ -148,7 +148,7 @@ BUILT_AS_USERS_DO = {"test_accuracy", "test_digits", "test_far_scores", "test_ge
 
 @pytest.fixture(scope="module", autouse=True)
 def cxxflags(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels are built without an optimiser, in a third of the time.
+    """Kernels are built without an optimiser, in less than half of the time.
 
     A process loads a kernel once: the files that want it as users have it name it as no other does.
     """
