@@ -39,8 +39,8 @@ def odd_even(n: int) -> Network:
 def bitonic(n: int) -> Network:
     """Return the bitonic network on n wires, directions as the paper draws them.
 
-    For n that is no power of two: the network of the next power whose first wires hold -inf, without the
-    comparators that meet one. Where such a comparator moves the other value, wires are renamed.
+    For n that is no power of two: the network of the next power, whose first wires hold -inf, without the
+    comparators that -inf reaches. Where a removed comparator would move the other value, wires are renamed.
 
     Returns:
         A network of depth k(k+1)/2 with k = ceil(log2 n); size n·k(k+1)/4 for n = 2**k.
@@ -207,7 +207,7 @@ def _pair(low: Wires, distance: int) -> Comparators:
 
 
 def _check(family: str, n: object) -> int:
-    """Return the number of wires that a family is asked for as an int."""
+    """Return a family's number of wires as an int."""
     wires = whole(n)
     if wires is not None and wires < 1:
         raise NetworkError(f"{family} needs n >= 1, got {wires}")

@@ -63,7 +63,7 @@ def _sorted(block: Sequence[int]) -> list[Comparator]:
 
 
 def _bitonic_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
-    """Keep the larger of each wire of one list and its mirror in the other, and sort what is bitonic then.
+    """Keep the larger value of each wire and its mirror in the other list, then sort this bitonic sequence.
 
     Both lists are filled up with -inf below, the bitonic list with +inf above; neither is compared.
     """
@@ -117,7 +117,7 @@ def cut_sorters(n: int, k: int) -> Construction:
     wires, pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost
     the same the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
 
-    >>> len(cut_sorters(1024, 8)[0]) < 4972  # what blocks of 8 take
+    >>> len(cut_sorters(1024, 8)[0]) < 4972  # that of merged blocks of 8
     True
     """
     return _cut(range(n), k, _cuts(n, k))
@@ -140,20 +140,20 @@ def _cuts(n: int, k: int) -> list[int]:
     """Return for every number of wires up to n where they are cut; 0: not at all."""
     cost, cuts = np.zeros(n + 1, dtype=np.int64), [0] * (n + 1)
     for whole in range(2, n + 1):
-        least, at = _NONE, 0
+        least, cut = _NONE, 0
         if whole <= MOST_PART and whole in known("sorters"):
             least = half_operations(_pruned_sorter(whole, k), range(max(0, whole - k), whole))
         for part in range(1, min(k, whole - k + 1)):
             sum_ = int(cost[part] + cost[whole - part]) + _merge_cost(part, k, k)[0]
             if sum_ < least:
-                least, at = sum_, part
+                least, cut = sum_, part
         parts = np.arange(k, whole // 2 + 1)
         if len(parts):
             sums = cost[parts] + cost[whole - parts] + _merge_cost(k, k, k)[0]
             part = int(parts[sums == sums.min()][-1])
-            if sums.min() < least or (sums.min() == least and at):
-                least, at = int(sums.min()), part
-        cost[whole], cuts[whole] = least, at
+            if sums.min() < least or (sums.min() == least and cut):
+                least, cut = int(sums.min()), part
+        cost[whole], cuts[whole] = least, cut
     return cuts
 
 

@@ -63,7 +63,7 @@ def work_on_permutation(n: int, codelets: Sequence[Codelet], straight_shapes: Co
 
     Args:
         n: wires of the network.
-        codelets: what it was cut into.
+        codelets: its codelets, in running order.
         straight_shapes: the shapes that have straight-line code.
     """
     straight = set(straight_shapes)
@@ -164,8 +164,8 @@ class _Parts:
     def in_order(self, backwards: bool) -> list[tuple[list[int], list[int]]]:
         """Return wires and comparators of the parts, each behind those it takes wires from.
 
-        Of the parts that may come next it is the one whose last wire became free most recently, so
-        that what a part leaves in the cache is used while it is there.
+        Of the parts that may come next, the one whose last wire became free most recently comes, while its
+        values are still in the cache.
         """
         alive = [part for part in self.parts if part.merged_into is None]
         alive.sort(key=lambda part: (-part.level if backwards else part.level, min(part.wires)))

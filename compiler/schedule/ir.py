@@ -114,7 +114,7 @@ def slots_of(codelet: Codelet) -> int:
 
 
 def _check_comparators(schedule: Schedule) -> None:
-    """Raise LoweringError unless the codelets run what the network has on every wire, in its order.
+    """Raise LoweringError unless the codelets run the network's comparators, on every wire in its order.
 
     Two orders of comparators that agree on every wire differ only in comparators that share no wire, so
     they leave the same values.

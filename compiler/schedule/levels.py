@@ -27,8 +27,8 @@ BLOCK_THREADS = 128
 LEAST_SAMPLE_THREADS = 8
 MOST_SAMPLE_THREADS = 512
 # Threads of a multiprocessor that the registers of the forward routing must allow: 168 registers each where
-# a warp has a tile to itself, 128 beyond. With less some codelets spill. The backward routing takes what
-# there is.
+# a warp has a tile to itself, 128 beyond. With less some codelets spill. The backward routing takes
+# as many as it needs.
 FORWARD_THREADS_OF_WARP_TILES = 384
 FORWARD_THREADS = 512
 # Shared memory that a block has at most on any device (CUDA C++ Programming Guide, compute capability 9.0).
