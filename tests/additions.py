@@ -94,6 +94,36 @@ assert torch.autograd.gradcheck(lambda x: op.sort(x, 1.5), x)
 """,
 )
 
+FAMILY = Addition(
+    "A family",
+    {
+        "compiler/families/classic.py": before(
+            "def odd_even_merge(",
+            '''def toy(n: int) -> Network:
+    """Return bubble sort: the largest value moves to the last wire, then the second largest.
+
+    Source: a test.
+    """
+    pairs = [(wire, wire + 1) for end in range(n - 1, 0, -1) for wire in range(end)]
+    return Network.from_layers(n, [[pair] for pair in pairs])
+
+
+''',
+        ),
+        "compiler/families/table.py": both(
+            before("    pairwise,\n)\nfrom", "    toy,\n"),
+            after("    for family in (\n", "        Family(toy, Growth.QUADRATIC),\n"),
+        ),
+    },
+    """
+from click.testing import CliRunner
+from nsc.cli import main
+done = CliRunner().invoke(main, ["verify", "--net", "toy", "--n", "9"])
+assert done.output.startswith("sorts: 9 wires, 36 comparators"), done.output
+assert "toy" in CliRunner().invoke(main, ["list", "--n", "9"]).output
+""",
+)
+
 FORMAT = Addition(
     "A format",
     {
@@ -121,8 +151,8 @@ def _write(network: Network) -> str:
 
 FORMAT = Format(example="toy 0>1", suffixes=(".toy",), recognises=_recognises, parse=_parse, write=_write)
 '''),
-        "compiler/formats/table.py": both(
-            before("    sorterhunter_log,\n)", "    toy,\n"),
+        "compiler/formats/reading.py": both(
+            before("    table,\n)", "    toy,\n"),
             after("FORMATS: dict[str, Format] = {\n", '    "toy": toy.FORMAT,\n'),
         ),
     },
@@ -165,7 +195,7 @@ def toy(network: Network) -> Network:
     },
     """
 import nsc
-from nsc.compiler.optimize.pipeline import optimize
+from nsc.compiler.optimize import optimize
 from nsc.compiler.verify import Budget, sort
 twice = nsc.Network.from_layers(2, [[(0, 1)], [(0, 1)]])
 assert optimize(twice, sort(2), Budget()).network.size == 1
@@ -201,4 +231,4 @@ assert (proof.verdict.value, proof.method) == ("proved", "toy"), proof
 """,
 )
 
-ADDITIONS = (RELAXATION, FORMAT, PASS, METHOD)
+ADDITIONS = (RELAXATION, FAMILY, FORMAT, PASS, METHOD)

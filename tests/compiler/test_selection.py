@@ -7,7 +7,7 @@ import pytest
 
 from nsc.cli.shared import selection_options
 from nsc.compiler.driver import candidates
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.naming import command, default_name, purpose
 from nsc.compiler.optimize.candidates import smallest_first
 from nsc.compiler.request import Request
