@@ -49,7 +49,7 @@ def request(network, n, relaxation=None, select=None):
 CASES = {
     "straight": Case(request("bitonic", 4), ARCHITECTURES),
     "a selection, error-free, tabled": Case(
-        request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1"), ("sm_80", "sm_120"), tabled=True
+        request("bitonic", 4, Relaxation("gaussian", 0.4, True), top_k(1)), ("sm_80", "sm_120"), tabled=True
     ),
     "a selection, straight": Case(request("bitonic", 4, select=top_k(1)), ("sm_90",)),
     "no comparator": Case(request(Network.from_layers(1, []), 1), ("sm_90",)),
