@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,7 +17,7 @@ from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, smallest_first
 from nsc.compiler.optimize.redundant import remove_redundant
-from nsc.compiler.package import LONGEST_NAME, MANIFEST, Package, check_name, kernel_facts, manifest_text
+from nsc.compiler.package import LONGEST_NAME, Package, check_name
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import SILENT, Progress
@@ -25,8 +25,6 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule.cuda_levels import levels
 from nsc.compiler.schedule.ir import schedule
 from nsc.compiler.targets.render import (
-    KERNEL_ABI,
-    REALS,
     Header,
     arrays_of_weights,
     render_cpp,
@@ -35,12 +33,12 @@ from nsc.compiler.targets.render import (
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
+from nsc.contract.interface import REALS
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
+from nsc.contract.targets import TARGETS
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
 from nsc.templates import fill
 from nsc.wording import argument, count
-
-# What can be compiled for, and how its source file ends.
-TARGETS = {"cpu": ".cpp", "cuda": ".cu"}
 
 
 @dataclass(frozen=True)
@@ -313,45 +311,43 @@ def _render(
     relaxation = request.relaxation
     purpose = _purpose(request, network.n)
     header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
-    sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
     progress.phase("schedule")
     made = schedule(network, None if outputs is None else tuple(outputs))
     progress.phase("render")
-    facts: dict[str, object] = {
-        "name": name,
-        "nsc": request.version,
-        "command": header.command,
-        "n": network.n,
-        "size": network.size,
-        "depth": network.depth,
-        "outputs": None if outputs is None else [list(output) for output in outputs.items()],
-        "network": network.digest,
-        "proof": proof.verdict.value,
-        "sigmoid": relaxation.sigmoid,
-        "art_lambda": relaxation.art_lambda,
-        "error_free": relaxation.error_free,
-        "reals": {real: list(REALS[real].serves) for real in request.dtypes},
-        "abi": KERNEL_ABI,
-        "sources": sources,
-        "cuda": {},
-    }
+    in_levels = levels(made, arrays_of_weights(relaxation)) if "cuda" in request.targets else None
     network_text = write_network(network)
+    manifest = Manifest(
+        name=name,
+        nsc=request.version,
+        command=header.command,
+        n=network.n,
+        size=network.size,
+        depth=network.depth,
+        outputs=None if outputs is None else tuple(outputs.items()),
+        network=network.digest,
+        proof=proof.verdict.value,
+        sigmoid=relaxation.sigmoid,
+        art_lambda=relaxation.art_lambda,
+        error_free=relaxation.error_free,
+        reals=request.dtypes,
+        targets=request.targets,
+        cuda=None if in_levels is None else in_levels.launch,
+        files={NETWORK: digest(network_text)},
+    )
     texts = {}
-    if "cpu" in sources:
-        stated = replace(header, facts=kernel_facts(facts, network_text))
-        texts[sources["cpu"]] = render_cpp(stated, made, relaxation, request.dtypes)
-    if "cuda" in sources:
-        in_levels = levels(made, arrays_of_weights(relaxation))
-        launch = facts["cuda"] = asdict(in_levels.launch)
-        stated = replace(header, facts=kernel_facts(facts, network_text, launch))
-        texts[sources["cuda"]] = render_cuda(stated, in_levels, relaxation, request.dtypes)
+    if "cpu" in request.targets:
+        stated = replace(header, facts=manifest.stated("cpu"))
+        texts[manifest.sources["cpu"]] = render_cpp(stated, made, relaxation, request.dtypes)
+    if in_levels is not None:
+        stated = replace(header, facts=manifest.stated("cuda"))
+        texts[manifest.sources["cuda"]] = render_cuda(stated, in_levels, relaxation, request.dtypes)
     files = {
         "__init__.py": _module(request, header, network, outputs),
         **texts,
-        "network.json": network_text,
-        "proof.json": proof.to_json(),
+        NETWORK: network_text,
+        PROOF: proof.to_json(),
     }
-    files[MANIFEST] = manifest_text(facts, files)
+    files[MANIFEST] = manifest.with_files(files).to_text()
     return Package(name, MappingProxyType(files))
 
 

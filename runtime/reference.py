@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nsc.contract.routings import LARGE, LOWEST_LOG, SURROGATE_LEAST
 from nsc.runtime.kernel import Kernel, Pairs
 from nsc.runtime.routing import takes
 
@@ -187,15 +188,6 @@ def _mixed_values(mixes: _Mixes, a: Tensor, b: Tensor) -> Tensor:
 def _weighted(weight: Tensor, x: Tensor) -> Tensor:
     """Return weight·x, where 0 times infinity counts as 0."""
     return torch.where((weight == 0) & x.isinf(), torch.zeros_like(x), weight * x)
-
-
-# Losses cut logarithms here: float32 has gradients down to e^-80.
-LOWEST_LOG = -80.0
-# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
-SURROGATE_LEAST = 1e-12
-# Above this 1 - p would lose digits, and is the sum of the column's other entries instead. At most one entry
-# of a column is so large.
-LARGE = 0.75
 
 
 def _losses(kernel: Kernel, p: Tensor, target: Tensor, routing: str) -> Tensor:

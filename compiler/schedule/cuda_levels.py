@@ -12,16 +12,12 @@ from typing import NamedTuple
 from nsc.compiler.schedule import codelets as cutting
 from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape, straight_line_shapes
 from nsc.compiler.schedule.ir import Schedule, in_levels, slots_of
+from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
-# Threads of a warp.
-WARP = 32
 # Light cones are worked out for this many columns of P together. No tile is wider where there are more wires.
 TILE_COLUMNS = 32
-# Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
-# weights and sums between more columns, and take more registers.
-LANE_BYTES = 8
 # Up to this many wires a warp has a tile of columns to itself; beyond, a block shares one, with as many
 # warps as a level has codelets for, about.
 WIRES_PER_WARP = 64
@@ -43,35 +39,6 @@ MOST_ENTRIES = 1 << 21
 # float32 kernels keep everything in registers.
 MOST_REGISTERS = 255
 WIRES_WITHOUT_SPILLS = 32
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a launch depends on; the manifest carries it.
-
-    Attributes:
-        slots: places for weights, per sample and array.
-        arrays: arrays of weights.
-        kept_rows: rows that the backward routing keeps of what the codelets load.
-        kept_rows_permutation: the same for a tile of P, at most.
-        tile_threads: threads that share a tile of columns.
-        tile_lanes: lanes that a tile of columns lies on, at most.
-        widest_group: columns of a tile that a sample takes, at most.
-        routing_threads: threads of a block of the routing.
-        sample_threads: threads that share a sample's keys.
-        keys_threads: threads of a block of the keys pass.
-    """
-
-    slots: int
-    arrays: int
-    kept_rows: int
-    kept_rows_permutation: int
-    tile_threads: int
-    tile_lanes: int
-    widest_group: int
-    routing_threads: int
-    sample_threads: int
-    keys_threads: int
 
 
 class Comparator(NamedTuple):

@@ -18,27 +18,20 @@ from nsc.compiler.schedule.codelets import (
     Shape,
     straight_line_shapes,
 )
-from nsc.compiler.schedule.cuda_levels import LANE_BYTES, TILE_COLUMNS, WARP, Levels
+from nsc.compiler.schedule.cuda_levels import TILE_COLUMNS, Levels
 from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.compiler.targets.approximations import APPROXIMATIONS
+from nsc.contract.interface import REALS, Real
+from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, WARP
+from nsc.contract.routings import LOWEST_LOG, SURROGATE_LEAST
 from nsc.templates import fill
 from nsc.wording import count
 
-# The version of the C interface between a kernel and the runtime.
-KERNEL_ABI = 7
-
-# Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
-# every number of threads; each piece has its own sums of weight gradients.
-MOST_CHUNKS = 16
 # Mixes that a piece should have at least: a few microseconds, far above what its sums take.
 CHUNK_MIXES = 4096
 # The number that stands for 1 while P is computed. It is balanced between P and the gradients of losses,
 # which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1.
 UNIT = 2.0**72
-# Losses cut logarithms here. A single weight below e^-87 is 0 in float32, whatever it is multiplied with.
-LOWEST_LOG = -80
-# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
-SURROGATE_LEAST = 1e-12
 # Bits of a word in the table of turned comparators.
 _WORD = 64
 # Aim for the memory of weights and their gradients that are held at a time.
@@ -48,31 +41,6 @@ SCRATCH_BYTES = 32 << 20
 # The square and the fourth power. Behind x, as x^(-1/2) or x^(-1/4), they make 1 step by step: 1 / x
 # alone would underflow where x is huge.
 _ROOT_POWERS = {2: "power * power", 4: "(power * power) * (power * power)"}
-
-
-@dataclass(frozen=True)
-class Real:
-    """An arithmetic type that a kernel is compiled for.
-
-    Attributes:
-        name: as torch and numpy call it.
-        type: as C++ calls it.
-        whole: the whole numbers of its width in C++.
-        suffix: how the C functions for it end.
-        serves: dtypes of tensors that are computed in it.
-    """
-
-    name: str
-    type: str
-    whole: str
-    suffix: str
-    serves: tuple[str, ...]
-
-
-REALS: dict[str, Real] = {
-    "float32": Real("float32", "float", "int32_t", "f32", ("float32", "bfloat16", "float16")),
-    "float64": Real("float64", "double", "int64_t", "f64", ("float64",)),
-}
 
 
 @dataclass(frozen=True)
@@ -103,7 +71,7 @@ class Header:
 
     Attributes:
         name, purpose, command, version, proof: what its head says of its purpose and origin.
-        facts: of a kernel: what it answers when it is asked what it is; see `package.kernel_facts`.
+        facts: of a kernel: what it answers when it is asked what it is; see `Manifest.stated`.
     """
 
     name: str

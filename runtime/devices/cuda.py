@@ -11,14 +11,15 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from nsc.contract.interface import function_name
+from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, Launch
 from nsc.errors import OperandError
-from nsc.runtime.devices.launches import LANE_BYTES, Launches, function_name
-from nsc.runtime.kernel import Kernel, Launch, find
+from nsc.runtime.devices.cuda_program import Argument, Program, program_of
+from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.routing import (
     ROUTINGS,
     check_keys,
@@ -41,48 +42,10 @@ SCRATCH_BYTES = 64 << 20
 MOST_SCRATCH_BYTES = 2 << 30
 # Most that the backward routing keeps at a time of what codelets load, but for what a single block keeps.
 KEPT_BYTES = 256 << 20
-# Pieces that a sample's columns are cut into, each with its own sums of weight gradients: by shape
-# alone, so that the bits depend on nothing else.
-MOST_CHUNKS = 16
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
 # Bytes of a part of a loss.
 _LOSS_BYTES = 8
-
-Argument = Tensor | int | None
-
-
-class Program(Protocol):
-    """A kernel's CUDA functions, loaded on a device.
-
-    Attributes:
-        launches: what blocks of its functions take.
-        multiprocessors: how many the device has.
-    """
-
-    launches: Launches
-    multiprocessors: int
-
-    def resident_blocks(self, function: str) -> int:
-        """Return how many blocks of a function the device runs at a time."""
-
-    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
-        """Launch a function on the current stream; tensors are passed as their addresses, an int in
-        eight bytes, of which a function takes as many as it wants."""
-
-
-def program_of(kernel: Kernel, device: torch.device) -> Program:
-    """Return a kernel's program on a device, built and loaded on first use.
-
-    Raises:
-        OperandError: a kernel that was compiled without the CUDA target.
-        ToolchainError: no CuPy, or no driver.
-        BuildError: the compiler failed, or the device lacks shared memory for one sample.
-        DeviceError: the device cannot hold a block of a function.
-    """
-    from nsc.runtime.devices.cuda_program import loaded
-
-    return loaded(kernel, device)
 
 
 def relax(

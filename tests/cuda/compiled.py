@@ -18,6 +18,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import codelets
 from nsc.runtime.build import nvrtc
+from nsc.runtime.devices.cubin import compiler_of
 from nsc.runtime.kernel import Kernel
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
@@ -89,14 +90,14 @@ def elf_end(binary):
 def compiled(case, architecture):
     """Return what is asked of a compilation: warnings, functions with their resources, lengths."""
     made = kernel(case)
-    cubin, log = nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
+    cubin, log = compiler_of(made, architecture).compiled(made.sources["cuda"])
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
         "resources": {name: vars(found) for name, found in nvrtc.resources(log).items()},
         "longest codelet": int(re.search(r"longest_codelet = (\d+)", made.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
-        "states its facts": made.facts["cuda"].encode() in cubin,
+        "states its facts": made.manifest.stated("cuda").encode() in cubin,
     }
 
 

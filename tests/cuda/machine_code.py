@@ -16,11 +16,13 @@ from pathlib import Path
 from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import LANE_BYTES, WIRES_WITHOUT_SPILLS, levels
+from nsc.compiler.schedule.cuda_levels import WIRES_WITHOUT_SPILLS, levels
 from nsc.compiler.schedule.ir import schedule
-from nsc.compiler.targets.render import REALS, Header, arrays_of_weights, render_cuda
+from nsc.compiler.targets.render import Header, arrays_of_weights, render_cuda
+from nsc.contract.interface import REALS, function_name
+from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.runtime.build.nvrtc import Nvrtc, resources
-from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 ARCHITECTURE = "sm_90"
 NETWORKS = (("bitonic", 16), ("bitonic", WIRES_WITHOUT_SPILLS), ("bitonic", 1024), ("odd_even", 32))
