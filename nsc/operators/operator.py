@@ -11,9 +11,9 @@ from torch import Tensor
 
 from nsc.arguments import real, shown
 from nsc.errors import OperandError, OperandTypeError
+from nsc.runtime.checks import RANGES, bad_steepness
 from nsc.runtime.dispatch import ways as dispatch
 from nsc.runtime.kernel import Kernel, register
-from nsc.runtime.routing import RANGES, bad_steepness
 from nsc.wording import argument, count
 
 Steepness = float | Tensor | None

@@ -17,21 +17,21 @@ from torch import Tensor
 
 from nsc.contract.interface import function_name
 from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, Launch
+from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError
+from nsc.runtime.checks import check_keys, check_tensors, checked_backward
+from nsc.runtime.derivatives import through_loss
 from nsc.runtime.devices.cuda_program import Argument, Program, program_of
 from nsc.runtime.kernel import Kernel, find
-from nsc.runtime.routing import (
-    ROUTINGS,
-    check_keys,
-    check_tensors,
-    checked_backward,
+from nsc.runtime.shapes import (
     empty_loss,
     empty_sorted,
+    has_columns,
     inner_contiguous,
+    is_loss,
     output_shapes,
+    payload_of,
     real_of,
-    takes,
-    through_loss,
 )
 from nsc.wording import count as count_of
 
@@ -60,7 +60,7 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; what routing "none" routes is None."""
     shapes = output_shapes(x, payload, routing)
     with calling(x, steepness, payload, routing, spec, with_gradients=False) as call:
         values = x.new_empty(shapes[0])
@@ -87,8 +87,8 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None."""
-    if takes(routing) == "target" and routed_grad is not None:
+    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None."""
+    if is_loss(routing) and routed_grad is not None:
         assert payload is not None
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
@@ -97,7 +97,7 @@ def relax_backward_unchecked(
         x_grad = x.new_empty(x.shape)
         steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         payload_grad = None
-        if payload is not None and takes(routing) == "columns":
+        if payload is not None and has_columns(routing):
             payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
         values_grad = None if values_grad is None else values_grad.contiguous()
         routed_grad = None if routed_grad is None else routed_grad.contiguous()
@@ -176,11 +176,11 @@ class Call:
 
     @property
     def is_loss(self) -> bool:
-        return takes(self.routing) == "target"
+        return is_loss(self.routing)
 
     @property
     def columns(self) -> int:
-        if takes(self.routing) in ("columns", "ranks"):
+        if payload_of(self.routing) in (Payload.COLUMNS, Payload.RANKS):
             assert self.payload is not None
             return self.payload.shape[-1]
         return self.kernel.n
@@ -333,13 +333,13 @@ class Call:
         self.program.launch(function, blocks, arguments)
 
     def _routing_function(self, what: str) -> str:
-        direction = "reversed" if self.routing in ("transposed", "rows") else "route"
+        direction = "reversed" if ROUTINGS[self.routing].is_reversed else "route"
         return function_name(direction + what, self.real)
 
     @property
     def _kept_rows(self) -> int:
         """Rows that the codelets of a tile load, at most."""
-        is_payload = takes(self.routing) in ("columns", "ranks")
+        is_payload = payload_of(self.routing) in (Payload.COLUMNS, Payload.RANKS)
         return self.launch.kept_rows if is_payload else self.launch.kept_rows_permutation
 
     @property

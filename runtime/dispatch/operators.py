@@ -26,10 +26,11 @@ from torch.autograd.function import _SingleLevelFunction
 
 from nsc.errors import OperandError
 from nsc.runtime import reference
+from nsc.runtime.checks import check_values
 from nsc.runtime.derivatives import reference_vjp, second_vjp
 from nsc.runtime.devices import cpu, cuda
 from nsc.runtime.kernel import find
-from nsc.runtime.routing import check_values, empty_grads, empty_loss, empty_outputs, empty_sorted, takes
+from nsc.runtime.shapes import empty_grads, empty_loss, empty_outputs, empty_sorted, has_columns
 
 # What a gradient formula returns: a gradient for each argument of the operator.
 Gradients = tuple[Any, ...]
@@ -74,7 +75,7 @@ def relax_gradients(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | 
     grads = torch.ops.nsc.relax_backward(
         _dense(values_grad), _dense(routed_grad), *ctx.saved_tensors, ctx.routing, ctx.spec
     )
-    return grads[0], grads[1], grads[2] if takes(ctx.routing) == "columns" else None, None, None
+    return grads[0], grads[1], grads[2] if has_columns(ctx.routing) else None, None, None
 
 
 def save_loss(ctx: Any, args: tuple[Any, ...], grads: tuple[Tensor, ...]) -> None:

@@ -12,6 +12,7 @@ from networks import irregular
 
 import nsc
 from nsc.compiler.relaxations import SIGMOIDS
+from nsc.contract import routings
 from nsc.runtime import reference
 
 LOSSES = ["cross_entropy", "binary_cross_entropy"]
@@ -201,6 +202,10 @@ def test_an_empty_batch_has_no_mean(loss):
 
 def test_the_compiler_and_the_reference_know_the_same_sigmoids():
     assert set(SIGMOIDS) == set(reference.TAILS)
+
+
+def test_the_reference_has_every_loss_of_the_contract():
+    assert reference.LOSS_FUNCTIONS.keys() == routings.LOSSES.keys()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
