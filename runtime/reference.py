@@ -61,7 +61,7 @@ def _layer(n: int, pairs: Pairs) -> Layer:
 def relax(
     kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
 ) -> tuple[Tensor, Tensor]:
-    """Return values and what is routed, as `dispatch.relax` describes them.
+    """Return values and what is routed, as `dispatch.entries.relax` describes them.
 
     A loss is computed in float64: its second derivatives begin with 1/p², which leaves float32 at e^-44.
     """

@@ -31,13 +31,9 @@ def is_loss(routing: str) -> bool:
 def output_shapes(x: Tensor, payload: Tensor | None, routing: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shapes of the values and of what is routed."""
     batch, n = x.shape
-    what = payload_of(routing)
-    if what is Payload.NOTHING:
+    if payload is None or payload_of(routing) is Payload.NOTHING:
         return (batch, n), (batch, n, n) if routing == "permutation" else (batch, 0)
-    if what is Payload.TARGET:
-        return (batch, n), (batch,)
-    assert payload is not None
-    return (batch, n), (batch, n, payload.shape[-1])
+    return (batch, n), (batch,) if is_loss(routing) else (batch, n, payload.shape[-1])
 
 
 def empty_outputs(

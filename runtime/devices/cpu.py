@@ -39,7 +39,7 @@ from nsc.runtime.shapes import (
 def relax(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::relax`; see `dispatch.relax`."""
+    """Implement `nsc::relax`; see `dispatch.entries.relax`."""
     kernel = find(spec)
     check_tensors(kernel, x, steepness, payload, routing)
     values, routed = relax_unchecked(x, steepness, payload, routing, spec)
@@ -131,7 +131,7 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.loss`."""
+    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
     kernel = find(spec)
     check_tensors(kernel, x, steepness, target, routing)
     library = kernel.library()
@@ -160,7 +160,7 @@ def loss(
 
 
 def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
+    """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
     kernel = find(spec)
     check_keys(kernel, x)
     library = kernel.library()

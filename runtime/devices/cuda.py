@@ -51,7 +51,7 @@ _LOSS_BYTES = 8
 def relax(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::relax`; see `dispatch.relax`."""
+    """Implement `nsc::relax`; see `dispatch.entries.relax`."""
     check_tensors(find(spec), x, steepness, payload, routing)
     values, routed = relax_unchecked(x, steepness, payload, routing, spec)
     return values, x.new_empty(x.shape[0], 0) if routed is None else routed
@@ -118,7 +118,7 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.loss`."""
+    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
     check_tensors(find(spec), x, steepness, target, routing)
     with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
         losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
@@ -133,7 +133,7 @@ def loss(
 
 
 def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
+    """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
     kernel = find(spec)
     check_keys(kernel, x)
     batch = x.shape[0]

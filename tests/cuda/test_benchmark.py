@@ -34,7 +34,7 @@ from benchmarks.gpu.timing import Timing
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cubin, cuda
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.devices.table import BY_DEVICE
 
 ROOT = Path(__file__).parents[2]
 # What a machine may lack on which the benchmark must run.
@@ -176,7 +176,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
-    monkeypatch.setattr(dispatch, "_home", lambda x: cuda)
+    monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
     monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
     monkeypatch.setattr(events, "ROUND_SECONDS", 0)
