@@ -100,7 +100,7 @@ enum Routing { none, permutation, route, transposed, rows, cross_entropy, binary
 
 enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
 
-// ----------------------------------------------------------------------------------- preparation
+// --------------------------------------------------------------------------------------- memory
 
 // A few blocks of memory are kept from call to call: fresh ones are handed out page by page, which takes
 // longer than a small call.
@@ -164,6 +164,8 @@ inline void expect_writes(void *start, int64_t bytes) {
     (void)start, (void)bytes;
 #endif
 }
+
+// -------------------------------------------------------------------------- levels, light cones
 
 template <class T>
 inline void exchange(T &a, T &b) {
@@ -556,7 +558,7 @@ inline Vec<real> phi_slope(Vec<real> d) {
     return power * (1 - real(0x1.3333333333333p-2) * magnitude<real>(d) / size);
 }
 
-// -------------------------------------------------------------------------------------- codelets
+// ------------------------------------------------------------------------------------- codelets
 //
 // A block has one row per wire: a register of columns of a payload, or of keys for exact sorting. A
 // codelet's shape is a function that loads its rows, takes a step on pairs of them, and stores them.
@@ -646,7 +648,7 @@ struct Kept {
     const Row *kept;
 };
 
-// ------------------------------------------------------------------------------------- keys pass
+// ------------------------------------------------------------------------------------ keys pass
 //
 // `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
 // group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
@@ -784,7 +786,7 @@ inline T sum_of_parts(const T *parts) {
     return sum;
 }
 
-// ---- a lane is a sample
+// --------------------------------------------------------------------------- a lane is a sample
 
 // Between `count` samples of `wires` values each and rows of one value of each.
 template <class real>
@@ -880,7 +882,7 @@ inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_
     }
 }
 
-// ---- the lanes are comparators of one level
+// ---------------------------------------------------------- a lane is a comparator of one level
 
 // Comparators of one level, gathered.
 template <class real>
@@ -970,7 +972,7 @@ real compare_levels_backward(real *grad, const real *weight_grad, real steepness
     return sum_of_parts(parts);
 }
 
-// ---------------------------------------------------------------------------------- routing pass
+// --------------------------------------------------------------------------------- routing pass
 
 // A comparator's weights; in every lane the same.
 template <class real>
@@ -1044,7 +1046,7 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
     }
 }
 
-// --------------------------------------------------------------------------------- exact sorting
+// -------------------------------------------------------------------------------- exact sorting
 
 // Whole numbers in the order of the reals they are the bits of, and back. 0 and -0 are equal, and all
 // NaN, which come last: `lost` tells which values cannot be made from their keys again.
@@ -1279,7 +1281,7 @@ void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing routin
         }
 }
 
-// ------------------------------------------------------------------------------------- the calls
+// -------------------------------------------------------------------------------------- threads
 
 // torch_parallel_for, or null for one thread.
 using Body = void (*)(int64_t begin, int64_t end, void *context);
@@ -1308,7 +1310,12 @@ Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, W
     return static_cast<Status>(state.status);
 }
 
+// A grain that gives a thread at least some ten microseconds of work, measured in mixes.
+inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
+
 inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total * piece / pieces; }
+
+// --------------------------------------------------------------------------------------- a call
 
 template <class real>
 struct Call {
@@ -1398,6 +1405,8 @@ struct Call {
     }
 };
 
+// ---------------------------------------------------------------------------- blocks of columns
+
 // Between rows of a block and rows of `columns` values each.
 template <class real>
 void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width, real scale) {
@@ -1409,6 +1418,8 @@ void load_block(Vec<real> *block, const real *from, int64_t columns, int64_t wid
     for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * columns, width);
 }
 
+// -------------------------------------------------------------------------------- the keys pass
+
 // Samples whose weights are held at a time: as many as fit the aim, at least one.
 template <class real>
 inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
@@ -1416,9 +1427,6 @@ inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
     const int64_t group = fits < 1 ? 1 : fits < lanes<real> ? fits : fits / lanes<real> * lanes<real>;
     return group < batch ? group : batch;
 }
-
-// A grain that gives a thread at least some ten microseconds of work, measured in mixes.
-inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
 
 // A group of samples that go through the keys pass together, `lanes` at a time or one by one.
 template <class real>
@@ -1441,13 +1449,6 @@ inline void copy_or_clear(real *to, const real *from, int64_t count) {
         memcpy(to, from, sizeof(real) * count);
     else
         memset(to, 0, sizeof(real) * count);
-}
-
-template <class real>
-inline real sum_of_chunks(const double *losses, int64_t chunks) {
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[chunk];
-    return real(sum);
 }
 
 // Fills a block with the gradients of the values of a task's samples, and clears the sums for the steepness.
@@ -1557,6 +1558,15 @@ Status values_backward(const Call<real> &call, const real *values_grad, real *x_
     });
 }
 
+// ----------------------------------------------------------------------------- the routing pass
+
+template <class real>
+inline real sum_of_chunks(const double *losses, int64_t chunks) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[chunk];
+    return real(sum);
+}
+
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null.
 template <class real>
 Status forward(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
@@ -1661,6 +1671,8 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
     }
     return ok;
 }
+
+// ---------------------------------------------------------------------- exact sorting, the call
 
 // Values in ascending order and where they come from, ties by position and NaN last, as torch's stable
 // sort: (batch, outputs).
