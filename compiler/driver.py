@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import os
 import re
-import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -22,25 +21,17 @@ from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import levels
 from nsc.compiler.schedule.ir import schedule
-from nsc.compiler.targets.render import (
-    KERNEL_ABI,
-    REALS,
-    Header,
-    arrays_of_weights,
-    render_cpp,
-    render_cuda,
-)
+from nsc.compiler.targets.backends import BACKENDS
+from nsc.compiler.targets.module import module_text
+from nsc.compiler.targets.records import Header
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, parse, sort, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
+from nsc.contract.interface import KERNEL_ABI, REALS
+from nsc.contract.targets import TARGETS
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
-from nsc.templates import fill
 from nsc.wording import argument, count
-
-# What can be compiled for, and how its source file ends.
-TARGETS = {"cpu": ".cpp", "cuda": ".cu"}
 
 
 @dataclass(frozen=True)
@@ -313,7 +304,7 @@ def _render(
     relaxation = request.relaxation
     purpose = _purpose(request, network.n)
     header = Header(name, purpose, _command(request, name), request.version, _proof_line(proof))
-    sources = {target: f"{name}{TARGETS[target]}" for target in request.targets}
+    sources = {target: f"{name}{TARGETS[target].suffix}" for target in request.targets}
     progress.phase("schedule")
     made = schedule(network, None if outputs is None else tuple(outputs))
     progress.phase("render")
@@ -337,16 +328,17 @@ def _render(
     }
     network_text = write_network(network)
     texts = {}
-    if "cpu" in sources:
-        stated = replace(header, facts=kernel_facts(facts, network_text))
-        texts[sources["cpu"]] = render_cpp(stated, made, relaxation, request.dtypes)
-    if "cuda" in sources:
-        in_levels = levels(made, arrays_of_weights(relaxation))
-        launch = facts["cuda"] = asdict(in_levels.launch)
-        stated = replace(header, facts=kernel_facts(facts, network_text, launch))
-        texts[sources["cuda"]] = render_cuda(stated, in_levels, relaxation, request.dtypes)
+    for target, file in sources.items():
+        backend = BACKENDS[target]
+        lowered = backend.lower(made, relaxation)
+        parameters = backend.launch(lowered)
+        launch = None if parameters is None else asdict(parameters)
+        if launch is not None:
+            facts[target] = launch
+        stated = kernel_facts(facts, network_text, launch)
+        texts[file] = backend.render(header, stated, lowered, relaxation, request.dtypes)
     files = {
-        "__init__.py": _module(request, header, network, outputs),
+        "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
         **texts,
         "network.json": network_text,
         "proof.json": proof.to_json(),
@@ -440,30 +432,6 @@ def _proof_line(proof: Proof) -> str:
         what = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
         return f"{what}, by {proof.method}: {proof.detail}"
     return f"UNPROVED: {proof.detail}"
-
-
-def _module(request: Request, header: Header, network: Network, outputs: dict[int, int] | None) -> str:
-    accepts = [dtype for real in request.dtypes for dtype in REALS[real].serves]
-    error_free = request.relaxation.error_free
-    facts = {
-        **header.__dict__,
-        "n": network.n,
-        "last": network.n - 1,
-        "size": network.size,
-        "depth": network.depth,
-        "counts": network.counts,
-        "relaxation": request.relaxation.describe(),
-        "dtypes": ", ".join(request.dtypes),
-        "targets": " and ".join(request.targets),
-        "accepts": ", ".join(accepts),
-        "default_steepness": 2 * network.depth,
-        "tie_note": " in the gradient and keep their places" if error_free else "",
-    }
-    if outputs is None:
-        return fill("python/sort.py.j2", {"module": facts})
-    ranks = tuple(outputs.values())
-    lines = textwrap.wrap(", ".join(map(str, ranks)) + ",", 96)
-    return fill("python/select.py.j2", {"module": facts, "selected": {"k": len(ranks), "rank_lines": lines}})
 
 
 def _purpose(request: Request, n: int) -> str:

@@ -14,8 +14,8 @@ from nsc.compiler.describe import Named
 from nsc.compiler.driver import Request, compile_network, resolved, selection
 from nsc.compiler.formats import parse_network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.targets.render import REALS
 from nsc.compiler.verify import Budget
+from nsc.contract.interface import REALS
 from nsc.errors import LoweringError
 from nsc.join.building import MAX_MEMORY, budget_of
 from nsc.operators.loading import load as load

@@ -21,10 +21,11 @@ from nsc.cli.shared import (
     numbers_of,
     wires_option,
 )
-from nsc.compiler.driver import TARGETS, Request, compile_network, selection
+from nsc.compiler.driver import Request, compile_network, selection
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.targets.render import REALS
+from nsc.contract.interface import REALS
+from nsc.contract.targets import TARGETS
 from nsc.runtime.build.nvrtc import build as build_cuda
 from nsc.runtime.kernel import Kernel
 

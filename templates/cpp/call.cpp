@@ -11,11 +11,7 @@ struct Call {
     int64_t payload_stride;  // 0: one payload for all samples
     int64_t payload_columns;
 
-    bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
-    bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
-    bool has_payload() const { return routing == route || routing == transposed; }
-    bool reversed() const { return routing == transposed || routing == rows; }
-    int64_t columns() const { return routing == none ? 0 : is_permutation() ? wires : payload_columns; }
+    int64_t columns() const { return routing == none ? 0 : routes_identity(routing) ? wires : payload_columns; }
     int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
     // Pieces that the columns are cut into, at most one per block; small ones would mostly be sums to add up.
     int64_t chunks() const {
@@ -34,15 +30,15 @@ struct Call {
     Status check() const {
         for (int64_t b = 0; b < batch; ++b)
             if (!(steepness_of(b) > 0 && __builtin_isfinite(steepness_of(b)))) return bad_steepness;
-        if (!is_loss() && routing != rows) return ok;
+        if (!is_loss(routing) && !has_ranks(routing)) return ok;
         const Memory seen(wires);
         if (!seen.start) return out_of_memory;
         for (int64_t b = 0; b < batch; ++b) {
             memset(seen.get<uint8_t>(), 0, wires);
             for (int64_t c = 0; c < columns(); ++c) {
                 const int64_t rank = ranks_of(b)[c];
-                if (rank < 0 || rank >= wires) return is_loss() ? no_permutation : no_rank;
-                if (is_loss() && seen.get<uint8_t>()[rank]++) return no_permutation;
+                if (rank < 0 || rank >= wires) return is_loss(routing) ? no_permutation : no_rank;
+                if (is_loss(routing) && seen.get<uint8_t>()[rank]++) return no_permutation;
             }
         }
         return ok;
@@ -57,10 +53,10 @@ struct Call {
                 for (uint64_t bits = word_at(word); bits; bits &= bits - 1)
                     list[count++] = int32_t(64 * word + __builtin_ctzll(bits));
         };
-        if (is_permutation()) {
+        if (routes_identity(routing)) {
             const uint64_t *reached = reached_from[column / cone_columns];
             listed([&](int64_t word) { return reached[word]; });
-        } else if (routing == rows) {
+        } else if (has_ranks(routing)) {
             const int64_t *ranks = ranks_of(sample) + column;
             listed([&](int64_t word) {
                 uint64_t any = 0;
@@ -70,7 +66,7 @@ struct Call {
         } else {
             for (; count < codelet_count; ++count) list[count] = int32_t(count);
         }
-        if (reversed())
+        if (is_reversed(routing))
             for (int64_t i = 0; i < count / 2; ++i) exchange(list[i], list[count - 1 - i]);
         return count;
     }
@@ -78,12 +74,12 @@ struct Call {
     // Fills a block with `width` columns of the payload of a sample, from `column` on; where that is the unit
     // matrix or columns of it, its ones are `one`.
     void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width, real one) const {
-        if (has_payload()) {
+        if (has_columns(routing)) {
             const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
             for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
             return;
         }
         memset(block, 0, sizeof(Vec<real>) * wires);
-        for (int64_t k = 0; k < width; ++k) block[routing == rows ? ranks_of(sample)[column + k] : column + k][k] = one;
+        for (int64_t k = 0; k < width; ++k) block[has_ranks(routing) ? ranks_of(sample)[column + k] : column + k][k] = one;
     }
 };

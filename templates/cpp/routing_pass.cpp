@@ -14,7 +14,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
     const Status checked = call.check();
     if (checked != ok) return checked;
     if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
-    if (!call.is_loss()) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
+    if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
     const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
@@ -35,16 +35,16 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
             for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                 const int64_t column = at * lanes<real>, width = call.width_of(column);
                 call.load_payload(block, sample, column, width, unit<real>);
-                route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, call.reversed(), nullptr);
-                if (call.is_loss())
+                route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, is_reversed(call.routing), nullptr);
+                if (is_loss(call.routing))
                     loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
                 else
-                    store_block<real>(block, routed + sample * wires * columns + column, columns, width, call.has_payload() ? real(1) : 1 / unit<real>);
+                    store_block<real>(block, routed + sample * wires * columns + column, columns, width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
             }
             losses[task] = loss;
         });
         if (status != ok) return status;
-        for (int64_t b = 0; call.is_loss() && b < count; ++b) routed[first + b] = sum_of_chunks<real>(losses + b * chunks, chunks);
+        for (int64_t b = 0; is_loss(call.routing) && b < count; ++b) routed[first + b] = sum_of_chunks<real>(losses + b * chunks, chunks);
     }
     return ok;
 }
@@ -84,15 +84,15 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
             for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                 const int64_t column = at * lanes<real>, width = call.width_of(column);
                 const int64_t place = sample * wires * columns + column;
-                call.load_payload(block, sample, column, width, call.is_loss() ? unit<real> : real(1));
+                call.load_payload(block, sample, column, width, is_loss(call.routing) ? unit<real> : real(1));
                 const int64_t listed = call.list_codelets(list, sample, column, width);
-                Row *end = route_forward<real>(block, list, listed, w.forward.keep, call.reversed(), kept);
+                Row *end = route_forward<real>(block, list, listed, w.forward.keep, is_reversed(call.routing), kept);
                 if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                if (call.is_loss())
+                if (is_loss(call.routing))
                     block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width);
                 else
                     load_block<real>(grad, routed_grad + place, columns, width);
-                route_backward<real>(grad, list, listed, end, w, call.reversed(), weight_grad);
+                route_backward<real>(grad, list, listed, end, w, is_reversed(call.routing), weight_grad);
                 if (payload_grad) store_block<real>(grad, payload_grad + place, columns, width, 1);
             }
             chunk_losses[task] = loss;
