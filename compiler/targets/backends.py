@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import Launch
-from nsc.compiler.schedule.ir import Schedule
+from nsc.compiler.schedule import Schedule
 from nsc.compiler.targets import cpp, cuda
 from nsc.compiler.targets.records import Header
+from nsc.contract.launch import Launch
 from nsc.contract.targets import TARGETS, Target
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.codelets import CONE_COLUMNS
-from nsc.compiler.schedule.ir import Schedule
+from nsc.compiler.schedule import CONE_COLUMNS, Schedule
 from nsc.compiler.targets.records import Constant, CppKernel, Header, Tuning
 from nsc.compiler.targets.tables import shared_values
 from nsc.contract.interface import Status
@@ -41,7 +40,7 @@ def render(
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
     """
-    values = shared_values(header, facts, schedule, relaxation, reals, "cpp/losses/{}.cpp")
+    values = shared_values(header, facts, schedule, relaxation, reals, "cpp/{}.cpp")
     statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
     tuning = Tuning(MOST_CHUNKS, CHUNK_MIXES, SCRATCH_BYTES, CONE_COLUMNS)
     return fill("cpp/kernel.cpp.j2", CppKernel(**values, statuses=statuses, tuning=tuning))  # type: ignore[arg-type]

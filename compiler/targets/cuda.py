@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from nsc.compiler import schedule as scheduling
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import cuda_levels
-from nsc.compiler.schedule.cuda_levels import LANE_BYTES, TILE_COLUMNS, WARP, Launch, Levels
-from nsc.compiler.schedule.ir import Schedule
+from nsc.compiler.schedule import TILE_COLUMNS, Levels, Schedule
 from nsc.compiler.targets.records import CudaKernel, Direction, Header, KnownSpread, StraightCode, Threads
 from nsc.compiler.targets.tables import arrays_of_weights, braced, shared_values, spread_begins, wrapped
+from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.templates import fill
 
 
@@ -19,7 +19,7 @@ def lower(schedule: Schedule, relaxation: Relaxation) -> Levels:
     Raises:
         LoweringError: a network whose tables would make more text than a compiler takes in a minute.
     """
-    return cuda_levels.levels(schedule, arrays_of_weights(relaxation))
+    return scheduling.levels(schedule, arrays_of_weights(relaxation))
 
 
 def launch(levels: Levels) -> Launch:
@@ -37,7 +37,7 @@ def render(header: Header, facts: str, levels: Levels, relaxation: Relaxation, r
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
     """
-    values = shared_values(header, facts, levels.schedule, relaxation, reals, "cuda/losses/{}.cu")
+    values = shared_values(header, facts, levels.schedule, relaxation, reals, "cuda/{}.cu")
     return fill("cuda/kernel.cu.j2", CudaKernel(**values, cuda=_threads(levels)))  # type: ignore[arg-type]
 
 

@@ -7,8 +7,16 @@ import math
 from collections.abc import Iterable, Sequence
 
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Needed, Pair, Shape, straight_line_shapes
-from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, Schedule, slots_of
+from nsc.compiler.schedule import (
+    LONGEST,
+    SLOT_ALIGNMENT,
+    WIDEST,
+    Needed,
+    PlacedComparator,
+    Schedule,
+    Shape,
+    slots_of,
+)
 from nsc.compiler.targets import records
 from nsc.compiler.targets.approximations import APPROXIMATIONS
 from nsc.contract.interface import REALS, Real
@@ -48,7 +56,7 @@ def shared_values(
         schedule: what is run.
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
-        losses: the pattern of the files with the losses, such as "cpp/losses/{}.cpp".
+        losses: the pattern of the files with the losses, such as "cpp/{}.cpp".
     """
     network = schedule.network
     head = records.Head(
@@ -61,7 +69,7 @@ def shared_values(
     return {
         "kernel": head,
         "schedule": _schedule_tables(schedule),
-        "straight_shapes": _straight_shapes(schedule.shapes),
+        "straight_shapes": _straight_shapes(schedule.straight_shapes),
         "relaxation": _relaxation(relaxation),
         "approximations": tuple(_constants(REALS[real], relaxation) for real in reals),
         "losses": records.Losses(
@@ -130,7 +138,7 @@ def _schedule_tables(schedule: Schedule) -> records.Schedule:
         shapes.append(braced((_wires_of(shape), first_pair, len(shape))))
         first_pair += len(shape)
     # C has no empty arrays: the tables end with an entry that is not used.
-    pairs = [pair for shape in schedule.shapes for pair in (*shape,)] + [Pair(0, 0)]
+    pairs = [pair for shape in schedule.shapes for pair in shape] + [PlacedComparator(0, 0)]
     outputs = schedule.outputs or ()
     return records.Schedule(
         wires=schedule.network.n,
@@ -165,7 +173,7 @@ def _words(bits: int) -> list[str]:
 
 def _straight_shapes(shapes: tuple[Shape, ...]) -> tuple[records.StraightShape, ...]:
     """Return the shapes that get straight-line code."""
-    return tuple(_straight_shape(index, shape) for index, shape in enumerate(straight_line_shapes(shapes)))
+    return tuple(_straight_shape(index, shape) for index, shape in enumerate(shapes))
 
 
 def _straight_shape(index: int, shape: Shape) -> records.StraightShape:
@@ -188,7 +196,7 @@ def _straight_shape(index: int, shape: Shape) -> records.StraightShape:
 _HALVES = {Needed.BOTH: "", Needed.FIRST: "First", Needed.SECOND: "Second"}
 
 
-def _wires_of(shape: Sequence[Pair]) -> int:
+def _wires_of(shape: Sequence[PlacedComparator]) -> int:
     return 1 + max(pair.b for pair in shape)
 
 

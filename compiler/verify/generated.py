@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 from nsc.compiler.verify.answer import Answer
@@ -11,33 +10,31 @@ from nsc.templates import fill
 
 # 2^32 inputs of a best known sorter take some seconds on one core.
 MOST_GENERATED_WIRES = 32
-# Inputs in a row of the generated code, as a power of two, and rows between two looks at the clock.
-_ROW_BITS = 9
+# Inputs of a block, as a power of two, and blocks between two looks at the clock.
+_BLOCK_BITS = 9
 _PIECE = 1 << 18
 
 
-def generated_exhaustion(asked: Question) -> Answer | None:
-    """Try every 0-1 input of up to 32 wires in C++ made for the network, where it may be built.
+def generated_exhaustion(question: Question) -> Answer | None:
+    """Try every 0-1 input of up to 32 wires in C++ generated for the network, where it may be built.
 
     Cost: 2·size·2^n / 512 register operations, and about a second for the build.
     """
-    n, build = asked.network.n, asked.budget.build
-    if build is None or asked.runs or n > MOST_GENERATED_WIRES:
+    n, build = question.network.n, question.budget.build
+    if build is None or question.runs or n > MOST_GENERATED_WIRES:
         return None
-    library = build(f"check_{asked.network.digest[:12]}", checker_source(asked))
-    if library is None:
+    check = build(f"check_{question.network.digest[:12]}", checker_source(question))
+    if check is None:
         return None
-    check = ctypes.CDLL(str(library)).nsc_check
-    check.argtypes, check.restype = [ctypes.c_int64, ctypes.c_int64], ctypes.c_int64
-    blocks = 1 << max(0, n - _ROW_BITS)
+    blocks = 1 << max(0, n - _BLOCK_BITS)
     for first in range(0, blocks, _PIECE):
         failing = check(first, min(_PIECE, blocks - first))
-        if failing >= 0:
+        if failing is not None:
             return Answer(failing=tuple(failing >> wire & 1 for wire in range(n)))
-        asked.budget.check()
-        asked.budget.progress.count("0-1 inputs", min(first + _PIECE, blocks) << _ROW_BITS, 1 << n)
-    what = "come out sorted" if asked.is_sort else "come out right"
-    return Answer(proved=f"all 2^{n} 0-1 inputs {what}, in generated C++")
+        question.budget.check()
+        question.budget.progress.count("0-1 inputs", min(first + _PIECE, blocks) << _BLOCK_BITS, 1 << n)
+    outcome = "sorted" if question.is_sort else "right"
+    return Answer(proved=f"all 2^{n} 0-1 inputs come out {outcome}, in generated C++")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,8 @@ class Checker:
 
     Attributes:
         n: wires of the network.
-        inner_wires, outer_wires: those below _ROW_BITS, and the others.
+        inner_wires: those below _BLOCK_BITS, whose values are the same in every block of inputs.
+        outer_wires: the others.
         comparators: of the network, in order.
         ranked: the wires that are asked for.
     """
@@ -82,14 +80,14 @@ class Checker:
     ranked: tuple[Ranked, ...]
 
 
-def checker_source(asked: Question) -> str:
+def checker_source(question: Question) -> str:
     """Return the C++ text that tries the 0-1 inputs of a question."""
-    n = asked.network.n
+    n = question.network.n
     checker = Checker(
         n=n,
-        inner_wires=tuple(range(min(n, _ROW_BITS))),
-        outer_wires=tuple(OuterWire(wire, wire - _ROW_BITS) for wire in range(_ROW_BITS, n)),
-        comparators=tuple(Compared(lo, hi) for layer in asked.network.layers() for lo, hi in layer.tolist()),
-        ranked=tuple(Ranked(wire, rank) for wire, rank in asked.ranks.items()),
+        inner_wires=tuple(range(min(n, _BLOCK_BITS))),
+        outer_wires=tuple(OuterWire(wire, wire - _BLOCK_BITS) for wire in range(_BLOCK_BITS, n)),
+        comparators=tuple(Compared(*pair) for layer in question.network.layers() for pair in layer.tolist()),
+        ranked=tuple(Ranked(wire, rank) for wire, rank in question.ranks.items()),
     )
     return fill("cpp/checker.cpp.j2", checker)

@@ -122,15 +122,21 @@ def find_nvrtc(kernel: Kernel, architecture: str, shared_bytes: int | None = Non
         shared_bytes: what a block of the device may ask for; None: what the architecture has.
 
     Raises:
-        ToolchainError: no CuPy or no NVRTC, or one that does not know the architecture.
+        ToolchainError: no CuPy or no NVRTC, an architecture that NVRTC does not know, or one whose shared
+            memory nsc does not know.
         BuildError: the network is too wide for the shared memory; see `launches`.
     """
     nvrtc = _nvrtc()
     version = ".".join(map(str, nvrtc.getVersion()))
     known = [f"sm_{number}" for number in nvrtc.getSupportedArchs()]
-    if architecture not in known or (shared_bytes is None and architecture not in SHARED_KIB):
+    if architecture not in known:
         raise ToolchainError(
             f"NVRTC {version} knows no architecture {architecture!r}; known: {', '.join(known)}"
+        )
+    if shared_bytes is None and architecture not in SHARED_KIB:
+        raise ToolchainError(
+            f"nsc knows no shared memory of {architecture!r}; known for {', '.join(SHARED_KIB)}: build on a "
+            "machine that has such a device"
         )
     shared = SHARED_KIB[architecture] * 1024 if shared_bytes is None else shared_bytes
     return Nvrtc(architecture, version, launches(kernel.n, kernel.launch, kernel.reals, shared).defines)

@@ -13,18 +13,21 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import LANE_BYTES, WIRES_WITHOUT_SPILLS
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import schedule
 from nsc.compiler.targets import cuda
 from nsc.compiler.targets.records import Header
 from nsc.contract.interface import REALS
+from nsc.contract.launch import LANE_BYTES
 from nsc.runtime.build.nvrtc import Nvrtc, resources
 from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
 
 ARCHITECTURE = "sm_90"
+# Registers that a thread can have, and the widest network whose float32 kernels all keep everything in them.
+MOST_REGISTERS = 255
+WIRES_WITHOUT_SPILLS = 32
 NETWORKS = (("bitonic", 16), ("bitonic", WIRES_WITHOUT_SPILLS), ("bitonic", 1024), ("odd_even", 32))
 # What an instruction occupies or waits for; all others are whole numbers, addresses, selections, branches.
 KINDS = {

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from machine_code import ARCHITECTURE, CODELET_WIRES, butterflies, disassembler
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import WIRES_PER_WARP
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import WIRES_PER_WARP, schedule
 from nsc.compiler.targets import cuda
 from nsc.compiler.targets.records import Header
 from nsc.runtime.build.nvrtc import Nvrtc

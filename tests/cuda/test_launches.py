@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import cuda_levels as cuda
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import levels, schedule
 from nsc.errors import BuildError
 from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
 
@@ -18,7 +17,7 @@ WARP, MOST_THREADS = 32, 1024
 
 def launch(n):
     """What launches on n wires depend on; the comparators make no difference to blocks."""
-    return cuda.levels(schedule(Network.from_layers(n, [])), arrays=3).launch
+    return levels(schedule(Network.from_layers(n, [])), arrays=3).launch
 
 
 def test_every_block_fits_every_device():
