@@ -44,8 +44,8 @@ struct Call {
         return ok;
     }
 
-    // Lists the codelets to run on a block of columns, in running order: of P those that its columns
-    // reach or that reach its rows, of any other payload all.
+    // Lists the codelets to run on a block of columns, in running order. For P these are the codelets that the
+    // columns reach, or that reach the rows; for any other payload, all codelets.
     int64_t list_codelets(int32_t *list, int64_t sample, int64_t column, int64_t width) const {
         int64_t count = 0;
         const auto listed = [&](auto word_at) {
@@ -71,8 +71,8 @@ struct Call {
         return count;
     }
 
-    // Fills a block with `width` columns of the payload of a sample, from `column` on; where that is the unit
-    // matrix or columns of it, its ones are `one`.
+    // Fills a block with `width` columns of the payload of a sample, from `column` on. The ones of a unit matrix
+    // are `one`.
     void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width, real one) const {
         if (has_columns(routing)) {
             const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;

@@ -1,7 +1,6 @@
 // ---------------------------------------------------------------------- exact sorting, the call
 
-// Values in ascending order and where they come from, ties by position and NaN last, as torch's stable
-// sort: (batch, outputs).
+// Values in ascending order and their indices, (batch, outputs), as torch's stable sort: ties by position, NaN last.
 template <class real>
 Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
     constexpr int64_t at_once = lanes<int64_t>;

@@ -42,7 +42,7 @@ inline void load_gradient(const real *values_grad, const KeysTask<real> &task, V
 }
 
 // Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the place
-// of sample `first`, and their weights, if wanted, to `weights`.
+// of sample `first`, and their weights to `weights`, unless it is null.
 template <class real>
 Status keys_forward(const Call<real> &call, int64_t first, int64_t count, real *values, real *weights, ParallelFor pool) {
     using Row = Vec<real>;

@@ -1,7 +1,7 @@
 // --------------------------------------------------------------------------------------- memory
 
-// A few blocks of memory are kept from call to call: fresh ones are handed out page by page, which takes
-// longer than a small call.
+// A few blocks of memory are kept from call to call. The system maps a fresh block page by page, which takes longer
+// than a small call.
 struct alignas(64) Block {
     int64_t bytes;
 };
@@ -9,7 +9,7 @@ struct alignas(64) Block {
 constexpr int64_t largest_kept_block = 1 << 22;
 Block *kept_blocks[8];
 
-// Takes up the block, or frees the one that has been kept longest.
+// Keeps the block, and frees the one that has been kept longest if there is no room.
 inline void keep_block(Block *block) {
     for (Block *&place : kept_blocks)
         if (block) block = __atomic_exchange_n(&place, block, __ATOMIC_ACQ_REL);
@@ -36,7 +36,7 @@ inline void give_block(Block *block) {
         free(block);
 }
 
-// Memory for as long as a scope lasts; null when there is none.
+// Memory until the end of a scope. `start` is null if there is none.
 struct Memory {
     explicit Memory(int64_t bytes) : start(take_block(bytes)) {}
     ~Memory() { give_block(start); }
@@ -50,8 +50,8 @@ struct Memory {
     Block *start;
 };
 
-// Says that so much memory is about to be written for the first time: on large pages it is handed out in a
-// fraction of the time, which for small pages is longer than that of an exact sort.
+// Asks for large pages for memory that is about to be written for the first time. Small pages take longer to map
+// than an exact sort takes, large ones a fraction of that.
 inline void expect_writes(void *start, int64_t bytes) {
 #if defined(__linux__)
     constexpr uintptr_t page = 4096, least = 1 << 22;

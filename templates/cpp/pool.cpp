@@ -4,8 +4,8 @@
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(task, memory, state) for each task, on threads of their own. Each thread has `bytes` of
-// memory; where there is none the status says so.
+// Runs work(task, memory) for each task, on the threads of a pool. Each thread has `bytes` of memory; returns
+// out_of_memory if a thread gets none.
 template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {

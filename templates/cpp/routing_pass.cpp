@@ -51,7 +51,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// A loss has no routed_grad: the gradients are those of each sample's loss, which goes to `losses`, (batch).
+// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
                 real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {

@@ -54,7 +54,7 @@ inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<rea
     return at;
 }
 
-// Runs a codelet on a block in place; its weights go to w, which begins at its first slot, if wanted.
+// Runs a codelet on a block in place. Its weights go to w, which begins at its first slot, unless w is null.
 template <class real>
 inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
     in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {

@@ -6,8 +6,8 @@ struct alignas(16) Pack {
     real at[16 / sizeof(real)];
 };
 
-// The weights of a codelet, which begin at a slot. Neighbours are asked for in turn, so a pack is read when the first of
-// its weights is wanted, and takes registers only until the last of them is used.
+// The weights of a codelet, which begin at a slot. They are used in order, so a pack is read when its first weight is
+// used, and takes registers only until its last weight is used.
 template <class real, class Code>
 struct MixesOf {
     static constexpr int32_t per_pack = 16 / sizeof(real);
@@ -32,7 +32,7 @@ struct MixesOf<real, Tabled> {
     const real *keep, *swap;
 };
 
-// The memory for what a tile's codelets load, this lane's part: as many rows for each codelet as the widest has.
+// This lane's part of the memory for the rows that a tile's codelets load. Each codelet has room for the widest.
 template <class real>
 __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
     return kept + place * (int32_t(widest_codelet) * tile_lanes);
@@ -107,15 +107,15 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     tile.for_each_codelet(!reversed, [&](int32_t number, int32_t place) NSC_INLINE {
         const Codelet codelet = codelets[number];
         with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
-            // Of each comparator the difference of the payload in front of it; then, in the first column, the sum over the
-            // columns of its products with the difference of the gradient behind.
+            // For each comparator first the difference of the payload in front of it. Then its products with the
+            // difference of the gradient behind it, summed over the columns into the first column.
             Columns<real> products[decltype(code)::most()];
             MixesOf<real, decltype(code)> forward(tile.forward, codelet.slot);
             run_code<reversed>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)}, [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE {
                 products[c] = difference(a, b, half...);
                 mix(a, b, forward[c], half...);
             });
-            // Keeps the compiler from reading ahead what the second half needs, which would fill the registers.
+            // Else the compiler reads ahead for the second half, and the registers are full.
             __syncwarp(tile.mask);
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
@@ -129,7 +129,7 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     });
 }
 
-// Fills the tile with columns of the payload; where that is the unit matrix or columns of it, its ones are `unit_entry`.
+// Fills the tile with columns of the payload. The ones of a unit matrix are `unit_entry`.
 template <class real>
 __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
@@ -137,7 +137,7 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_e
         const real *payload = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride;
         return read_rows(tile, RowsOf<real, const real>(tile, payload));
     }
-    // The row of a column's one, and what else the column holds: NaN for a rank that is none.
+    // The row of each column's one, and the value of its other rows: NaN where the rank is invalid.
     int32_t ones[lane_columns<real>];
     real others[lane_columns<real>];
     for (int32_t k = 0; k < lane_columns<real>; ++k) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_e
     });
 }
 
-// routed: what is routed, null for a loss; losses: a part for each sample and chunk.
+// routed: the result, null for a loss. losses: a part for each sample and chunk.
 template <class real, bool reversed>
 __device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed, double *__restrict__ losses) {
     Tile<real> tile(call);
@@ -175,7 +175,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
     }
 }
 
-// routed_grad: the gradient of what is routed, null for a loss. losses: a part of the loss for each sample and
+// routed_grad: the gradient of the routed payload, null for a loss. losses: a part of the loss for each sample and
 // chunk, or null. weight_grads: for each sample and chunk, a place for each slot. payload_grad: as the payload, or
 // null. kept: for each tile of the grid, memory for the rows that its codelets load.
 template <class real, bool reversed>

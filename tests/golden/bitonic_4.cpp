@@ -11,7 +11,7 @@
 //
 //     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
 //
-// so the network is a product P of such mixes and y = P x. Everything is one of two passes:
+// so the network is a product P of these mixes and y = P x. There are two passes:
 //
 //   keys     x -> the weights of all comparators and the sorted values y;
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers,
@@ -26,7 +26,7 @@
 // Results do not depend on the number of threads: only the shapes decide how sums are cut into pieces, and the
 // pieces are added in a fixed order.
 
-// C headers only: what is compiled here needs no C++ library.
+// C headers only, so that the kernel needs no C++ library.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +186,8 @@ NSC_FUNCTION bool is_reversed(Routing routing) {
 
 // --------------------------------------------------------------------------------------- memory
 
-// A few blocks of memory are kept from call to call: fresh ones are handed out page by page, which takes
-// longer than a small call.
+// A few blocks of memory are kept from call to call. The system maps a fresh block page by page, which takes longer
+// than a small call.
 struct alignas(64) Block {
     int64_t bytes;
 };
@@ -195,7 +195,7 @@ struct alignas(64) Block {
 constexpr int64_t largest_kept_block = 1 << 22;
 Block *kept_blocks[8];
 
-// Takes up the block, or frees the one that has been kept longest.
+// Keeps the block, and frees the one that has been kept longest if there is no room.
 inline void keep_block(Block *block) {
     for (Block *&place : kept_blocks)
         if (block) block = __atomic_exchange_n(&place, block, __ATOMIC_ACQ_REL);
@@ -222,7 +222,7 @@ inline void give_block(Block *block) {
         free(block);
 }
 
-// Memory for as long as a scope lasts; null when there is none.
+// Memory until the end of a scope. `start` is null if there is none.
 struct Memory {
     explicit Memory(int64_t bytes) : start(take_block(bytes)) {}
     ~Memory() { give_block(start); }
@@ -236,8 +236,8 @@ struct Memory {
     Block *start;
 };
 
-// Says that so much memory is about to be written for the first time: on large pages it is handed out in a
-// fraction of the time, which for small pages is longer than that of an exact sort.
+// Asks for large pages for memory that is about to be written for the first time. Small pages take longer to map
+// than an exact sort takes, large ones a fraction of that.
 inline void expect_writes(void *start, int64_t bytes) {
 #if defined(__linux__)
     constexpr uintptr_t page = 4096, least = 1 << 22;
@@ -312,7 +312,7 @@ Status find_levels() {
     return ok;
 }
 
-// Finds the light cones: what reaches one of a codelet's wires reaches, behind it, all of them; and the
+// Finds the light cones. A column that reaches one of a codelet's wires reaches all of them behind it. Rows do the
 // same backwards.
 Status find_cones() {
     using Reached = uint64_t[cone_words];
@@ -341,7 +341,7 @@ Status find_cones() {
     return ok;
 }
 
-// Threads may prepare at the same time, and while others use what is prepared: the tables are written once.
+// Writes the tables once. Several threads may call this at the same time, also while others use the tables.
 Status prepare() {
     static char preparing;
     static bool prepared;
@@ -608,7 +608,7 @@ NSC_FUNCTION Vec<real> logistic_tail(Vec<real> t) {
     const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
     return odds / (1 + odds);
 }
-// x^(-1/4), x > 0 and finite: a guess from the exponent, what it lacks, then Newton's steps.
+// x^(-1/4) of a finite x > 0: a guess from the exponent, a polynomial correction, then Newton steps.
 template <class real>
 NSC_FUNCTION Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
@@ -835,14 +835,14 @@ inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
 //
 // `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
 // group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
-// level, gathered from the wires of one sample. Both call the same two functions, so that a sample's
-// results do not depend on its company.
+// level, gathered from the wires of one sample. Both call the same two functions, so that a
+// sample's results do not depend on the rest of its batch.
 
 // Some comparators that do not depend on each other. The work is cut into stages, each a short chain of
 // instructions for all of them: one comparator's chain is longer than a processor can look ahead.
 constexpr int32_t at_a_time = 16 / 2;
 
-// The wires of such comparators.
+// The wires of these comparators.
 template <class real>
 struct Ends {
     Vec<real> *lo[at_a_time], *hi[at_a_time];
@@ -902,7 +902,7 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
 }
 
 // From gradients of the mixed values, in place, and of the weights, null for zero, to those of the
-// values; `steepness_grad` takes what each adds to the gradient of the steepness.
+// values; `steepness_grad` takes each comparator's part of the gradient of the steepness.
 template <class real>
 NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<real> *weight_grad, Vec<real> steepness,
                                 Weights<Vec<real>> w, Vec<real> *steepness_grad) {
@@ -929,8 +929,8 @@ NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<r
     }
 }
 
-// The sum over slots of what they add to the gradient of the steepness, in an order that is the same
-// for both layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
+// The sum over slots of their parts of the gradient of the steepness. The order is the same for both
+// layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
 template <class T>
 inline T sum_of_parts(const T *parts) {
     T sum{};
@@ -994,7 +994,7 @@ inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<rea
     return at;
 }
 
-// Runs a codelet on a block in place; its weights go to w, which begins at its first slot, if wanted.
+// Runs a codelet on a block in place. Its weights go to w, which begins at its first slot, unless w is null.
 template <class real>
 inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
     in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {
@@ -1231,8 +1231,8 @@ inline Vec<int32_t> in_odd_lanes(Vec<int32_t> p, Places<places...>) {
     return __builtin_shufflevector(p, Vec<int32_t>{}, (places % 2 ? from + places / 2 : int(lanes<int32_t>))...);
 }
 
-// One value of each of some samples: its key and where it comes from, such that an entry is less where
-// its value comes first, ties by position. A tile has as many wires as a register has reals.
+// One value of each of some samples: its key and its position. An entry is less if its value comes first; ties go
+// by position. A tile has as many wires as a register has reals.
 template <class real>
 struct Entry;
 
@@ -1462,8 +1462,8 @@ void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing loss, 
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(task, memory, state) for each task, on threads of their own. Each thread has `bytes` of
-// memory; where there is none the status says so.
+// Runs work(task, memory) for each task, on the threads of a pool. Each thread has `bytes` of memory; returns
+// out_of_memory if a thread gets none.
 template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
@@ -1536,8 +1536,8 @@ struct Call {
         return ok;
     }
 
-    // Lists the codelets to run on a block of columns, in running order: of P those that its columns
-    // reach or that reach its rows, of any other payload all.
+    // Lists the codelets to run on a block of columns, in running order. For P these are the codelets that the
+    // columns reach, or that reach the rows; for any other payload, all codelets.
     int64_t list_codelets(int32_t *list, int64_t sample, int64_t column, int64_t width) const {
         int64_t count = 0;
         const auto listed = [&](auto word_at) {
@@ -1563,8 +1563,8 @@ struct Call {
         return count;
     }
 
-    // Fills a block with `width` columns of the payload of a sample, from `column` on; where that is the unit
-    // matrix or columns of it, its ones are `one`.
+    // Fills a block with `width` columns of the payload of a sample, from `column` on. The ones of a unit matrix
+    // are `one`.
     void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width, real one) const {
         if (has_columns(routing)) {
             const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
@@ -1633,7 +1633,7 @@ inline void load_gradient(const real *values_grad, const KeysTask<real> &task, V
 }
 
 // Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the place
-// of sample `first`, and their weights, if wanted, to `weights`.
+// of sample `first`, and their weights to `weights`, unless it is null.
 template <class real>
 Status keys_forward(const Call<real> &call, int64_t first, int64_t count, real *values, real *weights, ParallelFor pool) {
     using Row = Vec<real>;
@@ -1782,7 +1782,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// A loss has no routed_grad: the gradients are those of each sample's loss, which goes to `losses`, (batch).
+// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
                 real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
@@ -1845,8 +1845,7 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
 
 // ---------------------------------------------------------------------- exact sorting, the call
 
-// Values in ascending order and where they come from, ties by position and NaN last, as torch's stable
-// sort: (batch, outputs).
+// Values in ascending order and their indices, (batch, outputs), as torch's stable sort: ties by position, NaN last.
 template <class real>
 Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
     constexpr int64_t at_once = lanes<int64_t>;
@@ -1865,8 +1864,8 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-// What this kernel is. The runtime compares it with the manifest, so that no text beside the kernel can make
-// a call take its memory for what it is not.
+// What this kernel is. The runtime compares it with the manifest, so that a changed manifest cannot make a call
+// misread its memory.
 NSC_API const char *nsc_facts() { return "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
 
 // Must be called before anything below; does nothing from the second time on.

@@ -11,7 +11,7 @@
 //
 //     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
 //
-// so the network is a product P of such mixes and y = P x. Everything is one of two passes:
+// so the network is a product P of these mixes and y = P x. There are two passes:
 //
 //   keys     x -> the weights of all comparators and the sorted values y. 8 threads share a sample,
 //            whose values lie in shared memory.
@@ -179,7 +179,7 @@ constexpr int32_t sample_threads = 8;  // threads that share a sample's keys
 constexpr int32_t keys_threads = 128, routing_threads = 128;  // threads of a block
 
 // The keys pass runs in rounds: comparators that share no wire, at most one for each thread of a sample. Here
-// each leaves the minimum on wire lo. One without wires, lo = hi, is none.
+// each leaves the minimum on wire lo. An entry with lo = hi is no comparator.
 struct alignas(8) Comparator {
     uint16_t lo, hi;
     int32_t slot;
@@ -352,7 +352,7 @@ NSC_FUNCTION Vec<real> logistic_tail(Vec<real> t) {
     const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
     return odds / (1 + odds);
 }
-// x^(-1/4), x > 0 and finite: a guess from the exponent, what it lacks, then Newton's steps.
+// x^(-1/4) of a finite x > 0: a guess from the exponent, a polynomial correction, then Newton steps.
 template <class real>
 NSC_FUNCTION Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
@@ -490,8 +490,8 @@ __device__ inline Comparator comparator_of(Bounds bounds, int32_t thread) {
 }
 
 // Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round, with a barrier
-// behind each. What a round reads from the tables and from memory is asked for in the rounds before it: bounds three
-// rounds ahead, comparators two, fetched numbers one.
+// behind each. A round's reads are requested in the rounds before it: its bounds three rounds ahead, its comparators two,
+// its fetched numbers one.
 template <class Fetch, class Visit>
 __device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch, Visit visit) {
     using Fetched = decltype(fetch(0));
@@ -514,7 +514,7 @@ __device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thre
 // What a pass fetches that needs no numbers.
 struct Nothing {};
 
-// The steepness, or NaN for one that makes no sense.
+// The steepness, or NaN for an invalid one.
 template <class real>
 __device__ inline real checked(real steepness) {
     return steepness > 0 && steepness < infinity<real>() ? steepness : not_a_number<real>();
@@ -576,7 +576,7 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     return made;
 }
 
-// values: may be null; weights: null where they are not wanted; target: null, or ranks that must be a permutation.
+// values: may be null; weights: null where they are not needed; target: null, or ranks that must be a permutation.
 template <class real>
 __device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness, int64_t steepness_stride,
                                     const int64_t *target, int64_t target_stride, real *values, real *weights) {
@@ -639,7 +639,7 @@ struct Fetched {
 };
 
 // From gradients of the values, null for zero, and of the weights, null or in the first of `chunks` places per
-// sample, to those of x and of the steepness, null where that is not wanted.
+// sample, to those of x and of the steepness, null where it is not needed.
 template <class real>
 __device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
                                      const real *weights, const real *weight_grads, int32_t chunks, real *x_grad,
@@ -971,7 +971,7 @@ __device__ inline void hard_sort(int64_t batch, const real *x, real *values, int
 template <class real>
 constexpr int32_t lane_columns = 8 / int32_t(sizeof(real));
 
-// Lanes that a tile of columns lies on: what the build says, by the shared memory of a block.
+// Lanes of a tile of columns. The build chooses fewer where a block has too little shared memory.
 #ifndef NSC_TILE_LANES
 #define NSC_TILE_LANES 32
 #endif
@@ -1048,7 +1048,7 @@ struct Tile {
           group(call.columns <= each ? each : full_group), samples(width / group), pieces((call.columns + group - 1) / group),
           tasks((call.batch + samples - 1) / samples * call.chunks) {}
 
-    // This tile's number among those of the grid, and how many there are.
+    // This tile's number in the grid, and the number of tiles in the grid.
     __device__ static int32_t number() { return int32_t(blockIdx.x) * tiles_per_block + int32_t(threadIdx.x) / threads; }
     __device__ static int32_t count() { return int32_t(gridDim.x) * tiles_per_block; }
 
@@ -1098,7 +1098,7 @@ struct Tile {
     uint32_t mask;               // of the team's threads
     int32_t group, samples, pieces, tasks;
     // where it is
-    int32_t sample = 0, column = 0, present = 0;  // this lane's first column, and how many of its columns there are
+    int32_t sample = 0, column = 0, present = 0;  // this lane's first column, and the number of its columns that exist
     bool is_sample = false;
     int32_t list = cones;
     Mixes<const real> forward = {}, backward = {};
@@ -1120,8 +1120,8 @@ __device__ __forceinline__ RowsOf<real, T> rows_of(const Tile<real> &tile, T *te
     return {tile, tensor + int64_t(tile.sample) * wires * tile.call.columns};
 }
 
-// Fills the tile from a tensor. Some rows are asked for before the first of them is stored: each takes the time of a
-// read from memory.
+// Fills the tile from a tensor. Several rows are requested before the first is stored, since each request takes
+// the time of a read from memory.
 template <bool aligned, class real>
 __device__ __forceinline__ void read_rows(const Tile<real> &tile, const RowsOf<real, const real> &rows) {
     constexpr int32_t teams = Tile<real>::teams, each = lane_columns<real>, at_a_time = 8;
@@ -1325,8 +1325,8 @@ struct alignas(16) Pack {
     real at[16 / sizeof(real)];
 };
 
-// The weights of a codelet, which begin at a slot. Neighbours are asked for in turn, so a pack is read when the first of
-// its weights is wanted, and takes registers only until the last of them is used.
+// The weights of a codelet, which begin at a slot. They are used in order, so a pack is read when its first weight is
+// used, and takes registers only until its last weight is used.
 template <class real, class Code>
 struct MixesOf {
     static constexpr int32_t per_pack = 16 / sizeof(real);
@@ -1351,7 +1351,7 @@ struct MixesOf<real, Tabled> {
     const real *keep, *swap;
 };
 
-// The memory for what a tile's codelets load, this lane's part: as many rows for each codelet as the widest has.
+// This lane's part of the memory for the rows that a tile's codelets load. Each codelet has room for the widest.
 template <class real>
 __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
     return kept + place * (int32_t(widest_codelet) * tile_lanes);
@@ -1426,15 +1426,15 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     tile.for_each_codelet(!reversed, [&](int32_t number, int32_t place) NSC_INLINE {
         const Codelet codelet = codelets[number];
         with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
-            // Of each comparator the difference of the payload in front of it; then, in the first column, the sum over the
-            // columns of its products with the difference of the gradient behind.
+            // For each comparator first the difference of the payload in front of it. Then its products with the
+            // difference of the gradient behind it, summed over the columns into the first column.
             Columns<real> products[decltype(code)::most()];
             MixesOf<real, decltype(code)> forward(tile.forward, codelet.slot);
             run_code<reversed>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)}, [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE {
                 products[c] = difference(a, b, half...);
                 mix(a, b, forward[c], half...);
             });
-            // Keeps the compiler from reading ahead what the second half needs, which would fill the registers.
+            // Else the compiler reads ahead for the second half, and the registers are full.
             __syncwarp(tile.mask);
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
@@ -1448,7 +1448,7 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     });
 }
 
-// Fills the tile with columns of the payload; where that is the unit matrix or columns of it, its ones are `unit_entry`.
+// Fills the tile with columns of the payload. The ones of a unit matrix are `unit_entry`.
 template <class real>
 __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
@@ -1456,7 +1456,7 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_e
         const real *payload = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride;
         return read_rows(tile, RowsOf<real, const real>(tile, payload));
     }
-    // The row of a column's one, and what else the column holds: NaN for a rank that is none.
+    // The row of each column's one, and the value of its other rows: NaN where the rank is invalid.
     int32_t ones[lane_columns<real>];
     real others[lane_columns<real>];
     for (int32_t k = 0; k < lane_columns<real>; ++k) {
@@ -1471,7 +1471,7 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_e
     });
 }
 
-// routed: what is routed, null for a loss; losses: a part for each sample and chunk.
+// routed: the result, null for a loss. losses: a part for each sample and chunk.
 template <class real, bool reversed>
 __device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed, double *__restrict__ losses) {
     Tile<real> tile(call);
@@ -1494,7 +1494,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
     }
 }
 
-// routed_grad: the gradient of what is routed, null for a loss. losses: a part of the loss for each sample and
+// routed_grad: the gradient of the routed payload, null for a loss. losses: a part of the loss for each sample and
 // chunk, or null. weight_grads: for each sample and chunk, a place for each slot. payload_grad: as the payload, or
 // null. kept: for each tile of the grid, memory for the rows that its codelets load.
 template <class real, bool reversed>
@@ -1533,8 +1533,8 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // ----------------------------------------------------------------------------------- the kernels
 
-// What these kernels are. The runtime compares it with the manifest, so that no text beside them can make a
-// launch take its memory for what it is not.
+// What these kernels are. The runtime compares it with the manifest, so that a changed manifest cannot make a launch
+// misread its memory.
 extern "C" __device__ const char nsc_facts[] = "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
 
 // float32
