@@ -53,9 +53,8 @@ import torch
 from torch import Tensor
 
 from nsc.compiler.network import Network
-from nsc.compiler.schedule.codelets import Codelet
-from nsc.compiler.schedule.ir import in_levels, schedule, slots_of
-from nsc.compiler.targets.render import UNIT
+from nsc.compiler.schedule import Codelet, in_levels, schedule, slots_of
+from nsc.compiler.targets.tables import UNIT
 from nsc.runtime.devices import cuda
 from nsc.runtime.devices.cuda_program import Argument
 from nsc.runtime.kernel import Kernel

@@ -1,7 +1,7 @@
 """The command line: nsc compile, verify, convert, optimize, list, show, explain; a file per command or two.
 
-Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input, no toolchain or no place
-for the output; 3 unproved; 130 interrupted.
+Exit codes: 0 done, or proved; 1 refuted; 2 bad input, no toolchain, or output that cannot be written; 3
+unproved; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BAD_INPUT = 2
 
 
 class _Group(click.Group):
-    """Turns nsc's errors into one message and an exit code, its warnings into notes of a line."""
+    """Turns an error of nsc into one message and an exit code, and a warning into a note of one line."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         try:
@@ -61,14 +61,14 @@ class _Group(click.Group):
 
 
 def _option_of(argument: str) -> str:
-    """Return the running command's option for what Python calls an argument; they share their names."""
+    """Return the running command's option for a Python argument of the same name."""
     command = click.get_current_context().command
     options = (option.opts[-1] for option in command.params if option.name == argument)
     return next(options, f"--{argument.replace('_', '-')}")
 
 
 def _show_note(show: Callable[..., None]) -> Callable[..., None]:
-    """Return what shows warnings: nsc's as notes, all others as `show` does."""
+    """Return a function that shows nsc's warnings as notes, and all others by `show`."""
 
     def show_note(message: Warning | str, *place: Any, **others: Any) -> None:
         if str(message).startswith("nsc: "):
@@ -80,7 +80,7 @@ def _show_note(show: Callable[..., None]) -> Callable[..., None]:
 
 
 def _forget_output() -> None:
-    """Give up what could not be written, which Python would else try once more at its end."""
+    """Drop output that could not be written; else Python would try to write it again at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

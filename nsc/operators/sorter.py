@@ -41,7 +41,7 @@ class Sorter(Operator):
         """
         super().__init__(files)
         if self._kernel.outputs is not None:
-            raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load_selector")
+            raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
     def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the relaxed sorted values, (…, n); op(x) is op.sort(x)."""

@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import cuda_levels as cuda
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import levels, schedule
 from nsc.contract.interface import function_name
 from nsc.contract.launch import FUNCTIONS
 from nsc.errors import BuildError
@@ -20,7 +19,7 @@ WARP, MOST_THREADS = 32, 1024
 
 def launch(n):
     """What launches on n wires depend on; the comparators make no difference to blocks."""
-    return cuda.levels(schedule(Network.from_layers(n, [])), arrays=3).launch
+    return levels(schedule(Network.from_layers(n, [])), arrays=3).launch
 
 
 def test_every_block_fits_every_device():

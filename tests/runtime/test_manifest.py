@@ -10,8 +10,10 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.package import write
+from nsc.compiler.request import Request
+from nsc.compiler.selection import top_k
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.library import Library
 
@@ -19,7 +21,7 @@ EDITS = Path(__file__).parent / "edit_manifests.py"
 
 
 @pytest.mark.parametrize(
-    "request_", [Request("bitonic", 4, targets=("cpu", "cuda")), Request("bitonic", 6, select="top-2")]
+    "request_", [Request("bitonic", 4, targets=("cpu", "cuda")), Request("bitonic", 6, select=top_k(2))]
 )
 def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, tmp_path):
     """Every fact, changed, left out, of another type, and whole packages that agree with themselves."""

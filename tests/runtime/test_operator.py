@@ -17,10 +17,10 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import partly_tabled
 
 import nsc
-from nsc.compiler.families.classic import merge_exchange
-from nsc.compiler.schedule import codelets
+from nsc.compiler.families import merge_exchange
 from nsc.runtime import reference
 
 SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")
@@ -30,13 +30,7 @@ BOTH = ("float32", "float64")
 
 @functools.cache
 def operator(network="bitonic", n=8, dtypes=BOTH, **options):
-    return nsc.compile(network, n, dtypes=dtypes, **options)
-
-
-@pytest.fixture(autouse=True)
-def few_straight_shapes(monkeypatch):
-    """Large networks run some shapes from their table, which builds sooner and tests both."""
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 120)
+    return partly_tabled(network, n, dtypes=dtypes, **options)
 
 
 def oracle(op, x, steepness, payload=None, routing="none"):
@@ -96,12 +90,12 @@ def test_values_and_gradients_are_the_references(sigmoid, art_lambda, error_free
 @pytest.mark.parametrize("network", FAMILIES)
 @pytest.mark.parametrize("n", [3, 19])
 def test_every_family(network, n):
-    check_against_reference(nsc.compile(network, n, dtypes=("float64",)))
+    check_against_reference(partly_tabled(network, n, dtypes=("float64",)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 16, 17, 50])
 def test_every_size(n):
-    check_against_reference(nsc.compile("bitonic", n, dtypes=("float64",)))
+    check_against_reference(partly_tabled("bitonic", n, dtypes=("float64",)))
 
 
 def check_against_reference(op):
@@ -380,7 +374,7 @@ def test_hard_sort_is_torch_sort(values):
 
 @pytest.mark.parametrize("network", FAMILIES)
 def test_hard_sort_of_every_family_with_its_gradient(network):
-    op = nsc.compile(network, 33, dtypes=("float64",))
+    op = partly_tabled(network, 33, dtypes=("float64",))
     x = torch.randint(0, 20, (50, 33)).double().requires_grad_()
     values, indices = op.hard_sort(x)
     expected = torch.sort(x, stable=True)
@@ -435,7 +429,7 @@ def irregular(n, size, seed):
 def test_irregular_networks(n, size):
     """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
     check_against_reference(
-        nsc.compile(irregular(n, size, n), name=f"irregular_{n}", dtypes=("float64",), unproved=True)
+        partly_tabled(irregular(n, size, n), name=f"irregular_{n}", dtypes=("float64",), unproved=True)
     )
 
 
@@ -454,7 +448,7 @@ NARROW = """
 import torch, nsc
 from nsc.runtime import reference
 for network, n in (("bitonic", 18), ("odd_even", 9)):
-    op = nsc.compile(network, n)
+    op = partly_tabled(network, n)
     x = torch.randn(3, n, requires_grad=True)
     results = []
     for relax in (
@@ -478,7 +472,7 @@ def test_narrower_registers(flag):
         [sys.executable, "-c", NARROW],
         capture_output=True,
         text=True,
-        env=os.environ | {"NSC_CXX": f"g++ -Og {flag}"},
+        env=os.environ | {"NSC_CXX": f"g++ {flag}"},
     )
     assert done.returncode == 0, done.stderr
     assert flag in done.stdout
@@ -489,7 +483,7 @@ def test_narrower_registers(flag):
 @pytest.mark.parametrize("n", [8, 17])
 def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtype):
     """Alone the lanes of the keys pass are comparators, in larger batches they are samples."""
-    op = nsc.compile("bitonic", n, error_free=error_free, dtypes=("float32", "float64"))
+    op = partly_tabled("bitonic", n, error_free=error_free, dtypes=("float32", "float64"))
     crowd = torch.randn(40, n, dtype=dtype)
     crowd[3, 1] = torch.inf  # its group takes the careful way
     crowd[25, 2] = torch.nan

@@ -1,4 +1,4 @@
-"""Runs: a layer's comparators as arithmetic progressions, for short tables and short files."""
+"""Progressions: a layer's comparators as arithmetic progressions, for short files."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ import numpy.typing as npt
 from nsc.compiler.network import Comparators, Network
 
 # (k, 4) integers lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
-Runs = npt.NDArray[np.int64]
+Progressions = npt.NDArray[np.int64]
 
 
-def runs_of(network: Network) -> Iterator[Runs]:
-    """Yield each layer as runs: arithmetic progressions of comparators, found greedily.
+def progressions_of(network: Network) -> Iterator[Progressions]:
+    """Yield each layer as arithmetic progressions of comparators, found greedily.
 
-    Classic families have few runs a layer, so their tables stay short: odd-even transposition one,
-    a layer of bitonic at most n/2.
+    Classic families have few progressions a layer: odd-even transposition one, bitonic at most n/2.
     """
     for layer in network.layers():
-        yield _layer_runs(layer)
+        yield _layer_progressions(layer)
 
 
-def _layer_runs(layer: Comparators) -> Runs:
+def _layer_progressions(layer: Comparators) -> Progressions:
     pairs = layer.astype(np.int64)
     steps = np.diff(pairs, axis=0)
     even = (steps[:, 0] == steps[:, 1]) & (steps[:, 0] > 0)
     ends = np.append(np.flatnonzero(np.diff(steps[:, 0]) != 0) + 1, len(steps))
     uneven = np.append(np.flatnonzero(~even), len(steps))
-    runs = []
+    progressions = []
     start = 0
     while start < len(pairs):
         last = start
@@ -37,6 +36,6 @@ def _layer_runs(layer: Comparators) -> Runs:
             change = ends[np.searchsorted(ends, start, side="right")]
             last = int(min(change, uneven[np.searchsorted(uneven, start)]))
         step = int(steps[start, 0]) if last > start else 1
-        runs.append((*pairs[start].tolist(), step, last - start + 1))
+        progressions.append((*pairs[start].tolist(), step, last - start + 1))
         start = last + 1
-    return np.array(runs, dtype=np.int64).reshape(-1, 4)
+    return np.array(progressions, dtype=np.int64).reshape(-1, 4)

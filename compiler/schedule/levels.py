@@ -1,17 +1,17 @@
-"""The CUDA target: what a GPU kernel and those who launch it must know of a schedule."""
+"""Levels: a schedule for threads that run at the same time, as those of a GPU do."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
-from nsc.compiler.schedule import codelets as cutting
-from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape, straight_line_shapes
-from nsc.compiler.schedule.ir import Schedule, in_levels, slots_of
+from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape
+from nsc.compiler.schedule.cones import Cone, light_cones, reaching_blocks
+from nsc.compiler.schedule.ir import Schedule, slots_of
 from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
 from nsc.wording import argument
@@ -35,13 +35,9 @@ FORWARD_THREADS = 512
 MOST_SHARED_BYTES = 227 << 10
 # Entries that a table in the text may have. A million entries take about ten seconds to compile.
 MOST_ENTRIES = 1 << 21
-# Limits that the compiler's report is held to: registers of a thread, and the widest network all of whose
-# float32 kernels keep everything in registers.
-MOST_REGISTERS = 255
-WIRES_WITHOUT_SPILLS = 32
 
 
-class Comparator(NamedTuple):
+class SlottedComparator(NamedTuple):
     """A comparator of the keys pass, which leaves the minimum on wire lo; its weights lie in a slot."""
 
     lo: int
@@ -64,21 +60,21 @@ class StraightCode:
 
 @dataclass(frozen=True)
 class Levels:
-    """A schedule cut for threads that run at the same time.
+    """A schedule for threads that run at the same time.
 
     Attributes:
         schedule: its codelets ordered by level.
         ends: where each level ends.
-        cones: for each TILE_COLUMNS columns of P the codelets that they reach, level by level; then all.
+        cones: the light cone of each TILE_COLUMNS columns of P; then all codelets.
         rounds: the comparators of the keys pass; those of a round share no wire, and there are at most as
             many as threads of a sample.
-        launch: what a launch depends on.
+        launch: the launch parameters.
     """
 
     schedule: Schedule
     ends: tuple[int, ...]
-    cones: tuple[tuple[tuple[int, ...], ...], ...]
-    rounds: tuple[tuple[Comparator, ...], ...]
+    cones: tuple[Cone, ...]
+    rounds: tuple[tuple[SlottedComparator, ...], ...]
     launch: Launch
 
     @property
@@ -95,12 +91,13 @@ class Levels:
     def straight_codes(self) -> tuple[StraightCode, ...]:
         """The straight-line code of each shape that has some.
 
-        The most frequent pairs of shape and spread have code of their own, in as many comparators again.
+        The most frequent pairs of shape and spread have code of their own, of `straight_line` comparators
+        in all.
         """
-        shapes = straight_line_shapes(self.schedule.shapes)
+        shapes = self.schedule.straight_shapes
         counts = Counter((codelet.shape, codelet.spread) for codelet in self.schedule.codelets)
         known: dict[Shape, list[tuple[int, ...]]] = {shape: [] for shape in shapes}
-        room = cutting.STRAIGHT_LINE
+        room = self.schedule.straight_line
         for (shape, spread), _ in counts.most_common():
             if shape in known and len(shape) <= room:
                 room -= len(shape)
@@ -111,8 +108,13 @@ class Levels:
         )
 
 
-def levels(schedule: Schedule, arrays: int) -> Levels:
-    """Return a schedule in levels; arrays: of weights.
+def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) -> Levels:
+    """Return a schedule in levels, with its light cones, its rounds and the launch parameters.
+
+    Args:
+        schedule: any schedule.
+        arrays: arrays of weights that the keys pass leaves.
+        most_entries: entries that a table in the text may have.
 
     Raises:
         LoweringError: a network whose tables would make more text than a compiler takes in a minute.
@@ -120,14 +122,14 @@ def levels(schedule: Schedule, arrays: int) -> Levels:
     ordered, ends = in_levels(schedule)
     n = schedule.network.n
     sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
-    reached_by = _columns_that_reach(n, ordered.codelets)
+    reached_by = reaching_blocks(n, ordered.codelets, TILE_COLUMNS)
     entries = max(schedule.network.size, len(reached_by) + sum(map(int.bit_count, reached_by)))
-    if entries > MOST_ENTRIES:
+    if entries > most_entries:
         raise LoweringError(
             f"the CUDA kernels of {schedule.network.counts} have a table of {entries:,} entries, at most "
-            f"{MOST_ENTRIES:,} are compiled: use a smaller network, or {argument('targets', ('cpu',))}"
+            f"{most_entries:,} are compiled: use a smaller network, or {argument('targets', ('cpu',))}"
         )
-    cones = light_cones(n, ordered.codelets, ends)
+    cones = light_cones(n, ordered.codelets, ends, TILE_COLUMNS)
     tile_warps = 1 if n <= WIRES_PER_WARP else min(MOST_TILE_WARPS, _power_of_two(n) // WARP)
     launch = Launch(
         slots=schedule.slots,
@@ -144,40 +146,32 @@ def levels(schedule: Schedule, arrays: int) -> Levels:
     return Levels(ordered, ends, cones, rounds(n, ordered.codelets, sample_threads), launch)
 
 
-def light_cones(
-    n: int, codelets: Sequence[Codelet], ends: Sequence[int]
-) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return for each TILE_COLUMNS columns of P the codelets that they reach, level by level; last, all."""
-    reached_by = _columns_that_reach(n, codelets)
-    begins = [0, *ends]
-    blocks = [1 << block for block in range(-(-n // TILE_COLUMNS))]
-    return tuple(
-        tuple(
-            tuple(number for number in range(begin, end) if reached_by[number] & block)
-            for begin, end in pairwise(begins)
-        )
-        for block in (*blocks, -1)
-    )
+def in_levels(schedule: Schedule) -> tuple[Schedule, tuple[int, ...]]:
+    """Order a schedule's codelets by level: those of a level take no wire from each other.
 
+    A codelet's level is the first behind all it takes wires from; inside a level codelets of one shape
+    stand together.
 
-def _columns_that_reach(n: int, codelets: Sequence[Codelet]) -> list[int]:
-    """Return a bit for each TILE_COLUMNS columns of P, for each codelet: those that reach it.
-
-    What reaches one of a codelet's wires reaches, behind it, all of them.
+    Returns:
+        The schedule in that order, and where in it each level ends.
     """
-    reached = [1 << (wire // TILE_COLUMNS) for wire in range(n)]
-    found = []
-    for codelet in codelets:
-        by = 0
+    number = {shape: index for index, shape in enumerate(schedule.shapes)}
+    free = [0] * schedule.network.n
+    levels: list[list[Codelet]] = []
+    for codelet in schedule.codelets:
+        level = max(free[wire] for wire in codelet.wires)
+        if level == len(levels):
+            levels.append([])
+        levels[level].append(codelet)
         for wire in codelet.wires:
-            by |= reached[wire]
-        for wire in codelet.wires:
-            reached[wire] = by
-        found.append(by)
-    return found
+            free[wire] = level + 1
+    for level_codelets in levels:
+        level_codelets.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
+    ordered = tuple(codelet for level_codelets in levels for codelet in level_codelets)
+    return replace(schedule, codelets=ordered), tuple(accumulate(map(len, levels)))
 
 
-def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Comparator, ...], ...]:
+def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[SlottedComparator, ...], ...]:
     """Return the comparators of codelets in rounds for the keys pass.
 
     A comparator's layer is the first behind all it takes wires from; inside a layer the order is that of
@@ -185,24 +179,22 @@ def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[Com
     takes several rounds.
     """
     free = [0] * n
-    layers: list[list[Comparator]] = []
+    layers: list[list[SlottedComparator]] = []
     first_slot = 0
     for codelet in codelets:
-        for index, (a, b, _) in enumerate(codelet.shape):
-            lo, hi = codelet.wires[a], codelet.wires[b]
+        for index, (lo, hi) in enumerate(codelet.comparators()):
             layer = max(free[lo], free[hi])
             free[lo] = free[hi] = layer + 1
             if layer == len(layers):
                 layers.append([])
-            ends = (hi, lo) if codelet.turned >> index & 1 else (lo, hi)
-            layers[layer].append(Comparator(*ends, first_slot + index))
+            layers[layer].append(SlottedComparator(lo, hi, first_slot + index))
         first_slot += slots_of(codelet)
     return tuple(
         tuple(layer[first : first + threads]) for layer in layers for first in range(0, len(layer), threads)
     )
 
 
-def _length(cone: tuple[tuple[int, ...], ...]) -> int:
+def _length(cone: Cone) -> int:
     return sum(map(len, cone))
 
 
