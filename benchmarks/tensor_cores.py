@@ -55,8 +55,9 @@ from torch import Tensor
 
 from nsc.compiler.network import Network
 from nsc.compiler.schedule import Codelet, in_levels, light_cones, schedule, slots_of
-from nsc.compiler.targets.render import UNIT
+from nsc.compiler.targets.tables import UNIT
 from nsc.runtime.devices import cuda
+from nsc.runtime.devices.cuda_program import Argument
 from nsc.runtime.kernel import Kernel
 
 TEMPLATE = Path(__file__).with_suffix(".cu.j2")
@@ -153,7 +154,7 @@ class Program(Protocol):
         blocks: int,
         threads: int,
         shared_bytes: int,
-        arguments: tuple[cuda.Argument, ...],
+        arguments: tuple[Argument, ...],
     ) -> None:
         """Launch a function on the current stream."""
 
@@ -275,7 +276,7 @@ class CupyModule:
         blocks: int,
         threads: int,
         shared_bytes: int,
-        arguments: tuple[cuda.Argument, ...],
+        arguments: tuple[Argument, ...],
     ) -> None:
         """Launch a function on torch's current stream."""
         words = [a.data_ptr() if isinstance(a, Tensor) else a or 0 for a in arguments]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from nsc.compiler.describe import describe, is_family
@@ -12,27 +11,19 @@ from nsc.compiler.formats import write_network
 from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
-from nsc.compiler.package import MANIFEST, Package, kernel_facts, manifest_text
+from nsc.compiler.package import Package
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import Progress
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import levels, schedule
+from nsc.compiler.schedule import schedule
 from nsc.compiler.selection import Median
-from nsc.compiler.targets.render import (
-    KERNEL_ABI,
-    REALS,
-    Header,
-    arrays_of_weights,
-    render_cpp,
-    render_cuda,
-)
+from nsc.compiler.targets import BACKENDS, Header, module_text
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.contract.targets import TARGETS
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
 from nsc.errors import NscError, UnprovedError, VerificationError
-from nsc.templates import fill
 from nsc.wording import argument
 
 
@@ -221,67 +212,42 @@ def _render(request: Request, network: Network, proof: Proof, progress: Progress
     header = Header(
         name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
     )
-    sources = {target: f"{name}{TARGETS[target].suffix}" for target in request.targets}
     progress.phase("schedule")
-    made = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
+    scheduled = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
     progress.phase("render")
-    facts: dict[str, object] = {
-        "name": name,
-        "nsc": request.version,
-        "command": header.command,
-        "n": network.n,
-        "size": network.size,
-        "depth": network.depth,
-        "outputs": None if outputs is None else [list(output) for output in outputs.items()],
-        "network": network.digest,
-        "proof": proof.verdict.value,
-        "sigmoid": relaxation.sigmoid,
-        "art_lambda": relaxation.art_lambda,
-        "error_free": relaxation.error_free,
-        "reals": {real: list(REALS[real].serves) for real in request.dtypes},
-        "abi": KERNEL_ABI,
-        "sources": sources,
-        "cuda": {},
-    }
+    backends = {target: BACKENDS[target] for target in request.targets}
+    lowered = {target: backend.lower(scheduled, relaxation) for target, backend in backends.items()}
+    launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
     network_text = write_network(network)
-    texts = {}
-    if "cpu" in sources:
-        stated = replace(header, facts=kernel_facts(facts, network_text))
-        texts[sources["cpu"]] = render_cpp(stated, made, relaxation, request.dtypes)
-    if "cuda" in sources:
-        in_levels = levels(made, arrays_of_weights(relaxation))
-        launch = facts["cuda"] = asdict(in_levels.launch)
-        stated = replace(header, facts=kernel_facts(facts, network_text, launch))
-        texts[sources["cuda"]] = render_cuda(stated, in_levels, relaxation, request.dtypes)
+    manifest = Manifest(
+        name=name,
+        nsc=request.version,
+        command=header.command,
+        n=network.n,
+        size=network.size,
+        depth=network.depth,
+        outputs=None if outputs is None else tuple(outputs.items()),
+        network=network.digest,
+        proof=proof.verdict.value,
+        sigmoid=relaxation.sigmoid,
+        art_lambda=relaxation.art_lambda,
+        error_free=relaxation.error_free,
+        reals=request.dtypes,
+        targets=request.targets,
+        cuda=launches.get("cuda"),
+        files={NETWORK: digest(network_text)},
+    )
+    sources = {
+        manifest.sources[target]: backend.render(
+            header, manifest.stated(target), lowered[target], relaxation, request.dtypes
+        )
+        for target, backend in backends.items()
+    }
     files = {
-        "__init__.py": _module(request, header, network, outputs),
-        **texts,
-        "network.json": network_text,
-        "proof.json": proof.to_json(),
+        "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
+        **sources,
+        NETWORK: network_text,
+        PROOF: proof.to_json(),
     }
-    files[MANIFEST] = manifest_text(facts, files)
+    files[MANIFEST] = manifest.with_files(files).to_text()
     return Package(name, MappingProxyType(files))
-
-
-def _module(request: Request, header: Header, network: Network, outputs: dict[int, int] | None) -> str:
-    accepts = [dtype for real in request.dtypes for dtype in REALS[real].serves]
-    error_free = request.relaxation.error_free
-    facts = {
-        **header.__dict__,
-        "n": network.n,
-        "last": network.n - 1,
-        "size": network.size,
-        "depth": network.depth,
-        "counts": network.counts,
-        "relaxation": request.relaxation.describe(),
-        "dtypes": ", ".join(request.dtypes),
-        "targets": " and ".join(request.targets),
-        "accepts": ", ".join(accepts),
-        "default_steepness": 2 * network.depth,
-        "tie_note": " in the gradient and keep their places" if error_free else "",
-    }
-    if outputs is None:
-        return fill("python/sort.py.j2", {"module": facts})
-    ranks = tuple(outputs.values())
-    lines = textwrap.wrap(", ".join(map(str, ranks)) + ",", 96)
-    return fill("python/select.py.j2", {"module": facts, "selected": {"k": len(ranks), "rank_lines": lines}})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import Question
 from nsc.templates import fill
@@ -35,26 +37,57 @@ def generated_exhaustion(question: Question) -> Answer | None:
     return Answer(proved=f"all 2^{n} 0-1 inputs come out {outcome}, in generated C++")
 
 
+@dataclass(frozen=True)
+class OuterWire:
+    """A wire that is 0 or 1 in a whole block of inputs, by a bit of the block's number."""
+
+    wire: int
+    bit: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparator: the wires that take the minimum and the maximum."""
+
+    lo: int
+    hi: int
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A wire that must carry a rank."""
+
+    wire: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class Checker:
+    """What cpp/checker.cpp.j2 is given.
+
+    Attributes:
+        n: wires of the network.
+        inner_wires: those below _BLOCK_BITS, whose values are the same in every block of inputs.
+        outer_wires: the others.
+        comparators: of the network, in order.
+        ranked: the wires that are asked for.
+    """
+
+    n: int
+    inner_wires: tuple[int, ...]
+    outer_wires: tuple[OuterWire, ...]
+    comparators: tuple[Compared, ...]
+    ranked: tuple[Ranked, ...]
+
+
 def checker_source(question: Question) -> str:
     """Return the C++ text that tries the 0-1 inputs of a question."""
     n = question.network.n
-    load_lines = [
-        f"Row w{wire} = "
-        + (f"low[{wire}];" if wire < _BLOCK_BITS else f"all(block >> {wire - _BLOCK_BITS} & 1);")
-        for wire in range(n)
-    ]
-    return fill(
-        "cpp/checker.cpp.j2",
-        {
-            "checker": {
-                "n": n,
-                "load_lines": load_lines,
-                "comparator_lines": [
-                    " ".join(f"compare(w{lo}, w{hi});" for lo, hi in pairs[first : first + 5])
-                    for pairs in (layer.tolist() for layer in question.network.layers())
-                    for first in range(0, len(pairs), 5)
-                ],
-                "ranked": [{"wire": wire, "rank": rank} for wire, rank in question.ranks.items()],
-            }
-        },
+    checker = Checker(
+        n=n,
+        inner_wires=tuple(range(min(n, _BLOCK_BITS))),
+        outer_wires=tuple(OuterWire(wire, wire - _BLOCK_BITS) for wire in range(_BLOCK_BITS, n)),
+        comparators=tuple(Compared(*pair) for layer in question.network.layers() for pair in layer.tolist()),
+        ranked=tuple(Ranked(wire, rank) for wire, rank in question.ranks.items()),
     )
+    return fill("cpp/checker.cpp.j2", checker)

@@ -7,68 +7,18 @@ import shutil
 import subprocess
 import sys
 
-import jinja2
 import pytest
 
-from nsc import templates
 from nsc.compiler.driver import compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
-from nsc.errors import LoweringError, NscError
+from nsc.errors import LoweringError
 
 
 def source(network, n=None, **options):
     package = compile_network(Request(network, n, **options)).package
     return package.files[f"{package.name}.cpp"]
-
-
-@pytest.fixture
-def template(monkeypatch):
-    """Return a function that makes a template of a text and fills it."""
-
-    def fill(text, **values):
-        monkeypatch.setattr(templates, "_template_text", lambda name: text)
-        templates._environment.cache_clear()
-        return templates.fill("any.j2", values)
-
-    yield fill
-    templates._environment.cache_clear()
-
-
-def test_a_template_prints_text_and_whole_numbers(template):
-    text = "{{ a.x }}\n//% for i in b\n{{ i }};\n//% endfor\n//# no\n"
-    assert template(text, a={"x": "<&>"}, b=[1, 2]) == "<&>\n1;\n2;\n"
-
-
-@pytest.mark.parametrize("value", [0.1, 1.0, True, False, None, math.nan, [1], {"a": 1}, b"x"])
-def test_a_template_prints_nothing_else(template, value):
-    with pytest.raises(LoweringError, match="may print str and int"):
-        template("{{ a }}", a=value)
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [("{{ a }}", {}), ("{{ a }}", {"a": 1, "b": 2}), ("{{ a }}{{ b }}", {"a": 1}), ("", {"a": 1})],
-)
-def test_names_missing_or_left_over_are_refused(template, text, values):
-    with pytest.raises(LoweringError, match=r"template any\.j2 uses"):
-        template(text, **values)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["{{ a.y }}", "//% if a.y\nx\n//% endif\n", "//% for i in a.y\nx\n//% endfor\n", "{{ a.y ~ 'x' }}"],
-)
-def test_a_misspelt_field_is_refused(template, text):
-    with pytest.raises((NscError, jinja2.UndefinedError)):
-        template(text, a={"x": 1})
-
-
-@pytest.mark.parametrize("name", ["cpp/kernel.cpp.j2", "python/sort.py.j2"])
-def test_the_templates_own_names_are_checked(name):
-    with pytest.raises(LoweringError, match=name):
-        templates.fill(name, {"nothing": 1})
 
 
 FOUR_LOGISTIC = {"network": "bitonic", "n": 4}

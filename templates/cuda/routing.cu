@@ -1,71 +1,4 @@
-//# Takes schedule: whether there are half comparators. Mixes of rows, forward and backward.
 // ---------------------------------------------------------------------------------- routing pass
-
-template <class real>
-__device__ __forceinline__ void write_rows(const Tile<real> &tile, const RowsOf<real, real> &rows, real factor) {
-    if (rows.aligned)
-        write_rows<true>(tile, rows, factor);
-    else
-        write_rows<false>(tile, rows, factor);
-}
-
-template <class real>
-__device__ __forceinline__ void mix(Columns<real> &lo, Columns<real> &hi, Mix<real> m) {
-    const Columns<real> a = lo, b = hi;
-    lo = mixed(m, a, b);
-    hi = mixed(m, b, a);
-}
-{% if schedule.halved %}
-
-template <class real>
-__device__ __forceinline__ void mix(Columns<real> &to, Columns<real> &other, Mix<real> m, First) {
-    to = mixed(m, to, other);
-}
-
-template <class real>
-__device__ __forceinline__ void mix(Columns<real> &other, Columns<real> &to, Mix<real> m, Second) {
-    mix(to, other, m, First());
-}
-
-template <class real>
-__device__ __forceinline__ void mix(Columns<real> &from, Columns<real> &other, Mix<real> m, FromFirst) {
-    other = m.swap * from;
-    from = m.keep * from;
-}
-
-template <class real>
-__device__ __forceinline__ void mix(Columns<real> &other, Columns<real> &from, Mix<real> m, FromSecond) {
-    mix(from, other, m, FromFirst());
-}
-{% endif %}
-
-// What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
-template <class Row>
-__device__ __forceinline__ Row difference(const Row &a, const Row &b) {
-    return a - b;
-}
-{% if schedule.halved %}
-
-template <class Row>
-__device__ __forceinline__ Row difference(const Row &a, const Row &b, First) {
-    return a - b;
-}
-
-template <class Row>
-__device__ __forceinline__ Row difference(const Row &a, const Row &b, Second) {
-    return a - b;
-}
-
-template <class Row>
-__device__ __forceinline__ Row difference(const Row &a, const Row &, FromFirst) {
-    return a;
-}
-
-template <class Row>
-__device__ __forceinline__ Row difference(const Row &, const Row &b, FromSecond) {
-    return -b;
-}
-{% endif %}
 
 // Some weights that lie at a multiple of 16 bytes, read 16 bytes at a time.
 template <class real>
@@ -73,8 +6,8 @@ struct alignas(16) Pack {
     real at[16 / sizeof(real)];
 };
 
-// The weights of a codelet, which begin at a slot. Neighbours are asked for in turn, so a pack is read when the first of
-// its weights is wanted, and takes registers only until the last of them is used.
+// The weights of a codelet, which begin at a slot. They are used in order, so a pack is read when its first weight is
+// used, and takes registers only until its last weight is used.
 template <class real, class Code>
 struct MixesOf {
     static constexpr int32_t per_pack = 16 / sizeof(real);
@@ -99,7 +32,7 @@ struct MixesOf<real, Tabled> {
     const real *keep, *swap;
 };
 
-// The memory for what a tile's codelets load, this lane's part: as many rows for each codelet as the widest has.
+// This lane's part of the memory for the rows that a tile's codelets load. Each codelet has room for the widest.
 template <class real>
 __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
     return kept + place * (int32_t(widest_codelet) * tile_lanes);
@@ -141,14 +74,14 @@ __device__ __forceinline__ real folded(real (&numbers)[count], int32_t lane, uin
 
 // Adds the sums over a sample's columns to the gradients of a codelet's weights.
 template <class real, class Code>
-__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code code, const Columns<real> (&products)[Code::length], real *weight_grad) {
-    constexpr int32_t lanes = Tile<real>::full_group / Tile<real>::each, length = Code::length;
+__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code code, const Columns<real> (&products)[Code::most()], real *weight_grad) {
+    constexpr int32_t lanes = Tile<real>::full_group / Tile<real>::each, length = Code::most();
     if (tile.group == Tile<real>::each) {
         if (!tile.is_sample) return;
         NSC_UNROLL
         for (int32_t c = 0; c < length; ++c)
             if (c < code.count()) weight_grad[c] += products[c].at[0];
-    } else if constexpr (Code::is_straight) {
+    } else if constexpr (Code::is_straight()) {
         const int32_t place = tile.lane % lanes;
         NSC_UNROLL
         for (int32_t first = 0; first < length; first += lanes) {
@@ -174,15 +107,15 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     tile.for_each_codelet(!reversed, [&](int32_t number, int32_t place) NSC_INLINE {
         const Codelet codelet = codelets[number];
         with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
-            // Of each comparator the difference of the payload in front of it; then, in the first column, the sum over the
-            // columns of its products with the difference of the gradient behind.
-            Columns<real> products[decltype(code)::length];
+            // For each comparator first the difference of the payload in front of it. Then its products with the
+            // difference of the gradient behind it, summed over the columns into the first column.
+            Columns<real> products[decltype(code)::most()];
             MixesOf<real, decltype(code)> forward(tile.forward, codelet.slot);
             run_code<reversed>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)}, [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE {
                 products[c] = difference(a, b, half...);
                 mix(a, b, forward[c], half...);
             });
-            // Keeps the compiler from reading ahead what the second half needs, which would fill the registers.
+            // Else the compiler reads ahead for the second half, and the registers are full.
             __syncwarp(tile.mask);
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
@@ -196,20 +129,20 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     });
 }
 
-// Fills the tile with columns of the payload; where that is the unit matrix or columns of it, its ones are `unit_entry`.
+// Fills the tile with columns of the payload. The ones of a unit matrix are `unit_entry`.
 template <class real>
 __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
-    if (call.has_payload()) {
+    if (has_columns(call.routing)) {
         const real *payload = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride;
         return read_rows(tile, RowsOf<real, const real>(tile, payload));
     }
-    // The row of a column's one, and what else the column holds: NaN for a rank that is none.
+    // The row of each column's one, and the value of its other rows: NaN where the rank is invalid.
     int32_t ones[lane_columns<real>];
     real others[lane_columns<real>];
     for (int32_t k = 0; k < lane_columns<real>; ++k) {
         const bool is_there = k < tile.present;
-        const int64_t rank = is_there && call.routing == rows ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
+        const int64_t rank = is_there && has_ranks(call.routing) ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
         const bool is_rank = rank >= 0 && rank < wires;
         ones[k] = is_there && is_rank ? int32_t(rank) : -1;
         others[k] = is_there && !is_rank ? not_a_number<real>() : real(0);
@@ -219,11 +152,11 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_e
     });
 }
 
-// routed: what is routed, null for a loss; losses: a part for each sample and chunk.
+// routed: the result, null for a loss. losses: a part for each sample and chunk.
 template <class real, bool reversed>
 __device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed, double *__restrict__ losses) {
     Tile<real> tile(call);
-    const real scale = call.has_payload() ? real(1) : 1 / unit<real>;
+    const real scale = has_columns(call.routing) ? real(1) : 1 / unit<real>;
     for (int32_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
         double loss = 0;
         for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
@@ -231,18 +164,18 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
             load_payload(tile, unit<real>);
             Tile<real>::wait();
             run_forward<real, reversed, false>(tile, nullptr);
-            if (call.is_loss()) {
+            if (is_loss(call.routing)) {
                 loss += loss_part(tile);
             } else {
                 write_rows(tile, rows_of(tile, routed), scale);
             }
             Tile<real>::wait();
         }
-        if (call.is_loss()) store_loss(tile, task, loss, losses);
+        if (is_loss(call.routing)) store_loss(tile, task, loss, losses);
     }
 }
 
-// routed_grad: the gradient of what is routed, null for a loss. losses: a part of the loss for each sample and
+// routed_grad: the gradient of the routed payload, null for a loss. losses: a part of the loss for each sample and
 // chunk, or null. weight_grads: for each sample and chunk, a place for each slot. payload_grad: as the payload, or
 // null. kept: for each tile of the grid, memory for the rows that its codelets load.
 template <class real, bool reversed>
@@ -260,11 +193,11 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
             weight_grad[slot] = 0;
         for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
-            load_payload(tile, call.is_loss() ? unit<real> : real(1));
+            load_payload(tile, is_loss(call.routing) ? unit<real> : real(1));
             Tile<real>::wait();
             run_forward<real, reversed, true>(tile, kept);
             if (losses) loss += loss_part(tile);
-            if (call.is_loss())
+            if (is_loss(call.routing))
                 load_loss_gradient(tile);
             else
                 read_rows(tile, rows_of(tile, routed_grad));
