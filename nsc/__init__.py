@@ -27,6 +27,7 @@ from nsc.errors import (
     UnprovedError,
     VerificationError,
 )
+from nsc.version import VERSION
 
 if TYPE_CHECKING:
     from nsc import compat, nn
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from nsc.operators.sorter import Sorter
     from nsc.proving import verify
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Public name to the module that defines it; None: the name is a module itself.
 _HOMES: dict[str, str | None] = {

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, cast, overload
 
 import torch
 
-import nsc
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.driver import compile_network
 from nsc.compiler.formats import parse_network
@@ -23,6 +22,7 @@ from nsc.join.building import MAX_MEMORY, budget_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+from nsc.version import VERSION
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -138,7 +138,7 @@ def compile(
         targets=_names(targets),
         name=name,
         unproved=unproved,
-        version=nsc.__version__,
+        version=VERSION,
         format=format,
         index_base=index_base,
         select=select,
@@ -210,7 +210,7 @@ def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:
         targets=tuple(kernel.sources),
         name=kernel.name,
         unproved=True,  # as it was accepted before
-        version=nsc.__version__,
+        version=VERSION,
         select=None if outputs is None else ranks(*outputs.ranks),
         wires=None if outputs is None else outputs.wires,
     )

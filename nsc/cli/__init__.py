@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-import nsc
 from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.shared import EXIT_CODES
@@ -24,6 +23,7 @@ from nsc.cli.verifying import verify_command
 from nsc.compiler.verify import Verdict
 from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.interrupts import INTERRUPTED, raise_instead
+from nsc.version import VERSION
 from nsc.wording import in_options
 
 BAD_INPUT = 2
@@ -92,7 +92,7 @@ def _exit_code(error: NscError) -> int:
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(nsc.__version__, prog_name="nsc")
+@click.version_option(VERSION, prog_name="nsc")
 def main() -> None:
     """The compiler for sorting networks: proved, differentiable, fast."""
 

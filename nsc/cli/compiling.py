@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-import nsc
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     STANDARD,
@@ -32,6 +31,7 @@ from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
 from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
+from nsc.version import VERSION
 
 
 @click.command("compile")
@@ -140,7 +140,7 @@ def compile_command(
             targets=targets,
             name=name,
             unproved=unproved,
-            version=nsc.__version__,
+            version=VERSION,
             format=reading.format if piped is None else None,
             index_base=reading.index_base if piped is None else None,
             select=select,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import time
 
-import nsc
 from nsc.arguments import integer, real
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Budget, Checker
 from nsc.errors import PropertyError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.version import VERSION
 from nsc.wording import argument
 
 # Default memory for the 0-1 patterns of a proof, in MB.
@@ -53,7 +53,7 @@ def build_checker(name: str, source: str) -> Checker | None:
         BuildError: the compiler failed.
     """
     try:
-        library = cache.build(name, source, find_toolchain(), nsc.__version__).binary
+        library = cache.build(name, source, find_toolchain(), VERSION).binary
     except ToolchainError:
         return None
     function = ctypes.CDLL(str(library)).nsc_check
