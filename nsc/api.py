@@ -122,7 +122,7 @@ def compile(
             counterexample.
         UnprovedError: no method settled it, and `unproved` is false.
 
-    >>> import torch
+    >>> import nsc, torch
     >>> x = torch.tensor([3.0, 1.0, 2.0, 0.0])
     >>> compile("bitonic", 4).hard_sort(x)[0]
     tensor([0., 1., 2., 3.])
