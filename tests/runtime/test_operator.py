@@ -448,7 +448,7 @@ NARROW = """
 import torch, nsc
 from nsc.runtime import reference
 for network, n in (("bitonic", 18), ("odd_even", 9)):
-    op = partly_tabled(network, n)
+    op = nsc.compile(network, n)
     x = torch.randn(3, n, requires_grad=True)
     results = []
     for relax in (
