@@ -56,6 +56,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.schedule import Codelet, in_levels, schedule, slots_of
 from nsc.compiler.targets.tables import UNIT
 from nsc.runtime.devices import cuda
+from nsc.runtime.devices.cuda_program import Argument
 from nsc.runtime.kernel import Kernel
 
 TEMPLATE = Path(__file__).with_suffix(".cu.j2")
@@ -155,7 +156,7 @@ def _lines(tables: list[list[int]], braces: bool = False) -> list[str]:
 
 
 class Program(Protocol):
-    """The functions of the experiment's text, loaded on a device; as `cuda.Program` launches them."""
+    """The functions of the experiment's text, loaded on a device; as `cuda_program.Program` launches them."""
 
     def resident_blocks(self, function: str, threads: int, shared_bytes: int) -> int:
         """Return how many blocks of a function the device runs at a time."""
@@ -166,7 +167,7 @@ class Program(Protocol):
         blocks: int,
         threads: int,
         shared_bytes: int,
-        arguments: tuple[cuda.Argument, ...],
+        arguments: tuple[Argument, ...],
     ) -> None:
         """Launch a function on the current stream."""
 
@@ -288,7 +289,7 @@ class CupyModule:
         blocks: int,
         threads: int,
         shared_bytes: int,
-        arguments: tuple[cuda.Argument, ...],
+        arguments: tuple[Argument, ...],
     ) -> None:
         """Launch a function on torch's current stream."""
         words = [a.data_ptr() if isinstance(a, Tensor) else a or 0 for a in arguments]

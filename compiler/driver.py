@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from nsc.compiler.describe import describe, is_family
@@ -11,7 +11,7 @@ from nsc.compiler.formats import write_network
 from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
-from nsc.compiler.package import MANIFEST, Package, kernel_facts, manifest_text
+from nsc.compiler.package import Package
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.progress import Progress
@@ -22,8 +22,7 @@ from nsc.compiler.targets import BACKENDS, Header, module_text
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.contract.interface import KERNEL_ABI, REALS
-from nsc.contract.targets import TARGETS
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
 from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.wording import argument
 
@@ -213,44 +212,41 @@ def _render(request: Request, network: Network, proof: Proof, progress: Progress
     header = Header(
         name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
     )
-    sources = {target: f"{name}{TARGETS[target].suffix}" for target in request.targets}
     progress.phase("schedule")
     made = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
     progress.phase("render")
-    facts: dict[str, object] = {
-        "name": name,
-        "nsc": request.version,
-        "command": header.command,
-        "n": network.n,
-        "size": network.size,
-        "depth": network.depth,
-        "outputs": None if outputs is None else [list(output) for output in outputs.items()],
-        "network": network.digest,
-        "proof": proof.verdict.value,
-        "sigmoid": relaxation.sigmoid,
-        "art_lambda": relaxation.art_lambda,
-        "error_free": relaxation.error_free,
-        "reals": {real: list(REALS[real].serves) for real in request.dtypes},
-        "abi": KERNEL_ABI,
-        "sources": sources,
-        "cuda": {},
-    }
+    lowered = {target: BACKENDS[target].lower(made, relaxation) for target in request.targets}
+    launches = {target: BACKENDS[target].launch(pieces) for target, pieces in lowered.items()}
     network_text = write_network(network)
-    texts = {}
-    for target, file in sources.items():
-        backend = BACKENDS[target]
-        lowered = backend.lower(made, relaxation)
-        parameters = backend.launch(lowered)
-        launch = None if parameters is None else asdict(parameters)
-        if launch is not None:
-            facts[target] = launch
-        stated = kernel_facts(facts, network_text, launch)
-        texts[file] = backend.render(header, stated, lowered, relaxation, request.dtypes)
+    manifest = Manifest(
+        name=name,
+        nsc=request.version,
+        command=header.command,
+        n=network.n,
+        size=network.size,
+        depth=network.depth,
+        outputs=None if outputs is None else tuple(outputs.items()),
+        network=network.digest,
+        proof=proof.verdict.value,
+        sigmoid=relaxation.sigmoid,
+        art_lambda=relaxation.art_lambda,
+        error_free=relaxation.error_free,
+        reals=request.dtypes,
+        targets=request.targets,
+        cuda=launches.get("cuda"),
+        files={NETWORK: digest(network_text)},
+    )
+    texts = {
+        manifest.sources[target]: BACKENDS[target].render(
+            header, manifest.stated(target), pieces, relaxation, request.dtypes
+        )
+        for target, pieces in lowered.items()
+    }
     files = {
         "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
         **texts,
-        "network.json": network_text,
-        "proof.json": proof.to_json(),
+        NETWORK: network_text,
+        PROOF: proof.to_json(),
     }
-    files[MANIFEST] = manifest_text(facts, files)
+    files[MANIFEST] = manifest.with_files(files).to_text()
     return Package(name, MappingProxyType(files))

@@ -20,7 +20,7 @@ import nsc
 from nsc.compiler.families import family_network
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
 from nsc.operators.sorter import Sorter
-from nsc.runtime.build import nvrtc
+from nsc.runtime.devices import cubin
 
 ART_LAMBDA = 0.25
 # Left to the process that launches kernels, and to the system.
@@ -146,7 +146,7 @@ def build(network: str, n: int, target: Architecture) -> Subject | str:
         start = time.perf_counter()
         op = nsc.compile(network, n, art_lambda=ART_LAMBDA, targets=("cuda",), unproved=True)
         compiled = time.perf_counter()
-        nvrtc.build(op.kernel, target.name, target.shared_bytes)
+        cubin.build(op.kernel, target.name, target.shared_bytes)
         seconds = Build(network, n, compiled - start, time.perf_counter() - compiled)
         graph = family_network(network, n)
         cut = schedule(graph)

@@ -7,11 +7,9 @@ from nsc.compiler.schedule import CONE_COLUMNS, Schedule
 from nsc.compiler.targets.records import Constant, CppKernel, Header, Tuning
 from nsc.compiler.targets.tables import shared_values
 from nsc.contract.interface import Status
+from nsc.contract.launch import MOST_CHUNKS
 from nsc.templates import fill
 
-# Pieces that a sample's columns are cut into for threads. A constant, so that sums are the same for
-# every number of threads; each piece has its own sums of weight gradients.
-MOST_CHUNKS = 16
 # Mixes that a piece should have at least: a few microseconds, far above what its sums take.
 CHUNK_MIXES = 4096
 # Aim for the memory of weights and their gradients that are held at a time.

@@ -20,17 +20,13 @@ from nsc.compiler.schedule import (
 from nsc.compiler.targets import records
 from nsc.compiler.targets.approximations import APPROXIMATIONS
 from nsc.contract.interface import REALS, Real
-from nsc.contract.routings import LOSSES, ROUTINGS, Payload, Routing
+from nsc.contract.routings import LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
 from nsc.templates import part
 from nsc.wording import count
 
 # The number that stands for 1 while P is computed. It is balanced between P and the gradients of losses,
 # which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1.
 UNIT = 2.0**72
-# Losses cut logarithms here. A single weight below e^-87 is 0 in float32, whatever it is multiplied with.
-LOWEST_LOG = -80
-# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
-SURROGATE_LEAST = 1e-12
 # Bits of a word in the table of turned comparators.
 _WORD = 64
 

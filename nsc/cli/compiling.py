@@ -30,7 +30,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
-from nsc.runtime.build.nvrtc import build as build_cuda
+from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
 
 

@@ -23,10 +23,10 @@ from nsc.cli.shared import (
     property_options,
 )
 from nsc.compiler.network import Network
-from nsc.compiler.package import MANIFEST
 from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
+from nsc.contract.manifest import MANIFEST
 from nsc.join.kernel_check import check_package, read_package
 
 

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from nsc.arguments import real, shown
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.checks import RANGES, bad_steepness
+from nsc.runtime.dispatch import entries
+from nsc.runtime.dispatch.ways import Way, way_of
 from nsc.runtime.kernel import Kernel, register
-from nsc.runtime.routing import RANGES, bad_steepness
 from nsc.wording import argument, count
 
 Steepness = float | Tensor | None
@@ -86,7 +87,7 @@ class Operator:
                 payload = payload.expand(keys.shape[0], *payload.shape)
             else:
                 payload = payload.reshape(keys.shape[0], *payload.shape[x.dim() - 1 :])
-        values, routed = dispatch.relax(self._kernel, keys, weights, payload, routing)
+        values, routed = entries.relax(self._kernel, keys, weights, payload, routing)
         values = unfolded(values, x.shape, x.dtype)
         if routed is None:
             return values, values
@@ -162,7 +163,7 @@ class Operator:
                     f"{self.name}.{method}: x is on {keys.device} and steepness on "
                     f"{steepness.device}: move one of them"
                 )
-            if steepness.dtype != keys.dtype and not keys.is_cuda and dispatch.is_plain(steepness, keys):
+            if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is Way.PLAIN:
                 # Before a cast turns what the message should name into infinity or 0.
                 self._check_number(method, steepness.item(), keys.dtype)
             value = steepness.to(keys.dtype)
@@ -176,7 +177,7 @@ class Operator:
             number = self._check_number(method, steepness, keys.dtype)
             if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
                 return keys.new_full((1,), number).expand(keys.shape[0])
-            if dispatch.is_plain(keys):
+            if way_of(keys) is Way.PLAIN:
                 return _constant(number, keys.dtype, keys.shape[0])
             value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from nsc.errors import PackageError
 from nsc.operators.operator import Operator, Steepness, unfolded
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.dispatch import entries
+from nsc.runtime.dispatch.ways import Way, way_of
 
 
 class Selector(Operator):
@@ -77,7 +78,7 @@ class Selector(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_select", x))
+        values, indices = entries.hard_sort(self._kernel, self._keys("hard_select", x))
         shape = (*x.shape[:-1], len(self.ranks))
         return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
 
@@ -86,7 +87,7 @@ class Selector(Operator):
 
     def _wires(self, like: Tensor) -> Tensor:
         """Return the wires of the ranks on a tensor's device."""
-        if dispatch.is_plain(like):
+        if way_of(like) is Way.PLAIN:
             return _kept_wires(self._outputs.wires, like.device)
         return torch.tensor(self._outputs.wires, device=like.device)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from nsc.arguments import whole
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.operators.operator import Operator, Steepness, unfolded
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.dispatch import entries
 
 
 class Sorter(Operator):
@@ -133,7 +133,7 @@ class Sorter(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_sort", x))
+        values, indices = entries.hard_sort(self._kernel, self._keys("hard_sort", x))
         return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
 
     def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
@@ -153,5 +153,5 @@ class Sorter(Operator):
         weights = self._steepness(routing, steepness, keys)
         self._check_device(routing, x, target)
         ranks = target.long().reshape(keys.shape)
-        losses = dispatch.loss(self._kernel, keys, weights, ranks, routing)
+        losses = entries.loss(self._kernel, keys, weights, ranks, routing)
         return losses.mean().to(x.dtype)

@@ -20,6 +20,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import top_k
 from nsc.runtime.build import nvrtc
+from nsc.runtime.devices.cubin import compiler_of
 from nsc.runtime.kernel import Kernel
 
 BOTH = ("float32", "float64")
@@ -91,14 +92,14 @@ def elf_end(binary):
 def compiled(case):
     """Return what is asked of a compilation: warnings, functions with their resources, lengths."""
     made = kernel(case)
-    cubin, log = nvrtc.find_nvrtc(made, case.architecture).compiled(made.sources["cuda"])
+    cubin, log = compiler_of(made, case.architecture).compiled(made.sources["cuda"])
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
         "resources": {name: vars(found) for name, found in nvrtc.resources(log).items()},
         "longest codelet": int(re.search(r"longest_codelet = (\d+)", made.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
-        "states its facts": made.facts["cuda"].encode() in cubin,
+        "states its facts": made.manifest.stated("cuda").encode() in cubin,
     }
 
 

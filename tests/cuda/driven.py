@@ -183,7 +183,7 @@ def check_kernels_of_another_package():
 def check_a_binary_that_the_driver_does_not_load():
     kernel = kernel_of()
     broken = cupy_program.build.folder / "broken.cubin"
-    broken.write_text("no ELF file, but " + kernel.facts["cuda"])
+    broken.write_text("no ELF file, but " + kernel.manifest.stated("cuda"))
     with (
         replaced(cupy_program, "build", lambda *_: SimpleNamespace(binary=broken)),
         pytest.raises(

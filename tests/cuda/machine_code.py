@@ -19,10 +19,10 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import schedule
 from nsc.compiler.targets import cuda
 from nsc.compiler.targets.records import Header
-from nsc.contract.interface import REALS
-from nsc.contract.launch import LANE_BYTES
+from nsc.contract.interface import REALS, function_name
+from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.runtime.build.nvrtc import Nvrtc, resources
-from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 ARCHITECTURE = "sm_90"
 # Registers that a thread can have, and the widest network whose float32 kernels all keep everything in them.

@@ -14,8 +14,9 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import WIRES_PER_WARP, schedule
 from nsc.compiler.targets import cuda
 from nsc.compiler.targets.records import Header
+from nsc.contract.interface import function_name
 from nsc.runtime.build.nvrtc import Nvrtc
-from nsc.runtime.devices.launches import SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 _LABEL = re.compile(r"(\.L_x_\d+):")
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)([.\w]*)(.*?);(.*)")

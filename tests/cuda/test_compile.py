@@ -16,9 +16,12 @@ from test_machine_code import VERSION
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import WIDEST
+from nsc.contract.interface import function_name
+from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, nvrtc
-from nsc.runtime.devices.launches import FUNCTIONS, LANE_BYTES, SHARED_KIB, function_name
+from nsc.runtime.devices import cubin
+from nsc.runtime.devices.launches import SHARED_KIB
 from nsc.runtime.kernel import Kernel
 
 HERE = Path(__file__).parent
@@ -34,7 +37,7 @@ def kernel(request):
 
 
 def compiled(made, architecture):
-    return nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
+    return cubin.compiler_of(made, architecture).compiled(made.sources["cuda"])
 
 
 def test_golden_text(golden):
@@ -118,22 +121,22 @@ def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
     """Those that lack a byte were built without -default-device."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
     made = kernel(Request("odd_even", 2, targets=("cuda",)))
-    compiler = nvrtc.find_nvrtc(made, "sm_90")
+    compiler = cubin.compiler_of(made, "sm_90")
     assert "-default-device" in compiler.identity
     assert "-default-device" not in compiler.command_for(Path("a.cu"), Path("a.cubin"))
     monkeypatch.setattr(nvrtc.Nvrtc, "compile", lambda self, source, binary: binary.write_text(str(self)))
     with monkeypatch.context() as before:
         before.setattr(nvrtc, "_OPTIONS_OF_NVRTC", ())
-        old = cache.build(made.name, made.sources["cuda"], compiler, made.version)
-    new = nvrtc.build(made, "sm_90")
+        old = cache.build(made.name, made.sources["cuda"], compiler, made.manifest.nsc)
+    new = cubin.build(made, "sm_90")
     assert not new.cached
     assert new.binary != old.binary
-    assert nvrtc.build(made, "sm_90").cached
+    assert cubin.build(made, "sm_90").cached
 
 
 def test_an_architecture_that_nvrtc_does_not_know():
     with pytest.raises(ToolchainError, match=r"no architecture 'sm_12'; known: sm_75, "):
-        nvrtc.build(kernel(Request("odd_even", 3, targets=("cuda",))), "sm_12")
+        cubin.build(kernel(Request("odd_even", 3, targets=("cuda",))), "sm_12")
 
 
 def test_a_text_that_does_not_compile_says_where(monkeypatch):
@@ -155,7 +158,10 @@ def test_architectures_that_are_not_known(monkeypatch):
     with pytest.raises(ToolchainError, match=r"NVRTC [\d.]+ knows no architecture 'sm_1'; known: sm_75,"):
         nvrtc.find_nvrtc(made, "sm_1")
     monkeypatch.delitem(SHARED_KIB, "sm_90")
-    with pytest.raises(ToolchainError, match="nsc knows no shared memory of 'sm_90'; known for sm_75, "):
+    with pytest.raises(
+        ToolchainError,
+        match="nsc does not know how much shared memory a block of 'sm_90' has; it does of: sm_75, ",
+    ):
         nvrtc.find_nvrtc(made, "sm_90")
     assert nvrtc.find_nvrtc(made, "sm_90", 227 << 10).architecture == "sm_90"
 

@@ -8,8 +8,10 @@ import pytest
 
 from nsc.compiler.network import Network
 from nsc.compiler.schedule import levels, schedule
+from nsc.contract.interface import function_name
+from nsc.contract.launch import FUNCTIONS
 from nsc.errors import BuildError
-from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 # Threads of a block come in warps, up to a limit.
 WARP, MOST_THREADS = 32, 1024

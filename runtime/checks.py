@@ -1,46 +1,17 @@
-"""Routings: what the routing pass does, in one table, with the shapes that follow from it."""
+"""Checks of what an operator is given, and the errors for what it does not take."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.kernel import Kernel, find
-
-
-@dataclass(frozen=True)
-class Routing:
-    """One thing that the routing pass can do.
-
-    Attributes:
-        code: its number in the C interface.
-        payload: what it takes: "columns", a payload (batch, n, m) that has a gradient; "target", the
-            int64 ranks (batch, n) of a loss; "ranks", those (batch, k) of wanted rows; "" for nothing.
-        method: the method of `Sorter` that it serves.
-        selects: the method of `Selector`; "" where it makes no sense if only some wires carry their rank.
-    """
-
-    code: int
-    method: str
-    payload: str = ""
-    selects: str = ""
-
-
-ROUTINGS: dict[str, Routing] = {
-    "none": Routing(0, "sort", selects="select"),
-    "permutation": Routing(1, "sort_with_permutation"),
-    "route": Routing(2, "route", "columns", selects="route"),
-    "transposed": Routing(3, "rank", "columns"),
-    "cross_entropy": Routing(5, "cross_entropy", "target"),
-    "binary_cross_entropy": Routing(6, "binary_cross_entropy", "target"),
-    "rows": Routing(4, "topk", "ranks", selects="select_with_rows"),
-}
+from nsc.runtime.shapes import output_shapes, payload_of, real_of
 
 # The numbers that a steepness may be in an arithmetic type: kernels take smaller ones for zero.
 RANGES = {
@@ -48,78 +19,24 @@ RANGES = {
 }
 
 
-def takes(routing: str) -> str:
-    """Return what payload a routing takes; "" too for one that is not known."""
-    return ROUTINGS[routing].payload if routing in ROUTINGS else ""
-
-
-def output_shapes(x: Tensor, payload: Tensor | None, routing: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes of the values and of what is routed."""
-    batch, n = x.shape
-    if takes(routing) in ("columns", "ranks"):
-        assert payload is not None
-        return (batch, n), (batch, n, payload.shape[-1])
-    return (batch, n), {"none": (batch, 0), "permutation": (batch, n, n)}.get(routing, (batch,))
-
-
-def empty_outputs(
-    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
-) -> tuple[Tensor, Tensor]:
-    """Return uninitialised values and routed results of `nsc::relax`."""
-    values, routed = output_shapes(x, payload, routing)
-    return x.new_empty(values), x.new_empty(routed)
-
-
-def empty_grads(
-    values_grad: Tensor | None,
-    routed_grad: Tensor | None,
-    x: Tensor,
-    steepness: Tensor,
-    payload: Tensor | None,
-    routing: str,
-    spec: str,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return uninitialised results of `nsc::relax_backward`."""
-    shape = payload.shape if payload is not None and takes(routing) == "columns" else (0,)
-    return x.new_empty(x.shape), x.new_empty((x.shape[0],)), x.new_empty(shape)
-
-
-def empty_loss(
-    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return uninitialised results of `nsc::loss`."""
-    return x.new_empty((x.shape[0],)), x.new_empty(x.shape), x.new_empty((x.shape[0],))
-
-
-def empty_sorted(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Return uninitialised results of `nsc::hard_sort`."""
-    outputs = find(spec).outputs
-    shape = x.shape if outputs is None else (x.shape[0], len(outputs.wires))
-    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
-
-
-@functools.cache
-def real_of(dtype: torch.dtype) -> str:
-    """Return a dtype's name as kernels know it."""
-    return str(dtype).removeprefix("torch.")
-
-
 def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
     """Check what a kernel cannot: that the memory it is given is what it takes it for."""
     check_keys(kernel, x)
     batch = x.shape[0]
     check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
-    known = [name for name, one in ROUTINGS.items() if kernel.outputs is None or one.selects]
+    known = [name for name, one in ROUTINGS.items() if kernel.outputs is None or one.selector is not None]
     if routing not in known:
         raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(known)}")
-    what = takes(routing)
     columns = payload.shape[-1] if payload is not None and payload.dim() > 1 else 0
-    if what == "columns":
-        check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
-    elif what == "target":
-        check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
-    elif what == "ranks":
-        check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
+    match payload_of(routing):
+        case Payload.COLUMNS:
+            check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
+        case Payload.TARGET:
+            check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
+        case Payload.RANKS:
+            check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
+        case Payload.NOTHING:
+            pass
 
 
 def check_relax_backward(
@@ -160,39 +77,6 @@ def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tenso
     return relax_backward
 
 
-def through_loss(
-    loss: Callable[..., tuple[Tensor, Tensor, Tensor]],
-    backward: Callable[..., tuple[Tensor, Tensor | None, Tensor | None]],
-    values_grad: Tensor | None,
-    routed_grad: Tensor,
-    x: Tensor,
-    steepness: Tensor,
-    target: Tensor,
-    routing: str,
-    spec: str,
-) -> tuple[Tensor, Tensor, None]:
-    """Return the gradients of x and steepness for gradients of the values and of the samples' losses.
-
-    Those of the losses multiply last: inside the kernels they could leave the normal numbers.
-    """
-    _, x_grad, steepness_grad = loss(x, steepness, target, routing, spec)
-    x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
-    if values_grad is not None:
-        of_values = backward(values_grad, None, x, steepness, None, "none", spec)
-        assert of_values[1] is not None
-        x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
-    return x_grad, steepness_grad, None
-
-
-def inner_contiguous(payload: Tensor | None) -> Tensor | None:
-    """Return a payload whose samples are contiguous; one expanded over the batch stays one."""
-    if payload is None or payload.shape[0] == 0:
-        return payload
-    if payload.stride(0) == 0 and payload.shape[0] > 1 and payload[0].is_contiguous():
-        return payload
-    return payload.contiguous()
-
-
 def check_keys(kernel: Kernel, x: Tensor) -> None:
     """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
     if real_of(x.dtype) not in kernel.reals:
@@ -216,11 +100,14 @@ def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, rout
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
         raise no_steepness(kernel, routing, steepness)
-    if takes(routing) in ("target", "ranks"):
+    what = payload_of(routing)
+    if what is Payload.TARGET:
         assert payload is not None
         ranks = torch.arange(kernel.n, device=payload.device)
-        if takes(routing) == "target" and not bool((payload.sort(-1).values == ranks).all()):
+        if not bool((payload.sort(-1).values == ranks).all()):
             raise no_permutation(kernel, routing)
+    elif what is Payload.RANKS:
+        assert payload is not None
         if not bool(((payload >= 0) & (payload < kernel.n)).all()):
             raise no_rank(kernel, routing)
 
@@ -269,4 +156,4 @@ def no_rank(kernel: Kernel, routing: str) -> OperandError:
 def _call(kernel: Kernel, routing: str) -> str:
     """Return an operator and the method that led to a routing."""
     one = ROUTINGS[routing]
-    return f"{kernel.name}.{one.method if kernel.outputs is None else one.selects}"
+    return f"{kernel.name}.{one.sorter if kernel.outputs is None else one.selector}"
