@@ -311,13 +311,15 @@ void toy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target
     constexpr real share = real(1) / wires;
     memset(grad, 0, sizeof(Vec<real>) * wires);
     for (int64_t row = 0; row < wires; ++row)
-        for (int64_t k = 0; k < width; ++k)
-            grad[row][k] = 2 * share * share / unit<real> * toy_difference<real>(block, target + first, k, row);
+        for (int64_t k = 0; k < width; ++k) {
+            const real difference = toy_difference<real>(block, target + first, k, row);
+            grad[row][k] = 2 * share * share * difference / unit<real>;
+        }
 }
 """
         ),
         "templates/cuda/toy.cu": new_file(
-            """// The mean over entries of the squared difference of P and the truth; this thread's part of a column.
+            """// The mean of the squared differences of P and the truth; this thread's part of a column.
 template <class real>
 __device__ __forceinline__ double toy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
     double sum = 0;
