@@ -213,10 +213,11 @@ def _render(request: Request, network: Network, proof: Proof, progress: Progress
         name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
     )
     progress.phase("schedule")
-    made = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
+    scheduled = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
     progress.phase("render")
-    lowered = {target: BACKENDS[target].lower(made, relaxation) for target in request.targets}
-    launches = {target: BACKENDS[target].launch(pieces) for target, pieces in lowered.items()}
+    backends = {target: BACKENDS[target] for target in request.targets}
+    lowered = {target: backend.lower(scheduled, relaxation) for target, backend in backends.items()}
+    launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
     network_text = write_network(network)
     manifest = Manifest(
         name=name,
@@ -236,15 +237,15 @@ def _render(request: Request, network: Network, proof: Proof, progress: Progress
         cuda=launches.get("cuda"),
         files={NETWORK: digest(network_text)},
     )
-    texts = {
-        manifest.sources[target]: BACKENDS[target].render(
-            header, manifest.stated(target), pieces, relaxation, request.dtypes
+    sources = {
+        manifest.sources[target]: backend.render(
+            header, manifest.stated(target), lowered[target], relaxation, request.dtypes
         )
-        for target, pieces in lowered.items()
+        for target, backend in backends.items()
     }
     files = {
         "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
-        **texts,
+        **sources,
         NETWORK: network_text,
         PROOF: proof.to_json(),
     }

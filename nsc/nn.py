@@ -171,6 +171,10 @@ class SortingNetwork(_Layer[Sorter]):
         """Return the k largest values, largest first, and their rows of P; see `Sorter.topk`."""
         return self._relaxed("topk", x, k)  # type: ignore[no-any-return]
 
+    def loss(self, name: str, x: Tensor, target: Tensor) -> Tensor:
+        """Return a loss of P against the true ranks, by its name; see `Sorter.loss`."""
+        return self._relaxed("loss", name, x, target)  # type: ignore[no-any-return]
+
     def cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
         """Return the paper's loss against the true ranks; see `Sorter.cross_entropy`."""
         return self._relaxed("cross_entropy", x, target)  # type: ignore[no-any-return]

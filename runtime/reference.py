@@ -79,7 +79,7 @@ def relax(
         rows = _mix_rows(kernel, layer, weights, rows)
     if known.is_loss:
         assert payload is not None
-        return values, _losses_of(kernel, rows, payload, LOSS_FUNCTIONS[routing])
+        return values, _losses_of(kernel, rows, payload, LOSSES[routing])
     return values, rows
 
 
@@ -224,7 +224,7 @@ def _binary_cross_entropy(entries: _Entries) -> Tensor:
 
 
 # The losses of `contract.routings.LOSSES`; see the methods of `Sorter` for what they are.
-LOSS_FUNCTIONS: dict[str, Callable[[_Entries], Tensor]] = {
+LOSSES: dict[str, Callable[[_Entries], Tensor]] = {
     "cross_entropy": _cross_entropy,
     "binary_cross_entropy": _binary_cross_entropy,
 }

@@ -188,7 +188,12 @@ def render(
             ),
         ),
         "templates/toy/kernel.toy.j2": new_file(
-            "toy {{ name }} {{ facts }}\n//% for count in counts\ncodelet of {{ count }}\n//% endfor\n"
+            """toy {{ name }}
+nsc_facts {{ facts }}
+//% for count in counts
+codelet of {{ count }}
+//% endfor
+"""
         ),
     },
     """
@@ -199,8 +204,66 @@ done = CliRunner().invoke(main, ["compile", "--net", "bitonic", "--n", "4", "--t
 assert done.exit_code == 0, done.output
 folder = Path("generated/bitonic_4")
 lines = (folder / "bitonic_4.toy").read_text().splitlines()
-assert lines[0].startswith('toy bitonic_4 "{') and lines[1:] == ["codelet of 6"], lines
+assert lines[0] == "toy bitonic_4" and lines[2:] == ["codelet of 6"], lines
 assert (folder / "bitonic_4.cpp").exists()
+""",
+)
+
+LOSS = Addition(
+    "A loss",
+    {
+        "nsc/contract/routings.py": after(
+            '        Loss("cross_entropy", "the mean over samples of (1/n) Σ_c -log P[target[c], c]"),\n',
+            '        Loss("toy", "the mean over samples of (1/n) Σ_c 1 - P[target[c], c]"),\n',
+        ),
+        "runtime/reference.py": after(
+            "LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n",
+            """    "toy": lambda entries: (
+        (1 - entries.p.gather(-2, entries.target.unsqueeze(-2))).mean((-2, -1))
+    ),
+""",
+        ),
+        "templates/cpp/toy.cpp": new_file("""// The mean over columns of 1 - P[target, column].
+template <class real>
+double toy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
+    double sum = 0;
+    for (int64_t k = 0; k < width; ++k) sum += 1 - double(block[target[first + k]][k] / unit<real>);
+    return sum / wires;
+}
+
+template <class real>
+void toy_gradient(const Vec<real> *, Vec<real> *grad, const int64_t *target, int64_t first, int64_t width) {
+    memset(grad, 0, sizeof(Vec<real>) * wires);
+    for (int64_t k = 0; k < width; ++k) grad[target[first + k]][k] = -1 / unit<real> / wires;
+}
+"""),
+        "templates/cuda/toy.cu": new_file("""// The mean over columns of 1 - P[target, column].
+template <class real>
+__device__ __forceinline__ double toy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
+    if (tile.team) return 0;
+    return (1 - double(tile.mine[target * tile_lanes].at[k] / unit<real>)) / wires;
+}
+
+template <class real>
+__device__ void toy_gradient(const Tile<real> &tile, const int32_t (&target)[lane_columns<real>]) {
+    Tile<real>::wait();
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k)
+            at.at[k] = row == target[k] && k < tile.present ? -1 / unit<real> / wires : real(0);
+    });
+}
+"""),
+    },
+    """
+import nsc, torch
+op = nsc.compile("bitonic", 4, dtypes="float64", targets=("cpu", "cuda"))
+x = torch.tensor([[0.3, -1.0, 2.0, 0.1], [1.0, 0.5, 0.7, 3.0]], dtype=torch.float64, requires_grad=True)
+target = torch.tensor([[2, 0, 3, 1], [2, 0, 1, 3]])
+p = op.sort_with_permutation(x, 1.5)[1]
+wanted = (1 - p.gather(-2, target.unsqueeze(-2))).mean()
+assert torch.allclose(op.loss("toy", x, target, 1.5), wanted, rtol=1e-12)
+assert torch.autograd.gradcheck(lambda x: op.loss("toy", x, target, 1.5), x)
+assert "return toy_gradient(tile, target)" in op.kernel.sources["cuda"]
 """,
 )
 
@@ -265,4 +328,4 @@ assert (proof.verdict.value, proof.method) == ("proved", "toy"), proof
 """,
 )
 
-ADDITIONS = (RELAXATION, FORMAT, TARGET, PASS, METHOD)
+ADDITIONS = (RELAXATION, FORMAT, TARGET, LOSS, PASS, METHOD)

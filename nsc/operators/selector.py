@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from nsc.errors import PackageError
-from nsc.operators.operator import Operator, Steepness, unfolded
+from nsc.operators.operands import Steepness, unfolded
+from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import Way, way_of
 
@@ -55,9 +56,9 @@ class Selector(Operator):
             values (…, k) and rows (…, k, n): rows[i, c] is the weight of input c at rank ranks[i], and
             values = rows @ x.
         """
-        self._check_tensor("select_with_rows", "x", x)
+        self._operands.check_tensor("select_with_rows", "x", x)
         wires = self._wires(x)
-        values, columns = self._run("select_with_rows", x, steepness, wires, "rows")
+        values, columns = self._run("select_with_rows", x, steepness, wires, "rows", is_shared=True)
         return self._selected(values), columns.transpose(-1, -2)
 
     def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
@@ -78,7 +79,7 @@ class Selector(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = entries.hard_sort(self._kernel, self._keys("hard_select", x))
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x))
         shape = (*x.shape[:-1], len(self.ranks))
         return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
 

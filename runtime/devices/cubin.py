@@ -40,8 +40,8 @@ def compiler_of(kernel: Kernel, architecture: str, shared_bytes: int | None = No
     if shared_bytes is None:
         if architecture not in SHARED_KIB:
             raise ToolchainError(
-                f"nsc does not know how much shared memory a block of {architecture!r} has; it does of: "
-                f"{', '.join(SHARED_KIB)}. On a device of that kind kernels are built on first use"
+                f"nsc knows no shared memory of {architecture!r}; known for {', '.join(SHARED_KIB)}: build "
+                "on a machine that has such a device"
             )
         shared_bytes = SHARED_KIB[architecture] * 1024
     defines = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes).defines

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.contract.launch import Launch
 from nsc.contract.manifest import Manifest, check_stated, digest
 from nsc.contract.routings import LOSSES, ROUTINGS, Payload

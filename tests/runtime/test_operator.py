@@ -20,7 +20,12 @@ from hypothesis import strategies as st
 from networks import partly_tabled
 
 import nsc
+from nsc.compiler.driver import compile_network
 from nsc.compiler.families import merge_exchange
+from nsc.compiler.package import write
+from nsc.compiler.request import Request
+from nsc.compiler.selection import top_k
+from nsc.contract.routings import LOSSES
 from nsc.runtime import reference
 
 SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")
@@ -503,3 +508,41 @@ def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtype):
     for rows in ([0], [5], list(range(4, 20)), list(range(30, 40))):
         for all_of_them, some in zip(whole, results(rows), strict=True):
             torch.testing.assert_close(some, all_of_them[rows], rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_by_its_name(name):
+    op = nsc.compile("bitonic", 6)
+    x, target = torch.randn(2, 3, 6), torch.rand(2, 3, 6).argsort(-1)
+    wanted = getattr(op, name)(x, target, 2.0)
+    assert torch.equal(op.loss(name, x, target, 2.0), wanted)
+    module = nsc.nn.SortingNetwork(op, steepness=2.0)
+    assert torch.allclose(module.loss(name, x, target), wanted)
+
+
+def test_an_unknown_loss_lists_the_known():
+    op = nsc.compile("bitonic", 6)
+    with pytest.raises(nsc.OperandError, match=rf"no loss 'hinge'; known: {', '.join(LOSSES)}"):
+        op.loss("hinge", torch.randn(1, 6), torch.arange(6).unsqueeze(0))
+
+
+def test_an_operator_knows_what_was_compiled(tmp_path):
+    compiled = compile_network(Request("odd_even", 5, select=top_k(2)))
+    operator = nsc.load(write(compiled.package, tmp_path))
+    assert operator.network == compiled.network
+    assert operator.proof == compiled.proof
+    assert operator.network is operator.network
+    assert nsc.compile("bitonic", 4).proof.sentence() == "sorts"
+
+
+def test_a_package_is_loaded_without_the_compiler(tmp_path):
+    folder = write(compile_network(Request("odd_even", 5)).package, tmp_path)
+    code = (
+        "import sys, torch, nsc\n"
+        f"operator = nsc.load({str(folder)!r})\n"
+        "operator.sort(torch.randn(2, 5)), operator.cross_entropy(torch.randn(1, 5), torch.arange(5)[None])\n"
+        "assert not [name for name in sys.modules if name.startswith('nsc.compiler')]\n"
+        "assert operator.network.n == 5\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
