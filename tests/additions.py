@@ -140,6 +140,70 @@ assert nsc("verify", "--net", "net.toy").startswith("sorts")
 """,
 )
 
+TARGET = Addition(
+    "A target",
+    {
+        "nsc/contract/targets.py": after(
+            '        Target("cuda", ".cu", ("cuda",)),\n', '        Target("toy", ".toy", ()),\n'
+        ),
+        "compiler/targets/toy.py": new_file('''"""A toy target: the shapes and wires of codelets as text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.schedule import Schedule
+from nsc.compiler.targets.records import Header
+from nsc.templates import fill
+
+
+@dataclass(frozen=True)
+class ToyKernel:
+    name: str
+    facts: str
+    counts: tuple[int, ...]
+
+
+def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
+    return schedule
+
+
+def launch(schedule: Schedule) -> None:
+    return None
+
+
+def render(
+    header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
+) -> str:
+    counts = tuple(len(codelet.shape) for codelet in schedule.codelets)
+    return fill("toy/kernel.toy.j2", ToyKernel(header.name, json.dumps(facts), counts))
+'''),
+        "compiler/targets/backends.py": both(
+            after("from nsc.compiler.targets import cpp, cuda", ", toy"),
+            after(
+                "BACKENDS: dict[str, Backend] = {\n",
+                '    "toy": Backend(TARGETS["toy"], toy.lower, toy.launch, toy.render),\n',
+            ),
+        ),
+        "templates/toy/kernel.toy.j2": new_file(
+            "toy {{ name }} {{ facts }}\n//% for count in counts\ncodelet of {{ count }}\n//% endfor\n"
+        ),
+    },
+    """
+from pathlib import Path
+from click.testing import CliRunner
+from nsc.cli import main
+done = CliRunner().invoke(main, ["compile", "--net", "bitonic", "--n", "4", "--target", "cpu,toy"])
+assert done.exit_code == 0, done.output
+folder = Path("generated/bitonic_4")
+lines = (folder / "bitonic_4.toy").read_text().splitlines()
+assert lines[0].startswith('toy bitonic_4 "{') and lines[1:] == ["codelet of 6"], lines
+assert (folder / "bitonic_4.cpp").exists()
+""",
+)
+
 PASS = Addition(
     "A pass",
     {
@@ -201,4 +265,4 @@ assert (proof.verdict.value, proof.method) == ("proved", "toy"), proof
 """,
 )
 
-ADDITIONS = (RELAXATION, FORMAT, PASS, METHOD)
+ADDITIONS = (RELAXATION, FORMAT, TARGET, PASS, METHOD)

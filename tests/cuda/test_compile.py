@@ -154,13 +154,13 @@ def test_every_architecture_of_nvrtc_has_its_shared_memory():
 
 
 def test_architectures_that_are_not_known(monkeypatch):
-    made = kernel(Request("bitonic", 4, targets=("cuda",)))
+    built = kernel(Request("bitonic", 4, targets=("cuda",)))
     with pytest.raises(ToolchainError, match=r"NVRTC [\d.]+ knows no architecture 'sm_1'; known: sm_75,"):
-        cubin.compiler_of(made, "sm_1")
+        cubin.compiler_of(built, "sm_1")
     monkeypatch.delitem(SHARED_KIB, "sm_90")
     with pytest.raises(ToolchainError, match="nsc knows no shared memory of 'sm_90'; known for sm_75, "):
-        cubin.compiler_of(made, "sm_90")
-    assert cubin.compiler_of(made, "sm_90", 227 << 10).architecture == "sm_90"
+        cubin.compiler_of(built, "sm_90")
+    assert cubin.compiler_of(built, "sm_90", 227 << 10).architecture == "sm_90"
 
 
 def test_building_ahead_of_time(tmp_path, monkeypatch):
