@@ -194,7 +194,7 @@ def _weighted(weight: Tensor, x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Entries:
+class _Entries:
     """The logarithms of P, entry by entry, for the losses to choose from.
 
     Attributes:
@@ -210,13 +210,13 @@ class Entries:
     log: Callable[[Tensor, Tensor], Tensor]
 
 
-def _cross_entropy(entries: Entries) -> Tensor:
+def _cross_entropy(entries: _Entries) -> Tensor:
     rows = entries.target.unsqueeze(-2)
     logs = entries.log(entries.p.gather(-2, rows), entries.rest.gather(-2, rows))
     return -logs.flatten(1).sum(-1) / entries.p.shape[-1]
 
 
-def _binary_cross_entropy(entries: Entries) -> Tensor:
+def _binary_cross_entropy(entries: _Entries) -> Tensor:
     p, rest, n = entries.p, entries.rest, entries.p.shape[-1]
     truth = entries.target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
     logs = entries.log(torch.where(truth, p, rest), torch.where(truth, rest, p))
@@ -224,18 +224,18 @@ def _binary_cross_entropy(entries: Entries) -> Tensor:
 
 
 # The losses of `contract.routings.LOSSES`; see the methods of `Sorter` for what they are.
-LOSSES: dict[str, Callable[[Entries], Tensor]] = {
+LOSSES: dict[str, Callable[[_Entries], Tensor]] = {
     "cross_entropy": _cross_entropy,
     "binary_cross_entropy": _binary_cross_entropy,
 }
 
 
-def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, loss: Callable[[Entries], Tensor]) -> Tensor:
+def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, loss: Callable[[_Entries], Tensor]) -> Tensor:
     """Return the loss of each sample."""
     large = p > LARGE
     sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)
     rest = torch.where(large, sum_of_others, 1 - p)
-    return loss(Entries(p, rest, target, partial(_log, kernel)))
+    return loss(_Entries(p, rest, target, partial(_log, kernel)))
 
 
 def _log(kernel: Kernel, p: Tensor, rest: Tensor) -> Tensor:
