@@ -20,7 +20,7 @@ RANGES = {
 
 
 def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
-    """Check what a kernel cannot: that the memory it is given is what it takes it for."""
+    """Raise OperandError unless tensors have the shapes and dtypes that kernels take their memory for."""
     check_keys(kernel, x)
     batch = x.shape[0]
     check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
@@ -56,9 +56,10 @@ def check_relax_backward(
 
 
 def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """Return `nsc::relax_backward` of a device: its arguments checked, then its implementation for those
-    that fit together. It gives the gradients of x, steepness and, if it has one, payload; a gradient that
-    is None is zero.
+    """Return `nsc::relax_backward` of a device, which checks its arguments and calls the unchecked function.
+
+    It returns the gradients of x, steepness and, if it has one, payload. An incoming gradient
+    that is None counts as zero.
     """
 
     def relax_backward(
@@ -96,7 +97,7 @@ def check_tensor(
 
 
 def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
-    """Check what a kernel checks itself: the steepness, and that targets are permutations."""
+    """Raise an error as a kernel does: for a steepness, a target or ranks with wrong values."""
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
         raise no_steepness(kernel, routing, steepness)

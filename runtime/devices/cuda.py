@@ -1,8 +1,8 @@
 """The CUDA implementations of the operators: scratch memory, grids, and the order of the launches.
 
-Nothing waits for the device. What a kernel finds wrong in values (a steepness, a target) it answers
-with NaN, for the same reason. All scratch memory comes from torch's allocator on the current stream,
-so that calls may be captured in CUDA graphs, and one that runs out of memory leaves nothing behind.
+GPU calls do not check values on the host: an invalid steepness or target gives NaN. All scratch
+memory comes from torch's allocator on the current stream, so that calls may be captured in CUDA graphs, and
+one that runs out of memory leaves nothing behind.
 """
 
 from __future__ import annotations
