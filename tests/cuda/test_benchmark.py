@@ -1,4 +1,4 @@
-"""The GPU benchmark: its checks find wrong kernels, its files hold the results; its figures need a GPU."""
+"""The GPU benchmark: its checks find what is wrong, its files hold what was found; its figures need a GPU."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P, Peer
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
+from nsc.contract.targets import TARGETS
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cubin, cuda
 from nsc.runtime.devices.table import BY_DEVICE
 
 ROOT = Path(__file__).parents[2]
-# Packages that the benchmark must run without.
+# What a machine may lack on which the benchmark must run.
 ABSENT = ("rich", "platformdirs", "diffsort", "matplotlib", "sklearn", "mpmath", "scipy", "pysat", "ziglang")
 H100 = Architecture("sm_90", SHARED_BYTES)
 LIMITS = Limits(4e12, 3e13, 9e11, 2e-6, 3e-6)
@@ -47,7 +48,7 @@ LIMITS = Limits(4e12, 3e13, 9e11, 2e-6, 3e-6)
 
 
 class Event:
-    """An event with the time of the host."""
+    """An event whose time is the host's."""
 
     def __init__(self, enable_timing):
         assert enable_timing
@@ -66,9 +67,9 @@ class Device:
     """The programs of the kernels, run by the emulation.
 
     Attributes:
-        edit: changes the text of kernels.
-        after: called after each launch, with the function's name and its arguments.
-        captured: launches of the graph in capture; None outside a capture.
+        edit: what becomes of kernels' texts.
+        after: called with a function's name and its arguments, when it has run.
+        captured: launches of the graph that is being captured; None while none is.
     """
 
     def __init__(self, folder):
@@ -102,7 +103,7 @@ class Device:
 
 
 class Program:
-    """A program of the device, with launches that a graph may capture."""
+    """A program of the device, which may be captured."""
 
     def __init__(self, device, program):
         self.device, self.program = device, program
@@ -130,10 +131,8 @@ class Graph:
 
 
 def operator_on_the_cpu(subject):
-    """Return the operator for CUDA, with CPU tensors allowed."""
-    operator = Sorter(subject.files)
-    operator._devices = frozenset(["cpu"])
-    return operator
+    """Return the operator for CUDA, by the table of targets that the fixture makes."""
+    return Sorter(subject.files)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +175,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
+    monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
     monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
     monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
@@ -187,7 +187,7 @@ def device(programs, monkeypatch):
 
 @pytest.fixture(scope="module")
 def subject():
-    """Return a function that compiles a network, without a binary."""
+    """Return a compiled network, with no binary."""
 
     def compiled(network, n):
         with pytest.MonkeyPatch.context() as patch:
@@ -276,7 +276,7 @@ def test_a_graph_that_captures_nothing_is_found(device, subject, monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph", lambda graph: contextlib.nullcontext())
     problems = list(checks.check_graph(subject("bitonic", 4), 3))
     assert {p.partition("numbers of ")[2].partition(" have")[0] for p in problems} >= {
-        "the routed output",
+        "what is routed",
         "the gradient of x",
     }
 
@@ -469,7 +469,7 @@ def run(folder, *options, code=0):
 
 
 def held(folder):
-    """Return the results and the report in the files; both must agree."""
+    """What the files hold; the report always says the same."""
     (data,) = folder.glob("*.json")
     (text,) = folder.glob("*.md")
     assert sorted(folder.iterdir()) == sorted((data, text))
@@ -517,7 +517,7 @@ def test_what_a_block_has_no_memory_for_is_left_out(small, tmp_path, monkeypatch
     monkeypatch.setattr(building, "architecture", lambda: Architecture("sm_120", 99 << 10))
     monkeypatch.setattr(command, "architecture", building.architecture)
     output = run(tmp_path, "--tensor-cores", "--only", "tensor cores, bitonic 1024")
-    assert output.count("1024 left out: a block takes 131,200 bytes, the device has 101,376") == 3
+    assert output.count("tensor cores, bitonic 1024 takes 131,200 bytes of a block's 101,376: left out") == 3
     assert "0 cases run, 0 failures" in output
 
 
@@ -705,12 +705,12 @@ def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, 
     options = ["--out", str(tmp_path), "--only", "bitonic", "--only", "4", "--resume"]
     assert started == [(sys.executable, [*module, *options])]
     assert list(held(tmp_path)[0].outcomes) == ALL[:3]
-    # The new process.
+    # What the new process does.
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "time_case", plain)
     assert "4 cases run, 1 failure\n" in run(tmp_path, *options[2:], code=1)
     assert list(held(tmp_path)[0].outcomes) == ALL
-    # Without files there is nothing to resume.
+    # Without files there is nothing to go on from.
     monkeypatch.setattr(timing, "time_case", losing)
     done = CliRunner().invoke(command.main, ["--only", "bitonic"])
     assert done.exit_code == 1
