@@ -121,9 +121,13 @@ LEFT_OUT = {
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest tests first, all others in their order; with --quick leave some out."""
+    parts = [part for group in LEFT_OUT.values() for part in group]
+    if config.args == config.getini("testpaths"):  # all tests are collected
+        lost = [part for part in (*LONGEST, *parts) if not any(part in item.nodeid for item in items)]
+        if lost:
+            raise pytest.UsageError(f"LONGEST and LEFT_OUT in tests/conftest.py name no test: {lost}")
     items.sort(key=lambda item: not any(name in item.nodeid for name in LONGEST))
     if config.getoption("--quick"):
-        parts = [part for group in LEFT_OUT.values() for part in group]
         left_out = [item for item in items if any(part in item.nodeid for part in parts)]
         items[:] = [item for item in items if not any(part in item.nodeid for part in parts)]
         config.hook.pytest_deselected(items=left_out)
