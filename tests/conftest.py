@@ -80,7 +80,7 @@ LEFT_OUT = {
         "test_operator.py::test_hard_sort",
         "test_operator.py::test_irregular",
         "test_operator.py::test_a_samples",
-        "test_operator.py::test_what_must_hold",
+        "test_operator.py::test_laws",
         "test_operator.py::test_monotone",
         "test_operator.py::test_values_and_gradients_are_the_references[gaussian",
         "test_operator.py::test_values_and_gradients_are_the_references[reciprocal",
