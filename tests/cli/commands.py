@@ -44,7 +44,7 @@ def start(*words, **environment):
 
 
 def call(*words, code=0):
-    """Run the command in this process and return what it printed, standard output and error."""
+    """Run the command in this process and return its standard output and error."""
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, (result.stdout, result.stderr)

@@ -27,7 +27,7 @@ def operator():
 
 
 def run(script, *arguments, **environment):
-    """Run a script in a process of its own and return what it output."""
+    """Run a script in a process of its own and return its output."""
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
         capture_output=True,
