@@ -1,4 +1,4 @@
-"""Numbers: NumPy's are taken wherever Python's are, and truth values and texts are not."""
+"""Calls that take numbers take those of Python and NumPy, and refuse truth values and text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def settled(proof):
     return proof.verdict, proof.detail
 
 
-# Callable and parameter to a call with a number in its place, and the number.
+# Callable and parameter: a call that passes a number for it, and the number.
 WHOLE = {
     "compile.n": (lambda v: nsc.compile("bitonic", v), 4),
     "compile.index_base": (lambda v: nsc.compile([(1, 2)], 2, index_base=v), 1),
@@ -89,14 +89,14 @@ REAL = {
         0.5,
     ),
 }
-# An array has one dtype: beside numbers a truth value is the number 0 or 1 before nsc sees it.
+# An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
-# Records that nsc fills in, what it calls itself, and errors that it raises take no number from a user.
+# Records that nsc fills in and errors that it raises take no number from a user.
 OWN = ("Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
 
 
-def numbers_taken():
-    """Yield the parameters of public callables that a number goes into."""
+def number_parameters():
+    """Yield the parameters of public callables that take a number."""
     public = {name: getattr(nsc, name) for name in nsc.__all__ if name not in OWN}
     public |= {kind.__name__: kind for kind in (SortingNetwork, SelectionNetwork, DiffSortNet)} | FAMILIES
     for name, thing in public.items():
@@ -117,44 +117,44 @@ def parameters_of(name, thing):
 
 
 def test_every_public_number_is_tried():
-    missing = set(numbers_taken()) - {*WHOLE, *REAL, "Network.comparators"}
+    missing = set(number_parameters()) - {*WHOLE, *REAL, "Network.comparators"}
     assert not missing, missing
 
 
-def same(one, other):
-    if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+def same(a, b):
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
-@pytest.mark.parametrize("place", WHOLE)
-def test_whole_numbers_of_numpy_are_whole_numbers(place):
-    call, value = WHOLE[place]
+@pytest.mark.parametrize("parameter", WHOLE)
+def test_whole_numbers_of_numpy_are_whole_numbers(parameter):
+    call, value = WHOLE[parameter]
     expected = call(value)
     for kind in (np.int8, np.int64, np.uint16, np.array):
         assert same(call(kind(value)), expected), kind
 
 
-@pytest.mark.parametrize("place", WHOLE)
-def test_what_is_no_whole_number_is_refused(place):
-    call, value = WHOLE[place]
-    truths = () if place in ARRAYS else (True, np.bool_(True), np.array(True))
+@pytest.mark.parametrize("parameter", WHOLE)
+def test_other_values_than_whole_numbers_are_refused(parameter):
+    call, value = WHOLE[parameter]
+    truths = () if parameter in ARRAYS else (True, np.bool_(True), np.array(True))
     for other in (float(value), str(value), np.float64(value), 1j, *truths):
         with pytest.raises(nsc.NscError):
             call(other)
 
 
-@pytest.mark.parametrize("place", REAL)
-def test_real_numbers_of_numpy_are_real_numbers(place):
-    call, value = REAL[place]
+@pytest.mark.parametrize("parameter", REAL)
+def test_real_numbers_of_numpy_are_real_numbers(parameter):
+    call, value = REAL[parameter]
     expected = call(value)
     for kind in (np.float16, np.float32, np.float64, np.array):
         assert same(call(kind(value)), expected), kind
 
 
-@pytest.mark.parametrize("place", REAL)
-def test_what_is_no_real_number_is_refused(place):
-    call, value = REAL[place]
+@pytest.mark.parametrize("parameter", REAL)
+def test_other_values_than_real_numbers_are_refused(parameter):
+    call, value = REAL[parameter]
     for other in (str(value), True, np.bool_(True), np.array([value, value]), 1j, [value]):
         with pytest.raises(nsc.NscError):
             call(other)
