@@ -204,6 +204,7 @@ class Losses:
         unit: the number that stands for 1 while P is computed.
         lowest_log, least_probability: where logarithms are cut.
         surrogate_least: the least probability whose reciprocal the error-free form takes.
+        large: above this 1 - p is the sum of the column's other entries.
         each: the losses.
     """
 
@@ -211,6 +212,7 @@ class Losses:
     lowest_log: int
     least_probability: str
     surrogate_least: str
+    large: str
     each: tuple[Loss, ...]
 
 

@@ -20,7 +20,7 @@ from nsc.compiler.schedule import (
 from nsc.compiler.targets import records
 from nsc.compiler.targets.approximations import APPROXIMATIONS
 from nsc.contract.interface import REALS, Real
-from nsc.contract.routings import LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
+from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
 from nsc.templates import part
 from nsc.wording import count
 
@@ -73,6 +73,7 @@ def shared_values(
             lowest_log=LOWEST_LOG,
             least_probability=_literal(math.exp(LOWEST_LOG)),
             surrogate_least=repr(SURROGATE_LEAST),
+            large=repr(LARGE),
             each=tuple(records.Loss(name, part(losses.format(name)).rstrip("\n")) for name in LOSSES),
         ),
         "routings": tuple(records.Constant(routing.name, routing.code) for routing in ROUTINGS.values()),
