@@ -25,7 +25,8 @@ from nsc.templates import part
 from nsc.wording import count
 
 # The number that stands for 1 while P is computed. It is balanced between P and the gradients of losses,
-# which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1.
+# which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1. The
+# gradient of a loss begins with 1 / (2^72 p); 1/n is multiplied in first, the caller's gradient last.
 UNIT = 2.0**72
 # Bits of a word in the table of turned comparators.
 _WORD = 64
