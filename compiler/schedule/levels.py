@@ -119,7 +119,7 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
         most_entries: entries that a table in the text may have.
 
     Raises:
-        LoweringError: a network whose tables would make more text than a compiler takes in a minute.
+        LoweringError: a table would have more than `most_entries` entries.
     """
     ordered, ends = in_levels(schedule)
     n = schedule.network.n

@@ -1,4 +1,4 @@
-"""Tables: what the kernels of all targets are made from, worked out of a schedule and a relaxation."""
+"""Tables: the fields that kernels of all targets share, computed from a schedule and a relaxation."""
 
 from __future__ import annotations
 
