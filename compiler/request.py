@@ -39,7 +39,7 @@ class Request:
 
     Raises:
         NetworkError: n or an index base that is no integer.
-        LoweringError: an unknown dtype or target, no dtype, a selection that is none, wires without a
+        LoweringError: an unknown dtype or target, no dtype, a value that is no Selection, wires without a
             selection, or a name that no package may have.
     """
 

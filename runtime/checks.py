@@ -1,4 +1,4 @@
-"""Checks of what an operator is given, and the errors for what it does not take."""
+"""Checks of an operator's arguments, and the errors for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The C interface of kernels: its version, its arithmetic types, what its functions answer."""
+"""The C interface of kernels: its version, its arithmetic types, the status codes of its functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KERNEL_ABI = 7
 
 
 class Status(IntEnum):
-    """What a C function answers."""
+    """The result of a C function."""
 
     OK = 0
     OUT_OF_MEMORY = 1

@@ -49,7 +49,7 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does without argument checks; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     kernel = find(spec)
     library = kernel.library()
     if library is None:
@@ -85,7 +85,7 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None.
+    """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
 
     The weights are computed anew, so forward saves only its inputs.
     """

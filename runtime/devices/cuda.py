@@ -60,7 +60,7 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does without argument checks; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     shapes = output_shapes(x, payload, routing)
     with calling(x, steepness, payload, routing, spec, with_gradients=False) as call:
         values = x.new_empty(shapes[0])
@@ -87,7 +87,7 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None."""
+    """Do what `relax_backward` does without argument checks; gradients that are not needed are None."""
     if is_loss(routing) and routed_grad is not None:
         assert payload is not None
         return through_loss(
@@ -364,7 +364,8 @@ class Call:
     ) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(is_backward, count)
-        # The weights twice: see `Call` in templates/cuda/tile.cu.j2.
+        # The weights twice: see `Call` in templates/cuda/tile.cu.j2. By one pointer the backward routing of
+        # 16 wires spills 900 bytes.
         both = (weights, weights) if is_backward else (weights,)
         if is_backward:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())

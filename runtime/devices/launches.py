@@ -1,4 +1,4 @@
-"""How kernels are launched: what a block of each CUDA function does and takes of a device, in one place."""
+"""Launches: the threads, work and shared memory of a block of each CUDA function."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Block:
         threads: how many it has.
         items: how many samples (keys and exact sorting), tiles of columns (routing) or slots (sums) it works
             on at a time.
-        shared_bytes: shared memory that its launch asks for.
+        shared_bytes: its shared memory.
     """
 
     threads: int
@@ -57,7 +57,7 @@ class Launches:
 
     @property
     def defines(self) -> tuple[tuple[str, str], ...]:
-        """What the source leaves to the build, names and values."""
+        """The macros that the build defines, names and values."""
         return (("NSC_TILE_LANES", str(self.tile_lanes)),)
 
 
@@ -66,7 +66,7 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
 
     Args:
         n: number of wires.
-        launch: what the kernel's launches depend on.
+        launch: the kernel's launch parameters.
         reals: the arithmetic types that it is compiled for.
         shared_bytes: what a block of the device may ask for.
 
