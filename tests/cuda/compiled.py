@@ -88,26 +88,26 @@ def elf_end(binary):
 
 def compiled(case, architecture):
     """Return the results of a compilation: warnings, functions with their resources, lengths."""
-    made = kernel(case)
-    cubin, log = nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
+    package = kernel(case)
+    cubin, log = nvrtc.find_nvrtc(package, architecture).compiled(package.sources["cuda"])
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
-        "resources": {name: vars(found) for name, found in nvrtc.resources(log).items()},
-        "longest codelet": int(re.search(r"longest_codelet = (\d+)", made.sources["cuda"])[1]),
+        "resources": {name: vars(resources) for name, resources in nvrtc.resources(log).items()},
+        "longest codelet": int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
-        "states its facts": made.facts["cuda"].encode() in cubin,
+        "states its facts": package.facts["cuda"].encode() in cubin,
     }
 
 
 def main(libraries):
     for library in libraries:
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    found = {
+    results = {
         name: {architecture: compiled(case, architecture) for architecture in case.architectures}
         for name, case in CASES.items()
     }
-    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": found}))
+    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": results}))
 
 
 if __name__ == "__main__":

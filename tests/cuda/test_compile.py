@@ -29,8 +29,8 @@ def kernel(request):
     return Kernel(compile_network(request).package.files)
 
 
-def compiled(made, architecture):
-    return nvrtc.find_nvrtc(made, architecture).compiled(made.sources["cuda"])
+def compiled(package, architecture):
+    return nvrtc.find_nvrtc(package, architecture).compiled(package.sources["cuda"])
 
 
 def test_golden_text(golden):
@@ -53,24 +53,24 @@ def test_both_compilers_take_every_text_without_a_warning(version):
     answer = json.loads(done.stdout)
     assert (answer["version"] == [13, 0]) == (version == "13.0"), answer["version"]
     for name, case in CASES.items():
-        for architecture, found in answer["cases"][name].items():
-            check(case, found, f"{name}, {architecture}")
+        for architecture, results in answer["cases"][name].items():
+            check(case, results, f"{name}, {architecture}")
 
 
-def check(case, found, where):
-    assert found["warnings"] == [], where
-    assert found["length"] == found["end"], where
-    assert found["states its facts"], where
+def check(case, results, where):
+    assert results["warnings"] == [], where
+    assert results["length"] == results["end"], where
+    assert results["states its facts"], where
     reals = case.request.dtypes
-    assert set(found["resources"]) == {function_name(what, real) for what in FUNCTIONS for real in reals}, (
-        where
-    )
-    for function, resources in found["resources"].items():
+    assert set(results["resources"]) == {
+        function_name(function, real) for function in FUNCTIONS for real in reals
+    }, where
+    for function, resources in results["resources"].items():
         assert resources["registers"] <= MOST_REGISTERS, (where, function)
         # Only the rows and products of a codelet that runs from its table are indexed at run time.
-        held = WIDEST + found["longest codelet"] if case.tabled else 0
+        indexed = WIDEST + results["longest codelet"] if case.tabled else 0
         stack = resources["stack_bytes"] - resources["spilled_bytes"]
-        assert stack <= held * LANE_BYTES, (where, function)
+        assert stack <= indexed * LANE_BYTES, (where, function)
         assert resources["spilled_bytes"] == 0 or case.tabled, (where, function)
 
 
@@ -114,18 +114,18 @@ def test_a_cubin_is_whole(tmp_path):
 def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
     """Binaries built without -default-device lack a byte."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
-    made = kernel(Request("odd_even", 2, targets=("cuda",)))
-    compiler = nvrtc.find_nvrtc(made, "sm_90")
+    package = kernel(Request("odd_even", 2, targets=("cuda",)))
+    compiler = nvrtc.find_nvrtc(package, "sm_90")
     assert "-default-device" in compiler.identity
     assert "-default-device" not in compiler.command_for(Path("a.cu"), Path("a.cubin"))
     monkeypatch.setattr(nvrtc.Nvrtc, "compile", lambda self, source, binary: binary.write_text(str(self)))
     with monkeypatch.context() as before:
         before.setattr(nvrtc, "_OPTIONS_OF_NVRTC", ())
-        old = cache.build(made.name, made.sources["cuda"], compiler, made.version)
-    new = nvrtc.build(made, "sm_90")
+        old = cache.build(package.name, package.sources["cuda"], compiler, package.version)
+    new = nvrtc.build(package, "sm_90")
     assert not new.cached
     assert new.binary != old.binary
-    assert nvrtc.build(made, "sm_90").cached
+    assert nvrtc.build(package, "sm_90").cached
 
 
 def test_an_architecture_that_nvrtc_does_not_know():
