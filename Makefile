@@ -1,6 +1,7 @@
 # make demo   a compiled network trains a model on handwritten digits
 # make test   lint, types, tests: what .ci/run calls
 # make check  the same
+# make test-quick  for the edit loop: lint and some tests of every room in about a minute; says what it leaves out
 # make bench  speed against peers, into benchmarks/results
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 # Beside the newest, which is the environment's: what torch for CUDA 13.0 brings. Tests compile by both.
 INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-quick check bench clean
 
 demo: $(VENV)/examples.stamp
 	$(BIN)/nsc compile --net bitonic --n 1024
@@ -22,6 +23,10 @@ test check: $(VENV)/test.stamp
 	$(BIN)/mypy examples/digits.py examples/far_scores.py benchmarks/__main__.py benchmarks/gpu/__main__.py \
 		benchmarks/tensor_cores.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-quick: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n 2 --dist worksteal --quick
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks

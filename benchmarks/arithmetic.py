@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.compiler.schedule.codelets import CONE_COLUMNS
+from nsc.compiler.schedule import CONE_COLUMNS
 from nsc.runtime.build.toolchain import find_toolchain
 
 SOURCE = Path(__file__).with_name("arithmetic.cpp")

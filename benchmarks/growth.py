@@ -10,9 +10,7 @@ from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
 from benchmarks.measure import Timing
 from benchmarks.networks import network
-from nsc.compiler.schedule.codelets import CONE_COLUMNS
-from nsc.compiler.schedule.explain import explain
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import CONE_COLUMNS, explain, schedule
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,9 @@ def main(work: str, network: str, n: str, batch: str, threads: str, folder: str,
     torch.manual_seed(0)
     torch.set_num_threads(int(threads))
     case = Case(work, network, int(n), int(batch))
-    call = calls(pose(case, nsc.load(folder)), only=peer)[peer]
+    sorter = nsc.load(folder)
+    assert isinstance(sorter, nsc.Sorter)
+    call = calls(pose(case, sorter), only=peer)[peer]
     small = Case(work, "bitonic", 4, 1)
     calls(pose(small, operator(small.network, small.n)), only=peer)[peer]()
     outputs = FLOAT_BYTES * (math.prod(WORKS[work].output(case)) + case.batch * case.n)

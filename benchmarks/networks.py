@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import cache
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
+from nsc.compiler.selection import Selection
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 
@@ -70,9 +71,9 @@ def network(name: str, n: int) -> Network:
 
 
 @cache
-def selector(name: str, n: int, top_k: int | None = None, median: bool = False) -> Selector:
+def selector(name: str, n: int, select: Selection) -> Selector:
     """Return the operator of some ranks of a family's network."""
-    return nsc.compile_selector(name, n, top_k=top_k, median=median, unproved=True)
+    return nsc.compile(name, n, select=select, unproved=True)
 
 
 @cache

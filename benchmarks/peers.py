@@ -12,6 +12,7 @@ import diffsort
 import torch
 from torch import Tensor
 
+import nsc
 from benchmarks import cases, indexed
 from benchmarks.cases import Case
 from benchmarks.networks import network, selector
@@ -122,12 +123,12 @@ def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
 
 
 def _selected(
-    call: Callable[[Selector, Problem], Any], top_k: int | None = None, median: bool = False
+    call: Callable[[Selector, Problem], Any], select: nsc.Selection
 ) -> Callable[[Problem], Callable[[], Any]]:
-    """Return what the operator of some ranks of the case's network does."""
+    """Return a start that calls the operator of some ranks of the case's network."""
 
     def start(problem: Problem) -> Callable[[], Any]:
-        op = selector(problem.case.network, problem.case.n, top_k, median)
+        op = selector(problem.case.network, problem.case.n, select)
         return lambda: call(op, problem)
 
     return start
@@ -235,21 +236,21 @@ WORKS: dict[str, Work] = {
     ),
     cases.MEDIAN: Work(
         (
-            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), median=True)),
+            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), nsc.median())),
             Peer("torch.median", lambda p: lambda: torch.median(p.x.detach(), -1, keepdim=True)),
         ),
         differentiated=False,
     ),
     cases.LARGEST: Work(
         (
-            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), top_k=K)),
+            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), nsc.top_k(K))),
             Peer("torch.topk", lambda p: lambda: torch.topk(p.x.detach(), K)),
         ),
         differentiated=False,
     ),
     cases.LARGEST_ROWS: Work(
         (
-            Peer("nsc", _selected(lambda op, p: op.select_with_rows(p.x, STEEPNESS)[1], top_k=K)),
+            Peer("nsc", _selected(lambda op, p: op.select_with_rows(p.x, STEEPNESS)[1], nsc.top_k(K))),
             Peer("nsc, whole network", lambda p: lambda: p.op.topk(p.x, K, STEEPNESS)[1]),
             Peer("diffsort", _largest_rows(_diffsort), widest=1024, why=DENSE),
             Peer("indexed torch", _largest_rows(_indexed), widest=1024, why=KEPT),

@@ -18,12 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fresh import run_fresh
-from nsc.compiler.families.best import best, known
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import best, family_network, known
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
-from nsc.join.building import build_library
+from nsc.join.building import build_checker
 from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "proofs.md"
@@ -55,7 +54,7 @@ def _all(networks: list[tuple[Network, str]], methods: list[str] | None = None) 
     seconds = []
     for network, property_name in networks:
         start = time.perf_counter()
-        proof = verify(network, parse(property_name, network.n), Budget(build=build_library), methods)
+        proof = verify(network, parse(property_name, network.n), Budget(build=build_checker), methods)
         seconds.append(time.perf_counter() - start)
         proofs[_words(proof)] += 1
     verdicts = (f"{number} × {words}" if len(networks) > 1 else words for words, number in proofs.items())

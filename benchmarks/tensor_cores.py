@@ -54,10 +54,10 @@ import torch
 from torch import Tensor
 
 from nsc.compiler.network import Network
-from nsc.compiler.schedule.codelets import Codelet
-from nsc.compiler.schedule.ir import in_levels, schedule, slots_of
-from nsc.compiler.targets.render import UNIT
+from nsc.compiler.schedule import Codelet, in_levels, light_cones, schedule, slots_of
+from nsc.compiler.targets.tables import UNIT
 from nsc.runtime.devices import cuda
+from nsc.runtime.devices.cuda_program import Argument
 from nsc.runtime.kernel import Kernel
 
 TEMPLATE = Path(__file__).with_suffix(".cu.j2")
@@ -84,7 +84,8 @@ def text(network: Network, kernel: Kernel) -> str:
     number = {shape: index for index, shape in enumerate(ordered.shapes)}
     slots = (0, *accumulate(map(slots_of, ordered.codelets)))
     rows = [*map(row_of, range(network.n)), network.n * COLUMNS]
-    lists = [light_cone(ordered.codelets, ends, tile) for tile in range(_ceil(network.n, COLUMNS))]
+    *cones, _ = light_cones(network.n, ordered.codelets, ends, COLUMNS)
+    reached_by_tile = [[number for level in cone for number in level] for cone in cones]
     padding = [-1] * len(ordered.codelets)
     values = {
         "n": network.n,
@@ -105,8 +106,10 @@ def text(network: Network, kernel: Kernel) -> str:
         ],
         "row_lines": _lines([rows]),
         "codelet_row_lines": [_by_thread(codelet, rows) for codelet in ordered.codelets],
-        "listed_lines": _lines([(reached + padding)[: len(padding)] for reached, _ in lists], braces=True),
-        "level_end_lines": _lines([level_ends for _, level_ends in lists], braces=True),
+        "listed_lines": _lines(
+            [(reached + padding)[: len(padding)] for reached in reached_by_tile], braces=True
+        ),
+        "level_end_lines": _lines([list(accumulate(map(len, cone))) for cone in cones], braces=True),
     }
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, line_statement_prefix="//%"
@@ -122,22 +125,6 @@ def row_of(wire: int) -> int:
     the wires of a codelet differ in four neighbouring bits, as in most codelets of a bitonic network.
     """
     return wire * COLUMNS + 16 * (wire.bit_count() % 2) + 8 * ((wire & 0xAAAA).bit_count() % 2)
-
-
-def light_cone(
-    codelets: tuple[Codelet, ...], ends: tuple[int, ...], tile: int
-) -> tuple[list[int], list[int]]:
-    """Return the codelets in the light cone of a tile's columns of P, and the end of each level in them."""
-    reached = set(range(tile * COLUMNS, (tile + 1) * COLUMNS))
-    listed: list[int] = []
-    level_ends = []
-    for first, end in zip((0, *ends), ends, strict=False):
-        for index in range(first, end):
-            if not reached.isdisjoint(codelets[index].wires):
-                reached.update(codelets[index].wires)
-                listed.append(index)
-        level_ends.append(len(listed))
-    return listed, level_ends
 
 
 def _by_thread(codelet: Codelet, rows: list[int]) -> str:
@@ -167,7 +154,7 @@ class Program(Protocol):
         blocks: int,
         threads: int,
         shared_bytes: int,
-        arguments: tuple[cuda.Argument, ...],
+        arguments: tuple[Argument, ...],
     ) -> None:
         """Launch a function on the current stream."""
 
@@ -289,7 +276,7 @@ class CupyModule:
         blocks: int,
         threads: int,
         shared_bytes: int,
-        arguments: tuple[cuda.Argument, ...],
+        arguments: tuple[Argument, ...],
     ) -> None:
         """Launch a function on torch's current stream."""
         words = [a.data_ptr() if isinstance(a, Tensor) else a or 0 for a in arguments]

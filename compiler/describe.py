@@ -1,4 +1,4 @@
-"""Describe: what may name a network, and which network that is."""
+"""Describe: from a family, a file or lists to the network."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.families.classic import FAMILIES, family_network
+from nsc.compiler.families import FAMILIES, family_network
 from nsc.compiler.formats import network_of_lists, read_network
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument, count
 
-# A family's name, a network file, a network, or comparators (lo, hi): one list, or a list for each layer.
+# What names a network: a family, a network file, a network, or comparators (lo, hi) in one list or a list for
+# each layer.
 Named: TypeAlias = "str | os.PathLike[str] | Network | Sequence[Any] | npt.NDArray[np.integer[Any]]"
 
 
@@ -28,19 +29,20 @@ def describe(
     index_base: int | None = None,
     progress: Progress = SILENT,
 ) -> Network:
-    """Return the network that is named.
+    """Return the network that a family, a file or lists stand for.
 
     Args:
         network: a family's name, the path of a network file, a Network, or comparators (lo, hi) in lists:
             flat, which are relayered, or a list for each layer.
-        n: number of wires; needed by a family, a check or a help for files and lists.
+        n: number of wires. A family needs it; of a file or lists it is checked, and read where they do not
+            show it.
         format: a file's format, a name in FORMATS; None: found from its content.
-        index_base: what a file or lists count wires from, 0 or 1, where that could be either.
+        index_base: the number of a file's or a list's first wire, 0 or 1, where it could be either.
         progress: is told of the comparators read.
 
     Raises:
-        NetworkError: what names no network, n missing for a family, or a format or an index base for
-            what needs none.
+        NetworkError: no such family or file, no network in it, no n for a family, or a format or an index
+            base where nothing is read.
 
     >>> describe([(0, 1)], 2) == describe([[(0, 1)]]) == describe("bitonic", 2)
     True
@@ -74,12 +76,12 @@ def describe(
 
 
 def is_family(network: object) -> bool:
-    """Say whether a network is named by its family."""
+    """Return whether a network is named by its family."""
     return isinstance(network, str) and network in FAMILIES
 
 
-def _refuse(who: str, **reading: object) -> None:
-    """Raise NetworkError if anything is said of how to read what is not read."""
+def _refuse(subject: str, **reading: object) -> None:
+    """Raise NetworkError for an option of reading files where no file is read."""
     for name, value in reading.items():
         if value is not None:
-            raise NetworkError(f"{who} no {argument(name)}, which says how to read a file: leave it out")
+            raise NetworkError(f"{subject} no {argument(name)}, which says how to read a file: leave it out")

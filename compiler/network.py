@@ -23,7 +23,7 @@ Comparators = npt.NDArray[np.signedinteger[Any]]
 
 MAX_WIRES = 1 << 16
 MAX_SIZE = 1 << 25
-# Comparators that are gone through at a time where that takes Python's own numbers.
+# Comparators converted to Python integers at a time.
 _PIECE = 1 << 14
 
 
@@ -31,9 +31,9 @@ _PIECE = 1 << 14
 class Network:
     """A comparator network.
 
-    A comparator (lo, hi) leaves the minimum on wire lo and the maximum on wire hi; lo may be the
-    higher index. Inside a layer comparators are kept in the order of their lower wire and empty
-    layers are dropped, so that equal networks have equal arrays.
+    A comparator (lo, hi) puts the minimum on wire lo and the maximum on wire hi; lo may be the
+    larger index. The comparators of a layer are sorted by their smaller wire, and empty layers are
+    dropped, so equal networks have equal arrays.
 
     Args:
         n: number of wires, 1 … 65,536.
@@ -41,7 +41,7 @@ class Network:
         layer_starts: (depth + 1,) integers; layer l is comparators[layer_starts[l]:layer_starts[l + 1]].
 
     Raises:
-        NetworkError: n out of range, a wire out of range, lo = hi, or a wire twice in a layer.
+        NetworkError: n or a wire is out of range, lo equals hi, or a layer has a wire twice.
 
     >>> net = Network.from_layers(3, [[(0, 1)], [(1, 2)], [(0, 1)]])
     >>> net.size, net.depth
@@ -78,7 +78,7 @@ class Network:
 
     @classmethod
     def from_comparators(cls, n: int, comparators: Sequence[Sequence[int]] | Comparators) -> Network:
-        """Return the network that applies the comparators in order, each as early as it can be."""
+        """Return the network that applies the comparators in order, each in its earliest possible layer."""
         n = check_wires(n)
         pairs = _pairs_array(n, comparators)
         _check_ends(n, pairs, range(len(pairs)))
@@ -89,15 +89,15 @@ class Network:
 
     @classmethod
     def from_graph(cls, graph: networkx.DiGraph) -> Network:
-        """Return the network of a comparator graph, relayered.
+        """Return the network of a comparator graph, each comparator in its earliest layer.
 
         Args:
-            graph: as `to_graph` makes it: graph attribute ``n``; a node per comparator with
-                attributes ``lo`` and ``hi``; an edge from each comparator to the next on a wire.
+            graph: a graph like that of `to_graph`: the graph attribute ``n``; a node per comparator
+                with attributes ``lo`` and ``hi``; an edge from each comparator to the next on a wire.
 
         Raises:
-            NetworkError: a missing attribute, a cycle, or two comparators that share a wire and
-                are not ordered by the edges.
+            NetworkError: an attribute is missing, the graph has a cycle, or no edge joins two
+                consecutive comparators of a wire.
         """
         import networkx
 
@@ -105,12 +105,12 @@ class Network:
             raise NetworkError("a comparator graph needs its number of wires as graph.graph['n']")
         n = check_wires(graph.graph["n"])
         if not graph.is_directed():
-            raise NetworkError("a comparator graph must be directed: make it a networkx.DiGraph")
+            raise NetworkError("a comparator graph must be directed: use a networkx.DiGraph")
         try:
             nodes = list(networkx.topological_sort(graph))
             pairs = _pairs_array(n, [(graph.nodes[v]["lo"], graph.nodes[v]["hi"]) for v in nodes])
         except networkx.NetworkXUnfeasible:
-            raise NetworkError("a comparator graph must have no cycle, this one has") from None
+            raise NetworkError("a comparator graph must have no cycle, but this one has one") from None
         except KeyError as missing:
             raise NetworkError(f"every node of a comparator graph needs {missing}") from None
         last: dict[int, object] = {}
@@ -127,8 +127,8 @@ class Network:
     def to_graph(self) -> networkx.DiGraph:
         """Return the comparator graph: a node per comparator, an edge per wire segment.
 
-        Nodes are 0 … size - 1 in order, with attributes ``lo``, ``hi`` and ``layer``; an edge has
-        ``wires``, the wires it stands for (two when one comparator directly repeats another).
+        Nodes are 0 … size - 1 in order, with attributes ``lo``, ``hi`` and ``layer``. An edge has the
+        attribute ``wires``: one wire, or both if the next comparator joins the same two wires.
         """
         import networkx
 
@@ -159,7 +159,7 @@ class Network:
 
     @property
     def counts(self) -> str:
-        """The number of wires, comparators and layers, in words."""
+        """The numbers of wires, comparators and layers, in words."""
         return f"{count(self.n, 'wire')}, {count(self.size, 'comparator')}, {count(self.depth, 'layer')}"
 
     def layers(self) -> Iterator[Comparators]:
@@ -169,14 +169,14 @@ class Network:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the wires, layers and comparators: equal networks, and only they, share it."""
+        """SHA-256 of n, the layers and the comparators; only equal networks share it."""
         state = hashlib.sha256(f"nsc-network/1 {self.n} {self.depth} ".encode())
         state.update(self.layer_starts.astype("<i8").tobytes())
         state.update(self.comparators.astype("<i4").tobytes())
         return state.hexdigest()
 
     def apply(self, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        """Return the values, (…, n), as they leave the network; integers or NaN-free floats."""
+        """Return the network's outputs for values (…, n): integers, or floats without NaN."""
         state = np.array(values)
         if state.ndim == 0 or state.shape[-1] != self.n:
             raise NetworkError(f"this network has {count(self.n, 'wire')}, got values of shape {state.shape}")
@@ -200,7 +200,7 @@ def check_wires(n: object) -> int:
     """Return a number of wires as an int.
 
     Raises:
-        NetworkError: no integer, or more or fewer wires than are supported.
+        NetworkError: n is not an integer from 1 to MAX_WIRES.
     """
     wires = integer("n", n, NetworkError)
     if not 1 <= wires <= MAX_WIRES:
@@ -210,28 +210,28 @@ def check_wires(n: object) -> int:
 
 def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.NDArray[np.int64]:
     try:
-        given = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs))
+        rows = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs))
     except ValueError:
-        given = np.empty(0, object)
-    if given.size == 0 and len(pairs) == 0:
+        rows = np.empty(0, object)
+    if rows.size == 0 and len(pairs) == 0:
         return np.empty((0, 2), np.int64)
-    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+    if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu":
         raise NetworkError(f"comparators must be pairs (lo, hi) of wires 0 … {n - 1}, got {str(pairs)[:80]}")
-    return given.astype(np.int64)
+    return rows.astype(np.int64)
 
 
 def _starts_array(starts: npt.ArrayLike, size: int) -> npt.NDArray[np.int64]:
-    given = np.array(starts)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or [*given[:1], *given[-1:]] != [0, size]:
+    bounds = np.array(starts)
+    if bounds.ndim != 1 or bounds.dtype.kind not in "iu" or [*bounds[:1], *bounds[-1:]] != [0, size]:
         raise NetworkError(f"layer_starts must be integers from 0 to {size}, got {str(starts)[:80]}")
-    made = given.astype(np.int64)
-    if (np.diff(made) < 0).any():
-        raise NetworkError(f"layer_starts must not fall, got {str(starts)[:80]}")
-    return made[np.diff(made, prepend=-1) > 0]
+    bounds = bounds.astype(np.int64)
+    if (np.diff(bounds) < 0).any():
+        raise NetworkError(f"layer_starts must not decrease, got {str(starts)[:80]}")
+    return bounds[np.diff(bounds, prepend=-1) > 0]
 
 
 def _check_ends(n: int, pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64]) -> None:
-    """Raise NetworkError for a comparator with a wire out of range, or the same wire twice."""
+    """Raise NetworkError if a comparator has a wire out of range, or the same wire twice."""
     outside = np.flatnonzero(((pairs < 0) | (pairs >= n)).any(axis=1))
     if len(outside):
         raise _refused(pairs, layers, int(outside[0]), f"has a wire outside 0 … {n - 1} (n = {n})")
@@ -241,28 +241,28 @@ def _check_ends(n: int, pairs: npt.NDArray[np.int64], layers: Sequence[int] | np
 
 
 def _check_disjoint(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:
-    """Raise NetworkError for a layer that touches a wire twice."""
+    """Raise NetworkError if a layer touches a wire twice."""
     places = (layers[:, None] * n + pairs).ravel()
     ordered = np.sort(places)
     if (ordered[1:] == ordered[:-1]).any():
         order = np.argsort(places, kind="stable")
         place = int(order[np.flatnonzero(np.diff(places[order]) == 0)[0] + 1])
-        why = f"touches wire {places[place] % n} a second time: a layer's comparators are disjoint"
-        raise _refused(pairs, layers, place // 2, why)
+        fault = f"touches wire {places[place] % n} a second time: a layer's comparators must be disjoint"
+        raise _refused(pairs, layers, place // 2, fault)
 
 
 def _refused(
-    pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64], which: int, why: str
+    pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64], index: int, fault: str
 ) -> NetworkError:
-    lo, hi = pairs[which].tolist()
-    return NetworkError(f"comparator ({lo}, {hi}) in layer {layers[which]} {why}")
+    lo, hi = pairs[index].tolist()
+    return NetworkError(f"comparator ({lo}, {hi}) in layer {layers[index]} {fault}")
 
 
 def _asap(n: int, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the earliest layer of each comparator. Cost: one step per comparator."""
     free = [0] * n
     layers = array("q")
-    # Lists of all pairs would take ten times the memory of the array.
+    # A list of all pairs would take ten times the memory of the array.
     for start in range(0, len(pairs), _PIECE):
         for lo, hi in pairs[start : start + _PIECE].tolist():
             layer = max(free[lo], free[hi])

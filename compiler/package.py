@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import keyword
 import os
 import re
@@ -13,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from nsc.contract.manifest import MANIFEST, PACKAGE_FORMAT
 from nsc.errors import LoweringError
 from nsc.strict_json import read_json
 from nsc.wording import argument
 
-PACKAGE_FORMAT = "nsc-package/1"
-MANIFEST = "manifest.json"
 LONGEST_NAME = 100
 
 
@@ -57,40 +54,6 @@ def check_name(name: str) -> None:
         raise LoweringError(
             f"{name!r} begins as names that Python keeps for itself do: choose another {argument('name')}"
         )
-
-
-def manifest_text(facts: dict[str, object], files: dict[str, str]) -> str:
-    """Return the manifest: what the package is and the SHA-256 of its other files."""
-    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
-    return json.dumps({"format": PACKAGE_FORMAT, **facts, "files": digests}, indent=1) + "\n"
-
-
-# What calls of a kernel depend on, of the manifest's facts.
-_KERNEL_FACTS = (
-    "abi",
-    "name",
-    "n",
-    "size",
-    "depth",
-    "outputs",
-    "sigmoid",
-    "art_lambda",
-    "error_free",
-    "reals",
-)
-
-
-def kernel_facts(facts: dict[str, object], network: str, launch: dict[str, int] | None = None) -> str:
-    """Return what a kernel states of itself, as JSON, for the runtime to compare with the manifest.
-
-    Args:
-        facts: the manifest's.
-        network: the text of the package's network.
-        launch: of a CUDA kernel: what its launches depend on.
-    """
-    stated = {key: facts[key] for key in _KERNEL_FACTS}
-    stated["network.json"] = hashlib.sha256(network.encode()).hexdigest()
-    return json.dumps(stated if launch is None else {**stated, "cuda": launch})
 
 
 def write(package: Package, folder: Path) -> Path:
@@ -152,7 +115,7 @@ def _listed(place: Path) -> list[str] | None:
     """Return the files that a package's manifest lists, None where there is no such manifest."""
     try:
         manifest = read_json((place / MANIFEST).read_text(encoding="utf-8"))
-        is_ours = str(manifest["format"]).startswith("nsc-package/")
+        is_ours = str(manifest["format"]).split("/")[0] == PACKAGE_FORMAT.split("/")[0]
         return [*map(str, manifest["files"])] if is_ours else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

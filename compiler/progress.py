@@ -1,4 +1,4 @@
-"""Progress: who is told how far long work has come."""
+"""Progress: reports of phases and counts during long work."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Is told of phases and counts; called some times a second at most of what is counted by the thousand."""
+    """Receives reports. Work on many thousands of items reports a few times a second at most."""
 
     def phase(self, name: str) -> None:
         """Begin a phase: read, transform, prove, schedule, render, write, build."""
 
-    def count(self, what: str, number: int, total: int | None = None) -> None:
-        """Say how much of something the phase has done, or holds: comparators, layers, patterns."""
+    def count(self, unit: str, number: int, total: int | None = None) -> None:
+        """Report how many comparators, layers, patterns or other units the phase has done or holds."""
 
 
 class _Silent:
     def phase(self, name: str) -> None:
         pass
 
-    def count(self, what: str, number: int, total: int | None = None) -> None:
+    def count(self, unit: str, number: int, total: int | None = None) -> None:
         pass
 
 
-# Tells nobody.
+# Discards every report.
 SILENT: Progress = _Silent()

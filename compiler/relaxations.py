@@ -7,7 +7,7 @@ section 3.3) in the form that is finite at ties, φ(d) = d / (|d| + 1e-10)^λ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nsc.arguments import real
 from nsc.errors import LoweringError
@@ -131,3 +131,31 @@ class Relaxation:
         """Return the relaxation in words, for headers and tables."""
         art = f", ART λ = {self.art_lambda:g}" if self.art_lambda else ""
         return f"{self.sigmoid}{art}{', error-free' if self.error_free else ''}"
+
+
+def relaxation_of(
+    relaxation: str | Relaxation, art_lambda: float | None = None, error_free: bool | None = None
+) -> Relaxation:
+    """Return the relaxation that is named by its sigmoid and two options, or is one already.
+
+    Args:
+        relaxation: a name in SIGMOIDS, or a Relaxation.
+        art_lambda, error_free: as of Relaxation; None: its defaults. A Relaxation has its own.
+
+    Raises:
+        LoweringError: an unknown sigmoid, λ out of range, or an option beside a Relaxation.
+
+    >>> relaxation_of("cauchy", art_lambda=0.5) == relaxation_of(Relaxation("cauchy", 0.5))
+    True
+    """
+    options = {"art_lambda": art_lambda, "error_free": error_free}
+    named = {name: value for name, value in options.items() if value is not None}
+    if not isinstance(relaxation, Relaxation):
+        return replace(Relaxation(relaxation), **named)  # type: ignore[arg-type]
+    if named:
+        first = next(iter(named))
+        raise LoweringError(
+            f"{argument('relaxation')} is a Relaxation, which has {' and '.join(named)} itself: leave "
+            f"{argument(first)} out, or name the sigmoid alone, as {relaxation.sigmoid!r}"
+        )
+    return relaxation

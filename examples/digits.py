@@ -33,7 +33,7 @@ from rich.table import Table
 from torch import Tensor, nn
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.errors import NscError
 from nsc.operators.sorter import Sorter
@@ -241,7 +241,7 @@ def find_operator(net: str, n: int | None, relaxation: str) -> tuple[Sorter, str
         op = nsc.load(folder)
         kernel = op.kernel
         options = (kernel.n, kernel.sigmoid, kernel.art_lambda, kernel.error_free)
-        if options == (n, relaxation, ART_LAMBDA, False):
+        if isinstance(op, Sorter) and options == (n, relaxation, ART_LAMBDA, False):
             return op, f"loaded from {folder}, as nsc compile wrote it"
     op = nsc.compile(net, n, relaxation=relaxation, art_lambda=ART_LAMBDA)
     return op, f"compiled here, {relaxation} relaxation"

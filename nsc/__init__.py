@@ -1,8 +1,9 @@
 """nsc, the compiler for sorting networks.
 
-    op = nsc.compile("bitonic", n=1024)     # a network, proved and built, as a torch operator
-    op = nsc.load("generated/bitonic_1024")  # what `nsc compile` wrote
+    op = nsc.compile("bitonic", n=1024)  # prove a network; it is built on first use
+    op = nsc.load("generated/bitonic_1024")  # the operator in a folder that `nsc compile` wrote
     values, P = op.sort_with_permutation(x)
+    largest = nsc.compile("best", n=1024, select=nsc.top_k(8))
 
 Names are imported on first use: `nsc verify` needs no torch.
 """
@@ -26,19 +27,22 @@ from nsc.errors import (
     UnprovedError,
     VerificationError,
 )
+from nsc.version import VERSION
 
 if TYPE_CHECKING:
     from nsc import compat, nn
-    from nsc.api import compile, compile_selector, load, load_selector
+    from nsc.api import compile
     from nsc.compiler.network import Network
     from nsc.compiler.relaxations import Relaxation
+    from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
+    from nsc.operators.loading import load
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
     from nsc.proving import verify
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Public name to the module that defines it; None: the name is a module itself.
 _HOMES: dict[str, str | None] = {
@@ -46,15 +50,17 @@ _HOMES: dict[str, str | None] = {
     "Operator": "nsc.operators.operator",
     "Proof": "nsc.compiler.verify",
     "Relaxation": "nsc.compiler.relaxations",
+    "Selection": "nsc.compiler.selection",
     "Selector": "nsc.operators.selector",
     "Sorter": "nsc.operators.sorter",
     "Verdict": "nsc.compiler.verify",
     "compat": None,
     "compile": "nsc.api",
-    "compile_selector": "nsc.api",
-    "load": "nsc.api",
-    "load_selector": "nsc.api",
+    "load": "nsc.operators.loading",
+    "median": "nsc.compiler.selection",
     "nn": None,
+    "ranks": "nsc.compiler.selection",
+    "top_k": "nsc.compiler.selection",
     "verify": "nsc.proving",
 }
 
@@ -72,6 +78,7 @@ __all__ = [
     "Proof",
     "PropertyError",
     "Relaxation",
+    "Selection",
     "Selector",
     "Sorter",
     "ToolchainError",
@@ -80,10 +87,11 @@ __all__ = [
     "VerificationError",
     "compat",
     "compile",
-    "compile_selector",
     "load",
-    "load_selector",
+    "median",
     "nn",
+    "ranks",
+    "top_k",
     "verify",
 ]
 

@@ -1,7 +1,8 @@
-"""Arguments: which objects are taken for a whole number or a real one, the same in every room.
+"""Arguments: which objects count as whole numbers or as real numbers, the same in every room.
 
-NumPy's numbers, its arrays of no axis and everything else with `__index__` or of `numbers.Real` are taken
-and become Python's own int and float at once; bool and its likes are no numbers.
+A whole number is any object with `__index__`; a real number is any `numbers.Real`. Both include NumPy's
+numbers and arrays without axes, and become Python's int or float. A bool is not a number, nor is its NumPy
+or torch equivalent.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from nsc.wording import argument
 
 
 def whole(value: object) -> int | None:
-    """Return a whole number as an int, None for what is none: a float, a text, a truth value.
+    """Return a whole number as an int; None for anything else, such as a float, a str or a bool.
 
     >>> import numpy as np
     >>> whole(np.int8(3)), whole(3.0), whole(True)
@@ -24,7 +25,7 @@ def whole(value: object) -> int | None:
     """
     if type(value) is int:
         return value
-    if _is_truth(value):
+    if _is_bool(value):
         return None
     try:
         return operator.index(value)  # type: ignore[arg-type]
@@ -33,7 +34,7 @@ def whole(value: object) -> int | None:
 
 
 def real(value: object) -> float | None:
-    """Return a real number as a float, infinite where a float cannot hold it; None for what is none.
+    """Return a real number as a float, infinite if it is too large for one; None for anything else.
 
     >>> import numpy as np
     >>> real(np.float32(0.5)), real(10**400), real("1")
@@ -52,15 +53,18 @@ def real(value: object) -> float | None:
 
 
 def wholes(values: object) -> tuple[int, ...] | None:
-    """Return whole numbers, of a list, an array or any other iterable; None if one is none."""
+    """Return the whole numbers of any iterable as ints; None if an item is not a whole number."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         return None
-    numbers = tuple(whole(value) for value in values)
+    try:
+        numbers = tuple(whole(value) for value in values)
+    except TypeError:  # an array of no axis, which says that it is iterable
+        return None
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 
 def shown(number: object) -> str:
-    """Return a real number as a message shows it: its value, or the length of an int that no float holds.
+    """Return a real number for a message: its value, or the length of an int too large for a float.
 
     >>> shown(1e39), shown(10**400)
     ('1e+39', 'an int of 1329 bits')
@@ -71,10 +75,10 @@ def shown(number: object) -> str:
 
 
 def integer(name: str, value: object, error: type[NscError]) -> int:
-    """Return an argument that must be a whole number as an int.
+    """Return the value of a whole-number argument as an int.
 
     Raises:
-        error: it is none.
+        error: the value is not a whole number.
     """
     number = whole(value)
     if number is None:
@@ -82,6 +86,6 @@ def integer(name: str, value: object, error: type[NscError]) -> int:
     return number
 
 
-def _is_truth(value: object) -> bool:
-    """Return whether a value is a bool, Python's, NumPy's or torch's; some of them have `__index__`."""
+def _is_bool(value: object) -> bool:
+    """Return whether a value is a bool of Python, NumPy or torch; some of these have `__index__`."""
     return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")

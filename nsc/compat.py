@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from nsc.api import compile
-from nsc.compiler.families.classic import bitonic, odd_even
+from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
 from nsc.errors import LoweringError, OperandError
 from nsc.operators.sorter import Sorter
 
-# diffsort's name of a distribution to nsc's sigmoid, and whether the activation replacement trick is on.
+# diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
 DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
     "logistic": ("logistic", False),
     "logistic_phi": ("logistic", True),
@@ -52,7 +52,7 @@ class DiffSortNet(torch.nn.Module):
     Args:
         sorting_network_type: "odd_even" or "bitonic".
         size: number of values to sort.
-        device: "cpu" or "cuda": what else than CPU tensors is served.
+        device: "cpu", or "cuda" for tensors on either.
         steepness: 1 / unit of x.
         art_lambda: strength of the activation replacement trick, used by "logistic_phi" alone.
         interpolation_type: deprecated name of `distribution`.
@@ -118,19 +118,16 @@ class DiffSortNet(torch.nn.Module):
             raise LoweringError(
                 f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {self.distribution!r}"
             )
-        sigmoid, replaced = DISTRIBUTIONS[self.distribution]
-        strength = Relaxation(sigmoid, self.art_lambda if replaced else 0.0).art_lambda
-        return _operator(*self._network, sigmoid, strength, real, self._targets)
+        sigmoid, has_art = DISTRIBUTIONS[self.distribution]
+        relaxation = Relaxation(sigmoid, self.art_lambda if has_art else 0.0)
+        return _operator(*self._network, relaxation, real, self._targets)
 
 
 @functools.cache
-def _operator(
-    network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
-) -> Sorter:
+def _operator(network: str, size: int, relaxation: Relaxation, real: str, targets: tuple[str, ...]) -> Sorter:
     return compile(
         NETWORKS[network](size),
-        relaxation=sigmoid,
-        art_lambda=art_lambda,
+        relaxation=relaxation,
         dtypes=(real,),
         targets=targets,
         name=f"{network}_{size}",

@@ -1,4 +1,4 @@
-"""Everything nsc raises on purpose: a message says what was asked, what was found, what to do."""
+"""Errors that nsc raises on purpose; a message says what was asked, what was found, what to do."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class NscError(Exception):
 
 
 class NetworkError(NscError, ValueError):
-    """A comparator graph, a family's argument or a network file that describes no network."""
+    """A comparator graph, a family's argument or a file that does not describe a network."""
 
 
 class PropertyError(NscError, ValueError):
-    """A property that a network on so many wires cannot have, a limit of no proof, or a file without one."""
+    """A property that n wires cannot have, an invalid limit of proofs, or a file without a proof."""
 
 
 class VerificationError(NscError):
@@ -32,11 +32,11 @@ class VerificationError(NscError):
 
 
 class UnprovedError(NscError):
-    """A network that no exact method settled within its budget."""
+    """A network that no exact method settled within the budget."""
 
 
 class LoweringError(NscError, ValueError):
-    """A request that cannot be turned into source: relaxation, dtype, target, name or folder."""
+    """A request that cannot be turned into source, or a schedule that does not run its network."""
 
 
 class PackageError(NscError, ValueError):

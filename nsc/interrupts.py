@@ -1,4 +1,4 @@
-"""Interrupts: what Ctrl-C does before the command line can answer for it."""
+"""Interrupts: what Ctrl-C does before the command line is ready to handle it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 import signal
 from types import FrameType
 
-# The exit code of what Ctrl-C ended, as shells have it.
+# Shells' exit code for a process that Ctrl-C ended.
 INTERRUPTED = 130
 
 
 def leave_at_once() -> None:
-    """Let Ctrl-C end the process with one line, as long as there is nothing to clean up.
+    """Make Ctrl-C end the process with one line, for the time when there is nothing to clean up.
 
-    An exception would come out of whatever is being imported, as a traceback or as an error of another kind.
-    A process that ignores Ctrl-C goes on doing so.
+    During imports an exception would appear as a traceback, or as another error of the imported module.
+    A process that ignores Ctrl-C continues to ignore it.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
 
 def raise_instead() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again."""
+    """Make Ctrl-C raise KeyboardInterrupt again."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

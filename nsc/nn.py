@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from nsc.api import compile, compile_selector, with_dtype
+from nsc.api import Options, compile, with_dtype
 from nsc.arguments import real, shown
 from nsc.compiler.describe import Named
-from nsc.errors import OperandError, OperandTypeError
+from nsc.compiler.selection import Selection
+from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
@@ -23,24 +27,24 @@ AnyOperator = TypeVar("AnyOperator", bound=Operator)
 class _Layer(torch.nn.Module, Generic[AnyOperator]):
     """An operator and its steepness.
 
-    A layer that is converted to another dtype, as by `.double()`, takes that dtype from then on: its network
-    is compiled for it too. `.half()` and `.bfloat16()` round the steepness as they do all other values.
+    Where a layer is converted to another dtype, as by `.double()`, its network is compiled for that dtype
+    too. `.half()` and `.bfloat16()` round the steepness like every other value.
     """
 
     log_steepness: Tensor
 
     def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
         super().__init__()
-        # Other layers that are made now have parameters of this dtype, and inputs.
+        # The dtype of the parameters of other layers that a model creates now, and of their outputs.
         self.operator = with_dtype(operator, torch.get_default_dtype())
         start = operator.default_steepness if steepness is None else real(steepness)
         if start is None or not 0 < start < math.inf:
-            kind, found = (
+            kind, value = (
                 (OperandTypeError, type(steepness).__name__)
                 if start is None
                 else (OperandError, shown(steepness))
             )
-            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {found}")
+            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
         # FSDP2 takes parameters that have an axis, and a dtype in common.
         log = torch.tensor([math.log(start)], dtype=None if learnable else torch.float64)
         if learnable:
@@ -55,8 +59,8 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
-        # A parameter of another type may be sharded: torch 2.11 would gather it, though this rank may
-        # print alone.
+        # A parameter of another type may be sharded. Torch 2.11 would gather it from all processes, but this
+        # one may print alone.
         plain = type(self.log_steepness) in (Tensor, torch.nn.Parameter)
         try:
             steepness = f"{self.steepness.item():g}" if plain else "?"
@@ -66,7 +70,7 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Layer[AnyOperator]:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        # What `.double()`, `.to(…)` and `.half()` of any module around this one call.
+        # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
         self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
         return self
 
@@ -82,7 +86,7 @@ def _steepness(log_steepness: Tensor) -> Tensor:
 
 
 def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
-    """Call an operator's method: one node in a graph of torch.fx, whose symbols no method could check."""
+    """Call an operator's method. For torch.fx it is one node: methods cannot check the symbols of a trace."""
     steepness = () if log_steepness is None else (_steepness(log_steepness),)
     return getattr(operator, method)(*operands, *steepness)
 
@@ -90,9 +94,9 @@ def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operan
 torch.fx.wrap("_call")
 
 
-def _refuse_options(network: Operator, n: int | None, options: dict[str, object]) -> None:
-    """Raise OperandError if an operator that is compiled already comes with what compiling takes."""
-    named = [*([] if n is None else ["n"]), *options]
+def _refuse_options(network: Operator, **options: object) -> None:
+    """Raise OperandError if an operator, which is compiled already, comes with options of `nsc.compile`."""
+    named = [name for name, value in options.items() if value is not None]
     if named:
         raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")
 
@@ -109,12 +113,13 @@ class SortingNetwork(_Layer[Sorter]):
         steepness: 1 / unit of x; None: 2 × depth.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
             that no step of an optimiser can make it negative.
-        options: further arguments of `nsc.compile`, such as relaxation.
+        options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, or options of a Sorter, which is
+        OperandError: a steepness that is no finite number above 0, or options beside a Sorter, which is
             compiled already.
         OperandTypeError: a Selector, which is for SelectionNetwork.
+        LoweringError: select, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.
 
     >>> layer = SortingNetwork("odd_even", 3, steepness=100.0)
@@ -130,12 +135,14 @@ class SortingNetwork(_Layer[Sorter]):
         *,
         steepness: float | None = None,
         learnable: bool = False,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         if isinstance(network, Selector):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
         if isinstance(network, Sorter):
-            _refuse_options(network, n, options)
+            _refuse_options(network, n=n, **options)
+        elif "select" in options:
+            raise LoweringError("SortingNetwork sorts all values: nsc.nn.SelectionNetwork takes select")
         else:
             network = compile(network, n, **options)
         super().__init__(network, steepness, learnable)
@@ -164,6 +171,10 @@ class SortingNetwork(_Layer[Sorter]):
         """Return the k largest values, largest first, and their rows of P; see `Sorter.topk`."""
         return self._relaxed("topk", x, k)  # type: ignore[no-any-return]
 
+    def loss(self, name: str, x: Tensor, target: Tensor) -> Tensor:
+        """Return a loss of P against the true ranks, by its name; see `Sorter.loss`."""
+        return self._relaxed("loss", name, x, target)  # type: ignore[no-any-return]
+
     def cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
         """Return the paper's loss against the true ranks; see `Sorter.cross_entropy`."""
         return self._relaxed("cross_entropy", x, target)  # type: ignore[no-any-return]
@@ -184,19 +195,22 @@ class SelectionNetwork(_Layer[Selector]):
     dtype, as by `.double()`, compiles its network for that dtype too.
 
     Args:
-        network: a Selector, or what `nsc.compile_selector` takes.
-        n: number of wires, as `nsc.compile_selector` takes it.
+        network: a Selector, or what `nsc.compile` takes.
+        n: number of wires, as `nsc.compile` takes it.
+        select: what is selected, as `nsc.compile` takes it; needed unless the network is a Selector.
         steepness: 1 / unit of x; None: 2 × depth.
         learnable: as of `SortingNetwork`.
-        options: further arguments of `nsc.compile_selector`, such as top_k.
+        options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, or options of a Selector, which is
+        OperandError: a steepness that is no finite number above 0, or options beside a Selector, which is
             compiled already.
+        LoweringError: nothing is selected.
         OperandTypeError: a Sorter, which is for SortingNetwork.
-        NscError: what `nsc.compile_selector` raises.
+        NscError: what `nsc.compile` raises.
 
-    >>> layer = SelectionNetwork("odd_even", 3, median=True, steepness=100.0)
+    >>> import nsc
+    >>> layer = SelectionNetwork("odd_even", 3, select=nsc.median(), steepness=100.0)
     >>> layer.select(torch.tensor([2.0, 3.0, 1.0])).round()
     tensor([2.])
     """
@@ -206,16 +220,22 @@ class SelectionNetwork(_Layer[Selector]):
         network: Selector | Named,
         n: int | None = None,
         *,
+        select: Selection | None = None,
         steepness: float | None = None,
         learnable: bool = False,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
         if isinstance(network, Sorter):
             raise OperandTypeError(f"{network.name} is a Sorter, which nsc.nn.SortingNetwork takes")
         if isinstance(network, Selector):
-            _refuse_options(network, n, options)
+            _refuse_options(network, n=n, select=select, **options)
+        elif select is None:
+            raise LoweringError(
+                "SelectionNetwork: nothing is selected: add select=nsc.top_k(8) or the like; "
+                "nsc.nn.SortingNetwork sorts"
+            )
         else:
-            network = compile_selector(network, n, **options)
+            network = compile(network, n, select=select, **options)
         super().__init__(network, steepness, learnable)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

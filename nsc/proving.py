@@ -1,4 +1,4 @@
-"""Proving a network that is named in any way, without torch."""
+"""Proving a network, without torch: a family, a file, a Network or lists."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ def verify(
     """Decide whether a network sorts, or has another property, for every input.
 
     Args:
-        network, n, format, index_base: what names the network, as in `compile`.
+        network, n, format, index_base: the network, as in `compile`.
         property: "sort", or another as `nsc verify --property` takes it, such as "median" or "top-8".
-        methods: names of methods to go by alone; None: all.
+        methods: names of methods to use alone; None: all.
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: about 20 a method.
 
     Raises:
-        NetworkError: what names no network.
-        PropertyError: no such property, one of another number of wires, or a limit that is none.
+        NetworkError: no such family or file, or no network in it.
+        PropertyError: no such property, a property of another number of wires, an unknown method, or a limit
+            that is no number of its kind.
 
     >>> verify("bitonic", 8).sentence(), verify([(0, 1)], 3).sentence()
     ('sorts', 'does not sort')
     """
     budget = budget_of(max_memory, time_limit)
-    named = describe(network, n, format, index_base)
-    wanted = parse(property, named.n) if isinstance(property, str) else property
-    return verify_network(named, wanted, budget, methods)
+    described = describe(network, n, format, index_base)
+    property_ = parse(property, described.n) if isinstance(property, str) else property
+    return verify_network(described, property_, budget, methods)

@@ -1,4 +1,4 @@
-"""JSON as nsc reads it: a text that says a thing twice says nothing."""
+"""Strict JSON: an object with a repeated key is an error."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from collections import Counter
 from typing import Any
 
 
-def value_at(text: str, place: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at a place of a text, and its end; raises as `read_json`."""
-    return _DECODER.raw_decode(text, place)
+def value_at(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at an index, and the index of its end; raises like `read_json`."""
+    return _DECODER.raw_decode(text, start)
 
 
 def read_json(text: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: no JSON, or an object with a repeated key, of which readers take the first, the last or
-            none.
-        RecursionError: nested too deeply.
+        ValueError: the text is not JSON, or an object repeats a key; other readers may take either value.
+        RecursionError: the value is nested too deeply.
     """
     return _DECODER.decode(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {json.dumps(key[:40])} is stated twice")
-    return made
+    return value
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)

@@ -1,7 +1,7 @@
 """Wording: how messages name counts and arguments, the same in every room.
 
-A message names an argument by `argument`, which is Python's `index_base=1` for who calls Python and
-`--index-base 1` for who uses the command line.
+A message gets the name of an argument from `argument`: `index_base=1` in a Python call, `--index-base 1` on
+the command line.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# An argument's name to the option that stands for it; None where Python was called.
+# Maps an argument's name to its option on the command line; None in a Python call.
 _option_of: ContextVar[Callable[[str], str] | None] = ContextVar("option_of", default=None)
 
 
 @contextmanager
 def in_options(option_of: Callable[[str], str]) -> Iterator[None]:
-    """Name arguments as options of a command line while the context lasts.
+    """Name arguments as command-line options inside the context.
 
     Args:
-        option_of: an argument's name to its option, such as index_base to --index-base.
+        option_of: maps an argument's name to its option, such as index_base to --index-base.
     """
     token = _option_of.set(option_of)
     try:
@@ -29,7 +29,7 @@ def in_options(option_of: Callable[[str], str]) -> Iterator[None]:
 
 
 def argument(name: str, value: object = None) -> str:
-    """Return how a message names an argument of a Python call, and a value of it where one is given.
+    """Return an argument for a message: its name, or its name and value if a value is given.
 
     >>> argument("n"), argument("unproved", True), argument("targets", ("cpu", "cuda"))
     ('n', 'unproved=True', "targets=('cpu', 'cuda')")
@@ -39,12 +39,12 @@ def argument(name: str, value: object = None) -> str:
         return name if value is None else f"{name}={value!r}"
     if value is None or value is True:
         return option_of(name)
-    listed = ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-    return f"{option_of(name)} {listed}"
+    text = ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return f"{option_of(name)} {text}"
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number of things in words; a noun's plural has an s.
+    """Return a number with its noun; the plural adds an s.
 
     >>> count(1, "wire"), count(1200, "half operation")
     ('1 wire', '1,200 half operations')
@@ -53,7 +53,7 @@ def count(number: int, noun: str) -> str:
 
 
 def an(noun: str) -> str:
-    """Return a noun with its article, which goes by the first letter.
+    """Return a noun with its indefinite article, chosen by the first letter.
 
     >>> an("output wire"), an("rank")
     ('an output wire', 'a rank')

@@ -1,4 +1,4 @@
-"""Derivatives by the plain torch reference: what `nsc::relax_backward` is, and its own gradients."""
+"""Derivatives that no kernel has: those of the plain torch reference, and those through a loss."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nsc.runtime import reference
 from nsc.runtime.kernel import find
-from nsc.runtime.routing import takes
+from nsc.runtime.shapes import has_columns
 
 
 def reference_vjp(
@@ -23,7 +23,7 @@ def reference_vjp(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `nsc::relax_backward` does, in differentiable torch operations."""
     kernel = find(spec)
-    differentiable = payload if takes(routing) == "columns" else None
+    differentiable = payload if has_columns(routing) else None
 
     def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         used = inputs[2] if differentiable is not None else payload
@@ -67,3 +67,27 @@ def second_vjp(
     for place, grad in zip(places, pullback(filled), strict=True):
         grads[place] = grad
     return tuple(grads)
+
+
+def through_loss(
+    loss: Callable[..., tuple[Tensor, Tensor, Tensor]],
+    backward: Callable[..., tuple[Tensor, Tensor | None, Tensor | None]],
+    values_grad: Tensor | None,
+    routed_grad: Tensor,
+    x: Tensor,
+    steepness: Tensor,
+    target: Tensor,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, None]:
+    """Return the gradients of x and steepness for gradients of the values and of the samples' losses.
+
+    Those of the losses multiply last: inside the kernels they could leave the normal numbers.
+    """
+    _, x_grad, steepness_grad = loss(x, steepness, target, routing, spec)
+    x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
+    if values_grad is not None:
+        of_values = backward(values_grad, None, x, steepness, None, "none", spec)
+        assert of_values[1] is not None
+        x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
+    return x_grad, steepness_grad, None

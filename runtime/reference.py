@@ -1,4 +1,4 @@
-"""The operators in plain indexed torch: the oracle of the tests and the way without a compiler.
+"""The operators in plain indexed torch: the oracle of the tests, and what runs without a C++ compiler.
 
 Every operation is an ordinary differentiable torch operation, so all of autograd, torch.func and
 forward mode work here, at any order. Memory grows with the depth: O(n·m·depth) with gradients.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from nsc.contract.routings import LARGE, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
 from nsc.runtime.kernel import Kernel, Pairs
-from nsc.runtime.routing import takes
 
 # With d = x[hi] - x[lo], v = steepness·φ(d): the smaller weight of a comparator, f(-t) of t = |v| >= 0, for
 # each sigmoid family. The other is 1 - f(-t), so both have full precision.
@@ -45,8 +46,8 @@ class Layer:
 
 def layers_of(kernel: Kernel) -> list[Layer]:
     """Return the index tensors of a kernel's layers; equal layers share theirs."""
-    made: dict[bytes, Layer] = {}
-    return [made.setdefault(pairs.tobytes(), _layer(kernel.n, pairs)) for pairs in kernel.layers]
+    layers: dict[bytes, Layer] = {}
+    return [layers.setdefault(pairs.tobytes(), _layer(kernel.n, pairs)) for pairs in kernel.layers]
 
 
 def _layer(n: int, pairs: Pairs) -> Layer:
@@ -60,35 +61,38 @@ def _layer(n: int, pairs: Pairs) -> Layer:
 def relax(
     kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
 ) -> tuple[Tensor, Tensor]:
-    """Return values and what is routed, as `dispatch.relax` describes them.
+    """Return values and what is routed, as `dispatch.entries.relax` describes them.
 
     A loss is computed in float64: its second derivatives begin with 1/p², which leaves float32 at e^-44.
     """
-    if takes(routing) == "target" and x.dtype != torch.float64:
+    known = ROUTINGS[routing]
+    if known.is_loss and x.dtype != torch.float64:
         values, losses = relax(kernel, x.double(), steepness.double(), payload, routing)
         return values.to(x.dtype), losses.to(x.dtype)
     layers = layers_of(kernel)
     values, all_weights = _keys(kernel, layers, x, steepness)
-    n = kernel.n
     if routing == "none":
         return values, x.new_empty(x.shape[0], 0)
-    backwards = routing in ("transposed", "rows")
-    if routing in ("route", "transposed"):
+    rows = _first_rows(kernel, x, payload, known.payload)
+    steps = list(zip(layers, all_weights, strict=True))
+    for layer, weights in reversed(steps) if known.is_reversed else steps:
+        rows = _mix_rows(kernel, layer, weights, rows)
+    if known.is_loss:
         assert payload is not None
-        block = payload
-    elif routing == "rows":
+        return values, _losses_of(kernel, rows, payload, LOSSES[routing])
+    return values, rows
+
+
+def _first_rows(kernel: Kernel, x: Tensor, payload: Tensor | None, kind: Payload) -> Tensor:
+    """Return the rows that the first layer mixes: the payload, or those of an identity."""
+    if kind is Payload.COLUMNS:
+        assert payload is not None
+        return payload
+    if kind is Payload.RANKS:
         assert payload is not None
         # Not one_hot, which looks at values and so has no place in a traced program.
-        block = (payload.unsqueeze(-2) == torch.arange(n, device=x.device).unsqueeze(-1)).to(x.dtype)
-    else:
-        block = torch.eye(n, dtype=x.dtype, device=x.device).expand(x.shape[0], n, n)
-    steps = list(zip(layers, all_weights, strict=True))
-    for layer, weights in reversed(steps) if backwards else steps:
-        block = _mix_rows(kernel, layer, weights, block)
-    if routing in ("cross_entropy", "binary_cross_entropy"):
-        assert payload is not None
-        return values, _losses(kernel, block, payload, routing)
-    return values, block
+        return (payload.unsqueeze(-2) == torch.arange(kernel.n, device=x.device).unsqueeze(-1)).to(x.dtype)
+    return torch.eye(kernel.n, dtype=x.dtype, device=x.device).expand(x.shape[0], kernel.n, kernel.n)
 
 
 def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -189,27 +193,49 @@ def _weighted(weight: Tensor, x: Tensor) -> Tensor:
     return torch.where((weight == 0) & x.isinf(), torch.zeros_like(x), weight * x)
 
 
-# Losses cut logarithms here: float32 has gradients down to e^-80.
-LOWEST_LOG = -80.0
-# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
-SURROGATE_LEAST = 1e-12
-# Above this 1 - p would lose digits, and is the sum of the column's other entries instead. At most one entry
-# of a column is so large.
-LARGE = 0.75
+@dataclass(frozen=True)
+class _Entries:
+    """The logarithms of P, entry by entry, for the losses to choose from.
+
+    Attributes:
+        p: P (batch, n, n).
+        rest: 1 - P to full precision.
+        target: the true ranks (batch, n).
+        log: from entries and what they lack to 1, to the logarithms of the entries.
+    """
+
+    p: Tensor
+    rest: Tensor
+    target: Tensor
+    log: Callable[[Tensor, Tensor], Tensor]
 
 
-def _losses(kernel: Kernel, p: Tensor, target: Tensor, routing: str) -> Tensor:
-    """Return the loss of each sample; see `Sorter.cross_entropy` and `binary_cross_entropy`."""
-    n = p.shape[-1]
+def _cross_entropy(entries: _Entries) -> Tensor:
+    rows = entries.target.unsqueeze(-2)
+    logs = entries.log(entries.p.gather(-2, rows), entries.rest.gather(-2, rows))
+    return -logs.flatten(1).sum(-1) / entries.p.shape[-1]
+
+
+def _binary_cross_entropy(entries: _Entries) -> Tensor:
+    p, rest, n = entries.p, entries.rest, entries.p.shape[-1]
+    truth = entries.target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
+    logs = entries.log(torch.where(truth, p, rest), torch.where(truth, rest, p))
+    return -logs.flatten(1).sum(-1) / (n * n)
+
+
+# The losses of `contract.routings.LOSSES`; see the methods of `Sorter` for what they are.
+LOSSES: dict[str, Callable[[_Entries], Tensor]] = {
+    "cross_entropy": _cross_entropy,
+    "binary_cross_entropy": _binary_cross_entropy,
+}
+
+
+def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, loss: Callable[[_Entries], Tensor]) -> Tensor:
+    """Return the loss of each sample."""
     large = p > LARGE
     sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)
     rest = torch.where(large, sum_of_others, 1 - p)
-    if routing == "cross_entropy":
-        rows = target.unsqueeze(-2)
-        return -_log(kernel, p.gather(-2, rows), rest.gather(-2, rows)).flatten(1).sum(-1) / n
-    truth = target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
-    entries = _log(kernel, torch.where(truth, p, rest), torch.where(truth, rest, p))
-    return -entries.flatten(1).sum(-1) / (n * n)
+    return loss(_Entries(p, rest, target, partial(_log, kernel)))
 
 
 def _log(kernel: Kernel, p: Tensor, rest: Tensor) -> Tensor:

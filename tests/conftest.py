@@ -17,6 +17,116 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden")
+    parser.addoption(
+        "--quick", action="store_true", help="without the tests that LEFT_OUT in tests/conftest.py lists"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [f"quick, without {what}" for what in LEFT_OUT] if config.getoption("--quick") else []
+
+
+# Tests of ten seconds and more, mostly of a compiler's time: first, so that none ends alone on one worker.
+LONGEST = (
+    "test_machine_code.py::test_the_table_is_true",
+    "test_compile.py::test_both_compilers_take_every_text_without_a_warning",
+    "test_docs.py::test_a_pages_shell_lines_and_python_run",
+    "test_far_scores.py::test_run_prints_both_losses",
+    "test_modes.py::test_aot_inductor",
+    "test_modules.py::test_distributed_data_parallel_in_two_processes",
+    "test_program.py::test_with_a_driver",
+)
+
+
+# What --quick leaves out: parts of the names of tests. All else runs, new tests too.
+LEFT_OUT = {
+    "the machine code of CUDA text": (
+        "cuda/test_compile.py::test_both",
+        "cuda/test_compile.py::test_building",
+        "cuda/test_machine_code.py",
+        "cuda/test_machine_loops.py::test_the_",
+    ),
+    "emulated CUDA but for the operators on few wires": (
+        "cuda/test_program.py",
+        "cuda/test_tensor_cores.py",
+        "test_every_operator[16-",
+        "test_every_operator[33-",
+        "test_every_operator[64-",
+        "test_every_operator[128-",
+        "test_every_operator[256-",
+        "cuda/test_kernels.py::test_tiles",
+        "cuda/test_kernels.py::test_some_ranks",
+        "cuda/test_kernels.py::test_losses",
+        "cuda/test_kernels.py::test_every_relaxation",
+        "cuda/test_kernels.py::test_tensors",
+        "cuda/test_kernels.py::test_a_missing",
+    ),
+    "sanitizers, other registers, 50 digits": (
+        "runtime/test_sanitizers.py",
+        "test_operator.py::test_narrower",
+        "test_render.py::test_the_text_compiles",
+        "runtime/test_accuracy.py",
+        "test_gradients.py",
+        "test_generated.py::test_thirty_two",
+    ),
+    "torch.compile, torch.func, export, processes, threads, diffsort": (
+        "runtime/test_modes.py",
+        "runtime/test_modules.py",
+        "runtime/test_transforms.py",
+        "runtime/test_compat.py",
+    ),
+    "families, sizes and properties of CPU kernels, and all relaxations but the logistic": (
+        "test_operator.py::test_every_family",
+        "test_operator.py::test_hard_sort",
+        "test_operator.py::test_irregular",
+        "test_operator.py::test_a_samples",
+        "test_operator.py::test_what_must_hold",
+        "test_operator.py::test_monotone",
+        "test_operator.py::test_values_and_gradients_are_the_references[gaussian",
+        "test_operator.py::test_values_and_gradients_are_the_references[reciprocal",
+        "test_operator.py::test_values_and_gradients_are_the_references[cauchy",
+        "test_operator.py::test_values_and_gradients_are_the_references[optimal",
+        "test_operator.py::test_values_and_gradients_are_the_references[hard",
+        "test_losses.py::test_value_and_gradient",
+        "test_losses.py::test_the_reference",
+        "test_selector.py::test_values_rows",
+        "runtime/test_hard_sort.py",
+    ),
+    "damaged caches and manifests": ("runtime/test_cache.py", "runtime/test_manifest.py"),
+    "large files, random text, long searches and proofs": (
+        "compiler/test_large_files.py",
+        "compiler/test_format_fuzz.py",
+        "compiler/test_foresight.py",
+        "compiler/test_best.py",
+        "compiler/test_properties.py",
+        "compiler/test_verify.py::test_the_median",
+        "test_render.py::test_1024",
+    ),
+    "whole programs: commands that build or end, examples, benchmarks, installing, the README": (
+        "cli/test_compiling.py",
+        "cli/test_endings.py",
+        "cli/test_output.py",
+        "cli/test_verifying.py",
+        "tests/examples",
+        "tests/test_benchmarks.py",
+        "cuda/test_benchmark.py",
+        "tests/test_install.py",
+        "test_docs.py::test_a_pages",
+        "test_docs.py::test_a_step",
+        "tests/test_contributing.py::test_an_addition_works",
+    ),
+}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest tests first, all others in their order; with --quick leave some out."""
+    items.sort(key=lambda item: not any(name in item.nodeid for name in LONGEST))
+    if config.getoption("--quick"):
+        parts = [part for group in LEFT_OUT.values() for part in group]
+        left_out = [item for item in items if any(part in item.nodeid for part in parts)]
+        items[:] = [item for item in items if not any(part in item.nodeid for part in parts)]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +142,24 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("NSC_CACHE_DIR", str(folder))
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
         yield folder
+
+
+# Files that ask for the code that users run: its last digits, as g++ fuses products with sums at -O2 but not
+# at -O0, or its speed.
+BUILT_AS_USERS_DO = {"test_accuracy", "test_digits", "test_far_scores", "test_generated"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cxxflags(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels are built without an optimiser, in less than half of the time.
+
+    A process loads a kernel once: the files that want it as users have it name it as no other does.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("NSC_CXXFLAGS", raising=False)
+        if request.module.__name__ not in BUILT_AS_USERS_DO:
+            patch.setenv("NSC_CXXFLAGS", "-O0")
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ _FAULTS = {
 _QUOTED = re.compile(r"""(?<!\w)(['"])(?:\\.|(?!\1).)*?(?:\1|…|\Z)""", re.DOTALL)
 _OPTION = re.compile(r"(?:^|[\s(])--[a-z]")
 _ARGUMENT = re.compile(
-    r"(?:^|[\s(])(?:n|format|index_base|unproved|without_redundant|targets|dtypes|top_k|ranks|wires|name|folder|"
+    r"(?:^|[\s(])(?:n|format|index_base|unproved|remove_redundant|select|targets|dtypes|top_k|ranks|wires|name|folder|"
     r"max_memory|time_limit)="
 )
 

@@ -43,14 +43,14 @@ def names(tmp_path):
 
 def test_a_network_has_the_same_names_everywhere(names):
     whole = nsc.compile(NETWORK, name="four")
-    largest = nsc.compile_selector(NETWORK, top_k=1, name="largest")
+    largest = nsc.compile(NETWORK, select=nsc.top_k(1), name="largest")
     for network, reading in names:
         assert describe(network, **reading) == NETWORK
         assert nsc.compile(network, name="four", **reading) == whole
-        assert nsc.compile_selector(network, top_k=1, name="largest", **reading) == largest
+        assert nsc.compile(network, select=nsc.top_k(1), name="largest", **reading) == largest
         assert nsc.verify(network, **reading).verdict is nsc.Verdict.PROVED
         assert SortingNetwork(network, name="four", **reading).operator == whole
-        assert SelectionNetwork(network, top_k=1, name="largest", **reading).operator == largest
+        assert SelectionNetwork(network, select=nsc.top_k(1), name="largest", **reading).operator == largest
 
 
 def test_a_family_has_its_name_everywhere():
@@ -93,7 +93,7 @@ def test_a_list_that_does_not_sort_is_refuted():
 
 
 def test_modules_of_operators_say_which_is_which():
-    op, top = nsc.compile("bitonic", 4), nsc.compile_selector("bitonic", 4, top_k=1)
+    op, top = nsc.compile("bitonic", 4), nsc.compile("bitonic", 4, select=nsc.top_k(1))
     with pytest.raises(OperandTypeError, match=r"is a Selector, which .*SelectionNetwork takes"):
         SortingNetwork(top)
     with pytest.raises(OperandTypeError, match=r"is a Sorter, which .*SortingNetwork takes"):
@@ -103,18 +103,19 @@ def test_modules_of_operators_say_which_is_which():
 
 
 def test_selections_are_refused_in_the_words_of_arguments():
-    for options, message in (
-        ({"top_k": 2, "median": True}, "one of top_k, median, ranks"),
-        ({"top_k": 0}, "top_k must be 1 or more, got 0"),
-        ({"top_k": 1.0}, "top_k must be an integer, got 1.0"),
-        ({"ranks": []}, r"ranks must list integers that are 0 or more, got \[\]"),
-        ({"ranks": [-1]}, r"got \[-1\]"),
-        ({"ranks": "12"}, "got '12'"),
-        ({"ranks": [1], "wires": [0.5]}, "wires must list integers"),
-        ({}, "name one of top_k, median, ranks"),
+    for call, message in (
+        (lambda: nsc.top_k(0), "top_k must be 1 or more, got 0"),
+        (lambda: nsc.top_k(1.0), "top_k must be an integer, got 1.0"),
+        (lambda: nsc.ranks(), "ranks must be one or more integers, each 0 or more, got none"),
+        (lambda: nsc.ranks(2, -1), "got 2, -1"),
+        (lambda: nsc.ranks("12"), "got '12'"),
+        (lambda: nsc.ranks([1, 2]), r"got \[1, 2\]: spread a list, as nsc.ranks\(\*ranks\)"),
+        (lambda: nsc.compile("bitonic", 4, select=nsc.ranks(1), wires=[0.5]), "wires must list integers"),
+        (lambda: SelectionNetwork("bitonic", 4), r"add select=nsc.top_k\(8\)"),
+        (lambda: SortingNetwork("bitonic", 4, select=nsc.top_k(8)), "SelectionNetwork takes select"),
     ):
         with pytest.raises(LoweringError, match=message):
-            nsc.compile_selector("bitonic", 4, **options)
+            call()
 
 
 # ------------------------------------------------------------------------------------------ once
@@ -139,8 +140,10 @@ def test_the_same_request_is_compiled_once(compilations, names):
     op = nsc.compile("bitonic", 4)
     assert nsc.compile("bitonic", np.int64(4), art_lambda=np.float64(0.25)) is op
     assert nsc.compile(network="bitonic", n=4, dtypes=["float32"], targets=["cpu", "cpu"]) is op
+    assert nsc.compile("bitonic", 4, relaxation=nsc.Relaxation(), select=None) is op
+    assert nsc.compile("bitonic", 4, relaxation="logistic", art_lambda=0.25, error_free=False) is op
     assert len(compilations) == 1
-    assert nsc.compile_selector("bitonic", 4, ranks=[1]) is nsc.compile_selector("bitonic", 4, ranks=(1,))
+    assert nsc.compile("bitonic", 4, select=nsc.ranks(1)) is nsc.compile("bitonic", 4, select=nsc.ranks(1))
     assert len(compilations) == 2
     for network, reading in names:
         nsc.compile(network, name="four", **reading)
@@ -179,6 +182,32 @@ def test_not_everything_is_kept():
     assert 0 < api._kept.cache_parameters()["maxsize"] < 1000
 
 
+def test_a_relaxation_is_taken_where_its_name_is():
+    relaxation = nsc.Relaxation("cauchy", 0.5, error_free=True)
+    options = {"relaxation": "cauchy", "art_lambda": 0.5, "error_free": True}
+    op = nsc.compile("bitonic", 4, **options)
+    assert op.name == "bitonic_4_cauchy_art_0_5_error_free"
+    assert nsc.compile("bitonic", 4, relaxation=relaxation) is op
+    assert SortingNetwork("bitonic", 4, relaxation=relaxation).operator is op
+    top = SelectionNetwork("bitonic", 4, select=nsc.top_k(1), relaxation=relaxation).operator
+    assert top is nsc.compile("bitonic", 4, select=nsc.top_k(1), **options)
+
+
+@pytest.mark.parametrize("options", [{"art_lambda": 0.5}, {"error_free": False}, {"art_lambda": 0.25}])
+def test_a_relaxation_beside_its_own_options_is_refused(options):
+    """Even an option that agrees: whoever reads the call should not have to compare them."""
+    with pytest.raises(LoweringError, match=f"which has {next(iter(options))} itself: leave .* out"):
+        nsc.compile("bitonic", 4, relaxation=nsc.Relaxation("cauchy", 0.5), **options)
+
+
+def test_selections_compare_by_value():
+    assert nsc.top_k(3) == nsc.top_k(np.int64(3)) != nsc.top_k(4)
+    assert nsc.ranks(3, 7) == nsc.ranks(*np.array([3, 7])) != nsc.ranks(7, 3)
+    assert len({nsc.median(), nsc.median(), nsc.ranks(0), nsc.top_k(1)}) == 3
+    with pytest.raises(AttributeError):
+        nsc.top_k(3).k = 4
+
+
 # ------------------------------------------------------------------------------------------ names
 
 
@@ -213,12 +242,12 @@ def test_names_that_no_package_may_have(name):
 
 def test_python_sets_the_limits_of_a_proof():
     """A proof that ends at one names it, and is not remembered."""
-    for call in (nsc.compile, functools.partial(nsc.compile_selector, top_k=1, without_redundant=True)):
+    for call in (nsc.compile, functools.partial(nsc.compile, select=nsc.top_k(1), remove_redundant=True)):
         with pytest.raises(nsc.UnprovedError, match="the time limit, which time_limit sets"):
             call("pairwise", 40, time_limit=0)
     assert "which time_limit sets" in nsc.verify("pairwise", 40, time_limit=0).detail
     assert "try max_memory=" in nsc.verify("bitonic", 1024, max_memory=1).detail
-    for call in (nsc.compile, functools.partial(nsc.compile_selector, top_k=1), nsc.verify):
+    for call in (nsc.compile, functools.partial(nsc.compile, select=nsc.top_k(1)), nsc.verify):
         for wrong in ({"max_memory": 0}, {"time_limit": -1}, {"time_limit": math.nan}):
             with pytest.raises(nsc.NscError, match=next(iter(wrong))):
                 call("bitonic", 4, **wrong)

@@ -1,9 +1,11 @@
-"""The examples in docstrings and in the README run as they stand."""
+"""Examples in docstrings and pages run as they stand; pages are narrow, and their links lead somewhere."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
+import json
+import os
 import pkgutil
 import re
 import subprocess
@@ -11,10 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from page import steps
 
 import nsc
-from nsc.cli import main
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -22,7 +23,13 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(nsc.__path__, "nsc.")
     if not module.name.endswith("__main__")
 )
-FENCES = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+PAGES = [
+    Path(name)
+    for name in ("README.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    if (ROOT / name).exists()
+] + sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md"))
+RUNNING = [page for page in PAGES if any(steps((ROOT / page).read_text("utf-8")))]
+MOST_COLUMNS = 120
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -36,22 +43,113 @@ def test_there_are_doctests():
     assert sum(counts) >= 15
 
 
-def test_the_readmes_shell_lines_and_python_run(tmp_path, monkeypatch):
-    """In one folder, in the order of the text; make and pip lines are what this very run came from."""
-    monkeypatch.setenv("NSC_CXX", "c++ -Og")
-    shell = [line for kind, text in FENCES if kind == "sh" for line in text.splitlines()]
-    commands = [line.split("#")[0].strip() for line in shell if line.startswith("nsc ")]
-    assert len(commands) >= 4
-    monkeypatch.chdir(tmp_path)
-    for command in commands:
-        done = CliRunner().invoke(main, command.split()[1:])
-        assert done.exit_code == 0, f"{command}: {done.stderr}"
-    programs = [text for kind, text in FENCES if kind == "python"]
-    assert programs
-    for program in programs:
-        (tmp_path / "program.py").write_text(program)
-        done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("page", RUNNING, ids=str)
+def test_a_pages_shell_lines_and_python_run(page, tmp_path):
+    """In one folder, in the order of the text, as a reader would run them."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "page.py", ROOT / page],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for picture in tmp_path.glob("*.svg"):
+        kept = ROOT / "docs" / "pictures" / picture.name
+        assert picture.read_text("utf-8") == kept.read_text("utf-8"), f"{kept} is not what nsc draws"
+
+
+def test_a_step_that_fails_fails_its_page(tmp_path):
+    for text, found in (
+        ("```sh\nnsc list --n 0\n```\n", "page.md:2"),
+        ("```sh\nnsc list --n 4  # exit code 3\n```\n", "page.md:2"),
+        ("```sh\nsl\n```\n", "none of"),
+        ("\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n", "line 7"),
+    ):
+        (tmp_path / "page.md").write_text(text)
+        done = subprocess.run(
+            [sys.executable, ROOT / "tests" / "page.py", "page.md"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert found in done.stderr
+
+
+def test_pages_run_what_they_show():
+    assert {"README.md", "docs/networks.md", "docs/operators.md", "docs/proofs.md"} <= {*map(str, RUNNING)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_prose_is_at_most_120_columns_wide(page):
+    wide = [number for number, line in enumerate(prose(page), 1) if len(line) > MOST_COLUMNS]
+    assert not wide, f"{page}: lines {wide} are wider than {MOST_COLUMNS}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_lead_somewhere(page):
+    text = "\n".join(prose(page, tables=True))
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    for target in targets:
+        if target.startswith(("https://", "http://", "mailto:")):
+            continue
+        file, _, anchor = target.partition("#")
+        goal = (ROOT / page).parent / file if file else ROOT / page
+        assert goal.exists(), f"{page} links to {target}, which does not exist"
+        if anchor:
+            assert anchor in anchors(goal), f"{page} links to {target}; {goal.name} has {anchors(goal)}"
+
+
+def test_the_readmes_table_of_speed_is_what_was_measured():
+    timings = json.loads((ROOT / "benchmarks/results/cpu.json").read_text("utf-8"))["timings"]
+    measured = {
+        (timing["n"], timing["batch"], timing["peer"]): timing["us_per_sample"]
+        for timing in timings
+        if (timing["work"], timing["network"], timing["threads"]) == ("P + gradient", "bitonic", 2)
+    }
+    text = (ROOT / "README.md").read_text("utf-8")
+    head, _, *rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    peers = [peer.removesuffix(" 0.2.0") for peer in head[1:]]
+    assert len(rows) >= 5
+    for size, *cells in rows:
+        n, batch = map(int, size.split(", "))
+        for peer, cell in zip(peers, cells, strict=True):
+            time = measured.get((n, batch, peer))
+            assert cell.strip() == ("" if time is None else f"{time:,.{1 if time < 10 else 0}f}"), (n, peer)
+
+
+def test_every_page_is_in_the_index():
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in index
+
+
+def test_every_picture_is_shown():
+    shown = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
+    pictures = [*(ROOT / "docs" / "pictures").iterdir()]
+    assert pictures
+    for picture in pictures:
+        assert f"pictures/{picture.name}" in shown
+
+
+def prose(page, tables=False):
+    """Yield a page's lines, empty where they are code; `tables` keeps rows of tables, and addresses."""
+    in_code = False
+    for line in (ROOT / page).read_text("utf-8").splitlines():
+        fence = line.lstrip().startswith("```")
+        in_code ^= fence
+        left_out = in_code or fence or (not tables and line.startswith("|"))
+        text = "" if left_out else line
+        # The address of a link cannot be broken; its words can.
+        yield text if tables else re.sub(r"\]\([^)]*\)", "]", text)
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = [line.lstrip("#").strip() for line in prose(page) if re.match("#+ ", line)]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_tests_that_the_table_of_modes_names_exist():

@@ -17,11 +17,10 @@ from typing import Any
 import torch
 
 import nsc
-from nsc.compiler.families.classic import family_network
-from nsc.compiler.schedule.codelets import CONE_COLUMNS, work_on_permutation
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.families import family_network
+from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
 from nsc.operators.sorter import Sorter
-from nsc.runtime.build import nvrtc
+from nsc.runtime.devices import cubin
 
 ART_LAMBDA = 0.25
 # Cores that are left to the process that launches kernels, and to the system.
@@ -147,10 +146,11 @@ def build(network: str, n: int, target: Architecture) -> Subject | str:
         start = time.perf_counter()
         op = nsc.compile(network, n, art_lambda=ART_LAMBDA, targets=("cuda",), unproved=True)
         compiled = time.perf_counter()
-        nvrtc.build(op.kernel, target.name, target.shared_bytes)
+        cubin.build(op.kernel, target.name, target.shared_bytes)
         seconds = Build(network, n, compiled - start, time.perf_counter() - compiled)
         graph = family_network(network, n)
-        in_blocks = work_on_permutation(n, schedule(graph).codelets).comparators
+        cut = schedule(graph)
+        in_blocks = work_on_permutation(n, cut.codelets, cut.straight_shapes).comparators
         on_columns = in_blocks * min(n, CONE_COLUMNS)
         return Subject(network, seconds, Mixes(graph.size, on_columns), dict(op.kernel.files))
     except Exception:

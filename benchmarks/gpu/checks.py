@@ -19,10 +19,11 @@ from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import DEVICE
 from benchmarks.gpu.peers import tensor_cores_of
 from benchmarks.tensor_cores import TensorCores
+from nsc.contract.routings import ROUTINGS, Payload
 from nsc.runtime import reference
 from nsc.runtime.devices import cuda
 from nsc.runtime.kernel import Kernel
-from nsc.runtime.routing import ROUTINGS, takes
+from nsc.runtime.shapes import has_columns, is_loss, payload_of
 
 # Error against the reference in float64, relative to the largest entry. The C++ kernels are off by up to 5e-5
 # on these samples. Next to a tie the slope of the activation replacement trick changes so fast that float32
@@ -63,16 +64,16 @@ class _Samples:
 def _draw(routing: str, batch: int, n: int) -> _Samples:
     """Draw samples on the CPU, so that every device has the same."""
     payload, routed_grad, columns = None, None, n
-    if takes(routing) == "columns":
+    if has_columns(routing):
         columns = PAYLOAD_COLUMNS
         payload = torch.randn(batch, n, columns).to(DEVICE)
-    elif takes(routing) == "ranks":
+    elif payload_of(routing) is Payload.RANKS:
         columns = min(SELECTED_ROWS, n)
         payload = torch.arange(columns, device=DEVICE).expand(batch, -1)
-    elif takes(routing) == "target":
+    elif is_loss(routing):
         payload = torch.rand(batch, n).argsort(-1).to(DEVICE)
     if routing != "none":
-        shape = (batch,) if takes(routing) == "target" else (batch, n, columns)
+        shape = (batch,) if is_loss(routing) else (batch, n, columns)
         routed_grad = torch.randn(shape).to(DEVICE)
     return _Samples(
         routing,

@@ -14,7 +14,7 @@ import torch
 from benchmarks.gpu.building import Mixes
 from benchmarks.gpu.events import DEVICE, rounds
 from benchmarks.gpu.peers import EXACT, KEYS, LOSS_GRAD, P_GRAD, P
-from nsc.compiler.schedule.cuda_levels import WIRES_PER_WARP
+from nsc.compiler.schedule import WIRES_PER_WARP
 
 SOURCE = Path(__file__).with_name("limits.cu")
 # As in limits.cu.

@@ -14,7 +14,7 @@ from torch import Tensor
 from benchmarks import indexed, tensor_cores
 from benchmarks.gpu.building import ART_LAMBDA, Subject
 from benchmarks.gpu.events import DEVICE, Call
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 
 STEEPNESS = 20.0
 P, P_GRAD, LOSS_GRAD, KEYS, EXACT = "P", "P + gradient", "cross entropy + gradient", "values", "exact sort"

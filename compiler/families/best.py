@@ -11,7 +11,8 @@ import numpy as np
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.passes.untangle import untangle
 
-Pair = tuple[int, int]
+# (lo, hi): the wire that takes the minimum, and the one that takes the maximum.
+Comparator = tuple[int, int]
 # Networks are compared by this, least first.
 Cost = Callable[[Network], tuple[int, int]]
 # Where larger networks are cut in two, the lower part is a multiple of one of these.
@@ -72,7 +73,7 @@ def known(kind: str) -> dict[int, list[Network]]:
     return networks
 
 
-def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Pair], list[int]]:
+def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Comparator], list[int]]:
     """Return comparators that merge two ascending lists of wires, and the wires in ascending order then.
 
     Source: Batcher's odd-even merge for any two lengths, Knuth 5.3.4.
@@ -110,7 +111,7 @@ def _merge_size(p: int, q: int) -> int:
 
 
 @cache
-def _sorter(n: int) -> list[Pair]:
+def _sorter(n: int) -> list[Comparator]:
     """Return the comparators of the smallest sorter; wire k carries rank k."""
     if n in known("sorters"):
         return _pairs(min(known("sorters")[n], key=lambda network: (network.size, network.depth)))
@@ -132,24 +133,24 @@ def _cut(n: int) -> int:
 
 
 @cache
-def _shallow_sorter(n: int) -> list[Pair]:
+def _shallow_sorter(n: int) -> list[Comparator]:
     if n in known("sorters"):
         return _pairs(min(known("sorters")[n], key=lambda network: (network.depth, network.size)))
     return _merged(_shallow_sorter(n // 2), _shallow_sorter(n - n // 2), n // 2, n) if n > 1 else []
 
 
-def _pairs(network: Network) -> list[Pair]:
+def _pairs(network: Network) -> list[Comparator]:
     return [(lo, hi) for lo, hi in network.comparators.tolist()]
 
 
-def _merged(lower: list[Pair], higher: list[Pair], cut: int, n: int) -> list[Pair]:
+def _merged(lower: list[Comparator], higher: list[Comparator], cut: int, n: int) -> list[Comparator]:
     pairs, ascending = merge(range(cut), range(cut, n))
     rank = {wire: index for index, wire in enumerate(ascending)}
     moved = [(lo + cut, hi + cut) for lo, hi in higher]
     return [(rank[lo], rank[hi]) for lo, hi in [*lower, *moved, *pairs]]
 
 
-def _network(n: int, pairs: list[Pair]) -> Network:
+def _network(n: int, pairs: list[Comparator]) -> Network:
     """Return the network in standard form, which a network that sorts has without moving its outputs."""
     standard, outputs = untangle(Network.from_comparators(n, pairs))
     assert (outputs == np.arange(n)).all()

@@ -1,20 +1,19 @@
-"""Families: functions from n to a network, in one table."""
+"""Classic families: sorting networks by formula."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import whole
-from nsc.compiler.families.best import best, shallowest
 from nsc.compiler.network import MAX_SIZE, Comparators, Network, check_wires
 from nsc.compiler.passes.relayer import relayer
+from nsc.compiler.passes.truncate import truncate
 from nsc.errors import NetworkError
 
-Family = Callable[[int], Network]
 Wires = npt.NDArray[np.signedinteger[Any]]
 
 
@@ -40,8 +39,8 @@ def odd_even(n: int) -> Network:
 def bitonic(n: int) -> Network:
     """Return the bitonic network on n wires, directions as the paper draws them.
 
-    For n that is no power of two: the network of the next power whose first wires hold -inf, without the
-    comparators that meet one. Where such a comparator moves the other value, wires are renamed.
+    For n that is no power of two: the network of the next power, whose first wires hold -inf, without the
+    comparators that -inf reaches. Where a removed comparator would move the other value, wires are renamed.
 
     Returns:
         A network of depth k(k+1)/2 with k = ceil(log2 n); size n·k(k+1)/4 for n = 2**k.
@@ -77,8 +76,7 @@ def bitonic(n: int) -> Network:
 def odd_even_merge(n: int) -> Network:
     """Return Batcher's odd-even merge sorting network on n wires.
 
-    For n that is no power of two the network of the next power is built and its last wires, which
-    would hold +inf, are dropped.
+    For n that is no power of two: the network of the next power, truncated to its first n wires.
 
     Returns:
         Depth at most k(k+1)/2 with k = ceil(log2 n); size (k² - k + 4)·2^(k-2) - 1 for n = 2**k.
@@ -104,11 +102,11 @@ def odd_even_merge(n: int) -> Network:
                 low = wires[(wires >= first) & (wires + distance < power)]
                 low = low[(low - first) // distance % 2 == 0]
                 low = low[low // (2 * block) == (low + distance) // (2 * block)]
-                yield _inside(_pair(low, distance), n)
+                yield _pair(low, distance)
                 distance //= 2
             block *= 2
 
-    return relayer(_network(n, layers()))
+    return relayer(truncate(_network(power, layers()), n))
 
 
 def merge_exchange(n: int) -> Network:
@@ -147,8 +145,7 @@ def merge_exchange(n: int) -> Network:
 def pairwise(n: int) -> Network:
     """Return the pairwise sorting network on n wires.
 
-    For n that is no power of two the network of the next power is built and its last wires, which
-    would hold +inf, are dropped.
+    For n that is no power of two: the network of the next power, truncated to its first n wires.
 
     Returns:
         Depth k(k+1)/2 with k = ceil(log2 n); the size of `odd_even_merge` at n = 2**k.
@@ -168,15 +165,15 @@ def pairwise(n: int) -> Network:
 
     def layers() -> Iterator[Comparators]:
         for bit in range(stages):
-            yield _inside(_pair(wires[wires >> bit & 1 == 0], 1 << bit), n)
+            yield _pair(wires[wires >> bit & 1 == 0], 1 << bit)
         for bit in reversed(range(stages - 1)):
             reach = (1 << (stages - 1 - bit)) - 1
             while reach > 0:
                 high = wires[(wires >> bit & 1 == 0) & (wires >= (reach + 1) << bit)]
-                yield _inside(_pair(high - (reach << bit), reach << bit), n)
+                yield _pair(high - (reach << bit), reach << bit)
                 reach //= 2
 
-    return relayer(_network(n, layers()))
+    return relayer(truncate(_network(power, layers()), n))
 
 
 def insertion(n: int) -> Network:
@@ -201,23 +198,6 @@ def insertion(n: int) -> Network:
     )
 
 
-FAMILIES: dict[str, Family] = {
-    family.__name__: family
-    for family in (odd_even, bitonic, odd_even_merge, merge_exchange, pairwise, insertion, best, shallowest)
-}
-
-
-def family_network(name: str, n: int) -> Network:
-    """Return the network of the named family on n wires.
-
-    Raises:
-        NetworkError: an unknown family (the message lists the known ones), or n out of range.
-    """
-    if name not in FAMILIES:
-        raise NetworkError(f"no family is called {name!r}; known: {', '.join(sorted(FAMILIES))}")
-    return FAMILIES[name](n)
-
-
 def _network(n: int, layers: Iterator[Comparators]) -> Network:
     return Network.from_layers(n, layers)
 
@@ -226,12 +206,8 @@ def _pair(low: Wires, distance: int) -> Comparators:
     return np.stack([low, low + distance], axis=1)
 
 
-def _inside(pairs: Comparators, n: int) -> Comparators:
-    return pairs[(pairs < n).all(axis=1)]
-
-
 def _check(family: str, n: object) -> int:
-    """Return the number of wires that a family is asked for as an int."""
+    """Return a family's number of wires as an int."""
     wires = whole(n)
     if wires is not None and wires < 1:
         raise NetworkError(f"{family} needs n >= 1, got {wires}")

@@ -1,7 +1,7 @@
 """Constructions for the k largest values: sorted parts, and merges that keep the k largest of two.
 
-A construction returns comparators in order, and the wires that carry what it keeps, ascending: it moves no
-value to where a reader might expect it.
+A construction does not move the values it keeps to certain wires: beside its comparators it returns the
+wires that carry them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from functools import cache, partial
 
 import numpy as np
 
-from nsc.compiler.families.best import best, known
+from nsc.compiler.families.best import Comparator, best, known
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import half_operations, restrict
 
-Pair = tuple[int, int]
-# Comparators, and the wires that carry what is kept.
-Made = tuple[list[Pair], list[int]]
+# Comparators in order, and the wires that carry the values it keeps, ascending.
+Construction = tuple[list[Comparator], list[int]]
 # Two ascending lists of wires and k to the comparators that merge them, keeping the k largest.
-Merge = Callable[[Sequence[int], Sequence[int], int], Made]
+Merge = Callable[[Sequence[int], Sequence[int], int], Construction]
 
 # For more of the largest values than these hardly any known sorter is wide enough to gain by a cut.
 MOST_CUT = 32
@@ -28,7 +27,7 @@ MOST_PART = 40
 _NONE = 1 << 40
 
 
-def _tree(merge: Merge, n: int, k: int) -> Made:
+def _tree(merge: Merge, n: int, k: int) -> Construction:
     """Sort blocks of k wires and merge two at a time.
 
     Source: the half-cleaner of two sorted lists, Batcher 1968.
@@ -45,7 +44,7 @@ def _tree(merge: Merge, n: int, k: int) -> Made:
     return pairs, blocks[0]
 
 
-def _left_fold(merge: Merge, n: int, k: int) -> Made:
+def _left_fold(merge: Merge, n: int, k: int) -> Construction:
     """Sort blocks of k wires one by one, and merge each into the k largest so far: 2k live wires."""
     kept, *blocks = _blocks(n, k)
     pairs = _sorted(kept)
@@ -59,12 +58,12 @@ def _blocks(n: int, k: int) -> list[list[int]]:
     return [list(range(start, min(start + k, n))) for start in range(0, n, k)]
 
 
-def _sorted(block: Sequence[int]) -> list[Pair]:
+def _sorted(block: Sequence[int]) -> list[Comparator]:
     return [(block[lo], block[hi]) for lo, hi in best(len(block)).comparators.tolist()]
 
 
-def _bitonic_merge(a: Sequence[int], b: Sequence[int], k: int) -> tuple[list[Pair], list[int]]:
-    """Keep the larger of each wire of one list and its mirror in the other, and sort what is bitonic then.
+def _bitonic_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
+    """Keep the larger value of each wire and its mirror in the other list, then sort this bitonic sequence.
 
     Both lists are filled up with -inf below, the bitonic list with +inf above; neither is compared.
     """
@@ -88,7 +87,7 @@ def _bitonic_merge(a: Sequence[int], b: Sequence[int], k: int) -> tuple[list[Pai
     return pairs, row[:k]
 
 
-def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> tuple[list[Pair], list[int]]:
+def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
     """Merge by Batcher's odd-even merge, the lists filled up with -inf below, which is not compared."""
     half = 1 << (max(len(a), len(b)) - 1).bit_length()
     row = [-1] * (half - len(a)) + list(a) + [-1] * (half - len(b)) + list(b)
@@ -111,20 +110,20 @@ def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> tuple[list[Pa
 MERGES: dict[str, Merge] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}
 
 
-def cut_sorters(n: int, k: int) -> Made:
+def cut_sorters(n: int, k: int) -> Construction:
     """Return comparators for the k largest of n values, at most MOST_CUT, and the wires that carry them.
 
     The wires are cut in two, and the parts again, until parts are best known sorters of at most MOST_PART
     wires, pruned to their k largest; everywhere so that the half operations are fewest. Of cuts that cost
     the same the most even is taken, which is the shallowest. Cost: O(n²) for the cuts.
 
-    >>> len(cut_sorters(1024, 8)[0]) < 4972  # what blocks of 8 take
+    >>> len(cut_sorters(1024, 8)[0]) < 4972  # that of merged blocks of 8
     True
     """
     return _cut(range(n), k, _cuts(n, k))
 
 
-def _cut(wires: Sequence[int], k: int, cuts: list[int]) -> Made:
+def _cut(wires: Sequence[int], k: int, cuts: list[int]) -> Construction:
     n = len(wires)
     if cuts[n] == 0:
         pairs = _pruned_sorter(n, k).comparators.tolist() if n > 1 else []
@@ -141,20 +140,20 @@ def _cuts(n: int, k: int) -> list[int]:
     """Return for every number of wires up to n where they are cut; 0: not at all."""
     cost, cuts = np.zeros(n + 1, dtype=np.int64), [0] * (n + 1)
     for whole in range(2, n + 1):
-        least, at = _NONE, 0
+        least, cut = _NONE, 0
         if whole <= MOST_PART and whole in known("sorters"):
             least = half_operations(_pruned_sorter(whole, k), range(max(0, whole - k), whole))
         for part in range(1, min(k, whole - k + 1)):
             sum_ = int(cost[part] + cost[whole - part]) + _merge_cost(part, k, k)[0]
             if sum_ < least:
-                least, at = sum_, part
+                least, cut = sum_, part
         parts = np.arange(k, whole // 2 + 1)
         if len(parts):
             sums = cost[parts] + cost[whole - parts] + _merge_cost(k, k, k)[0]
             part = int(parts[sums == sums.min()][-1])
-            if sums.min() < least or (sums.min() == least and at):
-                least, at = int(sums.min()), part
-        cost[whole], cuts[whole] = least, at
+            if sums.min() < least or (sums.min() == least and cut):
+                least, cut = int(sums.min()), part
+        cost[whole], cuts[whole] = least, cut
     return cuts
 
 
@@ -178,7 +177,7 @@ def _merge_cost(p: int, q: int, k: int) -> tuple[int, str]:
 
 
 # Construction to the function of n and k.
-BLOCK_MERGES: dict[str, Callable[[int, int], Made]] = {
+BLOCK_MERGES: dict[str, Callable[[int, int], Construction]] = {
     f"{how} of {what} merges": partial(combine, merge)
     for how, combine in {"tree": _tree, "left fold": _left_fold}.items()
     for what, merge in MERGES.items()

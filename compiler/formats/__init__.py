@@ -18,15 +18,14 @@ silently be wrong is an error that says what to state.
   as it can be. An empty list is an error unless n is stated.
 - *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.
 - *A wire twice in a layer*, and lo = hi, are errors.
-- *Runs* in nsc-network/1 stand for as many comparators as they say: 20 kB may be a network of half a
+- *Progressions* in nsc-network/1 stand for as many comparators as they say: 20 kB may be a network of half a
   million comparators, and take its memory.
 """
 
 from nsc.compiler.formats.json_lists import network_of_lists
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
-from nsc.compiler.formats.saving import format_of_path, losses, save_network
-from nsc.compiler.formats.table import (
+from nsc.compiler.formats.reading import (
     FORMATS,
     parse_network,
     read_network,
@@ -35,6 +34,7 @@ from nsc.compiler.formats.table import (
     writable,
     write_network,
 )
+from nsc.compiler.formats.saving import format_of_path, losses, save_network
 
 __all__ = [
     "FORMATS",

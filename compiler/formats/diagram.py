@@ -46,7 +46,7 @@ def columns(layer: Comparators) -> list[list[tuple[int, int]]]:
 
     Cost: k log k for k comparators.
     """
-    made: list[list[tuple[int, int]]] = []
+    all_columns: list[list[tuple[int, int]]] = []
     busy: list[tuple[int, int]] = []  # the wire up to which a column is taken, and the column
     free: list[int] = []
     for lo, hi in layer.tolist():
@@ -54,9 +54,9 @@ def columns(layer: Comparators) -> list[list[tuple[int, int]]]:
         while busy and busy[0][0] < low:
             heapq.heappush(free, heapq.heappop(busy)[1])
         if not free:
-            made.append([])
-            free.append(len(made) - 1)
+            all_columns.append([])
+            free.append(len(all_columns) - 1)
         column = heapq.heappop(free)
-        made[column].append((lo, hi))
+        all_columns[column].append((lo, hi))
         heapq.heappush(busy, (high, column))
-    return made
+    return all_columns

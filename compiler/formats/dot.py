@@ -48,12 +48,13 @@ def _graph(text: str) -> networkx.DiGraph:
     if opening is None or not text.endswith("}"):
         raise NetworkError("a comparator graph in DOT is one digraph { … }")
     reader = _Reader(text, opening.end(), len(text) - 1)
-    while (start := reader.at) < reader.end:
+    while (start := reader.place) < reader.end:
         if not reader.takes_statement():
             line = text.count("\n", 0, start) + 1
-            found = shown(text[start : min(start + 40, reader.end)])
+            excerpt = shown(text[start : min(start + 40, reader.end)])
             raise NetworkError(
-                f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found {found}"
+                f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found "
+                f"{excerpt}"
             )
     graph = networkx.DiGraph()
     graph.graph.update(reader.facts)
@@ -66,13 +67,13 @@ class _Reader:
     """Goes through a text once; its parts are matched where the reader stands, never searched for.
 
     Attributes:
-        at, end: where it stands, and where the graph's closing bracket is.
+        place, end: where it stands, and where the graph's closing bracket is.
         facts, nodes, edges: what was read: the graph's own attributes, nodes with theirs, and edges, which
             may be stated twice.
     """
 
-    def __init__(self, text: str, at: int, end: int) -> None:
-        self.text, self.at, self.end = text, at, end
+    def __init__(self, text: str, place: int, end: int) -> None:
+        self.text, self.place, self.end = text, place, end
         self.facts: _Facts = {}
         self.nodes: dict[str, _Facts] = {}
         self.edges: dict[tuple[str, str], None] = {}
@@ -110,22 +111,22 @@ class _Reader:
 
     def _word(self) -> tuple[str, str]:
         """Return a word and the sign behind it, each empty where there is none."""
-        found = _WORD.match(self.text, self.at, self.end)
-        if found is None:
+        match = _WORD.match(self.text, self.place, self.end)
+        if match is None:
             return "", ""
-        self.at = found.end()
-        return found[1], found[2] or ""
+        self.place = match.end()
+        return match[1], match[2] or ""
 
     def _facts(self) -> _Facts | None:
         """Return the attributes up to the closing bracket, None where there is something else."""
         facts: _Facts = {}
-        while (found := _FACT.match(self.text, self.at, self.end)) is not None:
-            facts[_name(found[1])] = _value(found[2])
-            self.at = found.end()
-        closing = _CLOSING.match(self.text, self.at, self.end)
+        while (match := _FACT.match(self.text, self.place, self.end)) is not None:
+            facts[_name(match[1])] = _value(match[2])
+            self.place = match.end()
+        closing = _CLOSING.match(self.text, self.place, self.end)
         if closing is None:
             return None
-        self.at = closing.end()
+        self.place = closing.end()
         return facts
 
 

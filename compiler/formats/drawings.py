@@ -29,9 +29,9 @@ def _places(network: Network) -> tuple[list[tuple[int, int, int]], int]:
     places = []
     x = 1
     for layer in network.layers():
-        made = columns(layer)
-        places += [(x + k, lo, hi) for k, column in enumerate(made) for lo, hi in column]
-        x += len(made) + 1
+        layer_columns = columns(layer)
+        places += [(x + k, lo, hi) for k, column in enumerate(layer_columns) for lo, hi in column]
+        x += len(layer_columns) + 1
     return places, max(x - 1, 2)
 
 

@@ -28,8 +28,8 @@ def listing_of(graph: networkx.DiGraph) -> Listing:
     for node, facts in graph.nodes(data=True):
         for key in ("lo", "hi"):
             if type(facts.get(key)) is not int or not 0 <= facts[key] < MAX_WIRES:
-                found = f"found {shown(str(facts[key])[:60])}" if key in facts else "it is missing"
-                raise NetworkError(f"node {shown(str(node)[:60])}: {key} must be a wire's number; {found}")
+                fault = f"found {shown(str(facts[key])[:60])}" if key in facts else "it is missing"
+                raise NetworkError(f"node {shown(str(node)[:60])}: {key} must be a wire's number; {fault}")
     n = graph.graph.get("n")
     if n is None:  # the user may state it; the highest wire will do for the edges
         ends = [facts[key] for _, facts in graph.nodes(data=True) for key in ("lo", "hi")]

@@ -30,18 +30,18 @@ class JsonList:
     def _cuts(self) -> list[int]:
         """Return the places of commas between items, one in some thousands, and of the closing bracket."""
         cuts: list[int] = []
-        depth, at = 0, self.start
-        while chunk := self.text[at : at + _PIECE]:
+        depth, place = 0, self.start
+        while chunk := self.text[place : place + _PIECE]:
             codes = np.frombuffer(chunk.encode("latin-1", "replace"), dtype=np.uint8)
             opens, closes = ((codes == a) | (codes == b) for a, b in (b"[{", b"]}"))
             depths = depth + np.cumsum(opens.astype(np.int32) - closes)
             ends = np.flatnonzero(depths == 0)
             if len(ends):
-                return [*cuts, at + int(ends[0])]
+                return [*cuts, place + int(ends[0])]
             commas = np.flatnonzero((codes == ord(",")) & (depths == 1))
             if len(commas):
-                cuts.append(at + int(commas[-1]))
-            depth, at = int(depths[-1]), at + len(chunk)
+                cuts.append(place + int(commas[-1]))
+            depth, place = int(depths[-1]), place + len(chunk)
         raise _invalid("Expecting ',' delimiter", self.text, len(self.text))
 
     def __iter__(self) -> Iterator[list[object]]:
@@ -50,19 +50,19 @@ class JsonList:
         Raises:
             NetworkError: the list is no JSON.
         """
-        at = self.start + 1
+        place = self.start + 1
         for cut in self._cuts():
             try:
-                items = read_json(f"[{self.text[at:cut]}]")
+                items = read_json(f"[{self.text[place:cut]}]")
             except json.JSONDecodeError as error:
-                raise _invalid(error.msg, self.text, at + error.pos - 1) from None
+                raise _invalid(error.msg, self.text, place + error.pos - 1) from None
             except (ValueError, RecursionError) as error:
                 raise NetworkError(f"not valid JSON: {error}") from None
             # Nothing is between two commas, or between one and the closing bracket.
-            if not items and (at, cut) != (self.start + 1, self.end - 1):
+            if not items and (place, cut) != (self.start + 1, self.end - 1):
                 raise _invalid("Expecting value", self.text, cut)
             yield items
-            at = cut + 1
+            place = cut + 1
         if self.text[self.end - 1] != "]":
             raise _invalid("Expecting ',' delimiter", self.text, self.end - 1)
 
@@ -76,9 +76,9 @@ def json_list(text: str) -> JsonList:
     start = _next(text, 0)
     if text[start : start + 1] != "[":
         raise NetworkError(f"expected a list, found {shown(_value(text, start)[0])}")
-    made = JsonList(text, start)
-    _refuse_more(text, made.end)
-    return made
+    items = JsonList(text, start)
+    _refuse_more(text, items.end)
+    return items
 
 
 def json_object(text: str, long: str) -> dict[str, object]:
@@ -87,54 +87,54 @@ def json_object(text: str, long: str) -> dict[str, object]:
     Raises:
         NetworkError: it is none, or has a key twice.
     """
-    at = _next(text, 0)
-    if text[at : at + 1] != "{":
-        raise NetworkError(f"expected a JSON object, found {shown(_value(text, at)[0])}")
+    place = _next(text, 0)
+    if text[place : place + 1] != "{":
+        raise NetworkError(f"expected a JSON object, found {shown(_value(text, place)[0])}")
     facts: dict[str, object] = {}
-    at = _next(text, at + 1)
-    while not (text[at : at + 1] == "}" and not facts):
-        if text[at : at + 1] != '"':
-            raise _invalid("Expecting property name enclosed in double quotes", text, at)
-        key, at = _value(text, at)
-        at = _next(text, at)
-        if text[at : at + 1] != ":":
-            raise _invalid("Expecting ':' delimiter", text, at)
-        at = _next(text, at + 1)
+    place = _next(text, place + 1)
+    while not (text[place : place + 1] == "}" and not facts):
+        if text[place : place + 1] != '"':
+            raise _invalid("Expecting property name enclosed in double quotes", text, place)
+        key, place = _value(text, place)
+        place = _next(text, place)
+        if text[place : place + 1] != ":":
+            raise _invalid("Expecting ':' delimiter", text, place)
+        place = _next(text, place + 1)
         if str(key) in facts:
             raise NetworkError(f"the key {shown(key)} is stated twice: keep one of them")
-        if key == long and text[at : at + 1] == "[":
-            items = JsonList(text, at)
-            facts[long], at = items, items.end
+        if key == long and text[place : place + 1] == "[":
+            items = JsonList(text, place)
+            facts[long], place = items, items.end
         else:
-            facts[str(key)], at = _value(text, at)
-        at = _next(text, at)
-        if text[at : at + 1] == "}":
+            facts[str(key)], place = _value(text, place)
+        place = _next(text, place)
+        if text[place : place + 1] == "}":
             break
-        if text[at : at + 1] != ",":
-            raise _invalid("Expecting ',' delimiter", text, at)
-        at = _next(text, at + 1)
-    _refuse_more(text, at + 1)
+        if text[place : place + 1] != ",":
+            raise _invalid("Expecting ',' delimiter", text, place)
+        place = _next(text, place + 1)
+    _refuse_more(text, place + 1)
     return facts
 
 
-def _value(text: str, at: int) -> tuple[object, int]:
+def _value(text: str, place: int) -> tuple[object, int]:
     try:
-        return value_at(text, at)
+        return value_at(text, place)
     except (ValueError, RecursionError) as error:
         raise NetworkError(f"not valid JSON: {error}") from None
 
 
-def _next(text: str, at: int) -> int:
+def _next(text: str, place: int) -> int:
     """Return the place of the first character from a place on that is no space."""
-    while text[at : at + 1] in _SPACE and at < len(text):
-        at += 1
-    return at
+    while text[place : place + 1] in _SPACE and place < len(text):
+        place += 1
+    return place
 
 
-def _refuse_more(text: str, at: int) -> None:
-    if (more := _next(text, at)) < len(text):
+def _refuse_more(text: str, place: int) -> None:
+    if (more := _next(text, place)) < len(text):
         raise _invalid("Extra data", text, more)
 
 
-def _invalid(what: str, text: str, at: int) -> NetworkError:
-    return NetworkError(f"not valid JSON: {json.JSONDecodeError(what, text, at)}")
+def _invalid(what: str, text: str, place: int) -> NetworkError:
+    return NetworkError(f"not valid JSON: {json.JSONDecodeError(what, text, place)}")

@@ -1,4 +1,4 @@
-"""nsc-network/1, nsc's own format: JSON, a layer a line, large networks as runs."""
+"""nsc-network/1, nsc's own format: JSON, a layer a line, large networks as progressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
-from nsc.compiler.formats.runs import Runs, runs_of
+from nsc.compiler.formats.progressions import Progressions, progressions_of
 from nsc.compiler.formats.scanning import shown, stated_wires
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.progress import Progress
@@ -20,8 +20,8 @@ from nsc.wording import count
 
 NSC_FORMAT = "nsc-network/1"
 
-# A network of more comparators than this is written as runs: at two numbers and two brackets a
-# comparator, odd-even transposition on 1,024 wires would be 6 MB of text; as runs it is 20 kB.
+# A network of more comparators than this is written as progressions: at two numbers and two brackets a
+# comparator, odd-even transposition on 1,024 wires would be 6 MB of text; as progressions it is 20 kB.
 LONGEST_PLAIN = 1 << 16
 # Comparators that are expanded at a time, or those of one layer.
 _PIECE = 1 << 14
@@ -35,7 +35,7 @@ def _recognises(text: str) -> bool:
 def _write(network: Network) -> str:
     """Return nsc-network/1 JSON, a layer a line; the same network, the same bytes."""
     if network.size > LONGEST_PLAIN:
-        layers = [_run_items(runs) for runs in runs_of(network)]
+        layers = [_progression_items(progressions) for progressions in progressions_of(network)]
     else:
         layers = [layer.tolist() for layer in network.layers()]
     lines = ",\n".join("  " + json.dumps(layer, separators=(",", ":")) for layer in layers)
@@ -43,8 +43,8 @@ def _write(network: Network) -> str:
     return f'{{"format": "{NSC_FORMAT}",\n "n": {network.n},\n "layers": [{body}]}}\n'
 
 
-def _run_items(runs: Runs) -> list[list[int]]:
-    return [[lo, hi, step, count] if count > 1 else [lo, hi] for lo, hi, step, count in runs.tolist()]
+def _progression_items(progressions: Progressions) -> list[list[int]]:
+    return [[lo, hi, step, count] if count > 1 else [lo, hi] for lo, hi, step, count in progressions.tolist()]
 
 
 def _parse(text: str, progress: Progress) -> Listing:
@@ -52,7 +52,7 @@ def _parse(text: str, progress: Progress) -> Listing:
     if data.get("format") != NSC_FORMAT:
         raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {shown(data.get("format"))}')
     n = stated_wires(data, "n")
-    check_wires(n)  # before any run is expanded: n bounds a run's length
+    check_wires(n)  # before any is expanded: n bounds a progression's length
     layers = data.get("layers")
     if not isinstance(layers, JsonList):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
@@ -63,41 +63,41 @@ def _parse(text: str, progress: Progress) -> Listing:
 def _layers(n: int, layers: JsonList, sizes: list[int]) -> Iterator[Pairs]:
     """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
     total = expanded = 0
-    runs: list[list[int]] = []
+    progressions: list[list[int]] = []
     for items in itertools.chain.from_iterable(layers):
-        sizes.append(_add_runs(n, items, len(sizes), runs))
+        sizes.append(_add_progressions(n, items, len(sizes), progressions))
         total += sizes[-1]
         if total > MAX_SIZE:
             raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
         if total - expanded > _PIECE:
-            yield _expanded(runs)
-            runs, expanded = [], total
-    yield _expanded(runs)
+            yield _expanded(progressions)
+            progressions, expanded = [], total
+    yield _expanded(progressions)
 
 
-def _add_runs(n: int, items: object, index: int, runs: list[list[int]]) -> int:
-    """Append a layer's items as runs and return its size; an item is [lo, hi] or a run."""
+def _add_progressions(n: int, items: object, index: int, progressions: list[list[int]]) -> int:
+    """Append a layer's items as progressions and return its size; an item is [lo, hi] or a progression."""
     if not isinstance(items, list):
         raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(items)}")
     size = 0
     for item in items:
         if not isinstance(item, list) or len(item) not in (2, 4) or not all(type(v) is int for v in item):
             raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {shown(item)}")
-        run = item if len(item) == 4 else [*item, 1, 1]
-        if not (1 <= run[3] <= n and 1 <= run[2] <= n):
-            raise NetworkError(f"layer {index}: a run is [lo, hi, step, count], found {shown(item)}")
-        size += run[3]
+        progression = item if len(item) == 4 else [*item, 1, 1]
+        if not (1 <= progression[3] <= n and 1 <= progression[2] <= n):
+            raise NetworkError(f"layer {index}: a progression is [lo, hi, step, count], found {shown(item)}")
+        size += progression[3]
         if size > n:
             raise NetworkError(
                 f"layer {index} has more comparators than the {count(n, 'wire')}, at {shown(item)}"
             )
-        runs.append(run)
+        progressions.append(progression)
     return size
 
 
-def _expanded(runs: list[list[int]]) -> Pairs:
+def _expanded(progressions: list[list[int]]) -> Pairs:
     try:
-        rows = np.array(runs, dtype=np.int64).reshape(-1, 4)
+        rows = np.array(progressions, dtype=np.int64).reshape(-1, 4)
     except OverflowError:
         raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
     counts = rows[:, 3]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nsc.compiler.formats.table import FORMATS, writable, write_network
+from nsc.compiler.formats.reading import FORMATS, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 from nsc.wording import argument

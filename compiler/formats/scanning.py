@@ -48,17 +48,17 @@ def pairs_of(text: str, pattern: str, example: str, progress: Progress = SILENT,
 def _blocks(text: str, pattern: str, example: str, line: int) -> Iterator[Pairs]:
     """Yield comparators some thousands at a time: all their numbers as strings would take a lot of memory."""
     block, one = _patterns(pattern)
-    at = 0
-    while (found := block.match(text, at)) is not None:
-        wires = itertools.chain.from_iterable(one.findall(found[0]))
+    place = 0
+    while (match := block.match(text, place)) is not None:
+        wires = itertools.chain.from_iterable(one.findall(match[0]))
         pairs = np.fromiter(map(int, wires), np.int64).reshape(-1, 2)
         if (pairs[:, 0] == pairs[:, 1]).any():
-            _refuse_same(text, one, at, line)
+            _refuse_same(text, one, place, line)
         yield pairs
-        at = found.end()
-    if at < len(text):
-        where = _line(text, at, line)
-        raise NetworkError(f"line {where}: expected {example}, found {shown(text[at:].lstrip()[:40])}")
+        place = match.end()
+    if place < len(text):
+        where = _line(text, place, line)
+        raise NetworkError(f"line {where}: expected {example}, found {shown(text[place:].lstrip()[:40])}")
 
 
 @functools.lru_cache
@@ -67,9 +67,9 @@ def _patterns(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(f"(?:{pattern.replace(WIRE, _DIGITS)}){{1,{_BLOCK}}}"), re.compile(pattern)
 
 
-def _refuse_same(text: str, one: re.Pattern[str], at: int, line: int) -> None:
+def _refuse_same(text: str, one: re.Pattern[str], place: int, line: int) -> None:
     """Raise for the first comparator from a place on that joins a wire to itself."""
-    same = next(match for match in one.finditer(text, at) if int(match[1]) == int(match[2]))
+    same = next(match for match in one.finditer(text, place) if int(match[1]) == int(match[2]))
     wire = int(same[1])
     raise NetworkError(
         f"line {_line(text, same.start(), line)}: comparator ({wire}, {wire}) joins a wire to itself: lo and "
@@ -79,11 +79,11 @@ def _refuse_same(text: str, one: re.Pattern[str], at: int, line: int) -> None:
 
 def lines_of(text: str) -> Iterator[str]:
     """Yield the lines of a text with their newlines, without a copy of all of them at a time."""
-    at = 0
-    while at < len(text):
-        end = text.find("\n", at) + 1 or len(text)
-        yield text[at:end]
-        at = end
+    place = 0
+    while place < len(text):
+        end = text.find("\n", place) + 1 or len(text)
+        yield text[place:end]
+        place = end
 
 
 def _line(text: str, start: int, first: int) -> int:
@@ -114,8 +114,8 @@ def stated_wires(data: dict[str, object], key: str) -> int:
     """Return the number of wires that a JSON object states."""
     stated = data.get(key)
     if not isinstance(stated, int) or isinstance(stated, bool):
-        found = f"found {shown(stated)}" if key in data else "it is missing"
-        raise NetworkError(f'"{key}", the number of wires, must be an integer; {found}')
+        fault = f"found {shown(stated)}" if key in data else "it is missing"
+        raise NetworkError(f'"{key}", the number of wires, must be an integer; {fault}')
     return stated
 
 

@@ -29,16 +29,16 @@ def _recognises(text: str) -> bool:
 
 def _parse(text: str, progress: Progress) -> Listing:
     lines = [line.strip() for line in text.split("\n")]
-    found = [
+    networks = [
         (number, line)
         for number, line in enumerate(lines, start=1)
         if line.startswith(_BEGINNING) and line.endswith("}")
     ]
     cut = [number for number, line in enumerate(lines, start=1) if _is_cut(line)]
-    if not found:
+    if not networks:
         raise NetworkError("no whole line {'N':4,…,'nw':[(0,2),…]}")
     wires = {}
-    for number, line in found:
+    for number, line in networks:
         stated = _WIRES.match(line)
         if stated is None:
             raise NetworkError(f"line {number}: 'N', the number of wires, must be an integer")
@@ -46,7 +46,7 @@ def _parse(text: str, progress: Progress) -> Listing:
     if len(wires) > 1:
         numbers = " and ".join(str(n) for n in sorted(wires)[:2])
         raise NetworkError(f"several networks in one file, of {numbers} wires: keep one run's lines")
-    number, line = found[-1]
+    number, line = networks[-1]
     opening = _OPENING.search(line)
     closing = -1 if opening is None else line.find("]", opening.end())
     if opening is None or closing < 0:

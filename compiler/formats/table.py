@@ -1,166 +1,74 @@
-"""The one table of formats, and reading and writing by it."""
+"""The 1-based table: ``N M``, then the M lower ends, then the M upper ends.
+
+The lower end is the one that keeps the minimum, whichever wire it is.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import BinaryIO
+import re
+from array import array
 
-from nsc.compiler.formats import (
-    code,
-    colons,
-    csv_rows,
-    dot,
-    drawings,
-    graphml,
-    json_lists,
-    knuth,
-    layers,
-    nsc_json,
-    number_table,
-    sorterhunter,
-    sorterhunter_log,
-)
-from nsc.compiler.formats.listing import Format, settle
+import numpy as np
+
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.scanning import WIRE, shown
 from nsc.compiler.network import Network
-from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
+from nsc.wording import count
 
-# In the order in which a text's format is looked for.
-FORMATS: dict[str, Format] = {
-    "nsc": nsc_json.FORMAT,
-    "sorterhunter": sorterhunter.FORMAT,
-    "sorterhunter-log": sorterhunter_log.FORMAT,
-    "layers": layers.FORMAT,
-    "json": json_lists.FORMAT,
-    "knuth": knuth.FORMAT,
-    "cn": colons.FORMAT,
-    "table": number_table.FORMAT,
-    "csv": csv_rows.FORMAT,
-    "dot": dot.FORMAT,
-    "graphml": graphml.FORMAT,
-    "code": code.FORMAT,
-    "svg": drawings.SVG,
-    "tikz": drawings.TIKZ,
-    "ascii": drawings.ASCII,
-}
-
-# Half a million comparators take 6 MB in the plainest formats; nothing that compiles needs more.
-MOST_BYTES = 1 << 28
+_NUMBER = re.compile(WIRE)
+_SPACE = re.compile(r"\s")
+# Characters that are split into words at a time.
+_PIECE = 1 << 16
 
 
-def readable() -> list[str]:
-    """Return the names of the formats that are read."""
-    return [name for name, format_ in FORMATS.items() if format_.parse is not None]
+def _recognises(text: str) -> bool:
+    return re.match(r"\s*[0-9]+\s+[0-9]+(\s|\Z)", text) is not None
 
 
-def writable() -> list[str]:
-    """Return the names of the formats that are written."""
-    return [name for name, format_ in FORMATS.items() if format_.write is not None]
+def _parse(text: str, progress: Progress) -> Listing:
+    numbers = _numbers(text, progress)
+    if len(numbers) < 2:
+        raise NetworkError("a table begins with the number of wires and the number of comparators")
+    n, size = numbers[:2]
+    if len(numbers) - 2 != 2 * size:
+        raise NetworkError(
+            f"a table of {count(size, 'comparator')} has {2 * size} numbers after the first two, this one "
+            f"{len(numbers) - 2}; one network a file"
+        )
+    pairs = np.frombuffer(numbers, np.int64)[2:].reshape(2, size).T
+    return Listing(np.ascontiguousarray(pairs), n=n, index_base=1)
 
 
-def read_network(
-    path: Path,
-    n: int | None = None,
-    *,
-    format: str | None = None,
-    index_base: int | None = None,
-    progress: Progress = SILENT,
-) -> Network:
-    """Read a network from a file.
-
-    Args:
-        path: the file, in UTF-8.
-        n: number of wires, for formats that do not say it; must agree with those that do.
-        format: a name in FORMATS; None: found from the content.
-        index_base: what the file counts wires from, 0 or 1, where its format does not define it.
-        progress: is told of the comparators read.
-
-    Raises:
-        NetworkError: the file cannot be read, has no known format, or describes no network or
-            possibly several (the package's docstring lists the cases).
-    """
-    try:
-        with path.open("rb") as stream:
-            return read_stream(stream, str(path), n, format=format, index_base=index_base, progress=progress)
-    except (OSError, ValueError) as error:
-        if isinstance(error, NetworkError):
-            raise
-        raise NetworkError(f"cannot read the network file {path}: {error}") from None
+def _numbers(text: str, progress: Progress) -> array[int]:
+    """Return the whole numbers of a text, some thousands of words at a time."""
+    numbers, at = array("q"), 0
+    while at < len(text):
+        space = _SPACE.search(text, at + _PIECE)
+        end = len(text) if space is None else space.start()
+        for word in text[at:end].split():
+            if not _NUMBER.fullmatch(word):
+                raise NetworkError(
+                    f"number {len(numbers) + 1} of the table is no whole number: {shown(word[:60])}"
+                )
+            numbers.append(int(word))
+        at = end
+        progress.count("comparators", len(numbers) // 2)
+    return numbers
 
 
-def read_stream(
-    stream: BinaryIO,
-    name: str,
-    n: int | None = None,
-    *,
-    format: str | None = None,
-    index_base: int | None = None,
-    progress: Progress = SILENT,
-) -> Network:
-    """Read a network from an open file, as `read_network`; `name` is what messages call it."""
-    content = bytearray()
-    while len(content) <= MOST_BYTES and (chunk := stream.read(1 << 20)):
-        content += chunk
-    if len(content) > MOST_BYTES:
-        raise NetworkError(f"{name}: larger than {MOST_BYTES >> 20} MB, no network is read from that much")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise NetworkError(f"cannot read the network file {name}: {error}") from None
-    del content
-    try:
-        return parse_network(text, n, format=format, index_base=index_base, progress=progress)
-    except NetworkError as error:
-        raise NetworkError(f"{name}: {error}") from None
+def _write(network: Network) -> str:
+    ends = (network.comparators + 1).T.tolist()
+    lines = [f"{network.n} {network.size}", *(" ".join(map(str, row)) for row in ends)]
+    return "\n".join(lines) + "\n"
 
 
-def parse_network(
-    text: str,
-    n: int | None = None,
-    *,
-    format: str | None = None,
-    index_base: int | None = None,
-    progress: Progress = SILENT,
-) -> Network:
-    """Return the network that a text describes; arguments and errors as of `read_network`.
-
-    >>> parse_network("[(0,2),(1,3)]\\n[(0,1),(2,3)]\\n[(1,2)]").size
-    5
-    >>> parse_network("1:3,2:4\\n1:2,3:4\\n2:3", format="cn", index_base=1).depth
-    3
-    """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    name = _recognised(text) if format is None else format
-    parse = _known(name).parse
-    if parse is None:
-        raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
-    try:
-        return settle(parse(text, progress), n, index_base)
-    except NetworkError as error:
-        raise NetworkError(f"in format {name!r}: {error}") from None
-
-
-def write_network(network: Network, format: str = "nsc") -> str:
-    """Return the text of a network in a format; the same network, the same text.
-
-    Raises:
-        NetworkError: no such format, or one that is read only.
-    """
-    write = _known(format).write
-    if write is None:
-        raise NetworkError(f"{format} is read only; formats that are written: {', '.join(writable())}")
-    return write(network)
-
-
-def _known(name: str) -> Format:
-    if name not in FORMATS:
-        raise NetworkError(f"no format {name[:40]!r}; known: {', '.join(FORMATS)}")
-    return FORMATS[name]
-
-
-def _recognised(text: str) -> str:
-    for name, format_ in FORMATS.items():
-        if format_.recognises(text):
-            return name
-    examples = "; ".join(f"{name}, as in {FORMATS[name].example.splitlines()[0][:24]}" for name in readable())
-    raise NetworkError(f"not a network in a known format, it begins {text[:40]!r}. Known: {examples}")
+FORMAT = Format(
+    example="4 5\n1 2 1 3 2\n3 4 2 4 3",
+    suffixes=(".table",),
+    holds_wires=True,
+    recognises=_recognises,
+    parse=_parse,
+    write=_write,
+)

@@ -1,1 +1,21 @@
-"""Optimize: smaller networks with the same property."""
+"""Optimize: smaller networks with the same property.
+
+The order of the files: redundant (a pass that needs reachable sets), pipeline (optimize), candidates
+(networks for some ranks alone).
+"""
+
+from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, Candidate, smallest_first, top_k_candidates
+from nsc.compiler.optimize.pipeline import Counts, Optimized, counts, optimize
+from nsc.compiler.optimize.redundant import remove_redundant
+
+__all__ = [
+    "MOST_OPTIMIZED",
+    "Candidate",
+    "Counts",
+    "Optimized",
+    "counts",
+    "optimize",
+    "remove_redundant",
+    "smallest_first",
+    "top_k_candidates",
+]

@@ -1,4 +1,4 @@
-"""Networks for some ranks alone: candidates for the k largest, with what each costs, and the smallest."""
+"""Networks for some ranks alone: candidates for the k largest, the cost of each, and the smallest."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsc.arguments import integer
-from nsc.compiler.families.best import best, known
-from nsc.compiler.families.classic import FAMILIES, family_network
-from nsc.compiler.families.top_k import BLOCK_MERGES, MOST_CUT, Pair, cut_sorters
+from nsc.compiler.families import (
+    BLOCK_MERGES,
+    FAMILIES,
+    MOST_CUT,
+    Comparator,
+    Family,
+    Growth,
+    best,
+    cut_sorters,
+    known,
+)
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize.pipeline import optimize
 from nsc.compiler.passes.reflect import reflect
@@ -30,9 +38,9 @@ class Candidate:
 
     Attributes:
         name: its construction.
-        network: standard form, without what these wires do not depend on.
-        half_operations: minima and maxima that they depend on.
-        live_wires: values that are held at a time if the comparators run in the construction's order.
+        network: the network in standard form, without comparators that these wires do not depend on.
+        half_operations: minima and maxima that these wires depend on.
+        live_wires: most values held at a time, if the comparators run in the construction's order.
     """
 
     name: str
@@ -54,28 +62,29 @@ def top_k_candidates(n: int, k: int) -> list[Candidate]:
     n, k = check_wires(n), integer("k", k, NetworkError)
     if not 1 <= k <= n:
         raise NetworkError(f"the top k of {count(n, 'wire')} needs 1 <= k <= {n}, got {k}")
-    made = [_pruned(family, n, k) for family in FAMILIES if family not in _QUADRATIC]
+    families = [family for family in FAMILIES.values() if family.growth is not Growth.QUADRATIC]
+    candidates = [_pruned(family, n, k) for family in families]
     if k < n:
-        made += [_placed(f"blocks of {k}, {how}", n, *make(n, k)) for how, make in BLOCK_MERGES.items()]
+        candidates += [
+            _placed(f"blocks of {k}, {name}", n, *construct(n, k)) for name, construct in BLOCK_MERGES.items()
+        ]
     if k < n and k <= MOST_CUT:
-        made.append(_placed("known sorters, cut and merged", n, *cut_sorters(n, k)))
-    return sorted(made, key=lambda c: (c.half_operations, c.network.size, c.network.depth, c.live_wires))
+        candidates.append(_placed("known sorters, cut and merged", n, *cut_sorters(n, k)))
+    return sorted(
+        candidates, key=lambda c: (c.half_operations, c.network.size, c.network.depth, c.live_wires)
+    )
 
 
-# Families whose n² comparators are no candidates.
-_QUADRATIC = {"odd_even", "insertion"}
-
-
-def _pruned(family: str, n: int, k: int) -> Candidate:
-    network = restrict(untangle(family_network(family, n)).network, range(n - k, n))
-    return _candidate(f"pruned {family}", network, k, n)
+def _pruned(family: Family, n: int, k: int) -> Candidate:
+    network = restrict(untangle(family(n)).network, range(n - k, n))
+    return _candidate(f"pruned {family.name}", network, k, n)
 
 
 def _candidate(name: str, network: Network, k: int, live_wires: int) -> Candidate:
     return Candidate(name, network, half_operations(network, range(network.n - k, network.n)), live_wires)
 
 
-def _placed(name: str, n: int, pairs: list[Pair], outputs: list[int]) -> Candidate:
+def _placed(name: str, n: int, pairs: list[Comparator], outputs: list[int]) -> Candidate:
     """Return the candidate of a construction: its wires renamed so that its outputs are the last ones."""
     k = len(outputs)
     others = [wire for wire in range(n) if wire not in set(outputs)]
@@ -87,8 +96,8 @@ def _placed(name: str, n: int, pairs: list[Pair], outputs: list[int]) -> Candida
     return _candidate(name, network, k, _most_live(renamed, n, range(n - k, n)))
 
 
-def _most_live(pairs: list[Pair], n: int, outputs: range) -> int:
-    """Return how many values are held at a time: from a wire's first comparator to its last needed one."""
+def _most_live(pairs: list[Comparator], n: int, outputs: range) -> int:
+    """Return the most values held at a time; a wire's is held from its first comparator to its last one."""
     last = {wire: index for index, pair in enumerate(pairs) for wire in pair}
     last |= dict.fromkeys(outputs, len(pairs))
     live: set[int] = set()
@@ -103,13 +112,13 @@ def _most_live(pairs: list[Pair], n: int, outputs: range) -> int:
 def smallest_first(property_: Property) -> list[Network]:
     """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
 
-    The wanted ranks come out on the wires of their number. Candidates are those of `top_k_candidates` for
-    the values from the lowest of the ranks on, and these upside down for the values up to the highest,
-    restricted to the ranks, and for a median that of the public list; up to MOST_OPTIMIZED wires redundant
-    comparators are left out of each.
+    Each rank comes out on the wire of its number. The candidates are restricted to the ranks: those of
+    `top_k_candidates` for the values from the lowest rank on, those for the values up to the highest rank,
+    upside down, and for a median the network of the public list. Up to MOST_OPTIMIZED wires their redundant
+    comparators are removed.
 
     Raises:
-        NetworkError: wires that are not named as the ranks they carry.
+        NetworkError: a rank that is wanted on a wire of another number.
     """
     n, ranks = property_.n, sorted(property_.ranks.values())
     if any(wire != rank for wire, rank in property_.ranks.items()):
@@ -120,11 +129,13 @@ def smallest_first(property_: Property) -> list[Network]:
         return [best(n)]
     largest = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
     lowest = [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
-    made = [restrict(network, ranks) for network in (*largest, *lowest)]
+    networks = [restrict(network, ranks) for network in (*largest, *lowest)]
     if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("medians"):
         (median,) = known("medians")[n]
         # Of an even number the two middle values leave it in any order.
-        made.append(Network.from_layers(n, [*median.layers(), *([[tuple(ranks)]] if len(ranks) > 1 else [])]))
+        in_order = [[tuple(ranks)]] if len(ranks) > 1 else []
+        networks.append(Network.from_layers(n, [*median.layers(), *in_order]))
     if n <= MOST_OPTIMIZED:
-        made = [optimize(network, property_, Budget(states=OPTIMIZING_STATES)).network for network in made]
-    return sorted(made, key=lambda m: (half_operations(m, ranks), m.size, m.depth))
+        short = Budget(states=OPTIMIZING_STATES)
+        networks = [optimize(network, property_, short).network for network in networks]
+    return sorted(networks, key=lambda m: (half_operations(m, ranks), m.size, m.depth))

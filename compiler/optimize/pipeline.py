@@ -1,4 +1,4 @@
-"""Optimise: the passes that make a network smaller for what it is used for, and what they gained."""
+"""Optimize: the passes that make a network smaller for a property, and what they gained."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nsc.compiler.verify.question import BudgetError
 
 @dataclass(frozen=True)
 class Counts:
-    """What a network costs.
+    """The cost of a network.
 
     Attributes:
         size, depth: comparators and layers.
-        half_operations: minima and maxima that the outputs asked for depend on.
+        half_operations: minima and maxima that the selected outputs depend on.
     """
 
     size: int
@@ -33,9 +33,9 @@ class Optimized:
     """A smaller network.
 
     Attributes:
-        network: it has the property if the one given had it.
-        before, after: what both cost.
-        skipped: why redundant comparators were not looked for; None if they were.
+        network: a network that has the property if the original has it.
+        before, after: the cost of the original network and of this one.
+        skipped: why redundant comparators were not removed; None if they were.
     """
 
     network: Network
@@ -47,32 +47,32 @@ class Optimized:
 def optimize(network: Network, property_: Property, budget: Budget) -> Optimized:
     """Return a network with the same property, never larger or deeper.
 
-    In this order: untangle, where the outputs asked for stay in their places; remove what presorted
-    inputs make needless; restrict to these outputs; remove redundant comparators, by reachable sets
+    In this order: untangle, if the selected outputs stay on their wires; remove comparators that presorted
+    inputs make needless; restrict to the selected outputs; remove redundant comparators, by reachable sets
     within the budget; relayer.
 
     Raises:
         NetworkError: the network does not have the property.
     """
     before = counts(network, property_)
-    groups = [selection.wires for selection in property_.selections]
+    groups = [group.wires for group in property_.groups]
     outputs = [wire for group in groups for wire in group]
     standard, moved = untangle(network)
-    made = standard if (moved[outputs] == outputs).all() else network
+    smaller = standard if (moved[outputs] == outputs).all() else network
     if property_.presorted:
-        made = presorted(made, property_.presorted)
-    made = restrict(made, outputs, [group for group in groups if len(group) > 1])
+        smaller = presorted(smaller, property_.presorted)
+    smaller = restrict(smaller, outputs, [group for group in groups if len(group) > 1])
     skipped = None
     try:
-        made = remove_redundant(made, property_, budget)
+        smaller = remove_redundant(smaller, property_, budget)
     except BudgetError as ended:
         skipped = f"reachable sets ended at {ended}"
-    # What is gone may have been all that others were for.
-    made = relayer(restrict(made, outputs))
-    return Optimized(made, before, counts(made, property_), skipped)
+    # Without the redundant comparators, some before them may no longer be needed.
+    smaller = relayer(restrict(smaller, outputs))
+    return Optimized(smaller, before, counts(smaller, property_), skipped)
 
 
 def counts(network: Network, property_: Property) -> Counts:
-    """Return what a network costs for a property."""
-    outputs = [wire for selection in property_.selections for wire in selection.wires]
+    """Return the cost of a network for a property."""
+    outputs = [wire for group in property_.groups for wire in group.wires]
     return Counts(network.size, network.depth, half_operations(network, outputs))

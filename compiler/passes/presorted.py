@@ -1,4 +1,4 @@
-"""Presorted: what is left of a network whose inputs are partly in order already."""
+"""Presorted: fewer comparators where some inputs are already in order."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from nsc.errors import NetworkError
 
 
 def presorted(network: Network, runs: Iterable[Sequence[int]]) -> Network:
-    """Return the network without the comparators whose inputs are in order for that reason.
+    """Return the network without the comparators that presorted inputs make needless.
 
-    A comparator goes where minimum and maximum are known to lie as it leaves them: from the runs, or
-    from the comparators before it. So exact values stay the same on every wire, for all inputs whose
-    runs ascend; soft values change. Never more comparators or layers. What is known is an order of pairs
-    of wires, so some comparators that exchange nothing stay: `remove_redundant` finds all, where it can.
+    A comparator is removed if the runs, or the comparators before it, already put the smaller value on the
+    wire of its minimum. Exact values stay the same on every wire, for all inputs whose runs ascend; soft
+    values change. Never more comparators or layers. The pass knows the order of pairs of wires alone, so
+    some comparators that exchange nothing stay; `remove_redundant` finds all of them, within a budget.
     Cost: O(n²) per layer, bytes and steps.
 
     Args:
         network: any network.
-        runs: wires whose inputs ascend in the order given; disjoint.
+        runs: wires whose inputs ascend, each run in that order; disjoint.
 
     Raises:
         NetworkError: a wire that the network does not have, or that is named twice.

@@ -1,4 +1,4 @@
-"""Reflect: the network that does to the largest values what the given one does to the smallest."""
+"""Reflect: the network upside down, which treats the largest values as the original the smallest."""
 
 from __future__ import annotations
 

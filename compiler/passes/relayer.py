@@ -10,7 +10,7 @@ from nsc.compiler.network import Network
 def relayer(network: Network) -> Network:
     """Return the same comparators, each in the earliest layer that the order on its wires allows.
 
-    A network in which that is so already is returned itself.
+    If they already are, the network itself is returned.
 
     >>> relayer(Network.from_layers(4, [[(0, 1)], [(2, 3)]])).depth
     1

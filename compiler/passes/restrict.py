@@ -1,4 +1,4 @@
-"""Restrict: what is needed for some of the outputs alone."""
+"""Restrict: the comparators that some of the outputs depend on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nsc.errors import NetworkError
 
 
 def restrict(network: Network, outputs: Iterable[int], together: Sequence[Sequence[int]] = ()) -> Network:
-    """Return the network without the comparators that none of the given wires depends on at the end.
+    """Return the network without the comparators that none of some outputs depends on.
 
-    The values of these outputs stay the same, bit for bit, but for wires whose order does not matter:
-    these may exchange their values. Other wires may carry anything. Never more comparators or layers.
-    Cost: O(n·depth).
+    The values of these outputs stay the same, bit for bit, except that wires of a group in `together` may
+    exchange their values. Other wires may carry anything. Never more comparators or layers. Cost:
+    O(n·depth).
 
     Args:
         network: any network.
@@ -30,8 +30,8 @@ def restrict(network: Network, outputs: Iterable[int], together: Sequence[Sequen
     1
     """
     live = _live(network, outputs)
-    # Until a comparator of a group's wire with another one is met, those inside the group only
-    # exchange values that may be exchanged.
+    # From the end back: until a comparator joins a wire of a group to another wire, comparators inside the
+    # group only exchange values that may be exchanged.
     group = np.full(network.n, -1)
     for number, wires in enumerate(together):
         group[list(wires)] = number

@@ -13,8 +13,8 @@ from nsc.wording import count
 def truncate(network: Network, n: int) -> Network:
     """Return the network on its first n wires, without the comparators that touch another one.
 
-    The other wires are fed +inf, which stays where it is, because every comparator leaves its maximum
-    on the higher wire; so what sorts still does. Never more comparators or layers.
+    The other wires hold +inf, which stays where it is, because every comparator leaves its maximum on the
+    higher wire. So a network that sorts still does. Never more comparators or layers.
 
     Raises:
         NetworkError: n out of range, or a reversed comparator, with which +inf would not stay (the

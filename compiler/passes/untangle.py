@@ -11,7 +11,7 @@ from nsc.compiler.network import Network
 
 
 class Untangled(NamedTuple):
-    """A network in standard form and what it does to the outputs.
+    """A network in standard form, and where it leaves the outputs.
 
     Attributes:
         network: every comparator has lo < hi; same layers.

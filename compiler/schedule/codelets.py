@@ -1,49 +1,37 @@
-"""Codelets: a network cut into register-sized pieces, each run straight through on the wires it loads.
+"""Codelets: the pieces that a network is cut into, each run straight through on the wires it loads.
 
-A routing kernel loads a codelet's wires once, runs all of its comparators and stores the wires again.
-What counts is therefore comparators per wire loaded: a layer at a time it is 1/2, here about 2 to 2.6
-for bitonic and 3.9 for odd-even transposition.
+A routing kernel loads a codelet's wires once, runs all of its comparators and stores the wires again. Its
+speed depends on the comparators per wire loaded: 1/2 where a kernel runs one layer at a time, here about 2
+to 2.6 for bitonic networks and 3.9 for odd-even transposition.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
+from nsc.errors import LoweringError
+from nsc.wording import count
 
-from nsc.compiler.network import Network
-
-# As many wires as a codelet may hold in registers: half of AVX-512's, the rest is for the arithmetic.
+# Most wires that a codelet holds in registers: half of AVX-512's, the rest is for the arithmetic.
 WIDEST = 16
-# As many comparators as a codelet may have, which bounds its code and its scratch memory.
+# Most comparators of a codelet, which bounds its code and its scratch memory.
 LONGEST = 128
-
-# Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
-# The bound keeps the build of a large network at a few seconds.
-STRAIGHT_LINE = 600
-# Columns of P whose light cone is taken as one: as many as the widest register has lanes.
-CONE_COLUMNS = 16
-# What a codelet run on a block of columns costs, in comparators: itself, each wire that it loads, and
-# each comparator that it has no code of its own for.
-RUN_COST = 10
-LOAD_COST = 1
-TABLE_COST = 3
 
 
 class Needed(IntEnum):
-    """Which of a comparator's wires is needed behind it; a comparator of one is a half comparator."""
+    """The wires of a comparator that are needed behind it; a comparator of one is a half comparator."""
 
     BOTH = 0
     FIRST = 1
     SECOND = 2
 
 
-class Pair(NamedTuple):
+class PlacedComparator(NamedTuple):
     """A comparator between two places of a codelet, a < b."""
 
     a: int
@@ -51,9 +39,7 @@ class Pair(NamedTuple):
     needed: Needed = Needed.BOTH
 
 
-Shape = tuple[Pair, ...]
-# Of each comparator whether its minimum and its maximum are needed, (size, 2).
-Halves = npt.NDArray[np.bool_]
+Shape = tuple[PlacedComparator, ...]
 
 
 @dataclass(frozen=True)
@@ -65,6 +51,10 @@ class Codelet:
         shape: its comparators in running order, between places in `wires`. A relaxed comparator is
             symmetric in its two wires, so the direction is no part of the shape.
         turned: a bit for each comparator, the first the lowest: whether it leaves the minimum on b.
+
+    Raises:
+        LoweringError: more wires or comparators than a kernel can hold, or wires and places that do not
+            fit together.
     """
 
     wires: tuple[int, ...]
@@ -72,233 +62,39 @@ class Codelet:
     turned: int
 
     def __post_init__(self) -> None:
-        assert len(self.wires) <= WIDEST
-        assert len(self.shape) <= LONGEST
+        wires, size = len(self.wires), len(self.shape)
+        if wires > WIDEST or size > LONGEST:
+            raise LoweringError(
+                f"a codelet has at most {WIDEST} wires and {LONGEST} comparators, got "
+                f"{count(wires, 'wire')} and {count(size, 'comparator')}"
+            )
+        if not all(first < second for first, second in pairwise(self.wires)):
+            raise LoweringError(f"a codelet's wires must ascend, got {self.wires}")
+        places = {place for a, b, _ in self.shape for place in (a, b)}
+        if places != set(range(wires)) or not all(a < b for a, b, _ in self.shape):
+            raise LoweringError(
+                f"a codelet's comparators a < b must touch the places 0 … {wires - 1} of its wires, "
+                f"got {[(a, b) for a, b, _ in self.shape]}"
+            )
+        if not 0 <= self.turned < 1 << size:
+            raise LoweringError(
+                f"a codelet of {count(size, 'comparator')} has a bit for each, got {self.turned:#x}"
+            )
 
     @property
     def spread(self) -> tuple[int, ...]:
-        """How far its wires lie from the first."""
+        """The distance of each wire from the first."""
         return tuple(wire - self.wires[0] for wire in self.wires)
 
-
-@dataclass(frozen=True)
-class Work:
-    """What a kernel does to compute P, a block of CONE_COLUMNS columns at a time, skipping what they
-    do not reach.
-
-    Attributes:
-        runs: codelets run, over all blocks.
-        loads: wires that these load.
-        comparators: comparators in them.
-        by_table: those in shapes that have no straight-line code.
-    """
-
-    runs: int
-    loads: int
-    comparators: int
-    by_table: int
-
-    @property
-    def cost(self) -> int:
-        """An estimate of the time, in comparators."""
-        costs = RUN_COST * self.runs, LOAD_COST * self.loads, TABLE_COST * self.by_table
-        return sum(costs) + self.comparators
-
-
-def work_on_permutation(n: int, codelets: Sequence[Codelet]) -> Work:
-    """Return the work on P of a network on n wires that was cut into these codelets."""
-    reached = [1 << (wire // CONE_COLUMNS) for wire in range(n)]
-    straight = set(straight_line_shapes(shapes_of(codelets)))
-    runs = loads = comparators = by_table = 0
-    for codelet in codelets:
-        by = 0
-        for wire in codelet.wires:
-            by |= reached[wire]
-        for wire in codelet.wires:
-            reached[wire] = by
-        blocks = by.bit_count()
-        runs += blocks
-        loads += blocks * len(codelet.wires)
-        comparators += blocks * len(codelet.shape)
-        by_table += 0 if codelet.shape in straight else blocks * len(codelet.shape)
-    return Work(runs, loads, comparators, by_table)
+    def comparators(self) -> Iterator[tuple[int, int]]:
+        """Yield its comparators (lo, hi) on the network's wires, in running order."""
+        wires, turned = self.wires, self.turned
+        for a, b, _ in self.shape:
+            yield (wires[b], wires[a]) if turned & 1 else (wires[a], wires[b])
+            turned >>= 1
 
 
 def shapes_of(codelets: Sequence[Codelet]) -> tuple[Shape, ...]:
     """Return the shapes of some codelets, the most frequent first."""
     counts = Counter(codelet.shape for codelet in codelets)
     return tuple(sorted(counts, key=lambda shape: (-counts[shape], shape)))
-
-
-def straight_line_shapes(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """Return the most frequent shapes, as many as fit STRAIGHT_LINE comparators of code."""
-    total = 0
-    for index, shape in enumerate(shapes):
-        total += len(shape)
-        if total > STRAIGHT_LINE:
-            return shapes[:index]
-    return shapes
-
-
-def cut(network: Network, halves: Halves | None = None) -> tuple[Codelet, ...]:
-    """Cut a network into codelets, in an order that respects the comparator graph.
-
-    Args:
-        network: any network.
-        halves: of each comparator whether its minimum and its maximum are needed; None: all are.
-
-    The cut is made twice, from the first comparator on and from the last one back, and the one with
-    less work on P is kept. From the back, codelets near the inputs, where light cones are narrow, come
-    out smaller and those behind them fuller.
-    """
-    ends = (_cut(network, halves, backwards=False), _cut(network, halves, backwards=True))
-    return min(ends, key=lambda codelets: work_on_permutation(network.n, codelets).cost)
-
-
-def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Codelet, ...]:
-    """Cut a network from one end.
-
-    One pass over the comparators. Each wire belongs to the codelet that touched it last. A comparator
-    goes into the codelet of both its wires if that is one; else the two codelets become one if they
-    fit; else one wire moves on into the other's codelet; else a new codelet begins. A level on each
-    codelet, above those of all it takes wires from, keeps the order acyclic: two may become one when
-    nothing has been taken from either or their levels are equal, and a wire may only move to a higher
-    level, to which a codelet that nothing was taken from may be raised.
-
-    Butterflies come out as three to four layers of 16 wires, networks of neighbours as trapezoids
-    that narrow and widen in turn. Cost: about a microsecond per comparator.
-    """
-    pairs = network.comparators.tolist()
-    needed = np.ones((len(pairs), 2), bool) if halves is None else halves
-    whole = list(map(tuple, needed.tolist()))
-    parts = _Parts(network.n)
-    for index in reversed(range(len(pairs))) if backwards else range(len(pairs)):
-        parts.place(index, *pairs[index])
-    return tuple(
-        _codelet(wires, [(*pairs[i], whole[i]) for i in sorted(held)])
-        for wires, held in parts.in_order(backwards)
-    )
-
-
-class _Part:
-    """A codelet in the making."""
-
-    def __init__(self, level: int) -> None:
-        self.level = level
-        self.wires: set[int] = set()
-        self.comparators: list[int] = []
-        self.taken_from = False
-        self.merged_into: _Part | None = None
-
-    def has_room(self, wires: int, comparators: int) -> bool:
-        return len(self.wires) + wires <= WIDEST and len(self.comparators) + comparators <= LONGEST
-
-
-class _Parts:
-    def __init__(self, n: int) -> None:
-        self.owner: list[_Part | None] = [None] * n
-        self.parts: list[_Part] = []
-
-    def place(self, index: int, lo: int, hi: int) -> None:
-        a, b = self._owner(lo), self._owner(hi)
-        part = self._shared(a, b) or self._merged(a, b) or self._grown(a, b, lo, hi) or self._new(a, b)
-        part.wires |= {lo, hi}
-        part.comparators.append(index)
-        self.owner[lo] = self.owner[hi] = part
-
-    def in_order(self, backwards: bool) -> list[tuple[list[int], list[int]]]:
-        """Return wires and comparators of the parts, each behind those it takes wires from.
-
-        Of the parts that may come next it is the one whose last wire became free most recently, so
-        that what a part leaves in the cache is used while it is there.
-        """
-        alive = [part for part in self.parts if part.merged_into is None]
-        alive.sort(key=lambda part: (-part.level if backwards else part.level, min(part.wires)))
-        last: dict[int, int] = {}
-        waits = [0] * len(alive)
-        followers: list[list[int]] = [[] for _ in alive]
-        for index, part in enumerate(alive):
-            before = {last[wire] for wire in part.wires if wire in last}
-            waits[index] = len(before)
-            for other in before:
-                followers[other].append(index)
-            last.update(dict.fromkeys(part.wires, index))
-        free = [index for index in reversed(range(len(alive))) if not waits[index]]
-        ordered = []
-        while free:
-            index = free.pop()
-            ordered.append((sorted(alive[index].wires), alive[index].comparators))
-            for follower in reversed(followers[index]):
-                waits[follower] -= 1
-                if not waits[follower]:
-                    free.append(follower)
-        return ordered
-
-    def _owner(self, wire: int) -> _Part | None:
-        part = self.owner[wire]
-        while part is not None and part.merged_into is not None:
-            part = part.merged_into
-        self.owner[wire] = part
-        return part
-
-    def _shared(self, a: _Part | None, b: _Part | None) -> _Part | None:
-        return a if a is not None and a is b and a.has_room(0, 1) else None
-
-    def _merged(self, a: _Part | None, b: _Part | None) -> _Part | None:
-        if a is None or b is None or a is b:
-            return None
-        untouched = not a.taken_from and not b.taken_from
-        fits = len(a.wires | b.wires) <= WIDEST and len(a.comparators) + len(b.comparators) < LONGEST
-        if not fits or not (untouched or a.level == b.level):
-            return None
-        if len(a.wires) < len(b.wires):
-            a, b = b, a
-        a.level = max(a.level, b.level)
-        a.taken_from |= b.taken_from
-        a.wires |= b.wires
-        a.comparators += b.comparators
-        b.merged_into = a
-        return a
-
-    def _grown(self, a: _Part | None, b: _Part | None, lo: int, hi: int) -> _Part | None:
-        """Return the part that takes the other's wire: best one that stands higher, then the fuller."""
-        best: tuple[bool, int] | None = None
-        chosen, source = None, None
-        for into, other, wire in ((a, b, hi), (b, a, lo)):
-            if into is None or into is other or wire in into.wires or not into.has_room(1, 1):
-                continue
-            stands_higher = (-1 if other is None else other.level) < into.level
-            if (stands_higher or not into.taken_from) and (
-                best is None or (stands_higher, len(into.wires)) > best
-            ):
-                best = (stands_higher, len(into.wires))
-                chosen, source = into, other
-        if chosen is not None and source is not None:
-            source.taken_from = True
-            chosen.level = max(chosen.level, source.level + 1)
-        return chosen
-
-    def _new(self, a: _Part | None, b: _Part | None) -> _Part:
-        before = [part for part in (a, b) if part is not None]
-        for part in before:
-            part.taken_from = True
-        self.parts.append(_Part(1 + max((part.level for part in before), default=-1)))
-        return self.parts[-1]
-
-
-def _codelet(wires: list[int], pairs: list[tuple[int, int, tuple[bool, bool]]]) -> Codelet:
-    """Return the codelet in a canonical order: by layer inside the codelet, then by wire."""
-    place = {wire: index for index, wire in enumerate(wires)}
-    free = [0] * len(wires)
-    placed = []
-    for lo, hi, ends in pairs:
-        a, b = sorted((place[lo], place[hi]))
-        layer = max(free[a], free[b])
-        free[a] = free[b] = layer + 1
-        placed.append((layer, Pair(a, b, _NEEDED[ends[::-1] if lo > hi else ends]), lo > hi))
-    placed.sort()
-    turned = sum(1 << index for index, (*_, is_turned) in enumerate(placed) if is_turned)
-    return Codelet(tuple(wires), tuple(pair for _, pair, _ in placed), turned)
-
-
-_NEEDED = {(True, True): Needed.BOTH, (True, False): Needed.FIRST, (False, True): Needed.SECOND}

@@ -1,10 +1,10 @@
-"""Explain: what a schedule makes of a network, in figures."""
+"""Explain: the figures of a schedule that its speed depends on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.schedule.codelets import CONE_COLUMNS, straight_line_shapes, work_on_permutation
+from nsc.compiler.schedule.cutting import CONE_COLUMNS, work_on_permutation
 from nsc.compiler.schedule.ir import Schedule
 
 # A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
@@ -24,8 +24,8 @@ class Explanation:
         comparators_per_load: comparators per wire loaded; 0.5 is a layer at a time.
         widest: most wires of a codelet, the registers that are live in it.
         straight_line: share of the comparators that run as straight-line code, the rest from a table.
-        light_cone: share of the work on P that is left when what a block of columns does not reach is
-            skipped.
+        light_cone: share of the work on P that is left where each block of columns skips the codelets
+            that it does not reach.
         flops_per_byte: arithmetic per byte between codelets and memory, forward, float32.
     """
 
@@ -41,10 +41,10 @@ class Explanation:
 
 
 def explain(schedule: Schedule) -> Explanation:
-    """Return the figures of a schedule. Cost: about that of making it."""
+    """Return the figures of a schedule. Cost: less than that of `schedule`."""
     size, loads = schedule.network.size, schedule.loads
-    straight = set(straight_line_shapes(schedule.shapes))
-    work = work_on_permutation(schedule.network.n, schedule.codelets)
+    straight = set(schedule.straight_shapes)
+    work = work_on_permutation(schedule.network.n, schedule.codelets, straight)
     blocks = -(-schedule.network.n // CONE_COLUMNS)
     own_code = sum(len(c.shape) for c in schedule.codelets if c.shape in straight)
     return Explanation(

@@ -2,39 +2,67 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves
-from nsc.compiler.schedule.codelets import Codelet, Needed, Shape, cut, shapes_of
+from nsc.compiler.schedule.codelets import Codelet, Needed, Shape, shapes_of
+from nsc.compiler.schedule.cutting import STRAIGHT_LINE, cut, straight_line_shapes
+from nsc.errors import LoweringError
+from nsc.wording import count
 
 # The weights of a codelet begin at a multiple of this many, the widest register's lanes, so that sums
 # over lanes can be added to them a register at a time.
 SLOT_ALIGNMENT = 16
 
+Rows = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Schedule:
-    """The order in which a kernel runs a network's comparators.
+    """The order in which a kernel runs a network's comparators, and how it runs them.
 
     Weights are stored in slots, codelet by codelet.
 
     Attributes:
-        network: what is scheduled.
-        codelets: its comparators cut into codelets, in order.
+        network: the network that is scheduled.
+        codelets: its comparators cut into codelets, in running order.
         shapes: the codelets' shapes, the most frequent first.
-        outputs: the wires that are wanted, in the order in which they are given out; None: all.
+        straight_line: comparators that get straight-line code, at most.
+        straight_shapes: the first of the shapes, those that get straight-line code; the others run from a
+            table.
+        outputs: the wires that are selected, in the order in which they are given out; None: all.
+
+    Raises:
+        LoweringError: codelets that do not run each of the network's comparators once, in the order of the
+            network on every wire, with the halves that the outputs need; or shapes or outputs that are not
+            as above.
     """
 
     network: Network
     codelets: tuple[Codelet, ...]
     shapes: tuple[Shape, ...]
+    straight_line: int
+    straight_shapes: tuple[Shape, ...]
     outputs: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        assert sum(len(codelet.shape) for codelet in self.codelets) == self.network.size
-        assert {codelet.shape for codelet in self.codelets} == set(self.shapes)
+        n, outputs = self.network.n, self.outputs
+        if outputs is not None and (len(set(outputs)) < len(outputs) or not set(outputs) <= set(range(n))):
+            raise LoweringError(f"outputs must be wires of 0 … {n - 1}, each once, got {outputs}")
+        if self.shapes != shapes_of(self.codelets):
+            raise LoweringError("a schedule's shapes must be those of its codelets, the most frequent first")
+        size = sum(map(len, self.straight_shapes))
+        if self.straight_shapes != self.shapes[: len(self.straight_shapes)] or size > self.straight_line:
+            raise LoweringError(
+                f"straight-line code is for a schedule's first shapes, at most "
+                f"{count(self.straight_line, 'comparator')} together; got "
+                f"{count(len(self.straight_shapes), 'shape')} of {count(size, 'comparator')}"
+            )
+        _check_comparators(self)
 
     @property
     def loads(self) -> int:
@@ -44,7 +72,7 @@ class Schedule:
     @property
     def halved(self) -> bool:
         """Whether any comparator is a half comparator."""
-        return any(pair.needed is not Needed.BOTH for shape in self.shapes for pair in shape)
+        return any(needed is not Needed.BOTH for shape in self.shapes for *_, needed in shape)
 
     @property
     def slots(self) -> int:
@@ -52,44 +80,84 @@ class Schedule:
         return sum(map(slots_of, self.codelets))
 
 
-def schedule(network: Network, outputs: tuple[int, ...] | None = None) -> Schedule:
-    """Cut a network into codelets.
+def schedule(
+    network: Network, outputs: tuple[int, ...] | None = None, straight_line: int = STRAIGHT_LINE
+) -> Schedule:
+    """Cut a network into codelets and choose the shapes that get straight-line code.
 
     Args:
-        network: what is scheduled; where only some outputs are wanted, without comparators that none of
-            them depends on, as `restrict` leaves it.
-        outputs: the wires that are wanted, each once; None: all, in order.
+        network: the network to run; for some outputs alone, without comparators that none of these
+            depends on, as `restrict` leaves it.
+        outputs: the wires to select, each once; None: all, in order.
+        straight_line: comparators that get straight-line code, at most.
+
+    Raises:
+        LoweringError: a comparator that no output depends on, or an output named twice.
+
+    Cost: about 10 µs per comparator.
     """
-    codelets = cut(network, None if outputs is None else live_halves(network, outputs))
-    return Schedule(network, codelets, shapes_of(codelets), outputs)
-
-
-def in_levels(made: Schedule) -> tuple[Schedule, tuple[int, ...]]:
-    """Order a schedule's codelets by level: those of a level take no wire from each other.
-
-    A codelet's level is the first behind all it takes wires from; inside a level codelets of one shape
-    stand together.
-
-    Returns:
-        The schedule in that order, and where in it each level ends.
-    """
-    number = {shape: index for index, shape in enumerate(made.shapes)}
-    free = [0] * made.network.n
-    levels: list[list[Codelet]] = []
-    for codelet in made.codelets:
-        level = max(free[wire] for wire in codelet.wires)
-        if level == len(levels):
-            levels.append([])
-        levels[level].append(codelet)
-        for wire in codelet.wires:
-            free[wire] = level + 1
-    for level_codelets in levels:
-        level_codelets.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
-    ordered = tuple(codelet for level_codelets in levels for codelet in level_codelets)
-    ends = tuple(accumulate(map(len, levels)))
-    return replace(made, codelets=ordered), ends
+    halves = None if outputs is None else live_halves(network, outputs)
+    if halves is not None and not halves.any(axis=1).all():
+        lo, hi = network.comparators[int(np.argmin(halves.any(axis=1)))].tolist()
+        raise LoweringError(
+            f"no output depends on comparator ({lo}, {hi}): restrict the network to outputs {outputs}"
+        )
+    codelets = cut(network, halves, straight_line)
+    shapes = shapes_of(codelets)
+    straight_shapes = straight_line_shapes(shapes, straight_line)
+    return Schedule(network, codelets, shapes, straight_line, straight_shapes, outputs)
 
 
 def slots_of(codelet: Codelet) -> int:
     """Return how many weight slots a codelet takes."""
     return -(-len(codelet.shape) // SLOT_ALIGNMENT) * SLOT_ALIGNMENT
+
+
+def _check_comparators(schedule: Schedule) -> None:
+    """Raise LoweringError unless the codelets run the network's comparators, on every wire in its order.
+
+    Two orders of comparators that agree on every wire differ only in comparators that share no wire, so
+    they leave the same values.
+    """
+    network, outputs = schedule.network, schedule.outputs
+    size = sum(len(codelet.shape) for codelet in schedule.codelets)
+    if size != network.size:
+        raise LoweringError(f"the network has {network.counts}; its schedule has {count(size, 'comparator')}")
+    ends = (wire for codelet in schedule.codelets for pair in codelet.comparators() for wire in pair)
+    scheduled = np.fromiter(ends, np.int64, 2 * size).reshape(size, 2)
+    columns, scheduled_columns = [network.comparators.astype(np.int64)], [scheduled]
+    if schedule.halved or outputs is not None:
+        needed = [codelet_ends for codelet in schedule.codelets for codelet_ends in _needed_ends(codelet)]
+        scheduled_columns.append(np.array(needed, np.int64).reshape(size, 2))
+        halves = np.ones((size, 2), bool) if outputs is None else live_halves(network, outputs)
+        columns.append(halves.astype(np.int64))
+    wires, wanted = _by_wire(np.hstack(columns))
+    scheduled_wires, rows = _by_wire(np.hstack(scheduled_columns))
+    wrong = np.flatnonzero((wires != scheduled_wires) | (wanted != rows).any(axis=1))
+    if len(wrong):
+        lo, hi, *_ = wanted[wrong[0]].tolist()
+        raise LoweringError(
+            f"the schedule does not run comparator ({lo}, {hi}) where the network has it on wire "
+            f"{wires[wrong[0]]}, or not with the halves that are needed"
+        )
+
+
+def _needed_ends(codelet: Codelet) -> list[tuple[bool, bool]]:
+    """Return of each comparator whether its minimum and its maximum are needed."""
+    return [
+        _ENDS[needed][::-1] if codelet.turned >> index & 1 else _ENDS[needed]
+        for index, (*_, needed) in enumerate(codelet.shape)
+    ]
+
+
+_ENDS = {Needed.BOTH: (True, True), Needed.FIRST: (True, False), Needed.SECOND: (False, True)}
+
+
+def _by_wire(comparators: Rows) -> tuple[Rows, Rows]:
+    """Return each wire as often as a comparator touches it, ascending, and beside it that comparator's row.
+
+    Rows begin with lo and hi. Those of a wire keep their order.
+    """
+    ends = comparators[:, :2].ravel()
+    order = np.argsort(ends, kind="stable")
+    return ends[order], comparators[order // 2]

@@ -1,4 +1,4 @@
-"""Verification: whether a network does what it is said to do, proved, refuted, or unproved."""
+"""Verification: whether a network has a property: proved, refuted or unproved."""
 
 from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
@@ -6,13 +6,14 @@ from nsc.compiler.verify.failure import Failure, diagnose
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
 from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
-from nsc.compiler.verify.question import Budget
+from nsc.compiler.verify.question import Budget, Checker
 
 __all__ = [
     "FORMS",
     "METHODS",
     "UNTIMED",
     "Budget",
+    "Checker",
     "Emitted",
     "Failure",
     "Proof",

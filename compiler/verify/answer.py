@@ -1,4 +1,4 @@
-"""Answer: what a method finds out."""
+"""Answer: the outcome of one method."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Answer:
 
     Attributes:
         proved: why the wires carry their ranks; None if they do not.
-        failing: a 0-1 input that comes out wrong; None if there is none.
-        states: the most states held at a time, of methods that count them.
-        conflicts: of a SAT solver.
+        failing: a 0-1 input that comes out wrong; None if proved.
+        states: 0-1 patterns of the largest join; None for methods without joins.
+        conflicts: conflicts of the SAT solver; None for other methods.
     """
 
     proved: str | None = None
@@ -29,5 +29,5 @@ class Answer:
         assert (self.proved is None) != (self.failing is None)
 
 
-# A method says None where it does not apply, and raises BudgetError where its budget ends first.
+# A method returns None if it does not apply, and raises BudgetError if it reaches the budget.
 Method = Callable[[Question], Answer | None]

@@ -1,4 +1,4 @@
-"""Bits: matrices of 0 and 1 with eight columns a byte."""
+"""Bits: matrices of 0 and 1, eight columns to a byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def transposed(rows: Bits) -> Bits:
 
     Rows are padded with zeros to whole bytes, so (r, b) becomes (8·b, ⌈r / 8⌉).
 
-    By blocks of 8 × 8 bits held in a 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
+    Each block of 8 × 8 bits is transposed in one 64-bit word. Source: Warren, Hacker's Delight, section 7-3.
     """
     count, width = rows.shape
     padded = np.zeros((-(-count // 8) * 8, width), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Check: whether a proof that was kept is of this network."""
+"""Check: whether a saved proof belongs to a network."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def read_proof(path: Path) -> Proof:
 
 
 def check_proof(network: Network, proof: Proof, property_: Property | None = None) -> Proof:
-    """Return the proof if it is of this network, however written down; a counterexample is tried.
+    """Return the proof if it belongs to the network, in any format or layering; its counterexample is run.
 
     Args:
         network: the network.
-        proof: what was kept.
-        property_: what it should be a proof of; None: whatever it says.
+        proof: the saved proof.
+        property_: the property that the proof must have; None: any.
 
     Raises:
-        PropertyError: it is of another network or property, or was changed so that it can be told.
+        PropertyError: the proof is of another network or property, or a change of its contents shows.
     """
     digest = canonical(network).digest
     if proof.network != digest:
         raise PropertyError(
             f"the proof is of network {proof.network[:12]}…, this one is {digest[:12]}… in canonical form: "
-            "verify it anew"
+            "verify it again"
         )
     try:
-        asked = parse(proof.property, network.n)
+        claim = parse(proof.property, network.n)
     except PropertyError as error:
         raise PropertyError(f'the proof was changed: "property": {error}') from None
     if proof.method not in (*METHODS, "sampling"):
@@ -60,30 +60,29 @@ def check_proof(network: Network, proof: Proof, property_: Property | None = Non
             f'the proof was changed: "method" is one of {", ".join(METHODS)}, sampling; found '
             f"{proof.method[:40]!r}"
         )
-    if property_ is not None and asked.name != property_.name:
+    if property_ is not None and claim.name != property_.name:
         raise PropertyError(
-            f"the proof is of the property {asked.name!r}, {property_.name!r} is asked for: verify that anew"
+            f"the proof is of the property {claim.name!r}, not of {property_.name!r}: verify it again"
         )
     if proof.counterexample is not None:
         vector = np.array([proof.counterexample])
         fits = vector.shape == (1, network.n) and bool(np.isin(vector, (0, 1)).all())
-        if not fits or not asked.fails(network, vector.astype(bool)).all():
+        if not fits or not claim.fails(network, vector.astype(bool)).all():
             raise PropertyError(
-                'the proof was changed: its "counterexample" is no 0-1 input that comes out wrong'
+                'the proof was changed: its "counterexample" is not a 0-1 input that comes out wrong'
             )
         values = np.array(proof.failing_input)
-        if sorted(values.tolist()) != list(range(network.n)) or not _fails(network, asked, values):
+        if sorted(values.tolist()) != list(range(network.n)) or not _fails(network, claim, values):
             raise PropertyError(
-                'the proof was changed: its "failing_input" is no permutation that comes out wrong'
+                'the proof was changed: its "failing_input" is not a permutation that comes out wrong'
             )
     return proof
 
 
-def _fails(network: Network, asked: Property, values: npt.NDArray[np.int64]) -> bool:
-    """Say whether a permutation comes out wrong."""
+def _fails(network: Network, claim: Property, values: npt.NDArray[np.int64]) -> bool:
+    """Return whether a permutation comes out wrong."""
     out = network.apply(values)
     return any(
-        sorted(out[list(selection.wires)].tolist())
-        != list(range(selection.first, selection.first + len(selection.wires)))
-        for selection in asked.selections
+        sorted(out[list(group.wires)].tolist()) != list(range(group.first, group.first + len(group.wires)))
+        for group in claim.groups
     )

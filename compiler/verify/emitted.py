@@ -1,4 +1,4 @@
-"""Emitted: whether a built kernel does on 0-1 inputs what its network was proved to do."""
+"""Emitted: whether a built kernel has its network's proved property, tested on 0-1 inputs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.ladder import RANDOM_INPUTS
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import Property
-from nsc.compiler.verify.question import Budget, BudgetError, question
+from nsc.compiler.verify.question import Budget, BudgetError, question_of
 from nsc.compiler.verify.reachable import search
 
 Inputs = npt.NDArray[np.bool_]
-# Runs a kernel on (count, n) values and returns what it selects, (count, k), and where that comes from.
+# Runs a kernel on (count, n) values; returns the selected values and their indices, both (count, k).
 Run = Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]]
 
 # Up to this many wires a kernel is run on all 0-1 inputs.
@@ -26,13 +26,13 @@ MOST_WIRES = 20
 
 @dataclass(frozen=True)
 class Emitted:
-    """What running a kernel showed.
+    """The outcome of running a kernel on 0-1 inputs.
 
     Attributes:
-        inputs: number of 0-1 inputs it was run on.
-        complete: whether these settle it, given that the kernel compares and exchanges alone.
-        what: which inputs these were, in words.
-        failing: the first that comes out wrong, or None.
+        inputs: number of 0-1 inputs that came out right.
+        complete: whether these inputs suffice to prove a kernel that only compares and exchanges.
+        what: the kind of inputs, in words.
+        failing: the first input that comes out wrong, or None.
     """
 
     inputs: int
@@ -48,20 +48,21 @@ class _WrongError(Exception):
 def check_emitted(
     network: Network, property_: Property, ranks: list[int], run: Run, budget: Budget
 ) -> Emitted:
-    """Run a kernel on the 0-1 inputs that tell whether it does what its network does.
+    """Run a kernel on 0-1 inputs that show whether it does the same as its network.
 
-    All of them up to MOST_WIRES wires; beyond, inputs that lead to every pattern of the reachable sets;
-    where these do not end within the budget, a sample. Values and indices must be those of a stable sort.
+    Up to MOST_WIRES wires these are all 0-1 inputs; beyond, inputs that lead to every pattern of the
+    reachable sets, or a sample if those sets exceed the budget. Values and indices must be those of a stable
+    sort.
 
     Args:
-        network: what the kernel was made from.
-        property_: what it was proved to do.
-        ranks: the rank of each value that the kernel gives out.
+        network: the kernel's network.
+        property_: the network's proved property.
+        ranks: the rank of each value that the kernel returns.
         run: the kernel.
-        budget: what the method of reachable sets may take.
+        budget: the limits of the method of reachable sets.
 
-    Source: Knuth 5.3.4, theorem Z: a network that sorts these permutations, which a stable sort makes of
-    0-1 inputs, sorts all 0-1 inputs.
+    Source: Knuth 5.3.4, theorem Z. With ties broken by index, each 0-1 input stands for a permutation; a
+    network that sorts these permutations sorts all 0-1 inputs.
     """
     tried = 0
     failing: Vector | None = None
@@ -71,9 +72,9 @@ def check_emitted(
         values, indices = run(inputs.astype(np.float64))
         order = np.argsort(inputs, axis=1, kind="stable")[:, ranks]
         wrong = (indices != order) | (values != np.take_along_axis(inputs, order, axis=1))
-        found = np.flatnonzero(wrong.any(axis=1))
-        if len(found):
-            failing = tuple(inputs[found[0]].astype(int).tolist())
+        failures = np.flatnonzero(wrong.any(axis=1))
+        if len(failures):
+            failing = tuple(inputs[failures[0]].astype(int).tolist())
             raise _WrongError
         tried += len(inputs)
 
@@ -85,14 +86,15 @@ def check_emitted(
                 index = np.arange(start, min(start + (1 << 14), 1 << n))
                 visit((index[:, None] >> np.arange(n) & 1).astype(bool))
             return Emitted(tried, True, f"all 2^{n}", None)
-        asked = question(network, property_, budget)
+        question = question_of(network, property_, budget)
         try:
-            outcome = search(asked, visit=visit)
+            outcome = search(question, visit=visit)
             what, complete = "of the reachable sets", not outcome.parts
         except BudgetError:
             pass
         if not complete:
-            for inputs in zero_one.sample_inputs(n, RANDOM_INPUTS, list(asked.ranks.values()), asked.runs):
+            wire_ranks = list(question.ranks.values())
+            for inputs in zero_one.sample_inputs(n, RANDOM_INPUTS, wire_ranks, question.runs):
                 visit(inputs)
     except _WrongError:
         pass

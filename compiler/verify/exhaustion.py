@@ -6,28 +6,28 @@ from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import Question
 
-# 2^24 inputs of some hundred comparators take a few seconds.
+# 2^24 inputs take a few seconds through about a hundred comparators.
 MOST_WIRES = 24
-# Presorted inputs times wires: these are written out before they are packed.
+# Presorted inputs times wires; each value takes a byte until it is packed.
 MOST_PRESORTED_VALUES = 1 << 24
 
 
-def exhaustion(asked: Question) -> Answer | None:
-    """Try every 0-1 input: n ≤ 24, or few inputs whose runs ascend. Cost: see `zero_one.exhaust`."""
-    n, ranks, runs = asked.network.n, asked.ranks, asked.runs
+def exhaustion(question: Question) -> Answer | None:
+    """Try every 0-1 input, for n ≤ 24 or for few presorted inputs. Cost: see `zero_one.exhaust`."""
+    network, n, ranks, runs = question.network, question.network.n, question.ranks, question.runs
     if runs:
         count = zero_one.count_presorted(n, runs)
         if count * n > MOST_PRESORTED_VALUES:
             return None
-        found, inputs = zero_one.exhaust_presorted(asked.network, ranks, runs), f"{count:,} presorted"
+        pieces, inputs = zero_one.exhaust_presorted(network, ranks, runs), f"{count:,} presorted"
     elif n <= MOST_WIRES:
-        found, inputs = zero_one.exhaust(asked.network, ranks), f"2^{n}"
+        pieces, inputs = zero_one.exhaust(network, ranks), f"2^{n}"
     else:
         return None
-    for tried, failing in enumerate(found, start=1):
+    for tried, failing in enumerate(pieces, start=1):
         if failing is not None:
             return Answer(failing=failing)
-        asked.budget.check()
-        asked.budget.progress.count("pieces of the 0-1 inputs", tried)
-    what = "come out sorted" if asked.is_sort else "come out right"
-    return Answer(proved=f"all {inputs} 0-1 inputs {what}")
+        question.budget.check()
+        question.budget.progress.count("pieces of the 0-1 inputs", tried)
+    verdict = "come out sorted" if question.is_sort else "come out right"
+    return Answer(proved=f"all {inputs} 0-1 inputs {verdict}")

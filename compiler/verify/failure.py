@@ -1,4 +1,4 @@
-"""Failure: what a user wants to know of a network that does not do its work."""
+"""Failure: where a refuted network goes wrong, and which single change mends it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.ladder import verify
 from nsc.compiler.verify.proof import Vector, Verdict
 from nsc.compiler.verify.property import Property
-from nsc.compiler.verify.question import Budget, sorted_selections
+from nsc.compiler.verify.question import Budget, sorted_groups
 
-# All inputs of a weight are tried if they have at most this many values; beyond, ones are taken away.
+# All inputs of a weight are tried up to this many values; beyond, ones are removed from the failing input.
 _MOST_OF_A_WEIGHT = 1 << 21
-# Mends that are tried, times comparators: about two seconds, and all of a network on 32 wires.
+# Limit of mends times comparators: about two seconds, enough for a network on 32 wires.
 _MOST_STEPS = 1 << 22
 _SAMPLE = 1024
 _MEND_STATES = 1 << 16
@@ -28,15 +28,15 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Failure:
-    """An input that comes out wrong, where it goes wrong, and what would mend the network.
+    """An input that comes out wrong, the place where it goes wrong, and a change that mends the network.
 
     Attributes:
-        vector: a 0-1 input of as few ones as were found.
+        vector: a failing 0-1 input, with the fewest ones found.
         values: a permutation of 0 … n-1 that comes out wrong.
         wires: the output wires that are wrong for the vector.
-        layer: the last layer with a comparator on one of them; None if there is none.
-        mend: a single comparator to insert or to turn, with which the property is proved; None if
-            none was found, or the network is too large to try.
+        layer: the last layer with a comparator on one of these wires; None if there is none.
+        mend: one comparator to insert or to turn, after which the property is proved; None if none
+            was found, or the network is too large to try.
     """
 
     vector: Vector
@@ -47,7 +47,7 @@ class Failure:
 
 
 def diagnose(network: Network, property_: Property, vector: Vector) -> Failure:
-    """Return what can be said of a network that a 0-1 input refutes."""
+    """Return the failure of a network that a 0-1 input refutes."""
     least = _lightest(network, property_, vector)
     wires = _wrong_wires(network, property_, least)
     layer = None
@@ -96,38 +96,38 @@ def _wrong_wires(network: Network, property_: Property, vector: Vector) -> tuple
     out = network.apply(np.array(vector))
     zeros = vector.count(0)
     wrong: list[int] = []
-    for selection in property_.selections:
-        wires = list(selection.wires)
-        if (out[wires] == 0).sum() != np.clip(zeros - selection.first, 0, len(wires)):
+    for group in property_.groups:
+        wires = list(group.wires)
+        if (out[wires] == 0).sum() != np.clip(zeros - group.first, 0, len(wires)):
             wrong += wires
     return tuple(wrong)
 
 
 def _mend(network: Network, property_: Property, vector: Vector) -> str | None:
-    """Return the first mend, in words, that passes the vector and a sample of inputs, and then a proof."""
+    """Return in words the first change that mends the vector and a sample of inputs, and is proved."""
     n = network.n
     layers = [[(int(lo), int(hi)) for lo, hi in layer] for layer in network.layers()]
     if (network.size + (len(layers) + 1) * n * n) * network.size > _MOST_STEPS:
         return None
-    behind, ranks = sorted_selections(property_)
+    behind, ranks = sorted_groups(property_)
     sample = [np.array([vector], dtype=bool)]
     sample += zero_one.sample_inputs(n, _SAMPLE, tuple(ranks.values()), property_.presorted)
     inputs = np.concatenate(sample)
     zeros = n - inputs.sum(axis=1)
-    wanted = {wire: _integer(zeros <= rank) for wire, rank in ranks.items()}
+    expected = {wire: _integer(zeros <= rank) for wire, rank in ranks.items()}
     start = [_integer(inputs[:, wire]) for wire in range(n)]
-    # A reversed comparator is inserted only where no other change will do.
+    # Reversed comparators are inserted only if no other change mends the network.
     for changes in (_changes, _reversed_insertions):
         state = start
         front: list[Pair] = []
         for index in range(len(layers) + 1):
             layer, rest = (layers[index : index + 1] or [[]])[0], list(itertools.chain(*layers[index + 1 :]))
-            for words, instead in changes(layer, index, n):
-                out = _applied([*instead, *rest, *behind], state)
-                if all(out[wire] == value for wire, value in wanted.items()):
-                    made = Network.from_comparators(n, [*front, *instead, *rest])
-                    if verify(made, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
-                        return words
+            for change, changed in changes(layer, index, n):
+                out = _applied([*changed, *rest, *behind], state)
+                if all(out[wire] == value for wire, value in expected.items()):
+                    mended = Network.from_comparators(n, [*front, *changed, *rest])
+                    if verify(mended, property_, Budget(states=_MEND_STATES)).verdict is Verdict.PROVED:
+                        return change
             state = _applied(layer, state)
             front += layer
     return None
@@ -137,7 +137,7 @@ Changes = Iterator[tuple[str, list[Pair]]]
 
 
 def _changes(layer: list[Pair], index: int, n: int) -> Changes:
-    """Yield what a layer can be changed to, in words and as comparators."""
+    """Yield the changes of a layer, each in words and as the layer's new comparators."""
     for place, (lo, hi) in enumerate(layer):
         yield f"turn ({lo}, {hi}) in layer {index}", [*layer[:place], (hi, lo), *layer[place + 1 :]]
     for pair in itertools.combinations(range(n), 2):
@@ -150,12 +150,12 @@ def _reversed_insertions(layer: list[Pair], index: int, n: int) -> Changes:
 
 
 def _insertion(pair: Pair, layer: list[Pair], index: int) -> tuple[str, list[Pair]]:
-    where = f"behind layer {index - 1}" if index else "in front"
-    return f"insert {pair} {where}", [pair, *layer]
+    position = f"behind layer {index - 1}" if index else "in front"
+    return f"insert {pair} {position}", [pair, *layer]
 
 
 def _integer(values: zero_one.Inputs) -> int:
-    """Return an integer whose bits are a wire's values, so that a comparator is two operations."""
+    """Return a wire's values as the bits of an integer, so that a comparator is two operations."""
     return int.from_bytes(np.packbits(values).tobytes(), "big")
 
 

@@ -1,10 +1,10 @@
-"""Foresight: whether the method of reachable sets must end at its budget, known before a pattern is made.
+"""Foresight: whether the method of reachable sets must exceed its budget, known in advance.
 
 A component of k inputs holds at least k + 1 patterns, one for each number of zeros, whatever its comparators
-are. So the wires that a comparator depends on, on either side, say how many patterns the join there has at
-least. A comparator whose join has too many stops the method, in whatever order it joins, if nothing else
-joins the same two components before. The argument is written out at `forced_join`; what is too many, for
-time or for memory, is the rule of `joins`.
+are. So the inputs that the two ends of a comparator depend on bound the patterns of its join from below. If
+the bound is too large, the comparator stops the method in every order of joins, unless another comparator
+joins the same two components first. `forced_join` gives the full argument; `joins` says which joins are too
+large, for time or for memory.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ForcedJoin:
-    """The largest join that is refused of a network which the method of reachable sets cannot get through.
+    """The largest refused join of a network that the method of reachable sets cannot finish.
 
-    All numbers are bounds from below; components are joined where the layers join them.
+    All numbers are lower bounds, for joins in the order of the layers.
 
     Attributes:
-        patterns: of the product of both components.
-        wires, inputs: of both together.
-        others: patterns times wires of the joins before it.
+        patterns: number of patterns in the product of the two components.
+        wires, inputs: number of wires and of inputs of both components together.
+        others: sum of patterns times wires over the joins before this one.
     """
 
     patterns: int
@@ -41,20 +41,22 @@ class ForcedJoin:
 
 
 def forced_join(network: Network, runs: tuple[tuple[int, ...], ...], rule: JoinRule) -> ForcedJoin | None:
-    """Return the largest join if in every order of joins one is refused; None if none is known to be.
+    """Return the largest refused join if every order of joins has a refused one; None if that is not known.
 
-    Let D be the comparators with too large a join, and all that follow one on a wire, and T the others. The
-    method does nothing of D before one that is first in D. There the components hold what it depends on, so
-    the join is too large, unless the two are one component by then; T does not connect them, else the
-    comparator is taken out of D. Too large is what neither patterns nor SAT settle: a part of k wires that
-    sorts has at least log2(k!) comparators, and SAT takes no more than some.
+    Let D be the comparators whose join is too large, with all that follow one of them on a wire, and T the
+    others. The first comparator of D that the method reaches follows no other one of D. By then its two
+    components hold all inputs that it depends on, so its join is too large, unless both are already one
+    component. T does not connect them: if it did, the comparator would be taken out of D.
+
+    A join is too large if neither patterns nor SAT can settle it. A part of k wires that sorts has at least
+    log2(k!) comparators, and SAT takes at most MOST_COMPARATORS.
 
     Args:
-        network: in standard form.
-        runs: wires whose inputs ascend; each begins as one component.
-        rule: what is too large.
+        network: a network in standard form.
+        runs: wires whose inputs ascend; each run begins as one component.
+        rule: which joins are refused.
 
-    Cost: O(size) and some steps a layer; nothing where no join of n wires need be too large.
+    Cost: O(size), plus some steps for each layer; O(1) if the rule allows a join of all n wires.
     """
     n = network.n
     if not rule.refuses(rule.patterns(n) ** 2, n, n):
@@ -73,7 +75,7 @@ def forced_join(network: Network, runs: tuple[tuple[int, ...], ...], rule: JoinR
     whole = _Sweep(network, runs, rule)
     whole.run(None)
     if (whole.part != whole.part[0]).any():
-        return None  # parts that never meet are refuted at once, not counted
+        return None  # separate parts: the search refutes them without a join
     return whole.largest
 
 
@@ -81,10 +83,10 @@ class _Sweep:
     """One pass over the layers.
 
     Attributes:
-        inputs: (n,): of each wire, how many inputs its component has at least.
-        part: (n,): a number for each set of wires that are connected so far.
-        largest: of the joins that are refused that of most patterns times wires; noted where all are allowed.
-        done: patterns times wires of all joins so far.
+        inputs: (n,): for each wire, the least number of inputs of its component.
+        part: (n,): for each wire, the number of its part, a set of wires connected so far.
+        largest: the refused join with the most patterns times wires; recorded if all joins are allowed.
+        done: sum of patterns times wires over all joins so far.
     """
 
     def __init__(self, network: Network, runs: tuple[tuple[int, ...], ...], rule: JoinRule) -> None:
@@ -100,18 +102,22 @@ class _Sweep:
                 self._connect(run[0], wire)
 
     def run(self, allowed: _Flags | None) -> Integers:
-        """Return the comparators with a refused join that follow no other one; None: all are allowed."""
+        """Return the comparators with a refused join that follow no other such comparator.
+
+        Args:
+            allowed: (size,): comparators to pass even if their join is refused; None: all.
+        """
         stopped = np.zeros(self.network.n, dtype=bool)
         first = []
         index = 0
         for layer in self.network.layers():
-            here = np.arange(index, index + len(layer))
+            indices = np.arange(index, index + len(layer))
             index += len(layer)
-            going = ~stopped[layer].any(axis=1)
-            stopped[layer[~going]] = True
-            here, layer = here[going], layer[going]
+            reached = ~stopped[layer].any(axis=1)
+            stopped[layer[~reached]] = True
+            indices, layer = indices[reached], layer[reached]
             inputs = self.inputs[layer]
-            # Of layers before alone: what the two ends depend on has no wire in common.
+            # Ends in different parts, by the layers before, depend on disjoint inputs.
             apart = self.part[layer[:, 0]] != self.part[layer[:, 1]]
             total = np.where(apart, inputs.sum(axis=1), inputs.max(axis=1))
             patterns = self.rule.patterns(inputs).prod(axis=1)
@@ -120,9 +126,9 @@ class _Sweep:
             if allowed is None:
                 self._note(patterns[large], wires[large], total[large])
             else:
-                large &= ~allowed[here]
+                large &= ~allowed[indices]
                 large[large] = [_beyond_sat(k, self.network.n) for k in total[large].tolist()]
-                first.append(here[large])
+                first.append(indices[large])
                 stopped[layer[large]] = True
                 layer, total, apart = layer[~large], total[~large], apart[~large]
                 patterns, wires = patterns[~large], wires[~large]
@@ -133,7 +139,7 @@ class _Sweep:
         return np.concatenate([np.empty(0, np.int64), *first])
 
     def _note(self, patterns: Integers, wires: Integers, inputs: Integers) -> None:
-        """Keep the largest of some joins that are refused."""
+        """Record the largest of some refused joins."""
         if len(patterns):
             place = int((patterns * wires).argmax())
             join = ForcedJoin(int(patterns[place]), int(wires[place]), int(inputs[place]), self.done)
@@ -144,7 +150,7 @@ class _Sweep:
                 self.largest = join
 
     def _connect(self, a: int, b: int) -> bool:
-        """Make one part of two, and say whether they were two."""
+        """Merge the parts of two wires; return whether they were different."""
         small, large = sorted((int(self.part[a]), int(self.part[b])), key=lambda part: len(self.wires[part]))
         if small == large:
             return False

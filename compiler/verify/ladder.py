@@ -1,7 +1,7 @@
-"""The ladder: exact methods from the cheapest, and an honest "unproved".
+"""The ladder: exact methods, the cheapest first.
 
-Deciding a property is co-NP-complete in general; what no method settles within its budget is
-UNPROVED, never "ok".
+Deciding a property is co-NP-complete in general. If no method settles a network within its budget, the
+verdict is UNPROVED.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nsc.compiler.verify.lint import lint
 from nsc.compiler.verify.primitive import primitive
 from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
-from nsc.compiler.verify.question import Budget, BudgetError, Question, question
+from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
 from nsc.compiler.verify.reachable import reachable_sets
 from nsc.compiler.verify.sat import MOST_COMPARATORS, is_installed, sat
 from nsc.errors import PropertyError
@@ -39,8 +39,8 @@ METHODS: dict[str, Method] = {
     "generated exhaustion": generated_exhaustion,
 }
 
-# The methods whose outcome does not depend on how fast the machine is, but for parts of a network that SAT
-# settles only near its limit.
+# Methods whose outcome does not depend on the machine's speed, except if SAT settles a part of a network only
+# just within its time limit.
 UNTIMED = ("lint", "primitive", "exhaustion", "reachable sets")
 
 
@@ -54,60 +54,60 @@ def verify(
 
     Args:
         network: any network; reversed comparators keep their meaning.
-        property_: what is asked; None: whether it sorts ascending, wire 0 the smallest.
-        budget: what may be spent.
-        methods: keys of METHODS to go by alone, none for a sample of inputs; None: all.
+        property_: the property; None: the outputs ascend, wire 0 the smallest.
+        budget: limits of the methods; None: `Budget()`.
+        methods: keys of METHODS to use, after a sample of inputs; empty: only the sample; None: all.
 
     Raises:
-        PropertyError: the property is one of another number of wires, or a method that is unknown.
+        PropertyError: the property has another number of wires, or a method is unknown.
 
-    Cost: O(size) and a sample of 0-1 inputs first; then the first method that applies.
+    Cost: O(size) and a sample of 0-1 inputs; then the methods in order, until one settles the network.
     """
-    wanted = sort(network.n) if property_ is None else property_
-    if not isinstance(wanted, Property):
-        raise PropertyError(f"{argument('property')} must be text or a Property, got {wanted!r}")
+    property_ = sort(network.n) if property_ is None else property_
+    if not isinstance(property_, Property):
+        raise PropertyError(f"{argument('property')} must be text or a Property, got {property_!r}")
     unknown = [] if methods is None else [name for name in methods if name not in METHODS]
     if isinstance(methods, str) or unknown:
         raise PropertyError(f"methods must be some of {', '.join(METHODS)}, got {methods!r}")
-    if wanted.n != network.n:
+    if property_.n != network.n:
         raise PropertyError(
-            f"{wanted.name} is asked of {count(wanted.n, 'wire')}, the network has {network.n}"
+            f"{property_.name} is a property of {count(property_.n, 'wire')}, the network has {network.n}"
         )
     start = time.perf_counter()
     digest = canonical(network).digest
-    asked = question(network, wanted, Budget() if budget is None else budget)
-    progress = asked.budget.progress
+    question = question_of(network, property_, Budget() if budget is None else budget)
+    progress = question.budget.progress
     progress.phase("prove by sampling")
-    ranks, runs = asked.ranks, asked.runs
+    ranks, runs = question.ranks, question.runs
     sampled = 0
     random_count = min(RANDOM_INPUTS, _RANDOM_VALUES // network.n)
     for inputs in zero_one.sample_inputs(network.n, random_count, tuple(ranks.values()), runs):
-        found = zero_one.first_wrong_vector(asked.network, ranks, inputs)
-        if found is not None:
-            vector = tuple(inputs[found].astype(int).tolist())
+        wrong = zero_one.first_wrong_vector(question.network, ranks, inputs)
+        if wrong is not None:
+            vector = tuple(inputs[wrong].astype(int).tolist())
             return _refuted(
-                network, digest, wanted, vector, "sampling", f"0-1 input {sampled + found} tried fails"
+                network, digest, property_, vector, "sampling", f"0-1 input {sampled + wrong} tried fails"
             )
         sampled += len(inputs)
         progress.count("0-1 inputs", sampled)
-    spent = []
+    reasons = []
     for name, method in METHODS.items():
         if methods is not None and name not in methods:
             continue
         progress.phase(f"prove by {name}")
         try:
-            answer = method(asked)
-        except BudgetError as ended:
-            spent.append(f"{name} ended at {ended}")
+            answer = method(question)
+        except BudgetError as limit:
+            reasons.append(f"{name} ended at {limit}")
             continue
         if answer is None:
             continue
         if answer.failing is not None:
-            return _refuted(network, digest, wanted, answer.failing, name, "found by an exact method")
-        detail = f"untangled to standard form; {answer.proved}" if asked.tangled else str(answer.proved)
+            return _refuted(network, digest, property_, answer.failing, name, "found by an exact method")
+        detail = f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved)
         return Proof(
             Verdict.PROVED,
-            wanted.name,
+            property_.name,
             name,
             detail,
             digest,
@@ -116,28 +116,29 @@ def verify(
             time.perf_counter() - start,
         )
     if not is_installed():
-        spent.append("SAT needs pip install 'nsc[verify]'")
-    elif asked.network.size > MOST_COMPARATORS:
-        spent.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {asked.network.size:,}")
-    why = "; ".join(spent) or "no exact method applies"
+        reasons.append("SAT needs pip install 'nsc[verify]'")
+    elif question.network.size > MOST_COMPARATORS:
+        size = question.network.size
+        reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
+    unproved = "; ".join(reasons) or "no exact method applies"
     return Proof(
         Verdict.UNPROVED,
-        wanted.name,
+        property_.name,
         "sampling",
-        f"{sampled:,} structured and random 0-1 inputs passed; {why}",
+        f"{sampled:,} structured and random 0-1 inputs passed; {unproved}",
         digest,
         seconds=time.perf_counter() - start,
     )
 
 
 def _refuted(
-    network: Network, digest: str, wanted: Property, vector: Vector, method: str, detail: str
+    network: Network, digest: str, property_: Property, vector: Vector, method: str, detail: str
 ) -> Proof:
-    assert wanted.fails(network, np.array([vector], dtype=bool)).all()
+    assert property_.fails(network, np.array([vector], dtype=bool)).all()
     failing = zero_one.permutation_of(vector)
     return Proof(
         Verdict.REFUTED,
-        wanted.name,
+        property_.name,
         method,
         detail,
         digest,

@@ -1,4 +1,4 @@
-"""Lint: what every sorting network in standard form has."""
+"""Lint: comparators that every sorting network in standard form has."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import Question
 
 
-def lint(asked: Question) -> Answer | None:
-    """Refute a sorting network that lacks a comparator between two neighbours; it never proves, but one wire.
+def lint(question: Question) -> Answer | None:
+    """Refute a network that has no comparator between some two neighbours; only one wire is ever proved.
 
-    The sorted 0-1 input with the values of wires i and i + 1 exchanged meets no comparator that
-    changes it, but for (i, i + 1). Source: Knuth 5.3.4, exercise 35.
+    Take the sorted 0-1 input whose first 1 is on wire i + 1, and exchange wires i and i + 1. Of all
+    comparators only (i, i + 1) changes it. Source: Knuth 5.3.4, exercise 35.
     """
-    n = asked.network.n
-    if not asked.is_sort or asked.runs:
+    n = question.network.n
+    if not question.is_sort or question.runs:
         return None
     if n == 1:
         return Answer(proved="one wire is always sorted")
-    pairs = asked.network.comparators
+    pairs = question.network.comparators
     present = np.zeros(n - 1, dtype=bool)
     present[pairs[np.diff(pairs, axis=1)[:, 0] == 1, 0]] = True
     missing = np.flatnonzero(~present)

@@ -1,7 +1,7 @@
 """Patterns: sets of 0-1 values on some wires, in packed bits.
 
-Each wire has a row of bits, one a pattern, padded to whole bytes by repeating a pattern. So a comparator
-is an AND and an OR of two rows, and the product of two sets a repeat and a tile of bytes.
+Each wire has a row with one bit per pattern, padded to whole bytes by repeating a pattern. So a comparator is
+an AND and an OR of two rows, and the product of two sets is a repeat and a tile of bytes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from nsc.compiler.verify.bits import Bits, transposed
 
 Counts = npt.NDArray[np.int32]
 
-# A product is worked out in pieces whose rows have about this many bytes: rows of 4,096 wires are 32 MB.
+# A product is computed in pieces with rows of about this many bytes: 32 MB for 4,096 wires.
 _ROW_BYTES = 1 << 13
-# Most sets that are no chain show it in their first bytes.
+# The first bytes of each row: most sets that are not a chain already fail there.
 _GLANCE = 64
 
 
@@ -27,12 +27,12 @@ class Component:
     """A set of wires and the patterns they can hold.
 
     Attributes:
-        rows: wire to its packed bits, bit t (little-endian) in pattern t; patterns may repeat.
+        rows: wire to its packed bits; bit t (little-endian) is its value in pattern t; patterns may repeat.
         count: number of patterns, a multiple of 8.
-        zeros: of each pattern, how many inputs of the component were 0.
-        inputs: how many inputs the component has.
-        whole: whether all wires of these inputs are still in it.
-        unseen: whether the patterns are too many to be kept: rows are empty, count is beyond all others.
+        zeros: (count,): number of the component's inputs that are 0, for each pattern.
+        inputs: number of inputs of the component.
+        whole: whether the component still has all wires of these inputs.
+        unseen: whether the patterns are too many to keep; then rows are empty and count exceeds all others.
     """
 
     rows: dict[int, Bits]
@@ -44,7 +44,7 @@ class Component:
 
     @property
     def bytes(self) -> int:
-        """What the patterns take in memory."""
+        """Memory of the patterns, in bytes."""
         return len(self.rows) * self.count // 8 + self.zeros.nbytes
 
 
@@ -63,7 +63,7 @@ def products(a: Component, b: Component) -> Iterator[Component]:
 
 
 def concatenated(pieces: list[Component]) -> Component:
-    """Return the patterns of all pieces, which have the same wires, in one component."""
+    """Return one component with the patterns of all pieces, which have the same wires."""
     if len(pieces) == 1:
         return pieces[0]
     first = pieces[0]
@@ -77,12 +77,12 @@ def concatenated(pieces: list[Component]) -> Component:
 
 
 def distinct(component: Component, wires: list[int], most_zeros: int) -> Component:
-    """Return a component without repeats, and without patterns of more zeros than some.
+    """Return a component without repeated patterns and without patterns of too many zeros.
 
     Args:
-        component: what may hold patterns several times.
-        wires: those of its rows that say whether two patterns are the same.
-        most_zeros: how many of the inputs of a pattern that is kept may be 0.
+        component: a component whose patterns may repeat.
+        wires: the wires whose values distinguish patterns.
+        most_zeros: the most inputs of a kept pattern that may be 0.
     """
     if component.whole:
         chain = _chain(component, wires)
@@ -90,7 +90,7 @@ def distinct(component: Component, wires: list[int], most_zeros: int) -> Compone
             return _selected(component, chain, most_zeros)
     rows = [component.rows[wire] for wire in wires]
     if not component.whole:
-        # What is forgotten counts: patterns with other numbers of zeros are others.
+        # Wires were forgotten: patterns with different numbers of zeros differ, even if these wires agree.
         rows += [
             np.packbits(component.zeros >> bit & 1 == 1, bitorder="little")
             for bit in range(int(component.zeros.max()).bit_length())
@@ -112,33 +112,33 @@ def _selected(component: Component, kept: npt.NDArray[np.int64], most_zeros: int
 
 
 def _chain(component: Component, wires: list[int]) -> npt.NDArray[np.int64] | None:
-    """Return an index of each pattern where the wires, in some order, always ascend; None otherwise.
+    """Return one index of each pattern if the wires ascend in some order in all patterns; None otherwise.
 
-    A component that comes out of a merge is such a one, and has at most one pattern more than wires.
+    The outputs of a merge are such a chain; it has at most one pattern more than wires.
     """
     rows = np.stack([component.rows[wire] for wire in wires])
     chain = rows[np.argsort(np.bitwise_count(rows).sum(axis=1), kind="stable")]
     for part in (chain[:, :_GLANCE], chain):
         if (part[:-1] & ~part[1:]).any():
             return None
-    # The patterns in which a wire is the first one with a 1, and those in which none has.
+    # Row i marks the patterns whose first 1 is on wire i of the chain; the last row, those without a 1.
     new = np.concatenate([chain, np.full_like(chain[:1], 0xFF)])
     new[1:] &= ~chain
     byte = (new != 0).argmax(axis=1)
-    found = new[np.arange(len(new)), byte]
-    lowest = np.bitwise_count((found & -found) - np.uint8(1))
-    index: npt.NDArray[np.int64] = (8 * byte + lowest)[found != 0]
+    bits = new[np.arange(len(new)), byte]
+    lowest = np.bitwise_count((bits & -bits) - np.uint8(1))
+    index: npt.NDArray[np.int64] = (8 * byte + lowest)[bits != 0]
     return index
 
 
 def _first_of_each(rows: Bits) -> npt.NDArray[np.int64]:
-    """Return the index of the first of each pattern among equal ones; rows hold a wire each."""
+    """Return the index of the first copy of each pattern; each row is a wire."""
     patterns = transposed(rows)
     keys = patterns.view(np.dtype((np.void, patterns.shape[1]))).ravel()
     return np.unique(keys, return_index=True)[1]
 
 
 def _select(rows: Bits, kept: npt.NDArray[np.int64]) -> Bits:
-    """Return the rows with the kept patterns alone, in that order."""
+    """Return the rows with only the kept patterns, in the order of `kept`."""
     bits = (rows[:, kept >> 3] >> (kept & 7).astype(np.uint8)) & 1
     return np.packbits(bits, axis=1, bitorder="little")

@@ -26,19 +26,19 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Proof:
-    """The outcome of a verification; true exactly where the property is proved.
+    """The outcome of a verification; true only if the property is proved.
 
     Attributes:
         verdict: proved, refuted or unproved.
-        property: what was asked, as `property.parse` names it.
-        method: which method settled it, a key of METHODS, or "sampling".
-        detail: what was done, in one sentence with its figures.
-        network: digest of the canonical form of the network it speaks of.
-        states: the most states that were held at a time, of methods that count them.
-        conflicts: of a SAT solver.
-        seconds: how long it took; None where the same proof must be the same bytes.
+        property: the name of the property, which `property.parse` reads.
+        method: the method that settled it, a key of METHODS, or "sampling".
+        detail: the argument in one sentence, with its figures.
+        network: digest of the network's canonical form.
+        states: 0-1 patterns of the largest join; None for methods without joins.
+        conflicts: conflicts of the SAT solver; None for other methods.
+        seconds: the time taken; None where equal proofs must be equal bytes.
         counterexample: a 0-1 input that comes out wrong, if refuted.
-        failing_input: a permutation of 0 … n-1 that comes out wrong, likewise.
+        failing_input: a permutation of 0 … n-1 that comes out wrong, if refuted.
     """
 
     verdict: Verdict
@@ -56,11 +56,11 @@ class Proof:
         assert (self.verdict is Verdict.REFUTED) == (self.counterexample is not None)
 
     def __bool__(self) -> bool:
-        """Say whether the property is proved: neither refuted nor left open."""
+        """Return whether the property is proved, not refuted or unproved."""
         return self.verdict is Verdict.PROVED
 
     def sentence(self) -> str:
-        """The verdict in words: "sorts", "does not sort", "median: proved"."""
+        """Return the verdict in words: "sorts", "does not sort", "median: proved"."""
         if self.property == "sort":
             return {
                 Verdict.PROVED: "sorts",
@@ -70,42 +70,44 @@ class Proof:
         return f"{self.property}: {self.verdict.value}"
 
     def facts(self) -> dict[str, Any]:
-        """Return the proof as JSON has it."""
+        """Return the proof as a JSON object."""
         return {"format": PROOF_FORMAT, **asdict(self), "verdict": self.verdict.value}
 
     def to_json(self) -> str:
-        """Return the proof as JSON text; the same proof, the same bytes."""
+        """Return the proof as JSON text; equal proofs give equal bytes."""
         return json.dumps(self.facts(), indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Proof:
-        """Return the proof that a text holds.
+        """Return the proof in a JSON text.
 
         Raises:
-            PropertyError: it holds none, or one of another format, or a field that no proof has so.
+            PropertyError: the text holds no proof, a proof of another format, or an invalid field.
         """
         try:
             facts = read_json(text)
         except (ValueError, RecursionError) as error:
-            raise PropertyError(f"not a proof that nsc wrote: no JSON: {error}") from None
+            raise PropertyError(f"not a proof that nsc wrote: not JSON: {error}") from None
         if not isinstance(facts, dict) or not str(facts.get("format")).startswith("nsc-proof/"):
             raise PropertyError(f'not a proof that nsc wrote: it has no "format": "{PROOF_FORMAT}"')
         if facts["format"] != PROOF_FORMAT:
             raise PropertyError(
                 f"a proof of format {_shown(facts['format'])}, this nsc reads {PROOF_FORMAT}: "
-                "verify the network anew"
+                "verify the network again"
             )
-        for name, (fits, what) in _FIELDS.items():
+        for name, (fits, valid) in _FIELDS.items():
             if name not in facts:
                 raise PropertyError(f'the proof was changed: "{name}" is missing')
             if not fits(facts[name]):
-                raise PropertyError(f'the proof was changed: "{name}" is {what}, found {_shown(facts[name])}')
+                raise PropertyError(
+                    f'the proof was changed: "{name}" must be {valid}, found {_shown(facts[name])}'
+                )
         refuted = facts["verdict"] == Verdict.REFUTED.value
         for name in ("counterexample", "failing_input"):
             if refuted != (facts[name] is not None):
                 raise PropertyError(
                     f'the proof was changed: "verdict" is "{facts["verdict"]}" and "{name}" is '
-                    f"{_shown(facts[name])}: a refutation has one, and nothing else has"
+                    f"{_shown(facts[name])}: a refutation must have one, other proofs must not"
                 )
             facts[name] = None if facts[name] is None else tuple(facts[name])
         return cls(**{name: facts[name] for name in _FIELDS} | {"verdict": Verdict(facts["verdict"])})
@@ -128,7 +130,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-# Of each field what it may be, as JSON has it, and that in words.
+# For each field, a test of its JSON value, and the valid values in words.
 _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "verdict": (
         lambda value: value in [verdict.value for verdict in Verdict],

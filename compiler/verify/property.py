@@ -1,4 +1,4 @@
-"""Properties: what a network is said to do, in one form that all methods decide."""
+"""Properties: claims about the outputs of a network, in one form that all methods decide."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nsc.wording import an, argument, count
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Wires that together carry as many consecutive ranks, in any order among themselves.
+class RankGroup:
+    """Some wires that together carry as many consecutive ranks, in any order among themselves.
 
     Attributes:
         wires: the wires, at least one; a single wire carries exactly `first`.
@@ -29,12 +29,12 @@ class Selection:
 
 @dataclass(frozen=True)
 class Property:
-    """What the outputs of a network on n wires are said to be, for all inputs or for presorted ones.
+    """A claim about the outputs of a network on n wires, for all inputs or for presorted ones.
 
     Attributes:
-        name: the property in words, as `parse` takes it, with its wires and presorted runs.
+        name: the property as `parse` takes it, with its wires and presorted runs.
         n: number of wires.
-        selections: what the outputs carry; wires and ranks of different ones are disjoint.
+        groups: the ranks that outputs carry; wires and ranks of different groups are disjoint.
         presorted: runs of wires whose inputs ascend; disjoint.
 
     Raises:
@@ -43,43 +43,84 @@ class Property:
 
     name: str
     n: int
-    selections: tuple[Selection, ...]
+    groups: tuple[RankGroup, ...]
     presorted: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        wires = [wire for selection in self.selections for wire in selection.wires]
-        ranks = [s.first + k for s in self.selections for k in range(len(s.wires))]
+        wires = [wire for group in self.groups for wire in group.wires]
+        ranks = [group.first + k for group in self.groups for k in range(len(group.wires))]
         inputs = [wire for run in self.presorted for wire in run]
-        for what, found in (("output wire", wires), ("rank", ranks), ("presorted wire", inputs)):
-            if any(not 0 <= value < self.n for value in found):
-                raise PropertyError(f"{self.name}: {an(what)} is outside 0 … {self.n - 1} (n = {self.n})")
-            if len(set(found)) < len(found):
-                raise PropertyError(f"{self.name}: {an(what)} is named twice")
+        for noun, numbers in (("output wire", wires), ("rank", ranks), ("presorted wire", inputs)):
+            if any(not 0 <= number < self.n for number in numbers):
+                raise PropertyError(f"{self.name}: {an(noun)} is outside 0 … {self.n - 1} (n = {self.n})")
+            if len(set(numbers)) < len(numbers):
+                raise PropertyError(f"{self.name}: {an(noun)} is named twice")
 
     @property
     def is_sort(self) -> bool:
         """Whether every wire carries the rank of its number."""
-        return len(self.selections) == self.n and all(s.wires == (s.first,) for s in self.selections)
+        return len(self.groups) == self.n and all(group.wires == (group.first,) for group in self.groups)
 
     @property
     def ranks(self) -> dict[int, int]:
-        """The rank of each wire, of selections of one wire."""
-        return {s.wires[0]: s.first for s in self.selections if len(s.wires) == 1}
+        """The rank of each wire that is a group of its own."""
+        return {group.wires[0]: group.first for group in self.groups if len(group.wires) == 1}
 
     def fails(self, network: Network, inputs: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Say of 0-1 inputs, (count, n), which come out wrong; for a few inputs: a byte a value."""
+        """Return which 0-1 inputs, (count, n), come out wrong. Takes a byte a value: for a few inputs."""
         out = network.apply(inputs.astype(np.int8))
         zeros = self.n - inputs.sum(axis=1)
         wrong = np.zeros(len(inputs), dtype=bool)
-        for selection in self.selections:
-            found = (out[:, list(selection.wires)] == 0).sum(axis=1)
-            wrong |= found != np.clip(zeros - selection.first, 0, len(selection.wires))
+        for group in self.groups:
+            zeros_out = (out[:, list(group.wires)] == 0).sum(axis=1)
+            wrong |= zeros_out != np.clip(zeros - group.first, 0, len(group.wires))
         return wrong
 
 
 def sort(n: int) -> Property:
     """Return the property that all n wires come out ascending, wire 0 the smallest."""
-    return Property("sort", n, tuple(Selection((wire,), wire) for wire in range(n)))
+    return Property("sort", n, tuple(RankGroup((wire,), wire) for wire in range(n)))
+
+
+def top(n: int, k: int, wires: Sequence[int] | None = None) -> Property:
+    """Return the property that some wires carry the k largest of n values, ascending; None: the last wires.
+
+    Raises:
+        PropertyError: k outside 1 … n, or wires that are not k wires of the network.
+    """
+    name = f"top-{k}"
+    return _carried(name, n, _extreme(name, n, k, largest=True), wires)
+
+
+def ranked(n: int, ranks: Sequence[int], wires: Sequence[int] | None = None) -> Property:
+    """Return the property that some wires carry these ranks, in this order; None: the wires of their number.
+
+    Raises:
+        PropertyError: a rank outside 0 … n - 1 or named twice, or wires that do not fit the ranks.
+    """
+    name = f"rank-{','.join(map(str, ranks))}"
+    return _carried(name, n, _checked(name, n, ranks), wires)
+
+
+def median(n: int, wires: Sequence[int] | None = None) -> Property:
+    """Return the property that the middle wire, or another, carries the median.
+
+    Of an even n the two middle wires carry the two middle ranks, in any order.
+
+    Raises:
+        PropertyError: wires that are not as many.
+    """
+    middle = middle_ranks(n)
+    return _carried("median", n, middle, wires, as_set=len(middle) > 1)
+
+
+def middle_ranks(n: int) -> range:
+    """Return the rank of the median of n values; of an even n the two middle ranks.
+
+    >>> list(middle_ranks(5)), list(middle_ranks(6))
+    ([2], [2, 3])
+    """
+    return range((n - 1) // 2, n // 2 + 1)
 
 
 def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str = "") -> Property:
@@ -111,20 +152,15 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
     if match is None:
         raise PropertyError(f"no property is called {text!r}; there are: {', '.join(FORMS)}")
     runs = _runs(presorted)
-    first, size, as_set = 0, n, False
-    ranks: Sequence[int] | None = None
+    ranks: Sequence[int] = range(n)
+    as_set = False
     if match[2]:
-        size, as_set = int(match[3]), match[4] is not None
-        if not 1 <= size <= n:
-            outputs = f"1 to {n} such outputs" if n > 1 else "1 such output"
-            raise PropertyError(f"{text}: a network on {count(n, 'wire')} has {outputs}")
-        first = n - size if match[2] == "top" else 0
+        ranks, as_set = _extreme(text, n, int(match[3]), match[2] == "top"), match[4] is not None
     elif match[5]:
-        ranks = [int(rank) for rank in match[5].split(",")]
-        if max(ranks) >= n:
-            raise PropertyError(f"{text}: of {count(n, 'wire')} the ranks are 0 … {n - 1}, 0 the smallest")
+        ranks = _checked(text, n, [int(rank) for rank in match[5].split(",")])
     elif text == "median":
-        first, size, as_set = (n - 1) // 2, 2 - n % 2, True
+        ranks = middle_ranks(n)
+        as_set = len(ranks) > 1
     elif match[6]:
         parts = int(match[6]), int(match[7])
         if sum(parts) != n or 0 in parts or runs:
@@ -132,20 +168,42 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
                 f"{text}: the runs of a merge are not empty and together have {count(n, 'wire')}"
             )
         runs = tuple(range(parts[0])), tuple(range(parts[0], n))
-    if ranks is None:
-        ranks = range(first, first + size)
-    at = tuple(ranks if wires is None else wires)
-    if len(at) != len(ranks):
+    outputs = _carried(text, n, ranks, wires, as_set)
+    name = outputs.name + (f", presorted {presorted}" if presorted else "")
+    return Property(name, n, outputs.groups, runs)
+
+
+def _extreme(name: str, n: int, size: int, largest: bool) -> range:
+    """Return the ranks of the largest or the smallest values."""
+    if not 1 <= size <= n:
+        outputs = f"1 to {n} such outputs" if n > 1 else "1 such output"
+        raise PropertyError(f"{name}: a network on {count(n, 'wire')} has {outputs}")
+    return range(n - size, n) if largest else range(size)
+
+
+def _checked(name: str, n: int, ranks: Sequence[int]) -> Sequence[int]:
+    """Return ranks that are among those of n wires."""
+    if max(ranks) >= n:
+        raise PropertyError(f"{name}: of {count(n, 'wire')} the ranks are 0 … {n - 1}, 0 the smallest")
+    return ranks
+
+
+def _carried(
+    name: str, n: int, ranks: Sequence[int], wires: Sequence[int] | None, as_set: bool = False
+) -> Property:
+    """Return the property that wires carry ranks, one each, or consecutive ranks in any order."""
+    places = tuple(ranks if wires is None else wires)
+    if len(places) != len(ranks):
         raise PropertyError(
-            f"{text} has {count(len(ranks), 'output')}, {argument('wires')} names {count(len(at), 'wire')}"
+            f"{name} has {count(len(ranks), 'output')}, "
+            f"{argument('wires')} names {count(len(places), 'wire')}"
         )
-    selections = (
-        (Selection(at, first),)
+    groups = (
+        (RankGroup(places, ranks[0]),)
         if as_set
-        else tuple(Selection((wire,), rank) for wire, rank in zip(at, ranks, strict=True))
+        else tuple(RankGroup((wire,), rank) for wire, rank in zip(places, ranks, strict=True))
     )
-    name = text + ("" if wires is None else f" on wires {','.join(map(str, at))}")
-    return Property(name + (f", presorted {presorted}" if presorted else ""), n, selections, runs)
+    return Property(name + ("" if wires is None else f" on wires {','.join(map(str, places))}"), n, groups)
 
 
 def _runs(text: str) -> tuple[tuple[int, ...], ...]:

@@ -1,13 +1,12 @@
-"""Question: a property of a network in the form that every method decides."""
+"""Question: a property of a network, in the one form that all methods decide."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle
@@ -20,42 +19,47 @@ class BudgetError(Exception):
     """A method would take more states, memory or time than the budget allows."""
 
 
+# Tries the 0-1 inputs of `count` blocks from block `first` on; returns the first input that comes out wrong,
+# wire w as bit w, or None.
+Checker = Callable[[int, int], "int | None"]
+
+
 @dataclass(frozen=True)
 class Budget:
-    """What a verification may take.
+    """The limits of a verification, and what it may use.
 
     Attributes:
-        states: 0-1 patterns that a join of two components may make, of the method of reachable sets; None:
-            what memory and time allow.
-        memory: bytes that this method may take for packed 0-1 patterns.
-        deadline: the end, by time.monotonic; None: each method ends at a limit of its own.
-        build: makes a library of a name and a C++ source, or None where that cannot be; None: nothing may
-            be built.
-        progress: is told what is being tried and how far it is.
+        states: the most 0-1 patterns in a join of two components, for the method of reachable sets; None: as
+            many as memory and time allow.
+        memory: the most bytes of packed 0-1 patterns, for the same method.
+        deadline: the end, by time.monotonic; None: each method has a limit of its own.
+        build: builds and loads a checker from a name and C++ source; returns None if there is no compiler.
+            None: nothing may be built.
+        progress: receives the current method and its counts.
     """
 
     states: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
-    build: Callable[[str, str], Path | None] | None = None
+    build: Callable[[str, str], Checker | None] | None = None
     progress: Progress = SILENT
 
     def check(self) -> None:
-        """Raise BudgetError once the time is over."""
+        """Raise BudgetError after the deadline."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise BudgetError(f"the time limit, which {argument('time_limit')} sets")
 
 
 @dataclass(frozen=True)
 class Question:
-    """Whether some wires of a network carry each its rank, for all 0-1 inputs whose runs ascend.
+    """Whether each of some wires carries its rank, for all 0-1 inputs whose presorted runs ascend.
 
     Attributes:
-        network: in standard form, without what these wires do not depend on.
-        ranks: wire to rank, 0 the smallest.
+        network: in standard form, with only the comparators that these wires depend on.
+        ranks: wire to its required rank, 0 the smallest.
         runs: wires whose inputs ascend.
-        budget: what a method may take.
-        tangled: whether the network that was asked of had reversed comparators.
+        budget: the limits of the methods.
+        tangled: whether the original network had reversed comparators.
     """
 
     network: Network
@@ -70,16 +74,16 @@ class Question:
         return len(self.ranks) == self.network.n and all(w == r for w, r in self.ranks.items())
 
 
-def question(network: Network, property_: Property, budget: Budget) -> Question:
-    """Return the question whose answer says whether a network has a property.
+def question_of(network: Network, property_: Property, budget: Budget) -> Question:
+    """Return the question that decides whether a network has a property.
 
-    Wires that carry ranks in any order are sorted behind the network, which asks for each rank on its
-    own; reversed comparators are untangled, which renames outputs; what no named output depends on is
-    left out.
+    Wires that carry ranks in any order are sorted behind the network, so that each of them has one rank.
+    Reversed comparators are untangled, which renames outputs. Comparators that no wire with a rank depends
+    on are left out.
     """
     tangled = bool((network.comparators[:, 0] > network.comparators[:, 1]).any())
-    behind, ranks = sorted_selections(property_)
-    # Copies of large networks take longer than some proofs of them.
+    behind, ranks = sorted_groups(property_)
+    # Copying a large network can take longer than proving it.
     if behind:
         network = Network.from_layers(network.n, [*network.layers(), *([pair] for pair in behind)])
     if tangled:
@@ -90,14 +94,14 @@ def question(network: Network, property_: Property, budget: Budget) -> Question:
     return Question(network, ranks, property_.presorted, budget, tangled)
 
 
-def sorted_selections(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
-    """Return comparators that sort the wires which carry ranks in any order, and each wire's rank then."""
+def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    """Return comparators that sort the wires of every group, and each wire's rank behind them."""
     comparators, ranks = [], property_.ranks
-    for selection in property_.selections:
-        wires = selection.wires
+    for group in property_.groups:
+        wires = group.wires
         if len(wires) > 1:
             comparators += [
                 (wires[lo], wires[hi]) for lo, hi in merge_exchange(len(wires)).comparators.tolist()
             ]
-            ranks |= {wire: selection.first + k for k, wire in enumerate(wires)}
+            ranks |= {wire: group.first + k for k, wire in enumerate(wires)}
     return comparators, ranks

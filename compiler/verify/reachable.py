@@ -1,19 +1,19 @@
-"""Exact verification by reachable 0-1 sets per connected component of wires.
+"""Exact verification by the reachable 0-1 patterns of each connected component of wires.
 
-For every component, the wires joined so far by comparators, the set of 0-1 patterns that it can
-hold is kept; a comparator that joins two components multiplies their sets, some of one set at a time.
-Polynomial for networks that merge sorted parts: a sorted component of k wires has k + 1 patterns, so
-a bitonic or odd-even merge of n wires peaks at (n/2 + 1)² of them. Networks that join wires before
-they are sorted (pairwise, odd-even transposition) grow exponentially and end at the budget.
+A component is a set of wires that comparators have joined so far. The search keeps the set of 0-1 patterns
+that each component can hold; a comparator that joins two components multiplies their sets, piece by piece.
+The cost is polynomial for networks that merge sorted parts: a sorted component of k wires has k + 1
+patterns, so a bitonic or odd-even merge of n wires peaks at (n/2 + 1)² patterns. It is exponential for
+networks that join wires before they are sorted (pairwise, odd-even transposition); these end at the budget.
 
-A component that would have too many patterns is kept unseen: its wires join others, and as soon as its
-comparators seem to sort it, SAT is asked whether they do; if so, its patterns are the ascending ones.
-Too many are at first more than FEW_STATES, because SAT settles most sorters sooner than larger joins are
-made. If that fails, and SAT does not do better, a second search makes every join that memory and time allow.
+A component with too many patterns is kept unseen: its wires join others, and once its comparators seem to
+sort it, SAT decides whether they do. If so, its patterns are the ascending ones. "Too many" is first more
+than FEW_STATES, because SAT settles most sorters sooner than larger joins. If that search fails, a second
+one makes every join that memory and time allow, unless SAT can try the whole network next.
 
-Where only some wires matter, those that no comparator needs any more are forgotten, and a pattern
-carries how many zeros its inputs had. Patterns with more zeros than one above the highest rank that is
-asked for are left out: outputs do not fall when inputs rise, so they can be wrong only if others are.
+If only some wires have ranks, other wires are forgotten once no comparator needs them, and each pattern
+carries the number of zeros among its inputs. Patterns with more than r + 1 zeros, where r is the highest
+rank, are left out: outputs are monotone in the inputs, so such a pattern is wrong only if a kept one is.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from nsc.compiler.verify.joins import JoinRule
 from nsc.compiler.verify.patterns import Component, concatenated, distinct, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
-from nsc.compiler.verify.question import Budget, BudgetError, Question, question
+from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
 from nsc.compiler.verify.sat import is_for, sat
 
 Visit = Callable[[npt.NDArray[np.bool_]], None]
 
-# 0-1 patterns of a join that is made before anything else is tried; those of 64 wires take half a second.
+# The most 0-1 patterns of a join in the first search; half a second for 64 wires.
 FEW_STATES = 1 << 23
-# Pieces of a join are merged once they take this many bytes, so that memory is that of the distinct patterns.
+# Pieces of a join are merged once they take this many bytes, so that memory holds mostly distinct ones.
 _MERGED_BYTES = 1 << 24
 _DONE = -1
-# The patterns of one wire, 0 and 1 in turn, and how many zeros they have.
+# The patterns of one wire, alternately 0 and 1, and their numbers of zeros.
 _EITHER = np.array([0b10101010], dtype=np.uint8)
 _EITHER_ZEROS = np.array([1, 0] * 4, dtype=np.int32)
-# Random inputs that say whether a part seems to sort, before SAT is asked.
+# Random inputs that a part must sort before SAT is tried on it.
 _TRIALS = 200
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the search found.
+    """The outcome of a search.
 
     Attributes:
         failing: a failing 0-1 input or None.
-        peak: the most patterns of a join.
-        parts: number of wires of each different part that SAT was asked of and that sorts.
+        peak: number of patterns of the largest join.
+        parts: number of wires of each distinct part that SAT proved to sort.
     """
 
     failing: Vector | None
@@ -67,48 +67,50 @@ class Outcome:
     parts: tuple[int, ...] = ()
 
 
-def search(asked: Question, used: npt.NDArray[np.bool_] | None = None, visit: Visit | None = None) -> Outcome:
+def search(
+    question: Question, used: npt.NDArray[np.bool_] | None = None, visit: Visit | None = None
+) -> Outcome:
     """Return whether the wires carry their ranks, with a failing 0-1 input if they do not.
 
     Args:
-        asked: the question.
-        used: (size,); if given, true is written for each comparator that exchanges a 1 and a 0.
-        visit: if given, called with 0-1 inputs, (count, n), some thousands at a time, that together lead to
-            every pattern in front of every comparator that joins two components, and behind it.
+        question: the question.
+        used: (size,); if given, set to true for each comparator that exchanges a 1 and a 0.
+        visit: if given, called with some thousands of 0-1 inputs at a time, (count, n); together they lead to
+            every pattern before and after each comparator that joins two components.
 
     Raises:
         BudgetError: more patterns, memory or time than the budget allows.
     """
-    budget = asked.budget
+    budget = question.budget
     if budget.states is not None:
-        return _with_fewer_zeros(asked, used, visit, budget.states)
+        return _with_fewer_zeros(question, used, visit, budget.states)
     try:
-        return _with_fewer_zeros(asked, used, visit, FEW_STATES)
+        return _with_fewer_zeros(question, used, visit, FEW_STATES)
     except BudgetError:
         budget.check()
-        if visit is not None or (asked.is_sort and is_for(asked.network)):
+        if visit is not None or (question.is_sort and is_for(question.network)):
             raise  # SAT comes next
     if used is not None:
         used[:] = False
-    return _with_fewer_zeros(asked, used, visit, None)
+    return _with_fewer_zeros(question, used, visit, None)
 
 
 def _with_fewer_zeros(
-    asked: Question, used: npt.NDArray[np.bool_] | None, visit: Visit | None, states: int | None
+    question: Question, used: npt.NDArray[np.bool_] | None, visit: Visit | None, states: int | None
 ) -> Outcome:
-    """Search; where ones are fewer to count than zeros, upside down. states: as of `_Search`."""
-    ranks = asked.ranks.values()
-    n = asked.network.n
+    """Search, with 0 and 1 exchanged if patterns then have fewer zeros. states: as for `JoinRule`."""
+    ranks = question.ranks.values()
+    n = question.network.n
     if len(ranks) < n and n - min(ranks, default=0) < max(ranks, default=0) + 1:
-        # Minimum and maximum, 0 and 1 change places.
-        network = Network(n, asked.network.comparators[:, ::-1], asked.network.layer_starts)
-        turned = {wire: n - 1 - rank for wire, rank in asked.ranks.items()}
-        runs = tuple(run[::-1] for run in asked.runs)
+        # Exchanging 0 and 1 exchanges minimum and maximum.
+        network = Network(n, question.network.comparators[:, ::-1], question.network.layer_starts)
+        turned = {wire: n - 1 - rank for wire, rank in question.ranks.items()}
+        runs = tuple(run[::-1] for run in question.runs)
         turned_visit = None if visit is None else lambda inputs: visit(~inputs)
-        outcome = _search(network, turned, runs, asked.budget, states, used, turned_visit)
+        outcome = _search(network, turned, runs, question.budget, states, used, turned_visit)
         failing = outcome.failing
         return replace(outcome, failing=None if failing is None else tuple(1 - bit for bit in failing))
-    return _search(asked.network, asked.ranks, asked.runs, asked.budget, states, used, visit)
+    return _search(question.network, question.ranks, question.runs, question.budget, states, used, visit)
 
 
 def _search(
@@ -124,23 +126,23 @@ def _search(
     forced = forced_join(network, runs, rule)
     if forced is not None:
         why = rule.why(forced.patterns, forced.wires, forced.inputs, forced.others)
-        raise BudgetError(f"what lies ahead, {why}")
-    made = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
+        raise BudgetError(f"an unavoidable join, {why}")
+    state = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
     try:
-        made.run(runs)
-        return Outcome(None, made.peak, tuple(part.n for part, sorts in made.parts.items() if sorts))
+        state.run(runs)
+        return Outcome(None, state.peak, tuple(part.n for part, sorts in state.parts.items() if sorts))
     except _FailingError:
-        # Patterns forget the inputs they came from; a second run carries these along, in twice the memory.
+        # Patterns do not hold the inputs that led to them; a second run traces these, in twice the memory.
         twice = replace(rule, budget=replace(budget, memory=2 * budget.memory))
         try:
             _Search(network, twice, trace=True).run(runs)
         except _FailingError as failing:
-            return Outcome(failing.vector, made.peak)
+            return Outcome(failing.vector, state.peak)
         raise AssertionError("the same search found no failing pattern") from None
 
 
 class _FailingError(Exception):
-    """Carries a failing input, where inputs are traced."""
+    """A wire does not carry its rank; holds a failing input if inputs are traced."""
 
     def __init__(self, vector: Vector | None) -> None:
         super().__init__()
@@ -150,7 +152,7 @@ class _FailingError(Exception):
 class _Search:
     """One run over the comparator graph.
 
-    With `trace` wire n + w carries the input of wire w.
+    With `trace`, row n + w of a component holds the input of wire w.
     """
 
     def __init__(
@@ -167,7 +169,7 @@ class _Search:
         self.runs: tuple[tuple[int, ...], ...] = ()
         n = network.n
         self.pairs: list[tuple[int, int]] = [(lo, hi) for lo, hi in network.comparators.tolist()]
-        # Each wire's comparators, the next one last, above a sentinel that is no comparator.
+        # For each wire, a stack of its comparators with the next one on top, above the sentinel _DONE.
         self.queue: list[list[int]] = [[_DONE] for _ in range(n)]
         for index, pair in reversed(list(enumerate(self.pairs))):
             for wire in pair:
@@ -175,9 +177,9 @@ class _Search:
         self.done = np.zeros(network.size, dtype=bool)
         self.passed = 0
         self.component: dict[int, Component] = {}
-        # What SAT was asked of, and whether it sorts.
+        # Each part that SAT was tried on, and whether it is proved to sort.
         self.parts: dict[Network, bool] = {}
-        # Why a join was not made, of the first one.
+        # The reason of the first refused join.
         self.unmade = ""
         self.joins: list[tuple[int, int]] = []
         self.peak = 0
@@ -194,12 +196,12 @@ class _Search:
         return Component(rows, len(ones), (len(run) - ones).astype(np.int32), len(run))
 
     def run(self, runs: tuple[tuple[int, ...], ...]) -> None:
-        """Start with a component a run, and join, cheapest product first.
+        """Start with a component for each run and other wire, and join them, the smallest product first.
 
-        A component changes only when it is itself joined.
+        A component changes only when it is joined.
 
         Raises:
-            _FailingError: some wire does not carry its rank.
+            _FailingError: a wire does not carry its rank.
         """
         self.runs = runs
         if len(self.ranks) == self.network.n:
@@ -223,14 +225,17 @@ class _Search:
             raise BudgetError(self.unmade)
 
     def _check_connected(self, runs: tuple[tuple[int, ...], ...]) -> None:
-        """Where all wires have ranks, two parts that never meet can hold the wrong share of zeros each."""
+        """Raise _FailingError if two parts never meet: each can hold a wrong number of zeros.
+
+        All wires have ranks.
+        """
         graph = networkx.Graph(set(self.pairs))
         graph.add_nodes_from(range(self.network.n))
         for run in runs:
             networkx.add_path(graph, run)
         part = next(networkx.connected_components(graph))
         if len(part) < self.network.n:
-            # With ones in the part alone it must carry the highest ranks; then zeros alone are wrong there.
+            # If the part carries the highest ranks, zeros only there are wrong; else ones only there are.
             highest = all(self.ranks[wire] >= self.network.n - len(part) for wire in part)
             raise _FailingError(tuple(int((wire in part) != highest) for wire in range(self.network.n)))
 
@@ -259,7 +264,7 @@ class _Search:
         return self.component[lo].count * self.component[hi].count
 
     def _plan(self, wires: tuple[int, ...] | list[int]) -> list[int]:
-        """Take the comparators that are ready and inside some wires from the queues, in order."""
+        """Remove from the queues, and return in order, the comparators among some wires that are ready."""
         inside, plan, stack = set(wires), [], list(wires)
         while stack:
             index = self._head(stack.pop())
@@ -274,7 +279,7 @@ class _Search:
         return plan
 
     def _join(self, lo: int, hi: int) -> None:
-        """Replace two components by what their product becomes."""
+        """Replace two components by their product, after all comparators that are ready inside it."""
         a, b = self.component[lo], self.component[hi]
         why = self._why_unmade(a, b)
         if why is not None:
@@ -300,10 +305,10 @@ class _Search:
         self._settle(self._merged(pieces, held))
 
     def _why_unmade(self, a: Component, b: Component) -> str | None:
-        """Return why the product of two components is not worked out, None where it is."""
+        """Return why two components are not joined; None if they are."""
         if a.unseen or b.unseen:
             return self.unmade
-        # Rows that carry inputs do not count, so that a failing input costs no more than a proof.
+        # Rows of traced inputs do not count, so that a traced run makes the same joins.
         wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))
         join = a.count * b.count, wires, a.inputs + b.inputs
         return self.rule.why(*join) if self.rule.refuses(*join) else None
@@ -315,7 +320,7 @@ class _Search:
         return pieces[0] if len(pieces) == 1 else self._distinct(concatenated(pieces))
 
     def _inputs_of(self, component: Component) -> npt.NDArray[np.bool_]:
-        """Return the inputs that the patterns of a component came from; on all other wires they are 1."""
+        """Return the input that led to each pattern of a component; it is 1 on all other wires."""
         n = self.network.n
         inputs = np.ones((component.count, n), dtype=bool)
         for wire, row in component.rows.items():
@@ -330,10 +335,10 @@ class _Search:
                 self._note_join(wire)
 
     def _join_unseen(self, a: Component, b: Component, why: str) -> None:
-        """Replace two components by one of unknown patterns, or of the ascending ones if it is sorted.
+        """Replace two components by an unseen one, or by its ascending patterns if SAT proves that it sorts.
 
         Raises:
-            BudgetError: forgotten wires or presorted inputs, or nothing but this component is left.
+            BudgetError: wires are forgotten, inputs are presorted, or the component has all wires.
         """
         wires = sorted(wire for wire in (*a.rows, *b.rows) if wire < self.network.n)
         self.unmade = self.unmade or why
@@ -352,21 +357,21 @@ class _Search:
         self._settle(self._advanced(part, []))
 
     def _order_of(self, wires: list[int]) -> list[int] | None:
-        """Return the wires of a part in the order in which they always ascend, None if there is none."""
+        """Return the wires of a part in the order in which SAT proves them to ascend; None if it does not."""
         place = {wire: index for index, wire in enumerate(wires)}
         done = [self.pairs[index] for index in np.flatnonzero(self.done)]
         inside = [(place[lo], place[hi]) for lo, hi in done if lo in place]
         part = Network.from_comparators(len(wires), inside)
-        draw = np.random.default_rng(0)
-        values = part.apply(draw.permuted(np.tile(np.arange(len(wires)), (_TRIALS, 1)), axis=1))
+        generator = np.random.default_rng(0)
+        values = part.apply(generator.permuted(np.tile(np.arange(len(wires)), (_TRIALS, 1)), axis=1))
         if (values != values[0]).any():
             return None
         rank = values[0].tolist()
-        named = Network.from_comparators(len(wires), [(rank[lo], rank[hi]) for lo, hi in inside])
-        if named not in self.parts:
-            answer = sat(question(named, sort(named.n), self.budget))
-            self.parts[named] = answer is not None and answer.failing is None
-        return [wires[index] for index in np.argsort(values[0])] if self.parts[named] else None
+        renamed = Network.from_comparators(len(wires), [(rank[lo], rank[hi]) for lo, hi in inside])
+        if renamed not in self.parts:
+            answer = sat(question_of(renamed, sort(renamed.n), self.budget))
+            self.parts[renamed] = answer is not None and answer.failing is None
+        return [wires[index] for index in np.argsort(values[0])] if self.parts[renamed] else None
 
     def _enter(self, component: Component) -> None:
         for wire in component.rows:
@@ -374,7 +379,7 @@ class _Search:
                 self.component[wire] = component
 
     def _advanced(self, component: Component, plan: list[int]) -> Component:
-        """Return what comparators make of a component, which they use up, without repeats."""
+        """Apply comparators to a component, which is consumed, and return its distinct patterns."""
         rows = component.rows
         spare = np.empty_like(next(iter(rows.values())))
         for index in plan:
@@ -399,7 +404,7 @@ class _Search:
         return distinct(component, wires, self.rule.most_zeros)
 
     def _check(self, component: Component) -> None:
-        """Raise _FailingError if a wire of a finished component can carry what its rank forbids."""
+        """Raise _FailingError if a wire of a finished component can carry a value that its rank forbids."""
         n = self.network.n
         rows = component.rows
         if len(self.ranks) == n and all(wire == rank for wire, rank in self.ranks.items()):
@@ -412,7 +417,7 @@ class _Search:
             if wire not in self.ranks:
                 continue
             rank = self.ranks[wire]
-            # Wrong zeros show if all other components hold ones, wrong ones if they hold zeros.
+            # A wrong 0 shows if all other components hold ones, a wrong 1 if they hold zeros.
             few = np.packbits(component.zeros <= rank, bitorder="little")
             others = n - component.inputs
             many = np.packbits(component.zeros > rank - others, bitorder="little")
@@ -432,14 +437,14 @@ class _Search:
         return _FailingError(tuple(vector))
 
 
-def reachable_sets(asked: Question) -> Answer | None:
-    """Decide by the 0-1 patterns that can be reached, a component of joined wires at a time."""
-    outcome = search(asked)
+def reachable_sets(question: Question) -> Answer | None:
+    """Decide by the reachable 0-1 patterns of each component of joined wires."""
+    outcome = search(question)
     if outcome.failing is not None:
         return Answer(failing=outcome.failing, states=outcome.peak)
-    what = "sorted" if asked.is_sort else "right"
+    verdict = "sorted" if question.is_sort else "right"
     parts = f"; parts of {max(outcome.parts)} wires and fewer sort by SAT" if outcome.parts else ""
     return Answer(
-        proved=f"every reachable 0-1 pattern is {what}; at most {outcome.peak:,} in a component{parts}",
+        proved=f"every reachable 0-1 pattern is {verdict}; at most {outcome.peak:,} in a component{parts}",
         states=outcome.peak,
     )

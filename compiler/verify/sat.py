@@ -9,56 +9,56 @@ import threading
 import time
 from typing import Any
 
-from nsc.compiler.families.classic import merge_exchange
+from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.question import BudgetError, Question
 from nsc.wording import argument
 
 SOLVER = "glucose4"
-# Without a time limit of the user's; the best known sorters up to 64 wires take below a second each.
+# The limit if the user sets none; each best known sorter up to 64 wires takes less than a second.
 SECONDS = 20.0
-# Beyond, no network was settled within minutes.
+# No larger network was settled within minutes.
 MOST_COMPARATORS = 1 << 14
 
 
 def is_installed() -> bool:
-    """Say whether there is a solver: python-sat, the extra `verify`."""
+    """Return whether a solver is installed: python-sat, from the extra `verify`."""
     return importlib.util.find_spec("pysat") is not None
 
 
 def is_for(network: Network) -> bool:
-    """Say whether SAT is tried of a network: there is a solver, and the network is not too large."""
+    """Return whether SAT is tried on a network: a solver is installed and the network is not too large."""
     return is_installed() and network.size <= MOST_COMPARATORS
 
 
-def sat(asked: Question) -> Answer | None:
-    """Let a solver look for an input that comes out wrong; None where python-sat is not installed.
+def sat(question: Question) -> Answer | None:
+    """Let a solver search for an input that comes out wrong; None if `is_for` is false.
 
-    A comparator is two gates. A wire of rank r is wrong where it differs from wire r of a merge
-    exchange network on the same inputs, which says whether they have at most r zeros; where all wires
-    are asked for, two neighbours out of order say the same.
+    A comparator is two gates. Wire r of a merge exchange network is 1 iff the inputs have at most r zeros,
+    so a wire of rank r is wrong iff it differs from that wire on the same inputs. To refute a sort, two
+    neighbours out of order suffice.
     """
-    if not is_for(asked.network):
+    if not is_for(question.network):
         return None
     solvers: Any = importlib.import_module("pysat.solvers")
-    n = asked.network.n
+    n = question.network.n
     with solvers.Solver(name=SOLVER) as solver:
         inputs = list(range(1, n + 1))
-        made = _Formula(solver, n)
-        for run in asked.runs:
+        formula = _Formula(solver, n)
+        for run in question.runs:
             for lower, higher in itertools.pairwise(run):
                 solver.add_clause([-inputs[lower], inputs[higher]])
-        out = made.run(asked.network, inputs)
-        if asked.is_sort:
-            wrong = [made.both(out[w], -out[w + 1]) for w in range(n - 1)]
+        out = formula.run(question.network, inputs)
+        if question.is_sort:
+            wrong = [formula.both(out[w], -out[w + 1]) for w in range(n - 1)]
         else:
-            right = made.run(merge_exchange(n), inputs)
-            wrong = [made.differ(out[wire], right[rank]) for wire, rank in asked.ranks.items()]
+            right = formula.run(merge_exchange(n), inputs)
+            wrong = [formula.differ(out[wire], right[rank]) for wire, rank in question.ranks.items()]
         solver.add_clause(wrong)
-        found = _solve(solver, asked)
+        satisfiable = _solve(solver, question)
         conflicts = int(solver.accum_stats()["conflicts"])
-        if not found:
+        if not satisfiable:
             return Answer(
                 proved=f"{SOLVER} finds no 0-1 input that comes out wrong, after {conflicts:,} conflicts",
                 conflicts=conflicts,
@@ -67,40 +67,40 @@ def sat(asked: Question) -> Answer | None:
         return Answer(failing=tuple(int(model[wire] > 0) for wire in range(n)), conflicts=conflicts)
 
 
-def _solve(solver: Any, asked: Question) -> bool:
-    deadline = asked.budget.deadline
+def _solve(solver: Any, question: Question) -> bool:
+    deadline = question.budget.deadline
     seconds = SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
     seconds = min(seconds, threading.TIMEOUT_MAX)
-    found: list[bool | None] = []
+    results: list[bool | None] = []
     ended = threading.Event()
 
     def solve() -> None:
         try:
-            found.append(solver.solve_limited(expect_interrupt=True))
+            results.append(solver.solve_limited(expect_interrupt=True))
         finally:
             ended.set()
 
-    # In a thread of its own: in this one a Ctrl-C would be heard only once the solver has ended.
+    # The solver has a thread of its own: in this thread, Ctrl-C would wait until it ends.
     threading.Thread(target=solve, daemon=True).start()
     try:
         ended.wait(seconds)
     finally:
         solver.interrupt()
-        ended.wait()  # the solver must not be deleted before
-    if found[0] is None:
+        ended.wait()  # a running solver must not be deleted
+    if results[0] is None:
         raise BudgetError(f"{seconds:.0f} s: {argument('time_limit')} sets another limit")
-    return found[0]
+    return results[0]
 
 
 class _Formula:
-    """Clauses that are added to a solver; a literal is a variable or its negative."""
+    """Adds clauses to a solver; a literal is a variable or its negative."""
 
     def __init__(self, solver: Any, variables: int) -> None:
         self.solver = solver
         self.variables = variables
 
     def both(self, a: int, b: int) -> int:
-        """Return the literal of a and b."""
+        """Return a literal that is true iff a and b are true."""
         self.variables += 1
         c = self.variables
         for clause in ([-c, a], [-c, b], [c, -a, -b]):
@@ -108,7 +108,7 @@ class _Formula:
         return c
 
     def differ(self, a: int, b: int) -> int:
-        """Return the literal of exactly one of a and b."""
+        """Return a literal that is true iff exactly one of a and b is true."""
         return -self.both(-self.both(a, -b), -self.both(-a, b))
 
     def run(self, network: Network, inputs: list[int]) -> list[int]:

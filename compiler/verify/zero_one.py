@@ -1,4 +1,4 @@
-"""The 0-1 principle, bit-parallel: a network does its work on all inputs iff it does on all 0-1 inputs.
+"""The 0-1 principle, bit-parallel: a network is right for all inputs iff it is right for all 0-1 inputs.
 
 A set of 0-1 inputs is held as one row of 64-bit words per wire; input t is bit t % 64 of word
 t // 64. A comparator is then one `and` and one `or` of two rows. A wire carries rank r iff it is 1
@@ -21,9 +21,9 @@ Words = npt.NDArray[np.uint64]
 Inputs = npt.NDArray[np.bool_]
 Runs = Sequence[Sequence[int]]
 
-# Bit w of the index of an input, for the six bits that lie inside a word.
+# _INSIDE[b] holds bit b of the index of each of the 64 inputs in a word.
 _INSIDE = np.array([sum(1 << t for t in range(64) if t >> bit & 1) for bit in range(6)], dtype=np.uint64)
-# Inputs of a word whose index has at least c ones among its lowest six bits.
+# _AT_LEAST[c] marks the inputs in a word whose index has at least c ones among its lowest six bits.
 _AT_LEAST = np.array(
     [sum(1 << t for t in range(64) if t.bit_count() >= c) for c in range(8)], dtype=np.uint64
 )
@@ -32,15 +32,15 @@ _SAMPLE_BYTES = 1 << 26
 
 
 def first_wrong(
-    network: Network, ranks: dict[int, int], inputs: Words, wanted: Words, count: int
+    network: Network, ranks: dict[int, int], inputs: Words, expected: Words, count: int
 ) -> int | None:
     """Return the index of an input for which some wire does not carry its rank, or None.
 
     Args:
         network: any network.
-        ranks: the rank that each of some wires should carry.
+        ranks: wire to its required rank, for some wires.
         inputs: (n, words) packed 0-1 inputs.
-        wanted: (len(ranks), words): what these wires should carry for them.
+        expected: (len(ranks), words): the right packed values of these wires.
         count: number of inputs; bits beyond it are ignored.
     """
     state = inputs.copy()
@@ -48,16 +48,16 @@ def first_wrong(
         lo, hi = layer[:, 0], layer[:, 1]
         a, b = state[lo], state[hi]
         state[lo], state[hi] = a & b, a | b
-    failing = np.bitwise_or.reduce(state[list(ranks)] ^ wanted, axis=0)
+    failing = np.bitwise_or.reduce(state[list(ranks)] ^ expected, axis=0)
     bits = np.unpackbits(failing.astype("<u8").view(np.uint8), bitorder="little")[:count]
     return int(bits.argmax()) if bits.any() else None
 
 
 def first_wrong_vector(network: Network, ranks: dict[int, int], inputs: Inputs) -> int | None:
-    """Return the index of the first of some (count, n) 0-1 inputs that comes out wrong, or None."""
+    """Return the index of the first of (count, n) 0-1 inputs that comes out wrong, or None."""
     zeros = network.n - inputs.sum(axis=1)
-    wanted = zeros[:, None] <= np.array(list(ranks.values()))
-    return first_wrong(network, ranks, pack(inputs), pack(wanted), len(inputs))
+    expected = zeros[:, None] <= np.array(list(ranks.values()))
+    return first_wrong(network, ranks, pack(inputs), pack(expected), len(inputs))
 
 
 def pack(vectors: Inputs) -> Words:
@@ -70,7 +70,7 @@ def pack(vectors: Inputs) -> Words:
 
 
 def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
-    """Try all 2^n inputs, some thousands at a time: yield None, and at last one that comes out wrong.
+    """Try all 2^n inputs in pieces; yield None for each right piece, end with the first wrong input.
 
     Cost: 2·size·2^n / 64 word operations; n = 20 takes about 0.1 s, n = 24 a second.
     """
@@ -86,11 +86,11 @@ def exhaust(network: Network, ranks: dict[int, int]) -> Iterator[Vector | None]:
         ]
         inputs = np.stack([row.astype(np.uint64) for row in rows])
         ones = np.bitwise_count(index).astype(np.int64)
-        wanted = np.stack([_AT_LEAST[np.clip(n - rank - ones, 0, 7)] for rank in ranks.values()])
-        found = first_wrong(network, ranks, inputs, wanted, min(1 << n, 64 * len(index)))
-        if found is not None:
-            which = (start << 6) + found
-            yield tuple(which >> wire & 1 for wire in range(n))
+        expected = np.stack([_AT_LEAST[np.clip(n - rank - ones, 0, 7)] for rank in ranks.values()])
+        wrong = first_wrong(network, ranks, inputs, expected, min(1 << n, 64 * len(index)))
+        if wrong is not None:
+            number = (start << 6) + wrong
+            yield tuple(number >> wire & 1 for wire in range(n))
             return
         yield None
 
@@ -101,7 +101,7 @@ def count_presorted(n: int, runs: Runs) -> int:
 
 
 def exhaust_presorted(network: Network, ranks: dict[int, int], runs: Runs) -> Iterator[Vector | None]:
-    """Do as `exhaust` for the inputs whose runs ascend."""
+    """Do the same as `exhaust` for the inputs whose runs ascend."""
     n = network.n
     total = count_presorted(n, runs)
     free = sorted(set(range(n)) - {wire for run in runs for wire in run})
@@ -112,20 +112,21 @@ def exhaust_presorted(network: Network, ranks: dict[int, int], runs: Runs) -> It
         for run in [*runs, *((wire,) for wire in free)]:
             index, ones = np.divmod(index, len(run) + 1)
             inputs[:, list(run)] = np.arange(len(run)) >= len(run) - ones[:, None]
-        found = first_wrong_vector(network, ranks, inputs)
-        if found is not None:
-            yield tuple(inputs[found].astype(int).tolist())
+        wrong = first_wrong_vector(network, ranks, inputs)
+        if wrong is not None:
+            yield tuple(inputs[wrong].astype(int).tolist())
             return
         yield None
 
 
 def sample_inputs(n: int, random_count: int, ranks: Sequence[int] = (), runs: Runs = ()) -> Iterator[Inputs]:
-    """Yield 0-1 inputs, (count, n) at a time, that refute most networks that do not do their work.
+    """Yield 0-1 inputs, (count, n) at a time, that refute most wrong networks.
 
-    The structured ones settle three questions exactly: the sorted inputs whether untangling ends
-    with the identity; the reversed ones whether a network of neighbours sorts (de Bruijn 1974);
-    one exchange away from sorted whether comparator (i, i+1) is missing. The random ones, from a
-    fixed seed, have each their own share of ones, and then as many zeros as the ranks turn on.
+    The structured inputs settle three questions exactly. Sorted inputs: does untangling end with the
+    identity? Reversed inputs: does a primitive network sort (de Bruijn 1974)? Inputs one exchange
+    away from sorted: is a comparator (i, i+1) missing? The random inputs, from a fixed seed, have
+    each a random share of ones; if only some wires have ranks, others follow with r or r + 1 zeros
+    for a rank r.
     """
     for inputs in _sample(n, random_count, ranks):
         for run in runs:

@@ -1,7 +1,7 @@
 """The command line: nsc compile, verify, convert, optimize, list, show, explain; a file per command or two.
 
-Exit codes: 0 done, or the network sorts; 1 the network does not sort; 2 bad input, no toolchain or no place
-for the output; 3 unproved; 130 interrupted.
+Exit codes: 0 done, or proved; 1 refuted; 2 bad input, no toolchain, or output that cannot be written; 3
+unproved; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-import nsc
 from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.shared import EXIT_CODES
@@ -24,13 +23,14 @@ from nsc.cli.verifying import verify_command
 from nsc.compiler.verify import Verdict
 from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.interrupts import INTERRUPTED, raise_instead
+from nsc.version import VERSION
 from nsc.wording import in_options
 
 BAD_INPUT = 2
 
 
 class _Group(click.Group):
-    """Turns nsc's errors into one message and an exit code, its warnings into notes of a line."""
+    """Turns an error of nsc into one message and an exit code, and a warning into a note of one line."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         try:
@@ -61,14 +61,14 @@ class _Group(click.Group):
 
 
 def _option_of(argument: str) -> str:
-    """Return the running command's option for what Python calls an argument; they share their names."""
+    """Return the running command's option for a Python argument of the same name."""
     command = click.get_current_context().command
     options = (option.opts[-1] for option in command.params if option.name == argument)
     return next(options, f"--{argument.replace('_', '-')}")
 
 
 def _show_note(show: Callable[..., None]) -> Callable[..., None]:
-    """Return what shows warnings: nsc's as notes, all others as `show` does."""
+    """Return a function that shows nsc's warnings as notes, and all others by `show`."""
 
     def show_note(message: Warning | str, *place: Any, **others: Any) -> None:
         if str(message).startswith("nsc: "):
@@ -80,7 +80,7 @@ def _show_note(show: Callable[..., None]) -> Callable[..., None]:
 
 
 def _forget_output() -> None:
-    """Give up what could not be written, which Python would else try once more at its end."""
+    """Drop output that could not be written; else Python would try to write it again at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -92,7 +92,7 @@ def _exit_code(error: NscError) -> int:
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(nsc.__version__, prog_name="nsc")
+@click.version_option(VERSION, prog_name="nsc")
 def main() -> None:
     """The compiler for sorting networks: proved, differentiable, fast."""
 

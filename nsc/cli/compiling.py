@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-import nsc
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     STANDARD,
@@ -17,33 +16,40 @@ from nsc.cli.shared import (
     Reading,
     counts_of,
     limit_options,
+    list_option,
     network_options,
     numbers_of,
+    selection_options,
     wires_option,
 )
-from nsc.compiler.driver import TARGETS, Request, compile_network, selection
+from nsc.compiler.driver import compile_network
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.targets.render import REALS
-from nsc.runtime.build.nvrtc import build as build_cuda
+from nsc.compiler.request import Request
+from nsc.compiler.selection import Selection
+from nsc.contract.interface import REALS
+from nsc.contract.targets import TARGETS
+from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
+from nsc.version import VERSION
 
 
 @click.command("compile")
 @network_options(required=True)
-@click.option("--top-k", type=int, metavar="K", help="Select the K largest alone, largest first.")
-@click.option(
-    "--median", is_flag=True, help="Select the middle value alone; of an even N the two middle ones."
-)
-@click.option("--ranks", metavar="R,R,…", help="Select these ranks alone, 0 the smallest value.")
+@selection_options
 @wires_option
 @click.option(
     "--remove-redundant",
-    "without_redundant",
     is_flag=True,
-    help="Leave out comparators that never exchange anything, which changes soft values.",
+    help="Remove comparators that never exchange anything, which changes soft values.",
 )
-@click.option("--relaxation", type=click.Choice(list(SIGMOIDS)), default="logistic", show_default=True)
+@click.option(
+    "--relaxation",
+    type=click.Choice(list(SIGMOIDS)),
+    default="logistic",
+    show_default=True,
+    help="How comparators are softened.",
+)
 @click.option(
     "--art-lambda",
     type=float,
@@ -52,29 +58,27 @@ from nsc.runtime.kernel import Kernel
     help="Strength of the activation replacement trick, in [0, 1); 0 is none.",
 )
 @click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
-@click.option(
+@list_option(
     "--dtype",
     "dtypes",
-    type=click.Choice(list(REALS)),
-    multiple=True,
     default=("float32",),
     show_default=True,
-    help="Arithmetic type, repeatable; float32 also serves bfloat16 and float16.",
+    metavar="TYPE,…",
+    help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16.",
 )
-@click.option(
+@list_option(
     "--target",
     "targets",
-    default="cpu",
+    default=("cpu",),
     show_default=True,
-    metavar="TARGET[,TARGET]",
-    help=f"What to compile for: some of {', '.join(TARGETS)}.",
+    metavar="TARGET,…",
+    help=f"Targets to compile for: {', '.join(TARGETS)}.",
 )
-@click.option(
+@list_option(
     "--arch",
     "architectures",
-    multiple=True,
-    metavar="sm_NN",
-    help="GPU architecture to build the CUDA kernels for now, repeatable; else they are built on first use.",
+    metavar="sm_NN,…",
+    help="GPU architectures to build the CUDA kernels for now; default: they are built on first use.",
 )
 @click.option(
     "--out",
@@ -82,9 +86,12 @@ from nsc.runtime.kernel import Kernel
     type=click.Path(path_type=Path),
     default=Path("generated"),
     show_default=True,
-    help="Folder that the package goes into.",
+    help="Folder to write the package's folder to.",
 )
-@click.option("--name", help="Name of the package; default: the network's name, n, and what is not default.")
+@click.option(
+    "--name",
+    help="Name of the package; default: the network's name, N and the options that are not defaults.",
+)
 @limit_options
 @click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -92,21 +99,19 @@ from nsc.runtime.kernel import Kernel
     "-v",
     "--verbose",
     is_flag=True,
-    help="Say on standard error what is being done, a line a phase; print the full build command.",
+    help="Print each phase on standard error, a line each, and the full build command.",
 )
 def compile_command(
     net: str,
     reading: Reading,
-    top_k: int | None,
-    median: bool,
-    ranks: str | None,
+    select: Selection | None,
     wires: str | None,
-    without_redundant: bool,
+    remove_redundant: bool,
     relaxation: str,
     art_lambda: float,
     error_free: bool,
     dtypes: tuple[str, ...],
-    targets: str,
+    targets: tuple[str, ...],
     architectures: tuple[str, ...],
     folder: Path,
     name: str | None,
@@ -117,9 +122,12 @@ def compile_command(
 ) -> None:
     """Prove a network, write its package to OUT/NAME and build it.
 
-    With --top-k, --median or --ranks the package has what these need of the network, with half comparators
-    where only a minimum or a maximum is needed; --wires says where a network file leaves them. Of best
-    every choice of ranks may be a network of its own, with soft values of its own.
+    With --top-k, --median or --ranks, the package keeps only the comparators that these ranks depend on, and
+    only half of a comparator where a minimum or a maximum is enough. --wires names the wires on which a
+    network file leaves them. The family best may be another network, with other soft values, for every
+    selection.
+
+    --dtype, --target and --arch take one value, several with commas, or are repeated.
     """
     start = time.perf_counter()
     with reporting(verbose, as_json) as progress:
@@ -128,16 +136,16 @@ def compile_command(
             network=net if piped is None else piped,
             n=reading.n,
             relaxation=Relaxation(relaxation, art_lambda, error_free),
-            dtypes=tuple(dict.fromkeys(dtypes)),
-            targets=tuple(targets.split(",")),
+            dtypes=dtypes,
+            targets=targets,
             name=name,
             unproved=unproved,
-            version=nsc.__version__,
+            version=VERSION,
             format=reading.format if piped is None else None,
             index_base=reading.index_base if piped is None else None,
-            select=selection(top_k, median, numbers_of("--ranks", ranks)),
-            wires=None if wires is None else tuple(numbers_of("--wires", wires) or ()),
-            without_redundant=without_redundant,
+            select=select,
+            wires=numbers_of("--wires", wires),
+            remove_redundant=remove_redundant,
         )
         if architectures and "cuda" not in request.targets:
             raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
@@ -145,7 +153,7 @@ def compile_command(
         kernel = Kernel(compiled.package.files)
         progress.phase("build")
         artifacts = [kernel.build()] if "cpu" in request.targets else []
-        artifacts += [build_cuda(kernel, architecture) for architecture in dict.fromkeys(architectures)]
+        artifacts += [build_cuda(kernel, architecture) for architecture in architectures]
         progress.phase("write")
         replaced = replaces(compiled.package, folder)
         place = write(compiled.package, folder)
@@ -177,12 +185,5 @@ def compile_command(
     if "cuda" in request.targets and not architectures:
         click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
     click.echo(
-        f"{built if artifacts else 'written'}, in {seconds:.2f} s; "
-        f"use it with: {_import_line(place, request)}"
+        f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: nsc.load({str(place)!r})"
     )
-
-
-def _import_line(folder: Path, request: Request) -> str:
-    if not folder.is_absolute() and len(folder.parts) == 2 and folder.parts[0].isidentifier():
-        return f"from {folder.parts[0]} import {folder.name}"
-    return f"nsc.{'load' if request.select is None else 'load_selector'}({str(folder)!r})"

@@ -1,4 +1,4 @@
-"""nsc convert and nsc optimize: from a network file to another."""
+"""nsc convert and nsc optimize: from one network file to another."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
     STANDARD,
-    Asked,
     Limits,
+    PropertyOptions,
     Reading,
     counts_of,
     index_base_option,
@@ -32,7 +32,7 @@ from nsc.compiler.formats import (
     writable,
     write_network,
 )
-from nsc.compiler.optimize.pipeline import optimize
+from nsc.compiler.optimize import optimize
 from nsc.compiler.verify import Verdict
 from nsc.compiler.verify import verify as verify_network
 from nsc.wording import count
@@ -59,8 +59,8 @@ def convert_command(
 ) -> None:
     """Write the network in file A to file B, in another format; - is standard input or output.
 
-    B is written whole or not at all, and replaced if it is there. What its format cannot hold of the
-    network is said on standard error.
+    B is written whole or not at all; an existing B is replaced. Properties of the network that B's format
+    cannot hold are named on standard error.
     """
     standard = Path(STANDARD)
     format_ = to or ("nsc" if target == standard else format_of_path(target))
@@ -98,40 +98,43 @@ def convert_command(
 def optimize_command(
     network: Path,
     reading: Reading,
-    asked: Asked,
+    stated: PropertyOptions,
     limits: Limits,
     out: Path,
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Make a network smaller for a property that it has: no dead and no redundant comparators.
+    """Make a network smaller for a property that it has: remove dead and redundant comparators.
 
-    What comes out has the property and is never larger or deeper; sorted values are the same, values of
-    a relaxed network are not. Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3
-    unproved.
+    The smaller network has the property and is never larger or deeper. Exactly sorted values stay the same,
+    soft values change. Exit code: 0 written, 1 the network lacks the property, 2 bad input, 3 unproved.
     """
     to = format_of_path(out)
     with reporting(verbose, as_json) as progress:
-        given = reading.network(str(network), progress)
-        property_, budget = asked.property(given.n), limits.budget(progress)
-        proof = verify_network(given, property_, budget)
+        original = reading.network(str(network), progress)
+        property_, budget = stated.property(original.n), limits.budget(progress)
+        proof = verify_network(original, property_, budget)
         if proof.verdict is Verdict.PROVED:
             progress.phase("optimise")
-            made = optimize(given, property_, budget)
+            optimized = optimize(original, property_, budget)
             progress.phase("write")
-            save_network(made.network, out, to)
+            save_network(optimized.network, out, to)
     if proof.verdict is not Verdict.PROVED:
         click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
         sys.exit(EXIT_CODES[proof.verdict])
     if as_json:
-        counts = {"before": asdict(made.before), "after": asdict(made.after), "skipped": made.skipped}
-        click.echo(json.dumps({"property": property_.name, **counts, **counts_of(made.network)}))
+        counts = {
+            "before": asdict(optimized.before),
+            "after": asdict(optimized.after),
+            "skipped": optimized.skipped,
+        }
+        click.echo(json.dumps({"property": property_.name, **counts, **counts_of(optimized.network)}))
         return
-    table = Table(title=f"{out}: {property_.name}, {count(given.n, 'wire')}", title_justify="left")
+    table = Table(title=f"{out}: {property_.name}, {count(original.n, 'wire')}", title_justify="left")
     for column in ("", "before", "after"):
         table.add_column(column, justify="right" if column else "left")
     for row, key in (("comparators", "size"), ("layers", "depth"), ("half operations", "half_operations")):
-        table.add_row(row, *(f"{getattr(part, key):,}" for part in (made.before, made.after)))
+        table.add_row(row, *(f"{getattr(part, key):,}" for part in (optimized.before, optimized.after)))
     Console().print(table)
-    if made.skipped is not None:
-        click.echo(f"redundant comparators were not looked for: {made.skipped}")
+    if optimized.skipped is not None:
+        click.echo(f"redundant comparators were not looked for: {optimized.skipped}")

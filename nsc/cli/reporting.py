@@ -1,4 +1,4 @@
-"""Reporting: how far long commands have come, on standard error."""
+"""Reporting: the progress of long commands, on standard error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINES_PAUSE = 10.0
 
 
 class _Reporter:
-    """Shows the phase at once and counts now and then."""
+    """Shows a new phase at once, and counts after a pause."""
 
     def __init__(self, show: Callable[[str], None], pause: float) -> None:
         self.show, self.pause = show, pause
@@ -41,10 +41,10 @@ class _Reporter:
 
 @contextmanager
 def reporting(verbose: bool, quiet: bool = False) -> Iterator[Progress]:
-    """Yield what tells the user: lines if verbose, else one that changes on a terminal; in a pipe nothing.
+    """Yield the progress that the user sees: lines if verbose, else a line that changes on a terminal.
 
     Args:
-        verbose: whether the user wants lines.
+        verbose: whether to print a line a phase, on a terminal or not.
         quiet: whether a terminal shows nothing, because the answer is for programs.
     """
     console = Console(stderr=True)
@@ -58,6 +58,7 @@ def reporting(verbose: bool, quiet: bool = False) -> Iterator[Progress]:
 
 
 def verbose_option(function: F) -> F:
+    """Give a command --verbose."""
     return click.option(
-        "-v", "--verbose", is_flag=True, help="Say on standard error what is being done, a line a phase."
+        "-v", "--verbose", is_flag=True, help="Print each phase on standard error, a line each."
     )(function)

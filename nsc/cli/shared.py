@@ -1,4 +1,4 @@
-"""What commands share: groups of options, counts."""
+"""What several commands use: groups of options, options that list values, counts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 import click
 
+from nsc.compiler import selection
 from nsc.compiler.describe import describe
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import read_network, read_stream, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
@@ -22,7 +23,7 @@ from nsc.join.building import MAX_MEMORY, budget_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What stands for standard input, and output, in the place of a file.
+# Names standard input, or output, in the place of a file.
 STANDARD = "-"
 
 EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
@@ -30,7 +31,7 @@ EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
 
 @dataclass(frozen=True)
 class Reading:
-    """How the user says that a network is read."""
+    """The options that say how a network is read."""
 
     n: int | None
     format: str | None
@@ -38,14 +39,14 @@ class Reading:
 
     @property
     def is_stated(self) -> bool:
-        """Whether the user said anything."""
+        """Whether the user gave one of them."""
         return (self.n, self.format, self.index_base) != (None, None, None)
 
-    def network(self, named: str | Path, progress: Progress = SILENT) -> Network:
-        """Return the network that a family's name, a file, or - for standard input stands for."""
-        if str(named) == STANDARD:
-            return self.file(Path(named), progress)
-        return describe(named, self.n, self.format, self.index_base, progress)
+    def network(self, name: str | Path, progress: Progress = SILENT) -> Network:
+        """Return the network of a family, of a file, or of standard input, which is named -."""
+        if str(name) == STANDARD:
+            return self.file(Path(name), progress)
+        return describe(name, self.n, self.format, self.index_base, progress)
 
     def file(self, path: Path, progress: Progress = SILENT) -> Network:
         """Return the network in a file, or in standard input."""
@@ -59,8 +60,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user asks of a network."""
+class PropertyOptions:
+    """The options that say what a network should do."""
 
     name: str
     wires: str | None
@@ -68,7 +69,7 @@ class Asked:
 
     @property
     def is_stated(self) -> bool:
-        """Whether the user named a property other than that all inputs are sorted."""
+        """Whether the user named another property than the default, sort."""
         return (self.name, self.wires, self.presorted) != ("sort", None, "")
 
     def property(self, n: int) -> Property:
@@ -78,7 +79,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a proof may take."""
+    """The options that limit a proof."""
 
     max_memory: int
     time_limit: float | None
@@ -90,14 +91,14 @@ class Limits:
 
 def index_base_option(function: F) -> F:
     return click.option(
-        "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="What a file counts wires from."
+        "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="Number of a file's first wire."
     )(function)
 
 
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --n, --format and --index-base, as its argument `reading`."""
 
-    @click.option("--n", type=int, metavar="N", help="Number of wires; needed with a family.")
+    @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
     @click.option(
         "--format", type=click.Choice(readable()), help="A file's format; default: found from its content."
     )
@@ -124,13 +125,38 @@ def network_options(required: bool) -> Callable[[Callable[..., Any]], Callable[.
 
 
 def wires_option(function: F) -> F:
-    return click.option("--wires", metavar="W,W,…", help="Where the outputs asked for are, smallest first.")(
-        function
-    )
+    return click.option(
+        "--wires",
+        metavar="W,W,…",
+        help="Wires that carry the outputs, smallest first, or in the order of the ranks.",
+    )(function)
+
+
+def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --top-k, --median and --ranks, as its argument `select`: a Selection or None."""
+
+    @click.option("--top-k", type=int, metavar="K", help="Select the K largest values, largest first.")
+    @click.option("--median", is_flag=True, help="Select the middle value; of an even N the two middle ones.")
+    @click.option("--ranks", metavar="R,R,…", help="Select the values of these ranks, 0 the smallest.")
+    @functools.wraps(function)
+    def command(*, top_k: int | None, median: bool, ranks: str | None, **others: Any) -> Any:
+        numbers = numbers_of("--ranks", ranks)
+        selections = [
+            *([] if top_k is None else [selection.top_k(top_k)]),
+            *([selection.median()] if median else []),
+            *([] if numbers is None else [selection.ranks(*numbers)]),
+        ]
+        if len(selections) > 1:
+            raise click.UsageError(
+                f"one of --top-k, --median, --ranks can be selected at a time, got {len(selections)}"
+            )
+        return function(select=selections[0] if selections else None, **others)
+
+    return command
 
 
 def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of a property, as its argument `asked`."""
+    """Give a command the options of a property, as its argument `stated`."""
 
     @click.option(
         "--property",
@@ -138,13 +164,13 @@ def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
         default="sort",
         show_default=True,
         metavar="PROPERTY",
-        help=f"What the network does: {'; '.join(FORMS)}.",
+        help=f"What the network should do: {'; '.join(FORMS)}.",
     )
     @wires_option
     @click.option("--presorted", default="", metavar="A-B,C-D", help="Runs of wires whose inputs ascend.")
     @functools.wraps(function)
     def command(*, name: str, wires: str | None, presorted: str, **others: Any) -> Any:
-        return function(asked=Asked(name, wires, presorted), **others)
+        return function(stated=PropertyOptions(name, wires, presorted), **others)
 
     return command
 
@@ -158,13 +184,13 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
         default=MAX_MEMORY,
         show_default=True,
         metavar="MB",
-        help="What the method of reachable sets may take for 0-1 patterns.",
+        help="Memory that the method of reachable sets may take for 0-1 patterns.",
     )
     @click.option(
         "--time-limit",
         type=click.FloatRange(min=0),
         metavar="SECONDS",
-        help="When to give up; default: about 20 a method.",
+        help="Time after which the proof gives up; default: about 20 a method.",
     )
     @functools.wraps(function)
     def command(*, max_memory: int, time_limit: float | None, **others: Any) -> Any:
@@ -173,8 +199,18 @@ def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def list_option(*names: str, **settings: Any) -> Callable[[F], F]:
+    """Give a command an option that lists words, with commas or by repetition; each word counts once."""
+
+    def split(_context: click.Context, _option: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+        words = [word.strip() for text in texts for word in text.split(",")]
+        return tuple(dict.fromkeys(words))
+
+    return click.option(*names, multiple=True, callback=split, **settings)
+
+
 def numbers_of(option: str, text: str | None) -> list[int] | None:
-    """Return the numbers that an option lists, None where it is not given."""
+    """Return the numbers that an option lists; None if it is not given."""
     if text is None:
         return None
     if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
@@ -183,6 +219,7 @@ def numbers_of(option: str, text: str | None) -> list[int] | None:
 
 
 def counts_of(network: Network) -> dict[str, object]:
+    """Return a network's counts and digest, as commands print them in JSON."""
     return {
         "n": network.n,
         "size": network.size,

@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from nsc.cli.shared import Reading, network_options
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import check_wires
-from nsc.compiler.optimize.candidates import top_k_candidates
-from nsc.compiler.schedule.explain import explain
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.optimize import top_k_candidates
+from nsc.compiler.schedule import explain, schedule
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -23,16 +22,28 @@ LARGEST_DIAGRAM = 32
 
 @click.command("list")
 @click.option("--n", type=int, default=16, show_default=True, help="Number of wires.")
+@click.option("--top-k", type=int, metavar="K", help="List the constructions for the K largest instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_command(n: int, as_json: bool) -> None:
-    """List the families with their size and depth at N wires."""
+def list_command(n: int, top_k: int | None, as_json: bool) -> None:
+    """List the families with their size and depth at N wires.
+
+    With --top-k K: list the constructions for the K largest of N values, fewest half operations first. A half
+    operation is a minimum or a maximum that one of the K outputs depends on; live wires are the values held
+    at a time.
+    """
     check_wires(n)
+    if top_k is None:
+        _list_families(n, as_json)
+    else:
+        _list_top_k(n, top_k, as_json)
+
+
+def _list_families(n: int, as_json: bool) -> None:
     rows: dict[str, dict[str, object]] = {}
     for name, family in FAMILIES.items():
-        summary = (family.__doc__ or "").partition("\n")[0]
         try:
             network = family(n)
-            rows[name] = {"size": network.size, "depth": network.depth, "summary": summary}
+            rows[name] = {"size": network.size, "depth": network.depth, "summary": family.summary}
         except NetworkError as error:
             rows[name] = {"size": None, "depth": None, "summary": str(error)}
     if as_json:
@@ -54,64 +65,7 @@ def list_command(n: int, as_json: bool) -> None:
     Console().print(table)
 
 
-@click.command("show")
-@network_options(required=True)
-def show_command(net: str, reading: Reading) -> None:
-    """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
-    network = reading.network(net)
-    if network.n <= LARGEST_DIAGRAM:
-        click.echo(knuth_diagram(network))
-    else:
-        click.echo(f"no diagram: {count(network.n, 'wire')}, at most {LARGEST_DIAGRAM} fit a terminal")
-    click.echo(f"{network.counts}")
-
-
-@click.command("explain")
-@network_options(required=False)
-@click.option(
-    "--top-k",
-    type=int,
-    metavar="K",
-    help="Instead: list constructions for the K largest of N values, fewest half operations first.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain_command(
-    net: str | None,
-    reading: Reading,
-    top_k: int | None,
-    as_json: bool,
-) -> None:
-    """Say how a network is scheduled: codelets, comparators per wire loaded, light cones.
-
-    With --top-k K --n N: what the constructions for the K largest of N values cost. A half operation is a
-    minimum or a maximum that one of the K outputs depends on; live wires are the values held at a time.
-    """
-    if top_k is not None:
-        if net is not None or reading.n is None or reading != Reading(reading.n, None, None):
-            raise click.UsageError("--top-k K goes with --n N, and with no network and no way of reading one")
-        _explain_top_k(reading.n, top_k, as_json)
-        return
-    if net is None:
-        raise click.UsageError("say what to explain: --net FAMILY --n N, --net FILE, or --top-k K --n N")
-    made = explain(schedule(reading.network(net)))
-    if as_json:
-        click.echo(json.dumps(made.__dict__, indent=1))
-        return
-    click.echo(
-        f"{count(made.comparators, 'comparator')} in {count(made.codelets, 'codelet')} of "
-        f"{count(made.shapes, 'shape')}"
-    )
-    click.echo(
-        f"{made.comparators_per_load:.2f} comparators per wire loaded ({count(made.loads, 'load')}; "
-        f"a layer at a time is 0.50), {made.flops_per_byte:.2f} flops per byte"
-    )
-    click.echo(
-        f"at most {count(made.widest, 'wire')} live in a codelet; {made.straight_line:.0%} straight-line code"
-    )
-    click.echo(f"P takes {made.light_cone:.0%} of the dense work: the rest lies outside the light cones")
-
-
-def _explain_top_k(n: int, k: int, as_json: bool) -> None:
+def _list_top_k(n: int, k: int, as_json: bool) -> None:
     rows = [
         {
             "name": candidate.name,
@@ -129,6 +83,42 @@ def _explain_top_k(n: int, k: int, as_json: bool) -> None:
     table.add_column("construction")
     for column in ("comparators", "half operations", "depth", "live wires"):
         table.add_column(column, justify="right", no_wrap=True)
-    for name, *figures in (row.values() for row in rows):
-        table.add_row(str(name), *(f"{figure:,}" for figure in figures))
+    for name, *costs in (row.values() for row in rows):
+        table.add_row(str(name), *(f"{cost:,}" for cost in costs))
     Console().print(table)
+
+
+@click.command("show")
+@network_options(required=True)
+def show_command(net: str, reading: Reading) -> None:
+    """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
+    network = reading.network(net)
+    if network.n <= LARGEST_DIAGRAM:
+        click.echo(knuth_diagram(network))
+    else:
+        click.echo(f"no diagram: {count(network.n, 'wire')}, at most {LARGEST_DIAGRAM} fit a terminal")
+    click.echo(f"{network.counts}")
+
+
+@click.command("explain")
+@network_options(required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain_command(net: str, reading: Reading, as_json: bool) -> None:
+    """Show how a network is scheduled: codelets, comparators per wire loaded, light cones."""
+    figures = explain(schedule(reading.network(net)))
+    if as_json:
+        click.echo(json.dumps(figures.__dict__, indent=1))
+        return
+    click.echo(
+        f"{count(figures.comparators, 'comparator')} in {count(figures.codelets, 'codelet')} of "
+        f"{count(figures.shapes, 'shape')}"
+    )
+    click.echo(
+        f"{figures.comparators_per_load:.2f} comparators per wire loaded ({count(figures.loads, 'load')}; "
+        f"a layer at a time is 0.50), {figures.flops_per_byte:.2f} flops per byte"
+    )
+    click.echo(
+        f"at most {count(figures.widest, 'wire')} live in a codelet; "
+        f"{figures.straight_line:.0%} straight-line code"
+    )
+    click.echo(f"P takes {figures.light_cone:.0%} of the dense work: the rest lies outside the light cones")

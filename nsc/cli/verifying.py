@@ -14,8 +14,8 @@ import click
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
-    Asked,
     Limits,
+    PropertyOptions,
     Reading,
     counts_of,
     limit_options,
@@ -23,10 +23,10 @@ from nsc.cli.shared import (
     property_options,
 )
 from nsc.compiler.network import Network
-from nsc.compiler.package import MANIFEST
 from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
+from nsc.contract.manifest import MANIFEST
 from nsc.join.kernel_check import check_package, read_package
 
 
@@ -38,13 +38,13 @@ from nsc.join.kernel_check import check_package, read_package
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
-    help="Go by this method alone; default: the cheapest that settles it.",
+    help="Use this method alone; default: the cheapest that settles the question.",
 )
 @click.option(
     "--check",
     "proof_file",
     type=click.Path(path_type=Path),
-    help="Prove nothing anew: say whether this proof, as --json printed it, is of this network.",
+    help="Check a proof that --json printed against this network, instead of proving anew.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 @verbose_option
@@ -52,40 +52,41 @@ def verify_command(
     file: Path | None,
     net: str | None,
     reading: Reading,
-    asked: Asked,
+    stated: PropertyOptions,
     limits: Limits,
     method: str | None,
     proof_file: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Say whether a network sorts, or has another property: proved, refuted or unproved; - is standard input.
+    """Decide whether a network sorts, or has another property: proved, refuted or unproved.
 
-    Of a folder that nsc compile wrote the network is proved anew, and the built kernel itself is run on
-    all 0-1 inputs, or on those of the reachable sets.
+    FILE is a network file, - for standard input, or a folder that nsc compile wrote. Of such a folder, the
+    network is proved anew, and the built kernel is run on all 0-1 inputs, or on the inputs of the reachable
+    sets.
 
-    What is refuted comes with a counterexample, and with the comparator that would mend it if a single
-    one does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
+    A refuted network comes with a counterexample, and with the comparator that would mend it, if one alone
+    does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
     if file is not None and os.path.isfile(file / MANIFEST):
-        if net or reading.is_stated or asked.is_stated or method or proof_file:
+        if net or reading.is_stated or stated.is_stated or method or proof_file:
             raise click.UsageError(
-                "a package says itself what its network is and does: only --max-memory, --time-limit, "
+                "a package states its network and property itself: only --max-memory, --time-limit, "
                 "--verbose and --json go with it"
             )
         _verify_package(file, limits, as_json, verbose)
-    named = net if file is None else str(file)
-    if named is None or (file is not None and net is not None):
+    name = net if file is None else str(file)
+    if name is None or (file is not None and net is not None):
         raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
     failure = None
     with reporting(verbose, as_json) as progress:
-        network = reading.network(named, progress)
+        network = reading.network(name, progress)
         if proof_file is not None:
-            wanted = asked.property(network.n) if asked.is_stated else None
+            wanted = stated.property(network.n) if stated.is_stated else None
             proof = check_proof(network, read_proof(proof_file), wanted)
         else:
             methods = None if method is None else [method]
-            proof = verify_network(network, asked.property(network.n), limits.budget(progress), methods)
+            proof = verify_network(network, stated.property(network.n), limits.budget(progress), methods)
         if proof.counterexample is not None:
             progress.phase("find the cause")
             failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)

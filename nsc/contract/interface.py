@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-# The version of the interface. A runtime calls kernels of this version alone.
+# The version of the interface: a runtime calls kernels of this version alone.
 KERNEL_ABI = 7
 
 

@@ -1,4 +1,4 @@
-"""What launches of CUDA kernels depend on."""
+"""Launches: what the threads of a kernel share, and what launches of CUDA kernels depend on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ WARP = 32
 # Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
 # weights and sums between more columns, and take more registers.
 LANE_BYTES = 8
+# What exact sorting takes for a value in shared memory, a key and where it comes from, in values.
+ENTRY_REALS = 2
+# Pieces that the columns of a sample's P are cut into, each with its own sums of weight gradients. It is a
+# constant so that the bits depend neither on the number of threads nor on the batch.
+MOST_CHUNKS = 16
 # The functions of a kernel, each for every arithmetic type.
 FUNCTIONS = (
     "keys",
@@ -55,3 +60,12 @@ class Launch:
             value = getattr(self, field.name)
             if type(value) is not int or value < 0:
                 raise ValueError(f"{field.name} must be an integer that is 0 or more, got {value!r}")
+
+
+def sample_places(n: int) -> int:
+    """Return the places that a sample's wires take in a block's shared memory.
+
+    One more for every WARP wires, so that wires whose distance is a multiple of WARP lie in different banks;
+    the last place is no wire's.
+    """
+    return n + n // WARP + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 
 class Payload(Enum):
@@ -33,7 +34,7 @@ class Routing:
     sorter: str
     selector: str | None
 
-    @property
+    @cached_property
     def code(self) -> int:
         """Its number in the C interface."""
         return list(ROUTINGS).index(self.name)
@@ -67,6 +68,14 @@ LOSSES: dict[str, Loss] = {
         ),
     )
 }
+
+# Losses cut logarithms here. A single weight below e^-87 is 0 in float32, whatever it is multiplied with.
+LOWEST_LOG = -80
+# The least probability whose reciprocal the error-free form takes, as torch's binary cross entropy does.
+SURROGATE_LEAST = 1e-12
+# Above this 1 - p would lose digits, and is the sum of the column's other entries instead. At most one entry
+# of a column is so large.
+LARGE = 0.75
 
 ROUTINGS: dict[str, Routing] = {
     routing.name: routing

@@ -1,32 +1,32 @@
-"""What the compiler may take of this machine to prove a network: memory, time, and builds of C++."""
+"""The budget of a proof on this machine: memory, time, and a builder of C++ libraries."""
 
 from __future__ import annotations
 
+import ctypes
 import time
-from pathlib import Path
 
-import nsc
 from nsc.arguments import integer, real
 from nsc.compiler.progress import SILENT, Progress
-from nsc.compiler.verify import Budget
+from nsc.compiler.verify import Budget, Checker
 from nsc.errors import PropertyError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.version import VERSION
 from nsc.wording import argument
 
-# MB that a proof may take for 0-1 patterns where nothing is said.
+# Default memory for the 0-1 patterns of a proof, in MB.
 MAX_MEMORY = Budget().memory >> 20
 
 
 def budget_of(
     max_memory: int = MAX_MEMORY, time_limit: float | None = None, progress: Progress = SILENT
 ) -> Budget:
-    """Return what a proof may take; its time begins now.
+    """Return the budget of a proof; its time begins now.
 
     Args:
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
-        time_limit: seconds after which it gives up; None: about 20 a method.
-        progress: is told how far it is.
+        time_limit: seconds after which the proof gives up; None: about 20 a method.
+        progress: is told how far the proof is.
 
     Raises:
         PropertyError: a limit that is no number of its kind.
@@ -38,16 +38,29 @@ def budget_of(
     if time_limit is not None and (seconds is None or not seconds >= 0):
         raise PropertyError(f"{argument('time_limit')} must be a number of seconds, got {time_limit!r}")
     deadline = None if seconds is None else time.monotonic() + seconds
-    return Budget(memory=megabytes << 20, deadline=deadline, build=build_library, progress=progress)
+    return Budget(memory=megabytes << 20, deadline=deadline, build=build_checker, progress=progress)
 
 
-def build_library(name: str, source: str) -> Path | None:
-    """Return the library of a C++ source, from the cache or built now; None where there is no compiler.
+def build_checker(name: str, source: str) -> Checker | None:
+    """Return the function of a checker's C++ source; None where there is no compiler.
+
+    Args:
+        name: the library's name in the cache, where it may be already.
+        source: C++ that defines `int64_t nsc_check(int64_t first, int64_t count)`, which returns the first
+            0-1 input that comes out wrong, or -1.
 
     Raises:
         BuildError: the compiler failed.
     """
     try:
-        return cache.build(name, source, find_toolchain(), nsc.__version__).binary
+        library = cache.build(name, source, find_toolchain(), VERSION).binary
     except ToolchainError:
         return None
+    function = ctypes.CDLL(str(library)).nsc_check
+    function.argtypes, function.restype = [ctypes.c_int64, ctypes.c_int64], ctypes.c_int64
+
+    def check(first: int, count: int) -> int | None:
+        failing: int = function(first, count)
+        return None if failing < 0 else failing
+
+    return check

@@ -1,4 +1,4 @@
-"""Emitted code: the kernel that a package was built into, run on the inputs that its proof speaks of."""
+"""Checks of built kernels: a package's kernel is run on the 0-1 inputs that settle its property."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DTYPES = {"float32": np.float32, "float64": np.float64}
 
 
 def read_package(folder: Path) -> tuple[Kernel, Network, Property]:
-    """Return a package's kernel, its network, and what this was proved to do.
+    """Return a package's kernel, its network, and the property that this was proved to have.
 
     Raises:
-        PackageError: no folder that `nsc compile` wrote, or files that were changed since.
+        PackageError: `nsc compile` did not write the folder, or its files were changed since.
     """
     kernel = Kernel.from_folder(folder)
     network = read_network(folder / "network.json")
@@ -32,7 +32,7 @@ def read_package(folder: Path) -> tuple[Kernel, Network, Property]:
 def check_package(
     kernel: Kernel, network: Network, property_: Property, budget: Budget
 ) -> Iterator[tuple[str, Emitted]]:
-    """Yield for each arithmetic type what running the built CPU kernel showed.
+    """Run the built CPU kernel; yield each arithmetic type with the outcome.
 
     Raises:
         PackageError: the package has no CPU kernel.

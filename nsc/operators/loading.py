@@ -1,29 +1,23 @@
-"""Loading: the folder that `nsc compile` wrote to the operator that is in it."""
+"""Loading: from the folder that `nsc compile` wrote to its operator."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 from nsc.runtime.kernel import Kernel
 
 
-def load(folder: str | Path) -> Sorter:
+def load(folder: str | Path) -> Operator:
     """Return the operator of a folder that `nsc compile` wrote; it is built on first use.
 
-    Raises:
-        PackageError: no such folder, files that nsc did not write or that were changed, or a package of
-            some ranks alone.
-    """
-    return Sorter(Kernel.from_folder(Path(folder)).files)
-
-
-def load_selector(folder: str | Path) -> Selector:
-    """Return the operator of a folder that `nsc compile` wrote with --top-k, --median or --ranks.
+    Returns:
+        A Selector, if the package was compiled for some ranks alone, else a Sorter.
 
     Raises:
-        PackageError: no such folder, files that nsc did not write or that were changed, or a package that
-            sorts.
+        PackageError: no such folder, or files that nsc did not write or that were changed.
     """
-    return Selector(Kernel.from_folder(Path(folder)).files)
+    kernel = Kernel.from_folder(Path(folder))
+    return (Sorter if kernel.outputs is None else Selector)(kernel.files)

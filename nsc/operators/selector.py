@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from nsc.errors import PackageError
-from nsc.operators.operator import Operator, Steepness, unfolded
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.operators.operands import Steepness, unfolded
+from nsc.operators.operator import Operator
+from nsc.runtime.dispatch import entries
+from nsc.runtime.dispatch.ways import Way, way_of
 
 
 class Selector(Operator):
@@ -54,9 +56,9 @@ class Selector(Operator):
             values (…, k) and rows (…, k, n): rows[i, c] is the weight of input c at rank ranks[i], and
             values = rows @ x.
         """
-        self._check_tensor("select_with_rows", "x", x)
+        self._operands.check_tensor("select_with_rows", "x", x)
         wires = self._wires(x)
-        values, columns = self._run("select_with_rows", x, steepness, wires, "rows")
+        values, columns = self._run("select_with_rows", x, steepness, wires, "rows", is_shared=True)
         return self._selected(values), columns.transpose(-1, -2)
 
     def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
@@ -77,7 +79,7 @@ class Selector(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_select", x))
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x))
         shape = (*x.shape[:-1], len(self.ranks))
         return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
 
@@ -86,7 +88,7 @@ class Selector(Operator):
 
     def _wires(self, like: Tensor) -> Tensor:
         """Return the wires of the ranks on a tensor's device."""
-        if dispatch.is_plain(like):
+        if way_of(like) is Way.PLAIN:
             return _kept_wires(self._outputs.wires, like.device)
         return torch.tensor(self._outputs.wires, device=like.device)
 

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from nsc.arguments import whole
-from nsc.errors import OperandError, OperandTypeError, PackageError
-from nsc.operators.operator import Operator, Steepness, unfolded
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.contract.routings import LOSSES
+from nsc.errors import OperandError, PackageError
+from nsc.operators.operands import Steepness, unfolded
+from nsc.operators.operator import Operator
+from nsc.runtime.dispatch import entries
 
 
 class Sorter(Operator):
@@ -41,7 +43,7 @@ class Sorter(Operator):
         """
         super().__init__(files)
         if self._kernel.outputs is not None:
-            raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load_selector")
+            raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
     def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the relaxed sorted values, (…, n); op(x) is op.sort(x)."""
@@ -60,9 +62,9 @@ class Sorter(Operator):
 
     def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
-        self._check_tensor("rank", "x", x)
+        self._operands.check_tensor("rank", "x", x)
         ranks = torch.arange(self.n, dtype=x.dtype, device=x.device).unsqueeze(-1)
-        return self._run("rank", x, steepness, ranks, "transposed")[1].squeeze(-1)
+        return self._run("rank", x, steepness, ranks, "transposed", is_shared=True)[1].squeeze(-1)
 
     def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
         """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
@@ -89,10 +91,35 @@ class Sorter(Operator):
         count = whole(k)
         if count is None or not 1 <= count <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
-        self._check_tensor("topk", "x", x)
+        self._operands.check_tensor("topk", "x", x)
         ranks = torch.arange(self.n - 1, self.n - 1 - count, -1, device=x.device)
-        values, rows = self._run("topk", x, steepness, ranks, "rows")
+        values, rows = self._run("topk", x, steepness, ranks, "rows", is_shared=True)
         return values[..., self.n - count :].flip(-1), rows.transpose(-1, -2)
+
+    def loss(self, name: str, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+        """Return a loss of P against the true ranks, averaged over the samples; P is never stored.
+
+        Args:
+            name: cross_entropy or binary_cross_entropy; the methods of these names say what they are.
+            x: (…, n) scores.
+            target: (…, n) integers, the true rank 0 … n-1 of each input.
+            steepness: see the class.
+
+        Returns:
+            A 0-d tensor; NaN for an empty batch, as torch's mean.
+
+        Raises:
+            OperandError: an unknown loss, or a target that is no permutation.
+        """
+        if name not in LOSSES:
+            raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
+        self._operands.check_tensor(name, "x", x)
+        self._operands.check_target(name, x, target)
+        keys = self._operands.keys(name, x)
+        weights = self._operands.steepness(name, steepness, keys)
+        self._operands.check_device(name, x, target)
+        losses = entries.loss(self._kernel, keys, weights, target.long().reshape(keys.shape), name)
+        return losses.mean().to(x.dtype)
 
     def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
@@ -113,7 +140,7 @@ class Sorter(Operator):
         Raises:
             OperandError: a target that is no permutation.
         """
-        return self._loss("cross_entropy", x, target, steepness)
+        return self.loss("cross_entropy", x, target, steepness)
 
     def binary_cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
@@ -126,32 +153,12 @@ class Sorter(Operator):
         at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
         gradient is not the derivative of their value.
         """
-        return self._loss("binary_cross_entropy", x, target, steepness)
+        return self.loss("binary_cross_entropy", x, target, steepness)
 
     def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return exactly sorted values and int64 indices as torch.sort(stable=True): NaN last.
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = dispatch.hard_sort(self._kernel, self._keys("hard_sort", x))
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x))
         return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
-
-    def _loss(self, routing: str, x: Tensor, target: Tensor, steepness: Steepness) -> Tensor:
-        self._check_tensor(routing, "x", x)
-        self._check_tensor(routing, "target", target)
-        if target.dtype.is_floating_point or target.dtype in (torch.bool, torch.complex64, torch.complex128):
-            raise OperandTypeError(
-                f"{self.name}.{routing}: target holds ranks and must have an integer dtype, got "
-                f"{target.dtype}: convert with target.long()"
-            )
-        if target.shape != x.shape:
-            raise OperandError(
-                f"{self.name}.{routing}: target must have the shape of x, {tuple(x.shape)}, got "
-                f"{tuple(target.shape)}"
-            )
-        keys = self._keys(routing, x)
-        weights = self._steepness(routing, steepness, keys)
-        self._check_device(routing, x, target)
-        ranks = target.long().reshape(keys.shape)
-        losses = dispatch.loss(self._kernel, keys, weights, ranks, routing)
-        return losses.mean().to(x.dtype)

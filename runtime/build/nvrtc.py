@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from nsc.errors import BuildError, ToolchainError
-from nsc.runtime.build import cache
-from nsc.runtime.devices.launches import SHARED_KIB, launches
-from nsc.runtime.kernel import Kernel
 
 # No fast-math. Constants that only some networks use are no reason for a warning.
 _OPTIONS = ("--std=c++17", "--diag-suppress=177")
@@ -98,42 +95,24 @@ class Nvrtc:
             nvrtc.destroyProgram(program)
 
 
-def build(kernel: Kernel, architecture: str, shared_bytes: int | None = None) -> cache.Artifact:
-    """Return a kernel's cubin for an architecture, compiled unless the cache has it.
+def find_nvrtc(architecture: str, defines: tuple[tuple[str, str], ...] = ()) -> Nvrtc:
+    """Return the compiler for an architecture.
 
     Args:
-        kernel: one with the CUDA target.
         architecture: such as sm_90.
-        shared_bytes: what a block of the device may ask for; None: what the architecture has.
-
-    Raises:
-        ToolchainError, BuildError: see `find_nvrtc`; or the compiler failed.
-    """
-    compiler = find_nvrtc(kernel, architecture, shared_bytes)
-    return cache.build(kernel.name, kernel.sources["cuda"], compiler, kernel.version)
-
-
-def find_nvrtc(kernel: Kernel, architecture: str, shared_bytes: int | None = None) -> Nvrtc:
-    """Return the compiler of a kernel for an architecture.
-
-    Args:
-        kernel: one with the CUDA target.
-        architecture: such as sm_90.
-        shared_bytes: what a block of the device may ask for; None: what the architecture has.
+        defines: what the source leaves to the build, names to values.
 
     Raises:
         ToolchainError: no CuPy or no NVRTC, or one that does not know the architecture.
-        BuildError: the network is too wide for the shared memory; see `launches`.
     """
     nvrtc = _nvrtc()
     version = ".".join(map(str, nvrtc.getVersion()))
     known = [f"sm_{number}" for number in nvrtc.getSupportedArchs()]
-    if architecture not in known or (shared_bytes is None and architecture not in SHARED_KIB):
+    if architecture not in known:
         raise ToolchainError(
             f"NVRTC {version} knows no architecture {architecture!r}; known: {', '.join(known)}"
         )
-    shared = SHARED_KIB[architecture] * 1024 if shared_bytes is None else shared_bytes
-    return Nvrtc(architecture, version, launches(kernel.n, kernel.launch, kernel.reals, shared).defines)
+    return Nvrtc(architecture, version, defines)
 
 
 def whole(cubin: bytes) -> bytes:

@@ -93,34 +93,47 @@ class Toolchain:
 def find_toolchain() -> Toolchain:
     """Return the first usable compiler of $NSC_CXX, $CXX, c++, g++, clang++ and ziglang.
 
-    A compiler that the user names in $NSC_CXX is used or refused, never passed over. Flags behind a name
-    come last, so that they win.
+    A compiler that the user names in $NSC_CXX is used or refused, never passed over. The flags are nsc's own,
+    then those behind the compiler's name, then $NSC_CXXFLAGS, for any of the compilers: a later flag wins.
+    All are part of a library's key in the cache.
 
     Raises:
-        ToolchainError: none was found; the message lists what was tried.
+        ToolchainError: none was found, the message lists what was tried; or a variable cannot be read.
+        BuildError: the compiler does not run with these flags.
     """
-    return _find(os.environ.get("NSC_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
+    names = ("NSC_CXX", "CXX", "PATH", "NSC_CXXFLAGS")
+    return _find(*(os.environ.get(name) for name in names))
 
 
 @cache
-def _find(nsc_cxx: str | None, cxx: str | None, path: str | None) -> Toolchain:
+def _find(nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str | None) -> Toolchain:
+    flags = _added_flags(cxxflags or "")
     if nsc_cxx:
         found = _located(nsc_cxx)
         if found is None:
             raise ToolchainError(
                 f"NSC_CXX is {nsc_cxx!r}, and no such program is on the PATH: correct or unset it"
             )
-        return _probe(found)
+        return _probe(found, flags)
     for candidate in filter(None, (cxx, "c++", "g++", "clang++")):
         found = _located(candidate)
         if found is not None:
-            return _probe(found)
+            return _probe(found, flags)
     if importlib.util.find_spec("ziglang") is not None:
-        return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS))
+        return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS), flags)
     tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
     raise ToolchainError(
         f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install 'nsc[compiler]'"
     )
+
+
+def _added_flags(cxxflags: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(cxxflags))
+    except ValueError as error:
+        raise ToolchainError(
+            f"NSC_CXXFLAGS is {cxxflags!r}, which is no list of flags ({error}): correct or unset it"
+        ) from None
 
 
 # A compiler's words, and the flags that stand behind them.
@@ -139,20 +152,31 @@ def _located(command: str) -> _Program | None:
     return (path, *words[1:flags]), tuple(words[flags:])
 
 
-def _probe(found: _Program) -> Toolchain:
+def _probe(found: _Program, added: tuple[str, ...]) -> Toolchain:
     program, flags = found
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     version = _output((*program, "--version"))
     own = () if "clang" in version else _GCC_FLAGS
-    command = (*program, *FLAGS, *own, native, *flags)
+    command = (*program, *FLAGS, *own, native, *flags, *added)
+    try:
+        verbose = _verbose(command)
+    except BuildError as error:
+        if not added:
+            raise
+        hint = f"its last flags are those of NSC_CXXFLAGS, {shlex.join(added)!r}: correct or unset it"
+        raise BuildError(f"{error}\n{hint}", error.command, error.log) from None
+    resolved = [line for line in verbose.splitlines() if "cc1" in line]
+    return Toolchain(command, version.strip(), "\n".join(resolved))
+
+
+def _verbose(command: tuple[str, ...]) -> str:
+    """Return what the compiler says of itself when it preprocesses nothing, with -v."""
     preprocess = ("-E", "-x", "c++", os.devnull, "-o", os.devnull)
     try:
-        verbose = _output((*command, "-v", *preprocess))
+        return _output((*command, "-v", *preprocess))
     except BuildError:
         _output((*command, *preprocess))  # without -v the compiler says what is wrong and no more
         raise
-    resolved = [line for line in verbose.splitlines() if "cc1" in line]
-    return Toolchain(command, version.strip(), "\n".join(resolved))
 
 
 def _output(command: tuple[str, ...]) -> str:

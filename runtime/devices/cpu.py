@@ -11,34 +11,35 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nsc.contract.interface import Status
+from nsc.contract.routings import ROUTINGS
 from nsc.runtime import reference
-from nsc.runtime.derivatives import reference_vjp
-from nsc.runtime.kernel import Kernel, find
-from nsc.runtime.routing import (
-    ROUTINGS,
+from nsc.runtime.checks import (
     check_keys,
     check_tensors,
     check_values,
     checked_backward,
-    empty_loss,
-    empty_sorted,
-    inner_contiguous,
     no_permutation,
     no_rank,
     no_steepness,
+)
+from nsc.runtime.derivatives import reference_vjp, through_loss
+from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.shapes import (
+    empty_loss,
+    empty_sorted,
+    has_columns,
+    inner_contiguous,
+    is_loss,
     output_shapes,
     real_of,
-    takes,
-    through_loss,
 )
-
-_OUT_OF_MEMORY, _BAD_STEEPNESS, _NO_PERMUTATION, _NO_RANK = 1, 2, 3, 4
 
 
 def relax(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::relax`; see `dispatch.relax`."""
+    """Implement `nsc::relax`; see `dispatch.entries.relax`."""
     kernel = find(spec)
     check_tensors(kernel, x, steepness, payload, routing)
     values, routed = relax_unchecked(x, steepness, payload, routing, spec)
@@ -48,22 +49,30 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; what routing "none" routes is None."""
     kernel = find(spec)
     library = kernel.library()
     if library is None:
-        check_values(kernel, steepness, payload, routing)
-        found = reference.relax(kernel, x, steepness, payload, routing)
-        return _apart(found[0], x, steepness), _apart(found[1], x, payload)
+        return _relax_by_reference(kernel, x, steepness, payload, routing)
     shapes = output_shapes(x, payload, routing)
-    values, routed = x.new_empty(shapes[0]), None if routing == "none" else x.new_empty(shapes[1])
+    values = x.new_empty(shapes[0])
+    routed = None if routing == "none" else x.new_empty(shapes[1])
     x = x.contiguous()
     payload = inner_contiguous(payload)
     status = library.functions[real_of(x.dtype)].forward(
         *_call(x, steepness, payload, routing), values.data_ptr(), _address(routed), _thread_pool()
     )
-    _check(status, kernel, routing, steepness)
+    if status:
+        raise _error(status, kernel, routing, steepness)
     return values, routed
+
+
+def _relax_by_reference(
+    kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
+) -> tuple[Tensor, Tensor]:
+    check_values(kernel, steepness, payload, routing)
+    values, routed = reference.relax(kernel, x, steepness, payload, routing)
+    return _apart(values, x, steepness), _apart(routed, x, payload)
 
 
 def relax_backward_unchecked(
@@ -76,11 +85,11 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None.
+    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None.
 
     The weights are computed anew, so forward saves only its inputs.
     """
-    if takes(routing) == "target" and routed_grad is not None:
+    if is_loss(routing) and routed_grad is not None:
         assert payload is not None
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
@@ -90,12 +99,12 @@ def relax_backward_unchecked(
     if library is None:
         grads = reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
         inputs = (values_grad, routed_grad, x, steepness, payload)
-        payload_grad = _apart(grads[2], *inputs) if takes(routing) == "columns" else None
+        payload_grad = _apart(grads[2], *inputs) if has_columns(routing) else None
         return _apart(grads[0], *inputs), _apart(grads[1], *inputs), payload_grad
     x_grad = x.new_empty(x.shape)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
     payload_grad = None
-    if payload is not None and takes(routing) == "columns":
+    if payload is not None and has_columns(routing):
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     x = x.contiguous()
     payload = inner_contiguous(payload)
@@ -111,7 +120,8 @@ def relax_backward_unchecked(
         None,
         _thread_pool(),
     )
-    _check(status, kernel, routing, steepness)
+    if status:
+        raise _error(status, kernel, routing, steepness)
     return x_grad, steepness_grad, payload_grad
 
 
@@ -121,7 +131,7 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.loss`."""
+    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
     kernel = find(spec)
     check_tensors(kernel, x, steepness, target, routing)
     library = kernel.library()
@@ -144,12 +154,13 @@ def loss(
         losses.data_ptr(),
         _thread_pool(),
     )
-    _check(status, kernel, routing, steepness)
+    if status:
+        raise _error(status, kernel, routing, steepness)
     return losses, x_grad, steepness_grad
 
 
 def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
+    """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
     kernel = find(spec)
     check_keys(kernel, x)
     library = kernel.library()
@@ -160,7 +171,8 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     status = library.functions[real_of(x.dtype)].sort(
         x.shape[0], x.data_ptr(), values.data_ptr(), indices.data_ptr(), _thread_pool()
     )
-    _check_memory(status, kernel)
+    if status:
+        raise _out_of_memory(kernel)
     return values, indices
 
 
@@ -187,24 +199,25 @@ def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) ->
 def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
     """Return the result contiguous and, as an operator must, with memory of its own."""
     result = result.contiguous()
-    taken = {t.untyped_storage().data_ptr() for t in inputs if t is not None}
-    return result.clone() if result.untyped_storage().data_ptr() in taken else result
+    memory = {t.untyped_storage().data_ptr() for t in inputs if t is not None}
+    return result.clone() if result.untyped_storage().data_ptr() in memory else result
 
 
-def _check(status: int, kernel: Kernel, routing: str, steepness: Tensor) -> None:
-    if status == _BAD_STEEPNESS:
-        raise no_steepness(kernel, routing, steepness)
-    if status == _NO_PERMUTATION:
-        raise no_permutation(kernel, routing)
-    if status == _NO_RANK:
-        raise no_rank(kernel, routing)
-    _check_memory(status, kernel)
+def _error(status: int, kernel: Kernel, routing: str, steepness: Tensor) -> Exception:
+    """Return the error for what a kernel's function answered."""
+    match Status(status):
+        case Status.BAD_STEEPNESS:
+            return no_steepness(kernel, routing, steepness)
+        case Status.NO_PERMUTATION:
+            return no_permutation(kernel, routing)
+        case Status.NO_RANK:
+            return no_rank(kernel, routing)
+        case _:
+            return _out_of_memory(kernel)
 
 
-def _check_memory(status: int, kernel: Kernel) -> None:
-    if status == _OUT_OF_MEMORY:
-        raise MemoryError(f"{kernel.name}: not enough memory for the weights of one sample")
-    assert status == 0
+def _out_of_memory(kernel: Kernel) -> MemoryError:
+    return MemoryError(f"{kernel.name}: not enough memory for the weights of one sample")
 
 
 @functools.cache

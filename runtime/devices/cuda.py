@@ -11,26 +11,27 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from nsc.contract.interface import function_name
+from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, Launch
+from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError
-from nsc.runtime.devices.launches import LANE_BYTES, Launches, function_name
-from nsc.runtime.kernel import Kernel, Launch, find
-from nsc.runtime.routing import (
-    ROUTINGS,
-    check_keys,
-    check_tensors,
-    checked_backward,
+from nsc.runtime.checks import check_keys, check_tensors, checked_backward
+from nsc.runtime.derivatives import through_loss
+from nsc.runtime.devices.cuda_program import Argument, Program, program_of
+from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.shapes import (
     empty_loss,
     empty_sorted,
+    has_columns,
     inner_contiguous,
+    is_loss,
     output_shapes,
+    payload_of,
     real_of,
-    takes,
-    through_loss,
 )
 from nsc.wording import count as count_of
 
@@ -41,54 +42,16 @@ SCRATCH_BYTES = 64 << 20
 MOST_SCRATCH_BYTES = 2 << 30
 # Most that the backward routing keeps at a time of what codelets load, but for what a single block keeps.
 KEPT_BYTES = 256 << 20
-# Pieces that a sample's columns are cut into, each with its own sums of weight gradients: by shape
-# alone, so that the bits depend on nothing else.
-MOST_CHUNKS = 16
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
 # Bytes of a part of a loss.
 _LOSS_BYTES = 8
 
-Argument = Tensor | int | None
-
-
-class Program(Protocol):
-    """A kernel's CUDA functions, loaded on a device.
-
-    Attributes:
-        launches: what blocks of its functions take.
-        multiprocessors: how many the device has.
-    """
-
-    launches: Launches
-    multiprocessors: int
-
-    def resident_blocks(self, function: str) -> int:
-        """Return how many blocks of a function the device runs at a time."""
-
-    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
-        """Launch a function on the current stream; tensors are passed as their addresses, an int in
-        eight bytes, of which a function takes as many as it wants."""
-
-
-def program_of(kernel: Kernel, device: torch.device) -> Program:
-    """Return a kernel's program on a device, built and loaded on first use.
-
-    Raises:
-        OperandError: a kernel that was compiled without the CUDA target.
-        ToolchainError: no CuPy, or no driver.
-        BuildError: the compiler failed, or the device lacks shared memory for one sample.
-        DeviceError: the device cannot hold a block of a function.
-    """
-    from nsc.runtime.devices.cuda_program import loaded
-
-    return loaded(kernel, device)
-
 
 def relax(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::relax`; see `dispatch.relax`."""
+    """Implement `nsc::relax`; see `dispatch.entries.relax`."""
     check_tensors(find(spec), x, steepness, payload, routing)
     values, routed = relax_unchecked(x, steepness, payload, routing, spec)
     return values, x.new_empty(x.shape[0], 0) if routed is None else routed
@@ -97,7 +60,7 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does for arguments that fit together; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; what routing "none" routes is None."""
     shapes = output_shapes(x, payload, routing)
     with calling(x, steepness, payload, routing, spec, with_gradients=False) as call:
         values = x.new_empty(shapes[0])
@@ -124,8 +87,8 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does for arguments that fit together; what is not wanted is None."""
-    if takes(routing) == "target" and routed_grad is not None:
+    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None."""
+    if is_loss(routing) and routed_grad is not None:
         assert payload is not None
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
@@ -134,7 +97,7 @@ def relax_backward_unchecked(
         x_grad = x.new_empty(x.shape)
         steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         payload_grad = None
-        if payload is not None and takes(routing) == "columns":
+        if payload is not None and has_columns(routing):
             payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
         values_grad = None if values_grad is None else values_grad.contiguous()
         routed_grad = None if routed_grad is None else routed_grad.contiguous()
@@ -155,7 +118,7 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.loss`."""
+    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
     check_tensors(find(spec), x, steepness, target, routing)
     with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
         losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
@@ -170,7 +133,7 @@ def loss(
 
 
 def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::hard_sort`; see `dispatch.hard_sort`."""
+    """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
     kernel = find(spec)
     check_keys(kernel, x)
     batch = x.shape[0]
@@ -213,11 +176,11 @@ class Call:
 
     @property
     def is_loss(self) -> bool:
-        return takes(self.routing) == "target"
+        return is_loss(self.routing)
 
     @property
     def columns(self) -> int:
-        if takes(self.routing) in ("columns", "ranks"):
+        if payload_of(self.routing) in (Payload.COLUMNS, Payload.RANKS):
             assert self.payload is not None
             return self.payload.shape[-1]
         return self.kernel.n
@@ -370,13 +333,13 @@ class Call:
         self.program.launch(function, blocks, arguments)
 
     def _routing_function(self, what: str) -> str:
-        direction = "reversed" if self.routing in ("transposed", "rows") else "route"
+        direction = "reversed" if ROUTINGS[self.routing].is_reversed else "route"
         return function_name(direction + what, self.real)
 
     @property
     def _kept_rows(self) -> int:
         """Rows that the codelets of a tile load, at most."""
-        is_payload = takes(self.routing) in ("columns", "ranks")
+        is_payload = payload_of(self.routing) in (Payload.COLUMNS, Payload.RANKS)
         return self.launch.kept_rows if is_payload else self.launch.kept_rows_permutation
 
     @property

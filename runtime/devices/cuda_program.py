@@ -7,15 +7,14 @@ import ctypes
 import importlib
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from nsc.errors import BuildError, DeviceError, OperandError, PackageError, ToolchainError
-from nsc.runtime.build.nvrtc import build
-from nsc.runtime.devices.cuda import Argument
-from nsc.runtime.devices.launches import Block, launches
+from nsc.runtime.devices.cubin import build
+from nsc.runtime.devices.launches import Block, Launches, launches
 from nsc.runtime.kernel import Kernel
 from nsc.wording import argument, count
 
@@ -25,13 +24,42 @@ _PLAIN_SHARED_BYTES = 48 << 10
 _NUM_REGS = 4
 _MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 
+Argument = Tensor | int | None
+
+
+class Program(Protocol):
+    """A kernel's CUDA functions, loaded on a device.
+
+    Attributes:
+        launches: what blocks of its functions take.
+        multiprocessors: how many the device has.
+    """
+
+    launches: Launches
+    multiprocessors: int
+
+    def resident_blocks(self, function: str) -> int:
+        """Return how many blocks of a function the device runs at a time."""
+
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
+        """Launch a function on the current stream; tensors are passed as their addresses, an int in
+        eight bytes, of which a function takes as many as it wants."""
+
+
 _Key = tuple[Kernel, int]
 _programs: dict[_Key, CupyProgram] = {}
 _locks: dict[_Key, threading.Lock] = {}
 
 
-def loaded(kernel: Kernel, device: torch.device) -> CupyProgram:
-    """Return a kernel's program on a device, built and loaded on first use; see `cuda.program_of`."""
+def program_of(kernel: Kernel, device: torch.device) -> Program:
+    """Return a kernel's program on a device, built and loaded on first use.
+
+    Raises:
+        OperandError: a kernel that was compiled without the CUDA target.
+        ToolchainError: no CuPy, or no driver.
+        BuildError: the compiler failed, or the device lacks shared memory for one sample.
+        DeviceError: the device cannot hold a block of a function.
+    """
     key = kernel, torch.cuda.current_device() if device.index is None else device.index
     if (program := _programs.get(key)) is not None:
         return program
@@ -58,7 +86,7 @@ class _Function:
 
 
 class CupyProgram:
-    """Implements `cuda.Program` on a device.
+    """Implements `Program` by CuPy.
 
     All that the driver must be asked is asked when a program is loaded: the first call of a function may be
     one that is captured in a CUDA graph, where little else than launches is allowed.
@@ -84,7 +112,7 @@ class CupyProgram:
         self.launches = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
         binary = build(kernel, f"sm_{properties.major}{properties.minor}", shared_bytes).binary
         image = binary.read_bytes()
-        if kernel.facts["cuda"].encode() not in image:
+        if kernel.manifest.stated("cuda").encode() not in image:
             raise PackageError(
                 f"the manifest of {kernel.name} and the kernels in {binary} are not of one package: "
                 "compile it again"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nsc.contract.interface import REALS, function_name
+from nsc.contract.launch import ENTRY_REALS, FUNCTIONS, LANE_BYTES, WARP, Launch, sample_places
 from nsc.errors import BuildError
-from nsc.runtime.kernel import Launch
 
 # Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
 # specifications per compute capability).
@@ -24,24 +25,6 @@ SHARED_KIB = {
     "sm_120": 99,
     "sm_121": 99,
 }
-WARP = 32
-# What a lane holds of a row of a tile; see compiler/schedule/cuda_levels.py.
-LANE_BYTES = 8
-# The functions, each for every arithmetic type.
-FUNCTIONS = (
-    "keys",
-    "keys_backward",
-    "sum",
-    "sort",
-    "route",
-    "route_backward",
-    "reversed",
-    "reversed_backward",
-)
-_SUFFIX = {"float32": "f32", "float64": "f64"}
-_REAL_BYTES = {"float32": 4, "float64": 8}
-# A key and where it comes from, aligned.
-_ENTRY_BYTES = {"float32": 8, "float64": 16}
 
 
 @dataclass(frozen=True)
@@ -78,11 +61,6 @@ class Launches:
         return (("NSC_TILE_LANES", str(self.tile_lanes)),)
 
 
-def function_name(what: str, real: str) -> str:
-    """Return the name of one of FUNCTIONS for an arithmetic type."""
-    return f"nsc_{what}_{_SUFFIX[real]}"
-
-
 def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) -> Launches:
     """Return how a kernel is launched where a block may ask for so much shared memory.
 
@@ -101,7 +79,7 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
     routing = Block(launch.routing_threads, tiles, tiles * n * lanes * LANE_BYTES)
     for real in sorted(reals):
         samples = launch.keys_threads // launch.sample_threads
-        keys = Block(launch.keys_threads, samples, samples * _places(n) * _REAL_BYTES[real])
+        keys = Block(launch.keys_threads, samples, samples * sample_places(n) * REALS[real].bytes)
         of_each = dict.fromkeys(FUNCTIONS, routing) | {
             "keys": keys,
             "keys_backward": keys,
@@ -123,21 +101,16 @@ def _tile_lanes(n: int, launch: Launch, shared_bytes: int) -> int:
 
 def _sort_block(n: int, launch: Launch, real: str, shared_bytes: int) -> Block:
     """Return the block that sorts exactly, by templates/cuda/order.cu.j2."""
-    entry_bytes = _ENTRY_BYTES[real]
+    entry_bytes = ENTRY_REALS * REALS[real].bytes
     if launch.tile_threads > WARP:  # threads share a sample, as those of the keys pass do
         samples = launch.keys_threads // launch.sample_threads
-        return Block(launch.keys_threads, samples, samples * _places(n) * entry_bytes)
+        return Block(launch.keys_threads, samples, samples * sample_places(n) * entry_bytes)
     # A thread has a sample. A warp's samples are the columns of a tile whose rows are one place apart.
     warp_bytes = (WARP + 1) * n * entry_bytes
     warps = launch.keys_threads // WARP
     while warps > 1 and warps * warp_bytes > shared_bytes:
         warps //= 2
     return Block(warps * WARP, warps * WARP, warps * warp_bytes)
-
-
-def _places(n: int) -> int:
-    """Return the places of a sample's wires in shared memory; see templates/cuda/keys.cu.j2."""
-    return n + n // WARP + 1
 
 
 def _check_fits(what: str, n: int, needed: int, shared_bytes: int) -> None:

@@ -19,26 +19,14 @@ using Vec = typename VecOf<T>::type;
 template <class T>
 constexpr int64_t lanes = register_bytes / int64_t(sizeof(T));
 
-// Whole numbers as wide as a real.
-template <class real>
-struct WholeOf {
-    using type = int64_t;
-};
-template <>
-struct WholeOf<float> {
-    using type = int32_t;
-};
-template <class real>
-using Whole = typename WholeOf<real>::type;
-
 // In every lane the same number.
 template <class T>
 inline Vec<T> all(T value) {
     return value - Vec<T>{};
 }
 
-// The same of a number in memory, which is one instruction there. Compilers that see through it would
-// do the arithmetic on one lane and spread the results, which takes a register's shuffles.
+// The same of a number in memory, which is one instruction. The empty asm hides the number from the compiler, which
+// would else compute with one lane and then spread each result by a shuffle.
 template <class T>
 inline Vec<T> broadcast(const T &value) {
     Vec<T> row = all(value);
@@ -85,6 +73,13 @@ inline Vec<real> converted(Vec<Whole<real>> v) {
     return __builtin_convertvector(v, Vec<real>);
 }
 
+// Losses take logarithms in double.
+template <class real>
+using Log = double;
+
+inline double logarithm(double x) { return __builtin_log(x); }
+inline double logarithm_1p(double x) { return __builtin_log1p(x); }
+
 // The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
 template <int... places>
 struct Places {};
@@ -97,8 +92,8 @@ struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
 
-// Folds the lanes of p and q that differ in one bit of their numbers: in lanes without the bit are then
-// sums of p's, in those with it q's. Half of what is added stays in its lane, which is no shuffle.
+// Adds the lanes of p whose numbers differ in one bit, and those of q. Lanes without the bit hold the sums of p,
+// lanes with it those of q. Half of the summands stay in their lanes and need no shuffle.
 template <class real, int bit, int... places>
 inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
     constexpr int width = lanes<real>;
@@ -106,7 +101,7 @@ inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
            __builtin_shufflevector(p, q, ((places & bit ? width + places : places) ^ bit)...);
 }
 
-// Sums over lanes, `lanes` rows at a time: in lane k that of row k.
+// The sums of `lanes` rows over their lanes: lane k holds the sum of row k.
 template <class real, int count = lanes<real>>
 inline Vec<real> row_sums(const Vec<real> *rows) {
     if constexpr (count == 1) {
@@ -147,9 +142,8 @@ NSC_APART void transpose(Vec<T> *rows) {
     for (int i = 0; i < lanes<T>; ++i) rows[i] = in_registers[i];
 }
 
-// Makes numbers below the smallest normal one count as zero while it lives, on this thread. P is made
-// of products of many weights, most of them far below any rounding error, and processors take a
-// hundred times as long for such numbers.
+// Subnormal numbers count as zero on this thread while it lives. They are common in P, whose entries are products
+// of many weights, and processors take about 100 times as long for them.
 struct TinyIsZero {
 #if defined(__SSE__)
     TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }

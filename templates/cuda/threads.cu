@@ -4,18 +4,6 @@
 template <class T>
 using Vec = T;
 
-// Whole numbers as wide as a real.
-template <class real>
-struct WholeOf {
-    using type = int64_t;
-};
-template <>
-struct WholeOf<float> {
-    using type = int32_t;
-};
-template <class real>
-using Whole = typename WholeOf<real>::type;
-
 template <class T>
 __device__ inline T all(T value) {
     return value;
@@ -51,4 +39,18 @@ __device__ inline real infinity() {
 template <class real>
 __device__ inline real not_a_number() {
     return infinity<real>() - infinity<real>();
+}
+
+// Losses take logarithms in the type of the kernel.
+template <class real>
+using Log = real;
+
+template <class real>
+__device__ inline real logarithm(real x) {
+    return log(x);
+}
+
+template <class real>
+__device__ inline real logarithm_1p(real x) {
+    return log1p(x);
 }

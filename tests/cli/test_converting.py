@@ -10,7 +10,7 @@ import pytest
 from commands import NOT_A_SORTER, SORTER, call, check_refused, paths
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS
 
 

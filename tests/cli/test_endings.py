@@ -77,7 +77,7 @@ def test_a_time_limit_ends_a_proof_with_nothing_written():
     "line",
     [
         *["verify --net bitonic --n 4", "verify two.txt", "compile --net odd_even --n 3", "list", "--help"],
-        *["show --net bitonic --n 4", "explain --top-k 1 --n 4 --json", "convert two.txt -", "--version"],
+        *["show --net bitonic --n 4", "list --top-k 1 --n 4 --json", "convert two.txt -", "--version"],
         "optimize bitonic --n 4 -o out.json",
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands import NOT_A_SORTER, SORTER, call, check_refused, paths, process
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import readable
 from nsc.compiler.relaxations import SIGMOIDS
 
@@ -69,9 +69,13 @@ BAD_LINES = [
     "verify --net bitonic",
     "verify --net bitonic --n 4 missing.json",
     f"verify {'x' * 5000}",
-    "explain --top-k 2",
-    "explain --top-k 2 --n 8 --format cn",
-    "explain --top-k 9 --n 8",
+    "compile --net bitonic --n 4 --dtype float32,int8",
+    "compile --net bitonic --n 4 --target cpu,,cuda",
+    "compile --net bitonic --n 4 --arch sm_90",
+    "explain",
+    "explain --net bitonic",
+    "list --top-k 9 --n 8",
+    "list --top-k 2 --format cn",
     "list --n 0",
     "list --n -3",
     "list --n 65537",
@@ -95,6 +99,8 @@ IN_OPTIONS = {
     "compile --net one.cn": "--index-base 1, or from 0, with --index-base 0 and --n",
     "compile --net one.cn --n 4 --format json --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
     "compile --net bitonic --n 4 --wires 1": "--wires says where selected values are",
+    "compile --net bitonic --n 4 --dtype int8": "--dtype must be some of float32, float64",
+    "compile --net bitonic --n 4 --target tpu": "--target must be some of cpu, cuda",
     "compile --net best --n 4 --ranks 1 --wires 2": "leave --wires out",
     "compile --net two.txt": "--format json reads a flat list",
     "compile --net bitonic --n 4 --format cn": "takes no --format",

@@ -10,7 +10,7 @@ import pytest
 from commands import SORTER, call
 
 from nsc.cli import reporting
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import parse_network, write_network
 from nsc.compiler.verify import METHODS, Budget, verify
 

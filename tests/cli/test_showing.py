@@ -5,7 +5,7 @@ import json
 from commands import call, check_refused
 
 import nsc
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 
 
 def test_list_shows_every_family():
@@ -45,14 +45,16 @@ def test_help_and_version():
         assert "Usage" in call(command, "-h")[0]
 
 
-def test_explain_lists_constructions_for_the_top_k():
-    out, err = call("explain", "--top-k", 8, "--n", 1024)
+def test_list_shows_constructions_for_the_top_k():
+    out, err = call("list", "--top-k", 8, "--n", 1024)
     assert err == ""
     assert "4,972" in out
     assert "4,651" in out
     assert "24,068" in out
-    facts = json.loads(call("explain", "--top-k", 3, "--n", 10, "--json")[0])
+    facts = json.loads(call("list", "--top-k", 3, "--n", 10, "--json")[0])
     assert (facts["n"], facts["k"]) == (10, 3)
     assert facts["candidates"][0]["half_operations"] <= facts["candidates"][-1]["half_operations"]
-    for bad in (["--top-k", 3], ["--n", 8], ["--top-k", 9, "--n", 8], ["--top-k", 2, "--n", 8, "--net", "x"]):
+    for bad in (["--top-k", 17], ["--top-k", 0], ["--top-k", 9, "--n", 8], ["--top-k", 2, "--net", "x"]):
+        check_refused(["list", *bad])
+    for bad in ([], ["--n", 8], ["--net", "bitonic"]):
         check_refused(["explain", *bad])

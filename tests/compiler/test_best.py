@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from nsc.compiler.families import family_network
 from nsc.compiler.families.best import best, known, merge, merge_size, shallowest
-from nsc.compiler.families.classic import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import smallest_first
+from nsc.compiler.optimize import smallest_first
 from nsc.compiler.passes.restrict import live_halves
 from nsc.compiler.verify import Verdict, parse, verify
 from nsc.errors import NetworkError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.compiler.formats.diagram import columns, knuth_diagram
 from nsc.compiler.network import Network

@@ -2,20 +2,26 @@ import ast
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from strategies import is_unsorted, run
 
 import nsc
-from nsc.compiler.driver import Request, compile_network, default_name, describe, prove
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.describe import describe
+from nsc.compiler.driver import compile_network, prove
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
+from nsc.compiler.naming import default_name
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import smallest_first
+from nsc.compiler.optimize import smallest_first
 from nsc.compiler.package import check_name
 from nsc.compiler.passes.canonical import canonical
+from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.request import Request
+from nsc.compiler.selection import median, ranks, top_k
 from nsc.compiler.verify import UNTIMED, Budget, Verdict, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
@@ -25,15 +31,15 @@ ROOT = Path(nsc.__file__).parent
 
 
 def test_the_best_network_for_some_ranks_is_one_that_is_proved():
-    compiled = compile_network(Request("best", 100, select="rank-7,50"))
-    assert compiled.proof.verdict is Verdict.PROVED
-    networks = smallest_first(parse("rank-7,50", 100))
-    assert compiled.network in networks
-    short = Budget(states=FEW_STATES)
-    quick = [verify(network, parse("rank-7,50", 100), short, UNTIMED) for network in networks[:6]]
-    first = next(k for k, proof in enumerate(quick) if proof.verdict is Verdict.PROVED)
-    assert first > 0
-    assert compiled.network == networks[first]
+    selection = parse("rank-7,50", 100)
+    compiled = compile_network(Request("best", 100, select=ranks(7, 50)))
+    *cheaper, third = smallest_first(selection)[:3]
+    assert compiled.network == third
+    assert verify(third, selection).verdict is compiled.proof.verdict is Verdict.PROVED
+    for network in cheaper:
+        assert half_operations(network, selection.ranks) < half_operations(third, selection.ranks)
+        short = verify(network, selection, Budget(states=FEW_STATES), UNTIMED)
+        assert short.verdict is Verdict.UNPROVED
 
 
 def test_a_request_names_a_family_a_file_or_a_network(tmp_path):
@@ -113,6 +119,8 @@ def test_names_that_are_no_plain_identifier_are_refused(name):
         ({"dtypes": ("float32", "int8")}, "'int8'"),
         ({"targets": ("cpu", "tpu")}, "cpu, cuda, got 'cpu', 'tpu'"),
         ({"targets": ()}, "got none"),
+        ({"select": "top-2"}, "select must be .*got 'top-2'"),
+        ({"wires": (1,)}, "say what is selected"),
     ],
 )
 def test_bad_requests_are_refused(options, message):
@@ -157,9 +165,9 @@ def test_default_names_are_identifiers(network, n, name):
         ({"relaxation": Relaxation(error_free=True)}, "_error_free"),
         ({"dtypes": ("float64",)}, "_float64"),
         ({"dtypes": ("float64", "float32")}, "_float32_float64"),
-        ({"select": "top-2", "without_redundant": True}, "_top_2_without_redundant"),
+        ({"select": top_k(2), "remove_redundant": True}, "_top_2_remove_redundant"),
         (
-            {"select": "median", "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
+            {"select": median(), "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
             "_median_gaussian_art_0_5_error_free_float64",
         ),
     ],
@@ -199,17 +207,18 @@ def test_a_network_that_does_not_sort_is_refused_with_its_counterexample(n):
         assert " ".join(map(str, values[:64])) in str(error)
 
 
-def test_an_unproved_network_is_refused_unless_asked_for(monkeypatch):
-    monkeypatch.setattr("nsc.compiler.verify.ladder.METHODS", {})
+def test_an_unproved_network_is_refused_unless_asked_for():
+    no_time = Budget(deadline=time.monotonic())
+    network = FAMILIES["pairwise"](64)
     with pytest.raises(UnprovedError, match="add unproved=True"):
-        prove(SWAP)
-    assert prove(SWAP, unproved=True).verdict is Verdict.UNPROVED
+        prove(network, budget=no_time)
+    assert prove(network, unproved=True, budget=no_time).verdict is Verdict.UNPROVED
     with pytest.raises(UnprovedError):
-        compile_network(Request(SWAP))
-    compiled = compile_network(Request(SWAP, unproved=True))
+        compile_network(Request(network), no_time)
+    compiled = compile_network(Request(network, unproved=True), no_time)
     files = compiled.package.files
     assert json.loads(files["proof.json"])["verdict"] == "unproved"
-    for name in ("__init__.py", "network_2.cpp"):
+    for name in ("__init__.py", "network_64.cpp"):
         assert "UNPROVED" in files[name]
         assert "--unproved" in files[name]
 
@@ -240,7 +249,7 @@ def test_the_manifest_says_what_the_package_is():
         (
             Request("odd_even", 3, Relaxation("optimal", 0.1, True), ("float64", "float32")),
             "nsc compile --net odd_even --n 3 --relaxation optimal --art-lambda 0.1 --error-free "
-            "--dtype float32 --dtype float64",
+            "--dtype float32,float64",
         ),
     ],
 )

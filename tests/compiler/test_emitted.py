@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.candidates import top_k_candidates
+from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, check_emitted, parse, sort
 
 
@@ -28,8 +28,8 @@ def kernel_of(network, ranks):
 def test_right_kernels_and_each_with_a_comparator_less(name, n, what):
     network = family_network(name, n)
     ranks = list(range(n))
-    found = check_emitted(network, sort(n), ranks, kernel_of(network, ranks)[0], Budget())
-    assert (found.complete, found.what, found.failing) == (True, what, None)
+    outcome = check_emitted(network, sort(n), ranks, kernel_of(network, ranks)[0], Budget())
+    assert (outcome.complete, outcome.what, outcome.failing) == (True, what, None)
     pairs = network.comparators.tolist()
     for left_out in range(0, len(pairs), 7):
         less = Network.from_comparators(n, pairs[:left_out] + pairs[left_out + 1 :])
@@ -41,9 +41,9 @@ def test_selections_are_run_on_the_inputs_of_their_own_proof():
     network = top_k_candidates(60, 3)[0].network
     ranks = [59, 58, 57]
     run, seen = kernel_of(network, ranks)
-    found = check_emitted(network, parse("top-3", 60), ranks, run, Budget())
-    assert (found.complete, found.failing) == (True, None)
-    assert found.inputs == sum(map(len, seen)) < 10_000
+    outcome = check_emitted(network, parse("top-3", 60), ranks, run, Budget())
+    assert (outcome.complete, outcome.failing) == (True, None)
+    assert outcome.inputs == sum(map(len, seen)) < 10_000
     swapped = kernel_of(network, [58, 59, 57])[0]
     assert check_emitted(network, parse("top-3", 60), ranks, swapped, Budget()).failing is not None
 
@@ -51,9 +51,9 @@ def test_selections_are_run_on_the_inputs_of_their_own_proof():
 def test_where_the_reachable_sets_do_not_end_a_sample_is_said_to_be_one():
     network = family_network("pairwise", 64)
     ranks = list(range(64))
-    found = check_emitted(network, sort(64), ranks, kernel_of(network, ranks)[0], Budget(states=1000))
-    assert (found.complete, found.what, found.failing) == (False, "sampled", None)
-    assert found.inputs > 4096
+    outcome = check_emitted(network, sort(64), ranks, kernel_of(network, ranks)[0], Budget(states=1000))
+    assert (outcome.complete, outcome.what, outcome.failing) == (False, "sampled", None)
+    assert outcome.inputs > 4096
 
 
 def test_an_unstable_kernel_is_wrong():

@@ -3,12 +3,19 @@ import math
 import pytest
 from strategies import sorts_all
 
-from nsc.compiler.families.classic import FAMILIES, family_network
+from nsc.compiler.families import FAMILIES, Growth, family_network
 from nsc.compiler.network import MAX_WIRES
 from nsc.compiler.verify import Verdict, verify
 from nsc.errors import NetworkError
 
 BATCHER = ["bitonic", "odd_even_merge", "merge_exchange", "pairwise"]
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_every_family_grows_as_its_record_says(family):
+    """Twice the wires: four times the size, or less than three times."""
+    ratio = family(256).size / family(128).size
+    assert (ratio > 3.9) if family.growth is Growth.QUADRATIC else (2 < ratio < 3)
 
 
 @pytest.mark.parametrize("n", range(1, 21))

@@ -6,12 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, joins, parse, reachable, sort, verify
 from nsc.compiler.verify.foresight import forced_join
 from nsc.compiler.verify.joins import JoinRule
-from nsc.compiler.verify.question import BudgetError, question
+from nsc.compiler.verify.question import BudgetError, question_of
 from nsc.compiler.verify.reachable import FEW_STATES, search
 
 
@@ -23,22 +23,22 @@ def begin(*_, **__):
     raise BeginsError
 
 
-def is_foreseen(asked, monkeypatch):
+def is_foreseen(question, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(reachable, "_Search", begin)
         try:
-            search(asked)
+            search(question)
         except BudgetError:
             return True
         except BeginsError:
             return False
 
 
-def ends_at_budget(asked, monkeypatch):
+def ends_at_budget(question, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(reachable, "forced_join", lambda *_: None)
         try:
-            search(asked)
+            search(question)
         except BudgetError:
             return True
     return False
@@ -66,21 +66,21 @@ def test_what_is_foreseen_happens(monkeypatch):
     foreseen = dict.fromkeys(("states", "memory"), 0)
     for network, property_ in cases():
         for limits in ({"states": 64}, {"states": 256}, {"states": 1024}, {"memory": 1 << 10}):
-            asked = question(network, property_, Budget(**limits))
-            if is_foreseen(asked, monkeypatch):
+            question = question_of(network, property_, Budget(**limits))
+            if is_foreseen(question, monkeypatch):
                 foreseen[next(iter(limits))] += 1
-                assert ends_at_budget(asked, monkeypatch), (network, property_.name, limits)
+                assert ends_at_budget(question, monkeypatch), (network, property_.name, limits)
     assert foreseen["states"] > 20
     assert foreseen["memory"] > 10
 
 
 @pytest.mark.parametrize("family", ["bitonic", "odd_even_merge", "merge_exchange"])
 def test_merges_are_foreseen_to_the_pattern(family, monkeypatch):
-    needed = search(question(FAMILIES[family](256), sort(256), Budget())).peak
+    needed = search(question_of(FAMILIES[family](256), sort(256), Budget())).peak
     for states in (needed - 1, needed):
-        asked = question(FAMILIES[family](256), sort(256), Budget(states))
-        forced = forced_join(asked.network, (), JoinRule(asked.budget, states, 256, asked.ranks))
-        assert (forced is not None) == ends_at_budget(asked, monkeypatch) == (states < needed)
+        question = question_of(FAMILIES[family](256), sort(256), Budget(states))
+        forced = forced_join(question.network, (), JoinRule(question.budget, states, 256, question.ranks))
+        assert (forced is not None) == ends_at_budget(question, monkeypatch) == (states < needed)
         assert forced is None or forced.patterns == needed
 
 
@@ -109,7 +109,7 @@ def test_what_is_foreseen_names_every_option_that_would_help(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(joins, "BITS_PER_SECOND", 1 << 10)
         detail = unproved(network, patch, deadline=end + 60)
-    assert "no time limit that is worth a try would do" in detail
+    assert "no practical time limit suffices" in detail
 
 
 def test_who_follows_the_hints_comes_to_a_proof():

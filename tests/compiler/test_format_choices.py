@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import (
     FORMATS,
     format_of_path,
@@ -244,7 +244,7 @@ def test_places_that_cannot_be_written_are_named(tmp_path):
 
 
 def test_files_beyond_the_limit_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("nsc.compiler.formats.table.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("nsc.compiler.formats.reading.MOST_BYTES", 1 << 20)
     path = tmp_path / "net.cn"
     path.write_bytes(b" " * (1 << 20) + b"0:1")
     with pytest.raises(NetworkError, match=r"larger than 1 MB"):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, parse_network, read_stream, readable, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, LONGEST_PLAIN, parse_network, read_network, readable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
@@ -162,8 +162,8 @@ def flat(n, pairs):
         (nsc(2, [[[0, 10**400]]]), "outside"),
         (nsc(2, [[[1, 1]]]), r"\(1, 1\).*itself"),
         (nsc(4, [[[0, 1], [1, 2]]]), "wire 1 a second time"),
-        (nsc(4, [[[0, 1, 0, 2]]]), "run"),
-        (nsc(4, [[[0, 1, 2, 0]]]), "run"),
+        (nsc(4, [[[0, 1, 0, 2]]]), "progression"),
+        (nsc(4, [[[0, 1, 2, 0]]]), "progression"),
         (nsc(4, [[[0, 1, 2, 3]]]), "outside|run"),
         (nsc(4, [[[0, 1, 1, 2]]]), "wire 1 a second time"),
         ('{"nw":[]}', r"\"N\".*missing"),

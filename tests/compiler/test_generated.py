@@ -5,21 +5,20 @@ import time
 
 import pytest
 
-from nsc.compiler.families.best import best
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import best, family_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, parse, verify
 from nsc.compiler.verify.generated import checker_source
-from nsc.compiler.verify.question import question
-from nsc.join.building import build_library
+from nsc.compiler.verify.question import question_of
+from nsc.join.building import build_checker
 
 METHOD = ["generated exhaustion"]
-BUILDS = Budget(build=build_library)
+BUILDS = Budget(build=build_checker)
 
 
-@pytest.mark.parametrize("asked", ["sort", "rank-3", "top-2", "median", "bottom-3-set"])
+@pytest.mark.parametrize("text", ["sort", "rank-3", "top-2", "median", "bottom-3-set"])
 @pytest.mark.parametrize("n", [4, 9, 10, 13])
-def test_verdicts_are_those_of_numpy(n, asked):
+def test_verdicts_are_those_of_numpy(n, text):
     """Of a network that has the property, and of the same with one comparator turned."""
     pairs = family_network("odd_even_merge", n).comparators.tolist()
     turned = random.Random(n).randrange(len(pairs))
@@ -27,11 +26,13 @@ def test_verdicts_are_those_of_numpy(n, asked):
         Network.from_comparators(n, pairs),
         Network.from_comparators(n, [*pairs[:turned], pairs[turned][::-1], *pairs[turned + 1 :]]),
     ):
-        property_ = parse(asked, n)
-        found, wanted = (verify(network, property_, BUILDS, methods) for methods in (METHOD, ["exhaustion"]))
-        assert found.verdict is wanted.verdict
-        if found.verdict is Verdict.PROVED:
-            assert found.method == METHOD[0]
+        property_ = parse(text, n)
+        proof, expected = (
+            verify(network, property_, BUILDS, methods) for methods in (METHOD, ["exhaustion"])
+        )
+        assert proof.verdict is expected.verdict
+        if proof.verdict is Verdict.PROVED:
+            assert proof.method == METHOD[0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
@@ -55,10 +56,10 @@ def test_thirty_two_wires():
 def test_without_a_compiler_or_the_time_it_says_nothing():
     for budget in (Budget(), Budget(build=lambda name, source: None)):
         assert verify(best(27), None, budget, METHOD).verdict is Verdict.UNPROVED
-    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_library), METHOD)
+    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_checker), METHOD)
     assert "generated exhaustion ended at the time limit" in ended.detail
 
 
 def test_the_text_is_the_same_for_the_same_question(golden):
     network = best(10)
-    golden("check_best_10.cpp", checker_source(question(network, parse("top-2", 10), Budget())))
+    golden("check_best_10.cpp", checker_source(question_of(network, parse("top-2", 10), Budget())))

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks, run, sorts_all
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
-from nsc.compiler.optimize.pipeline import counts, optimize
-from nsc.compiler.optimize.redundant import remove_redundant
+from nsc.compiler.optimize import counts, optimize, remove_redundant
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.presorted import presorted
 from nsc.compiler.passes.restrict import live_halves, restrict

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks, run, sorts_all, tangled
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.untangle import untangle
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from strategies import tangled
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.reflect import reflect
 from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, diagnose, parse, sort, verify
-from nsc.compiler.verify.question import question
+from nsc.compiler.verify.question import question_of
 from nsc.errors import PropertyError
 
 FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
@@ -35,9 +35,9 @@ def holds(network, property_):
         out = list(values)
         for lo, hi in network.comparators.tolist():
             out[lo], out[hi] = min(out[lo], out[hi]), max(out[lo], out[hi])
-        for selection in property_.selections:
-            wanted = range(selection.first, selection.first + len(selection.wires))
-            if sorted(out[wire] for wire in selection.wires) != list(wanted):
+        for group in property_.groups:
+            wanted = range(group.first, group.first + len(group.wires))
+            if sorted(out[wire] for wire in group.wires) != list(wanted):
                 return False
     return True
 
@@ -85,7 +85,7 @@ def test_every_method_agrees_with_brute_force(seed):
         assert proof.verdict is (Verdict.PROVED if truth else Verdict.REFUTED)
         failing = [] if truth else [proof.counterexample]
         for name, method in IN_PYTHON.items():
-            answer = method(question(network, property_, Budget()))
+            answer = method(question_of(network, property_, Budget()))
             if answer is not None:
                 assert (answer.proved is not None) == truth, name
                 failing += [] if truth else [answer.failing]
@@ -124,7 +124,7 @@ def test_large_selections_are_proved_and_refuted(name, n, text):
     network = FAMILIES[name](n)
     assert verify(network, parse(text, n)).verdict is Verdict.PROVED
     property_ = parse(text, n)
-    wires = [wire for selection in property_.selections for wire in selection.wires]
+    wires = [wire for group in property_.groups for wire in group.wires]
     small = restrict(network, wires)
     assert small.size <= network.size
     assert verify(small, property_).verdict is Verdict.PROVED
@@ -175,12 +175,12 @@ def test_properties_that_make_no_sense(text, n, options, message):
 
 @pytest.mark.parametrize("text", ["sort", "median", "top-2", "top-3-set", "rank-0", "merge-2+3"])
 def test_the_name_of_a_property_is_parsed_again(text):
-    made = parse(text, 5)
-    assert parse(made.name, 5) == made
+    property_ = parse(text, 5)
+    assert parse(property_.name, 5) == property_
     if text in ("median", "rank-0"):
-        made = parse(text, 5, [3], "0-1,2-4")
-        assert made.name == f"{text} on wires 3, presorted 0-1,2-4"
-        assert parse(made.name, 5) == made
+        property_ = parse(text, 5, [3], "0-1,2-4")
+        assert property_.name == f"{text} on wires 3, presorted 0-1,2-4"
+        assert parse(property_.name, 5) == property_
 
 
 def test_the_lightest_counterexample_where_it_is_wrong_and_its_mend():

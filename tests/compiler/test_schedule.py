@@ -1,4 +1,6 @@
+import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,46 +8,115 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves, restrict
-from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Needed, cut
-from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, schedule
+from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Codelet, Needed, PlacedComparator, schedule
+from nsc.compiler.schedule.codelets import shapes_of
+from nsc.errors import LoweringError
 
 
-def check(network):
-    """Every comparator once, on each wire in the network's order, in codelets that fit."""
-    due = [[] for _ in range(network.n)]
-    for lo, hi in network.comparators.tolist():
-        for wire in (lo, hi):
-            due[wire].append((lo, hi))
-    for codelet in (codelets := cut(network)):
-        assert len(codelet.wires) <= WIDEST
-        assert len(codelet.shape) <= LONGEST
-        assert list(codelet.wires) == sorted(set(codelet.wires))
-        places = {place for pair in codelet.shape for place in (pair.a, pair.b)}
-        assert places == set(range(len(codelet.wires)))
-        assert codelet.turned < 1 << len(codelet.shape)
-        for index, (a, b, _) in enumerate(codelet.shape):
-            assert a < b
-            lower, higher = codelet.wires[a], codelet.wires[b]
-            pair = (higher, lower) if codelet.turned >> index & 1 else (lower, higher)
-            for wire in pair:
-                assert due[wire].pop(0) == pair
-    assert not any(due)
-    return codelets
+def test_a_schedule_runs_the_network():
+    """The constructor checks it; here the comparators of the codelets run on numbers."""
+    draw = np.random.default_rng(0)
+    for name, n in itertools.product(FAMILIES, [1, 2, 3, 16, 17, 100, 256]):
+        network = FAMILIES[name](n)
+        pairs = [pair for codelet in schedule(network).codelets for pair in codelet.comparators()]
+        values = draw.permutation(n)
+        assert (Network.from_comparators(n, pairs).apply(values) == network.apply(values)).all(), (name, n)
 
 
-@settings(deadline=None, max_examples=60)
-@given(networks(wires=(1, 40), most=300))
-def test_codelets_respect_the_comparator_graph(network):
-    check(network)
+def with_codelets(whole, codelets):
+    """The schedule with other codelets, and their shapes."""
+    return replace(whole, codelets=codelets, shapes=shapes_of(codelets), straight_shapes=())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("n", [1, 2, 3, 16, 17, 100, 256])
-def test_codelets_of_the_families(name, n):
-    check(FAMILIES[name](n))
+def with_codelet(whole, index, **changes):
+    codelets = list(whole.codelets)
+    codelets[index] = replace(codelets[index], **changes)
+    return with_codelets(whole, tuple(codelets))
+
+
+@pytest.mark.parametrize(
+    "network", [FAMILIES["bitonic"](64), FAMILIES["odd_even_merge"](40)], ids=["bitonic 64", "merge 40"]
+)
+def test_a_schedule_of_another_network_is_refused(network):
+    whole = schedule(network)
+    first, second, *others, last = whole.codelets
+    with pytest.raises(LoweringError, match=rf"{network.counts}; its schedule has \d[\d,]* comparators"):
+        with_codelets(whole, whole.codelets[:-1])
+    moved = (*first.wires[:-1], max(first.wires) + 1)
+    assert moved[-1] < network.n
+    wire = {"wires": moved}
+    turned = {"turned": first.turned ^ 1}
+    (a, b, _), *rest = first.shape
+    half = {"shape": (PlacedComparator(a, b, Needed.FIRST), *rest)}
+    one_after_another = next(k for k in range(len(first.shape)) if set(first.shape[k][:2]) & {a, b} and k)
+    swapped = list(first.shape)
+    swapped[0], swapped[one_after_another] = swapped[one_after_another], swapped[0]
+    broken = [
+        lambda: with_codelets(whole, (last, second, *others, first)),
+        lambda: with_codelet(whole, 0, **wire),
+        lambda: with_codelet(whole, 0, **turned),
+        lambda: with_codelet(whole, 0, **half),
+        lambda: with_codelet(whole, 0, shape=tuple(swapped)),
+    ]
+    for build in broken:
+        with pytest.raises(LoweringError, match=r"does not run comparator \(\d+, \d+\) where"):
+            build()
+
+
+def test_codelets_in_any_order_that_the_wires_allow():
+    """Codelets that share no wire may change places."""
+    whole = schedule(Network.from_comparators(40, [(0, 1), (20, 21), (39, 38)]))
+    assert len(whole.codelets) == 3
+    assert with_codelets(whole, whole.codelets[::-1]).slots == whole.slots
+
+
+def test_halves_that_the_outputs_do_not_need_are_refused():
+    network = restrict(FAMILIES["bitonic"](8), [0, 1])
+    whole = schedule(network, (0, 1))
+    assert whole.halved
+    for outputs in ((0,), (0, 1, 7), None):
+        with pytest.raises(LoweringError, match="not with the halves that are needed"):
+            replace(whole, outputs=outputs)
+    for outputs in ((0, 0), (0, 8), (-1,)):
+        with pytest.raises(LoweringError, match=r"wires of 0 … 7, each once, got \("):
+            replace(whole, outputs=outputs)
+    with pytest.raises(LoweringError, match=r"no output depends on comparator \(\d, \d\): restrict"):
+        schedule(FAMILIES["bitonic"](8), (0, 1))
+
+
+def test_shapes_and_straight_lines_are_checked():
+    whole = schedule(FAMILIES["odd_even_merge"](64), straight_line=150)
+    assert 0 < len(whole.straight_shapes) < len(whole.shapes)
+    assert sum(map(len, whole.straight_shapes)) <= 150
+    assert sum(map(len, whole.shapes[: len(whole.straight_shapes) + 1])) > 150
+    assert schedule(whole.network, straight_line=0).straight_shapes == ()
+    with pytest.raises(LoweringError, match="the most frequent first"):
+        replace(whole, shapes=whole.shapes[::-1])
+    for changes in ({"straight_line": 10}, {"straight_shapes": whole.shapes[1:2]}):
+        with pytest.raises(LoweringError, match="straight-line code is for a schedule's first shapes"):
+            replace(whole, **changes)
+
+
+@pytest.mark.parametrize(
+    ("codelet", "message"),
+    [
+        ({"wires": range(17), "pairs": [(w, w + 1) for w in range(16)]}, "at most 16 wires"),
+        ({"wires": [0, 1], "pairs": [(0, 1)] * 129}, "128 comparators, got 2 wires and 129 comparators"),
+        ({"wires": [1, 0], "pairs": [(0, 1)]}, r"must ascend, got \(1, 0\)"),
+        ({"wires": [3, 3], "pairs": [(0, 1)]}, r"must ascend, got \(3, 3\)"),
+        ({"wires": [0, 1], "pairs": [(1, 0)]}, "a < b"),
+        ({"wires": [0, 1, 2], "pairs": [(0, 1)]}, "touch the places 0 … 2 of"),
+        ({"wires": [0, 1], "pairs": [(0, 2)]}, "touch the places 0 … 1"),
+        ({"wires": [0, 1], "pairs": [(0, 1)], "turned": 2}, "a bit for each, got 0x2"),
+    ],
+)
+def test_codelets_that_no_kernel_can_run(codelet, message):
+    shape = tuple(PlacedComparator(a, b) for a, b in codelet["pairs"])
+    with pytest.raises(LoweringError, match=message):
+        Codelet(tuple(codelet["wires"]), shape, codelet.get("turned", 0))
 
 
 @pytest.mark.parametrize(
@@ -64,13 +135,12 @@ def test_codelets_of_the_families(name, n):
 def test_comparators_per_wire_loaded(name, n, least):
     """A layer at a time it is one half."""
     network = FAMILIES[name](n)
-    assert network.size / sum(len(c.wires) for c in cut(network)) >= least
+    assert network.size / schedule(network).loads >= least
 
 
 def test_a_long_network_on_few_wires_is_cut():
     network = Network.from_comparators(3, [(0, 1), (1, 2)] * 500)
-    codelets = check(network)
-    assert len(codelets) == -(-1000 // LONGEST)
+    assert len(schedule(network).codelets) == -(-1000 // LONGEST)
 
 
 def test_regular_networks_have_few_shapes():
@@ -79,10 +149,10 @@ def test_regular_networks_have_few_shapes():
 
 
 @settings(deadline=None, max_examples=50)
-@given(networks(wires=(1, 20), most=60))
+@given(networks(wires=(1, 40), most=300))
 def test_a_schedule_adds_up(network):
+    """Codelets of every kind of graph pass the constructor's check."""
     made = schedule(network)
-    assert sum(len(c.shape) for c in made.codelets) == network.size
     assert made.loads == sum(len(c.wires) for c in made.codelets)
     assert made.slots % SLOT_ALIGNMENT == 0
     assert network.size <= made.slots < network.size + SLOT_ALIGNMENT * (len(made.codelets) + 1)

@@ -10,18 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import is_unsorted, networks, run, sorts_all, tangled
 
-from nsc.compiler.families.best import best, known
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES, best, known
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, parse, reachable, sort, verify, zero_one
-from nsc.compiler.verify.question import BudgetError, question
+from nsc.compiler.verify.question import BudgetError, question_of
 from nsc.errors import PropertyError
 
 
-def asked(network, **budget):
-    return question(network, sort(network.n), Budget(**budget))
+def sort_question(network, **budget):
+    return question_of(network, sort(network.n), Budget(**budget))
 
 
 def ranks(network):
@@ -97,7 +96,7 @@ def test_exact_methods_agree_with_brute_force_on_their_own(seed):
         network = mutated(rng)
         sorts = sorts_all(network.n, network.comparators.tolist())
         refuted += not sorts
-        for failing in (exhaust(network), reachable.search(asked(network)).failing):
+        for failing in (exhaust(network), reachable.search(sort_question(network)).failing):
             assert (failing is None) == sorts
             assert sorts or is_counterexample(network, failing)
     assert refuted > 50
@@ -108,7 +107,7 @@ def test_exact_methods_agree_with_brute_force_on_their_own(seed):
 def test_any_network_gets_the_right_verdict(network):
     sorts = sorts_all(network.n, network.comparators.tolist())
     check(network, sorts)
-    failing = reachable.search(asked(network)).failing
+    failing = reachable.search(sort_question(network)).failing
     assert (failing is None) == sorts
     assert sorts or is_counterexample(network, failing)
 
@@ -118,7 +117,7 @@ def test_any_network_gets_the_right_verdict(network):
 def test_the_method_for_neighbours_is_exact(n, data):
     wires = data.draw(st.lists(st.integers(0, n - 2), max_size=n * n))
     network = Network.from_comparators(n, [(wire, wire + 1) for wire in wires])
-    answer = METHODS["primitive"](asked(network))
+    answer = METHODS["primitive"](sort_question(network))
     if sorts_all(n, network.comparators.tolist()):
         assert answer.proved is not None
     else:
@@ -127,7 +126,7 @@ def test_the_method_for_neighbours_is_exact(n, data):
 
 @pytest.mark.parametrize("pairs", [[(0, 2)], [(1, 0)], [(0, 1), (0, 2)]])
 def test_the_method_for_neighbours_says_nothing_of_others(pairs):
-    assert METHODS["primitive"](asked(Network.from_comparators(3, pairs))) is None
+    assert METHODS["primitive"](sort_question(Network.from_comparators(3, pairs))) is None
 
 
 def test_every_method_settles_some_network():
@@ -200,14 +199,14 @@ def test_what_no_method_settles_in_its_time_is_unproved():
 
 def test_the_search_ends_at_its_budget():
     with pytest.raises(BudgetError, match="patterns"):
-        reachable.search(asked(FAMILIES["bitonic"](32), states=100))
+        reachable.search(sort_question(FAMILIES["bitonic"](32), states=100))
     with pytest.raises(BudgetError, match="time"):
-        reachable.search(asked(FAMILIES["bitonic"](32), deadline=time.monotonic() - 1))
+        reachable.search(sort_question(FAMILIES["bitonic"](32), deadline=time.monotonic() - 1))
 
 
 def test_without_a_solver_the_ladder_ends_before_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat", None)
-    assert METHODS["SAT"](asked(FAMILIES["bitonic"](32))) is None
+    assert METHODS["SAT"](sort_question(FAMILIES["bitonic"](32))) is None
 
 
 def test_a_refutation_needs_no_larger_budget_than_a_proof():
@@ -215,13 +214,13 @@ def test_a_refutation_needs_no_larger_budget_than_a_proof():
     median = parse("median", 49)
     for bits in range(12, 30):
         try:
-            assert reachable.search(question(whole, median, Budget(memory=1 << bits))).failing is None
+            assert reachable.search(question_of(whole, median, Budget(memory=1 << bits))).failing is None
             break
         except BudgetError:
             continue
     assert bits > 12
     less = Network.from_comparators(49, whole.comparators[:-1])
-    failing = reachable.search(question(less, median, Budget(memory=1 << bits))).failing
+    failing = reachable.search(question_of(less, median, Budget(memory=1 << bits))).failing
     assert median.fails(less, np.array([failing], dtype=bool)).all()
 
 
@@ -298,7 +297,7 @@ def test_reversed_comparators_may_sort():
 def test_an_unused_wire_on_many_is_refuted_by_the_search():
     pairs = [(wire, wire + 1) for wire in range(0, 29, 2)]
     network = Network.from_comparators(31, pairs)
-    outcome = reachable.search(asked(network))
+    outcome = reachable.search(sort_question(network))
     assert is_counterexample(network, outcome.failing)
 
 

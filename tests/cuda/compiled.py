@@ -13,61 +13,64 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule import codelets
+from nsc.compiler.request import Request
+from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.selection import top_k
 from nsc.runtime.build import nvrtc
+from nsc.runtime.devices.cubin import compiler_of
 from nsc.runtime.kernel import Kernel
 
-ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 BOTH = ("float32", "float64")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel.
+    """A kernel and its architecture.
 
     Attributes:
         request: the request that it is compiled from.
-        architectures: the GPUs that it is compiled for.
-        tabled: whether all of its codelets run from tables.
+        architecture: such as sm_90.
     """
 
     request: Request
-    architectures: tuple[str, ...]
-    tabled: bool = False
+    architecture: str
+
+    @property
+    def is_tabled(self):
+        """Whether all of its codelets run from tables."""
+        return self.request.straight_line == 0
 
 
-def request(network, n, relaxation=None, select=None):
-    return Request(network, n, relaxation or Relaxation(), BOTH, ("cuda",), select=select)
+def request(network, n, relaxation=None, select=None, straight_line=STRAIGHT_LINE):
+    relaxation = relaxation or Relaxation()
+    return Request(network, n, relaxation, BOTH, ("cuda",), select=select, straight_line=straight_line)
 
 
-# Cases that differ in text are compiled for every architecture, those that differ in constants for one.
+# Straight-line code and tables for several architectures; each sigmoid and form in one of the texts.
 CASES = {
-    "straight": Case(request("bitonic", 4), ARCHITECTURES),
-    "a selection, error-free, tabled": Case(
-        request("bitonic", 4, Relaxation("gaussian", 0.4, True), "top-1"), ("sm_80", "sm_120"), tabled=True
+    "straight, sm_80": Case(request("bitonic", 4), "sm_80"),
+    "straight, sm_90": Case(request("bitonic", 4, Relaxation("gaussian", 0.25, True)), "sm_90"),
+    "straight, sm_120": Case(request("bitonic", 4, Relaxation("reciprocal", 0.5)), "sm_120"),
+    "a selection, tabled, sm_80": Case(
+        request("bitonic", 4, Relaxation("optimal", 0.4, True), top_k(1), straight_line=0), "sm_80"
     ),
-    "a selection, straight": Case(request("bitonic", 4, select="top-1"), ("sm_90",)),
-    "no comparator": Case(request(Network.from_layers(1, []), 1), ("sm_90",)),
-    "tiles of many warps, tabled": Case(request("odd_even", 66), ("sm_90",), tabled=True),
-} | {
-    f"{sigmoid}, {'error-free' if number % 2 else 'relaxed'}": Case(
-        request("odd_even", 2, Relaxation(sigmoid, 0.25 * (number // 2), bool(number % 2))),
-        (ARCHITECTURES[number % 3],),
-    )
-    for number, sigmoid in enumerate(SIGMOIDS)
+    "a selection, tabled, sm_120": Case(
+        request("bitonic", 4, Relaxation("cauchy", 0.75), top_k(1), straight_line=0), "sm_120"
+    ),
+    "a selection, straight, sm_90": Case(
+        request("bitonic", 4, Relaxation("hard", 0.0, True), top_k(1)), "sm_90"
+    ),
+    "no comparator, sm_90": Case(request(Network.from_layers(1, []), 1), "sm_90"),
+    "tiles of many warps, tabled, sm_90": Case(request("odd_even", 66, straight_line=0), "sm_90"),
 }
+assert {case.request.relaxation.sigmoid for case in CASES.values()} == set(SIGMOIDS)
 
 
 def kernel(case):
-    straight = codelets.STRAIGHT_LINE
-    codelets.STRAIGHT_LINE = 0 if case.tabled else straight
-    try:
-        return Kernel(compile_network(case.request).package.files)
-    finally:
-        codelets.STRAIGHT_LINE = straight
+    return Kernel(compile_network(case.request).package.files)
 
 
 def elf_end(binary):
@@ -86,27 +89,24 @@ def elf_end(binary):
     return max(ends)
 
 
-def compiled(case, architecture):
+def compiled(case):
     """Return the results of a compilation: warnings, functions with their resources, lengths."""
     package = kernel(case)
-    cubin, log = nvrtc.find_nvrtc(package, architecture).compiled(package.sources["cuda"])
+    cubin, log = compiler_of(package, case.architecture).compiled(package.sources["cuda"])
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
         "resources": {name: vars(resources) for name, resources in nvrtc.resources(log).items()},
         "longest codelet": int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
-        "states its facts": package.facts["cuda"].encode() in cubin,
+        "states its facts": package.manifest.stated("cuda").encode() in cubin,
     }
 
 
 def main(libraries):
     for library in libraries:
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    results = {
-        name: {architecture: compiled(case, architecture) for architecture in case.architectures}
-        for name, case in CASES.items()
-    }
+    results = {name: compiled(case) for name, case in CASES.items()}
     print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": results}))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from emulated import Emulated
 from torch import Tensor
 
-from nsc.runtime.devices.cuda import Argument
+from nsc.runtime.devices.cuda_program import Argument
 from nsc.runtime.devices.launches import launches
 from nsc.runtime.kernel import Kernel
 
@@ -18,7 +18,7 @@ SHARED_BYTES = 227 << 10
 
 
 class EmulatedProgram:
-    """Implements `cuda.Program`.
+    """Implements `cuda_program.Program`.
 
     Attributes:
         order: the order in which threads run between barriers.

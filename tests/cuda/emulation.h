@@ -32,7 +32,8 @@ using dim3 = uint3;
 
 namespace emulation {
 
-constexpr size_t stack_bytes = 128 << 10, page = 4096, guard = 64;
+// Code without an optimiser holds on to all that it names; pages that nothing touches take no memory.
+constexpr size_t stack_bytes = 1 << 20, page = 4096, guard = 64;
 constexpr unsigned most_threads = 1024, warp_size = 32;
 
 // ------------------------------------------------------------------------------------------ fibers

@@ -13,16 +13,21 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import LANE_BYTES, WIRES_WITHOUT_SPILLS, levels
-from nsc.compiler.schedule.ir import schedule
-from nsc.compiler.targets.render import REALS, Header, arrays_of_weights, render_cuda
+from nsc.compiler.schedule import schedule
+from nsc.compiler.targets import cuda
+from nsc.compiler.targets.records import Header
+from nsc.contract.interface import REALS, function_name
+from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.runtime.build.nvrtc import Nvrtc, resources
-from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 ARCHITECTURE = "sm_90"
+# Registers that a thread can have, and the widest network whose float32 kernels all keep everything in them.
+MOST_REGISTERS = 255
+WIRES_WITHOUT_SPILLS = 32
 NETWORKS = (("bitonic", 16), ("bitonic", WIRES_WITHOUT_SPILLS), ("bitonic", 1024), ("odd_even", 32))
 # The unit or memory that an instruction uses; all others are integers, addresses, selections, branches.
 KINDS = {
@@ -47,9 +52,9 @@ CODELET_FUNCTIONS = ("route", "route_backward", "sort")
 def compiled(network: Network, real: str) -> tuple[dict[str, list[str]], dict[str, tuple[int, int, int]]]:
     """Return the instructions of each function in order, and its registers, spilled bytes and stack bytes."""
     relaxation = Relaxation()
-    cut = levels(schedule(network), arrays_of_weights(relaxation))
-    text = render_cuda(Header(*["counted"] * 6), cut, relaxation, (real,))
-    defines = launches(network.n, cut.launch, (real,), SHARED_KIB[ARCHITECTURE] << 10).defines
+    levels = cuda.lower(schedule(network), relaxation)
+    text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, (real,))
+    defines = launches(network.n, levels.launch, (real,), SHARED_KIB[ARCHITECTURE] << 10).defines
     cubin, log = Nvrtc(ARCHITECTURE, "", defines).compiled(text)
     figures = {f: (r.registers, r.spilled_bytes, r.stack_bytes) for f, r in resources(log).items()}
     return instructions(cubin), figures

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from machine_code import ARCHITECTURE, CODELET_WIRES, butterflies, disassembler
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.cuda_levels import WIRES_PER_WARP, levels
-from nsc.compiler.schedule.ir import schedule
-from nsc.compiler.targets.render import Header, arrays_of_weights, render_cuda
+from nsc.compiler.schedule import WIRES_PER_WARP, schedule
+from nsc.compiler.targets import cuda
+from nsc.compiler.targets.records import Header
+from nsc.contract.interface import function_name
 from nsc.runtime.build.nvrtc import Nvrtc
-from nsc.runtime.devices.launches import SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 _LABEL = re.compile(r"(\.L_x_\d+):")
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)([.\w]*)(.*?);(.*)")
@@ -45,9 +46,9 @@ def product_turns() -> dict[str, list[Counter[str]]]:
     There are two shapes, so that the choice between them counts.
     """
     network, relaxation = butterflies(WIRES_PER_WARP, shapes=2), Relaxation()
-    cut = levels(schedule(network), arrays_of_weights(relaxation))
-    text = render_cuda(Header(*["counted"] * 6), cut, relaxation, ("float32",))
-    defines = launches(network.n, cut.launch, ("float32",), SHARED_KIB[ARCHITECTURE] << 10).defines
+    levels = cuda.lower(schedule(network), relaxation)
+    text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, ("float32",))
+    defines = launches(network.n, levels.launch, ("float32",), SHARED_KIB[ARCHITECTURE] << 10).defines
     functions = disassembled(Nvrtc(ARCHITECTURE, "", defines).compiled(text)[0])
     names = {"route": "FFMA", "route_backward": "FFMA", "sort": "SEL"}
     return {f: turns(functions[function_name(f, "float32")], name) for f, name in names.items()}

@@ -15,16 +15,13 @@ import torch
 from device import EmulatedProgram
 
 from benchmarks import tensor_cores
-from nsc.compiler.families.classic import family_network
-from nsc.compiler.schedule import codelets
+from nsc.compiler.families import family_network
 from nsc.runtime.devices import cuda
 
 STEEPNESS = 20.0
 
 
 def main(n: int, folder: Path) -> None:
-    # Codelets that run from tables do the same arithmetic, and are built in a second.
-    codelets.STRAIGHT_LINE = 0
     emulated.BATCH = 1
     torch.manual_seed(0)
     network = family_network("bitonic", n)

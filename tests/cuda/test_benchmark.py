@@ -33,8 +33,8 @@ from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
-from nsc.runtime.devices import cuda
-from nsc.runtime.dispatch import ways as dispatch
+from nsc.runtime.devices import cubin, cuda
+from nsc.runtime.devices.table import BY_DEVICE
 
 ROOT = Path(__file__).parents[2]
 # Packages that the benchmark must run without.
@@ -176,7 +176,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
-    monkeypatch.setattr(dispatch, "_home", lambda x: cuda)
+    monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
     monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
     monkeypatch.setattr(events, "ROUND_SECONDS", 0)
@@ -191,7 +191,7 @@ def subject():
 
     def compiled(network, n):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(nvrtc, "build", lambda *arguments: None)
+            patch.setattr(cubin, "build", lambda *arguments: None)
             result = building.build(network, n, H100)
         assert isinstance(result, Subject), result
         return result
@@ -312,7 +312,7 @@ def test_kernels_are_built_by_other_processes():
         assert (subject.n, subject.mixes) == (4, Mixes(6, 24))
         assert subject.build.text > 0
         assert subject.build.binary > 0
-        assert nvrtc.build(subject.operator.kernel, *("sm_90", SHARED_BYTES)).cached
+        assert cubin.build(subject.operator.kernel, *("sm_90", SHARED_BYTES)).cached
         with pytest.raises(RuntimeError, match=r"(?s)nonesuch 4 is not built.*NetworkError"):
             builds.subject("nonesuch", 4)
 
@@ -584,7 +584,7 @@ def test_an_exception_fails_one_case(small, tmp_path, monkeypatch, where):
         raise RuntimeError("the driver says no")
 
     if where == "build":
-        monkeypatch.setattr(nvrtc, "build", broken)
+        monkeypatch.setattr(cubin, "build", broken)
     elif where == "limits":
         monkeypatch.setattr(limits, "measure", broken)
     else:

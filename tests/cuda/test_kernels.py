@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import tempfile
@@ -14,15 +15,16 @@ from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.schedule import codelets
+from nsc.compiler.request import Request
+from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.selection import median, ranks, top_k
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime import reference
-from nsc.runtime.build import nvrtc
-from nsc.runtime.devices import cuda
+from nsc.runtime.devices import cubin, cuda
 from nsc.runtime.devices import cuda_program as cupy_program
 from nsc.runtime.kernel import Kernel, register
 
@@ -136,10 +138,25 @@ class Device:
 
 @pytest.fixture
 def device(monkeypatch, tmp_path):
-    def make(network, n=None, relaxation=None, dtype="float64", select=None, **options):
-        relaxation = relaxation or Relaxation()
+    def make(
+        network,
+        n=None,
+        relaxation=None,
+        dtype="float64",
+        select=None,
+        straight_line=STRAIGHT_LINE,
+        **options,
+    ):
         request = Request(
-            network, n, relaxation, (dtype,), ("cuda",), name="tested", unproved=True, select=select
+            network,
+            n,
+            relaxation or Relaxation(),
+            (dtype,),
+            ("cuda",),
+            name="tested",
+            unproved=True,
+            select=select,
+            straight_line=straight_line,
         )
         # The loader knows a library by its path: each has a folder of its own.
         return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), request, **options)
@@ -169,11 +186,11 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 @pytest.mark.parametrize(
     ("network", "n", "dtype"), NETWORKS, ids=[f"{n}-{dtype}" for _, n, dtype in NETWORKS]
 )
-def test_every_operator(device, network, n, dtype, monkeypatch):
-    if n > MOST_STRAIGHT_WIRES:
-        # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
-        monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
-    emulated = device(network, n, dtype=dtype)
+def test_every_operator(device, network, n, dtype):
+    # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
+    emulated = device(
+        network, n, dtype=dtype, straight_line=STRAIGHT_LINE if n <= MOST_STRAIGHT_WIRES else 40
+    )
     for number, (routing, columns) in enumerate(ROUTED if n < MANY_WIRES else FEWER):
         emulated.program.order = list(ORDERS)[number % len(ORDERS)]
         emulated.check(routing, columns, batch=BATCH if n < MANY_WIRES else 1)
@@ -182,9 +199,9 @@ def test_every_operator(device, network, n, dtype, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("network", "n"), [("bitonic", 8), ("odd_even", 70)], ids=["a warp", "a block"])
-def test_losses_where_scores_lie_far_apart(device, network, n, dtype, tables):
+def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     """Most logarithms are of tails, some are cut; the first target is right, so its entries are near 1."""
-    emulated = device(network, n, dtype=dtype)
+    emulated = tabled(network, n, dtype=dtype)
     x = 3 * torch.randn(3, n, dtype=emulated.dtype)
     target = torch.stack([torch.randperm(n) for _ in x])
     target[0] = x[0].argsort().argsort()
@@ -207,12 +224,11 @@ def test_losses_where_scores_lie_far_apart(device, network, n, dtype, tables):
 @pytest.mark.parametrize("straight", [50, 0], ids=["straight", "tabled"])
 @pytest.mark.parametrize(
     ("network", "n", "select"),
-    [("bitonic", 8, "top-3"), (irregular(20), None, "rank-7,0,19"), ("bitonic", 70, "median")],
+    [("bitonic", 8, top_k(3)), (irregular(20), None, ranks(7, 0, 19)), ("bitonic", 70, median())],
     ids=["top 3 of 8", "ranks of an irregular 20", "median of 70"],
 )
-def test_some_ranks_alone(device, network, n, select, straight, monkeypatch):
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", straight)
-    emulated = device(network, n, select=select)
+def test_some_ranks_alone(device, network, n, select, straight):
+    emulated = device(network, n, select=select, straight_line=straight)
     for routing, columns in (("none", 0), ("route", 1), ("route", 33), ("rows", 2)):
         emulated.check(routing, columns)
     emulated.check_hard_sort()
@@ -234,20 +250,19 @@ def test_every_relaxation(device, sigmoid, art_lambda, error_free):
 
 
 @pytest.fixture
-def tables(monkeypatch):
-    """All codelets run from tables, which builds in a fraction of the time."""
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 0)
+def tabled(device):
+    """A device on which all codelets run from tables, which builds in a fraction of the time."""
+    return functools.partial(device, straight_line=0)
 
 
-def test_tiles_narrower_than_a_warp(device, monkeypatch):
+def test_tiles_narrower_than_a_warp(device):
     """A device with less shared memory has several teams of threads in a warp."""
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
-    emulated = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8)
+    emulated = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
     assert emulated.program.launches.tile_lanes == 8
     for routing, columns in ROUTED:
         emulated.program.order = "shuffled"
         emulated.check(routing, columns, batch=3)
-    shared = device("bitonic", 128, shared_bytes=5 * 128 * 8)
+    shared = device("bitonic", 128, shared_bytes=5 * 128 * 8, straight_line=100)
     assert shared.program.launches.tile_lanes == 4
     shared.check("permutation", 0, batch=1)
     shared.check("cross_entropy", 0, batch=1)
@@ -260,8 +275,8 @@ def test_a_column_that_fits_no_block(device):
         device("bitonic", 128, shared_bytes=1000)
 
 
-def test_the_same_bits_whatever_the_device_and_the_company(device, monkeypatch, tables):
-    emulated = device("bitonic", 64, dtype="float32")
+def test_the_same_bits_whatever_the_device_and_the_company(tabled, monkeypatch):
+    emulated = tabled("bitonic", 64, dtype="float32")
 
     def bits(batch=BATCH):
         inputs = emulated.inputs("permutation", 0, BATCH)
@@ -369,9 +384,9 @@ def test_empty_and_uneven_operands(device):
     assert torch.equal(one_for_all[0], expected[1][0])
 
 
-def test_more_samples_than_32_bits_count(device, tables):
+def test_more_samples_than_32_bits_count(tabled):
     """Only sorted values take no scratch memory: one launch takes a whole batch."""
-    emulated = device("bitonic", 8)
+    emulated = tabled("bitonic", 8)
     x, steepness, _ = emulated.inputs("none", 0, batch=16)
     expected, values = (
         cuda.relax_unchecked(x, steepness, None, "none", emulated.kernel.spec)[0],
@@ -382,8 +397,8 @@ def test_more_samples_than_32_bits_count(device, tables):
     assert torch.equal(values, expected)
 
 
-def test_more_columns_than_32_bits_count(device, tables):
-    emulated = device("bitonic", 8)
+def test_more_columns_than_32_bits_count(tabled):
+    emulated = tabled("bitonic", 8)
     x, steepness, payload = emulated.inputs("route", 1, batch=1)
     wide = payload.expand(-1, -1, cuda.MOST_COLUMNS + 1)  # one number in memory
     for call in (
@@ -400,11 +415,16 @@ def misplaced(tensor):
 
 
 def test_tensors_may_lie_anywhere(device, monkeypatch):
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 20)  # one codelet in code, others from tables
     aligned = "reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0"
-    emulated = device("odd_even", 18, dtype="float32", options=ALIGNED)
+    # One codelet in code, others from tables.
+    emulated = device("odd_even", 18, dtype="float32", options=ALIGNED, straight_line=20)
     careless = device(
-        "bitonic", 4, dtype="float32", options=ALIGNED, edit=lambda t: edited(t, aligned, "true")
+        "bitonic",
+        4,
+        dtype="float32",
+        options=ALIGNED,
+        straight_line=20,
+        edit=lambda t: edited(t, aligned, "true"),
     )
     payload = misplaced(torch.randn(2, 4, 2))
     with pytest.raises(EmulationError, match="a misaligned access"):
@@ -441,9 +461,9 @@ BARRIERS = {
 
 
 @pytest.mark.parametrize("barrier", BARRIERS)
-def test_a_missing_barrier_is_found_out(device, barrier, tables):
+def test_a_missing_barrier_is_found_out(tabled, barrier):
     text, without, network, n = BARRIERS[barrier]
-    emulated = device(network, n, edit=lambda source: edited(source, text, without))
+    emulated = tabled(network, n, edit=lambda source: edited(source, text, without))
 
     def run():
         for order in ORDERS:
@@ -488,13 +508,13 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
     for name in ("cupy", "cupy.cuda"):
         monkeypatch.setitem(sys.modules, name, None)
     kernel = Kernel(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
-    for build in (lambda: nvrtc.build(kernel, "sm_90"), lambda: cupy_program._cupy()):
+    for build in (lambda: cubin.build(kernel, "sm_90"), lambda: cupy_program._cupy()):
         with pytest.raises(ToolchainError, match=r"pip install 'nsc\[cuda\]'"):
             build()
 
 
-def test_chunks_are_summed_in_order(device, tables):
-    emulated = device("bitonic", 8)
+def test_chunks_are_summed_in_order(tabled):
+    emulated = tabled("bitonic", 8)
     slots = emulated.kernel.launch.slots
     for chunks in (2, 9, 16):
         parts = 10.0 ** torch.randint(-8, 8, (3, chunks, slots)) * torch.randn(3, chunks, slots).double()
@@ -545,9 +565,9 @@ def backward_of_a_permutation(emulated, batch):
     return call, x.nbytes + steepness.numel() * x.element_size()
 
 
-def test_kept_rows_are_bounded(device, monkeypatch, tables):
+def test_kept_rows_are_bounded(tabled, monkeypatch):
     """As many blocks run as the bound allows, and at least one; the bits are the same."""
-    emulated = device("odd_even", 70, dtype="float32")
+    emulated = tabled("odd_even", 70, dtype="float32")
     emulated.program.blocks = 4
     call, results = backward_of_a_permutation(emulated, 2)
     allocations, launch = Allocations(monkeypatch), emulated.program.launch
@@ -568,8 +588,8 @@ def test_kept_rows_are_bounded(device, monkeypatch, tables):
         emulated.program.launch = launch
 
 
-def test_groups_fill_the_device_and_are_bounded(device, monkeypatch, tables):
-    emulated = device("bitonic", 64, dtype="float32")
+def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
+    emulated = tabled("bitonic", 64, dtype="float32")
     call, _ = backward_of_a_permutation(emulated, 7)
     allocations, launch = Allocations(monkeypatch), emulated.kernel.launch
     each = (launch.arrays + 2) * launch.slots * 4  # two chunks of 32 columns
@@ -590,8 +610,8 @@ def test_groups_fill_the_device_and_are_bounded(device, monkeypatch, tables):
 
 
 @pytest.mark.parametrize("kib", [99, 64])
-def test_exact_sorting_with_less_shared_memory(device, tables, kib):
+def test_exact_sorting_with_less_shared_memory(tabled, kib):
     """Blocks have fewer warps; the last block is not full."""
-    emulated = device("bitonic", 50, shared_bytes=kib << 10)
+    emulated = tabled("bitonic", 50, shared_bytes=kib << 10)
     assert emulated.program.launches.blocks["nsc_sort_f64"].threads < 128
     emulated.check_hard_sort(batch=70)

@@ -7,10 +7,11 @@ import itertools
 import pytest
 
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import cuda_levels as cuda
-from nsc.compiler.schedule.ir import schedule
+from nsc.compiler.schedule import levels, schedule
+from nsc.contract.interface import function_name
+from nsc.contract.launch import FUNCTIONS
 from nsc.errors import BuildError
-from nsc.runtime.devices.launches import FUNCTIONS, SHARED_KIB, function_name, launches
+from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 # Threads of a block come in warps, up to a limit.
 WARP, MOST_THREADS = 32, 1024
@@ -18,7 +19,7 @@ WARP, MOST_THREADS = 32, 1024
 
 def launch(n):
     """Return the launch parameters of n wires; comparators make no difference to blocks."""
-    return cuda.levels(schedule(Network.from_layers(n, [])), arrays=3).launch
+    return levels(schedule(Network.from_layers(n, [])), arrays=3).launch
 
 
 def test_every_block_fits_every_device():

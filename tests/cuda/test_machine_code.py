@@ -7,8 +7,8 @@ from pathlib import Path
 
 import machine_code
 import pytest
+from machine_code import MOST_REGISTERS, WIRES_WITHOUT_SPILLS
 
-from nsc.compiler.schedule.cuda_levels import MOST_REGISTERS, WIRES_WITHOUT_SPILLS
 from nsc.runtime.build import nvrtc
 
 # The version that the table was counted with.

@@ -12,7 +12,7 @@ from test_tensor_cores import compiled
 
 from benchmarks import tensor_cores
 from benchmarks.gpu import limits
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.families import family_network
 from nsc.runtime.build import nvrtc
 
 # A lane of the product has two columns, and a warp of tensor cores takes 32 at a time.

@@ -15,10 +15,11 @@ from test_kernels import irregular
 from benchmarks import tensor_cores
 from benchmarks.gpu import checks
 from benchmarks.gpu.building import ART_LAMBDA
-from nsc.compiler.driver import Request, compile_network
-from nsc.compiler.families.classic import family_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.families import family_network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule.ir import in_levels, schedule, slots_of
+from nsc.compiler.request import Request
+from nsc.compiler.schedule import in_levels, schedule, slots_of
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cuda
 from nsc.runtime.kernel import register

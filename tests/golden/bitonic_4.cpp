@@ -11,7 +11,7 @@
 //
 //     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
 //
-// so the network is a product P of such mixes and y = P x. Everything is one of two passes:
+// so the network is a product P of these mixes and y = P x. There are two passes:
 //
 //   keys     x -> the weights of all comparators and the sorted values y;
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers,
@@ -23,10 +23,10 @@
 // (G[lo] - G[hi]) (V[lo] - V[hi]). One reverse keys pass then turns gradients
 // of weights and values into gradients of x and of the steepness.
 //
-// Results do not depend on the number of threads: sums are cut into pieces by shape alone and added
-// in a fixed order.
+// Results do not depend on the number of threads: only the shapes decide how sums are cut into pieces, and the
+// pieces are added in a fixed order.
 
-// C headers only: what is compiled here needs no C++ library.
+// C headers only, so that the kernel needs no C++ library.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +34,16 @@
 #include <sys/mman.h>
 #endif
 
-// What a compiler's own judgement would undo: a step is part of its codelet, a function that many
-// call is one piece of code, a loop over the lanes of a register is no loop.
+// How functions and tables are declared that the kernels of all targets share.
+#define NSC_FUNCTION inline
+#define NSC_TABLE constexpr
+// Always inlined: a step is part of its codelet.
 #define NSC_INLINE __attribute__((always_inline))
+#define NSC_STEP NSC_INLINE inline
+// Never inlined: one piece of code for many callers.
 #define NSC_APART __attribute__((noinline))
+#define NSC_CODELET NSC_APART
+// Unrolls a loop over the lanes of a register.
 #if defined(__clang__)
 #define NSC_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -61,14 +67,15 @@ constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, mos
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
 struct alignas(16) Codelet {
-    int32_t shape, spread, base, slot, turns;
+    int32_t shape, spread, base, slot;
+    int32_t turns;
 };
 
-constexpr Codelet codelets[] = {
+NSC_TABLE Codelet codelets[] = {
     {0, 0, 0, 0, 0}, {},
 };
 
-constexpr uint16_t spreads[] = {
+NSC_TABLE uint16_t spreads[] = {
     0, 1, 2, 3, 0,
 };
 
@@ -81,35 +88,106 @@ struct Pair {
     uint8_t a, b;
 };
 
-constexpr Shape shapes[] = {
+NSC_TABLE Shape shapes[] = {
     {4, 0, 6}, {0, 0, 0},
 };
 
-constexpr Pair shape_pairs[] = {
+NSC_TABLE Pair shape_pairs[] = {
     {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {0, 0},
 };
 
 constexpr int64_t outputs = wires;
 
-inline int64_t output_wire(int64_t place) { return place; }
+NSC_FUNCTION int64_t output_wire(int64_t place) { return place; }
 
 // Whether a codelet's comparator leaves the minimum on its second wire.
-constexpr uint64_t turns[][2] = {
+NSC_TABLE uint64_t turns[][2] = {
     {0x2, 0x0},
 };
 
-inline bool is_turned(Codelet codelet, int32_t comparator) {
+NSC_FUNCTION bool is_turned(Codelet codelet, int32_t comparator) {
     return turns[codelet.turns][comparator / 64] >> comparator % 64 & 1;
 }
 
-enum Routing { none, permutation, route, transposed, rows, cross_entropy, binary_cross_entropy };
+// What a call answers.
+enum Status {
+    ok = 0,
+    out_of_memory = 1,
+    bad_steepness = 2,
+    no_permutation = 3,
+    no_rank = 4,
+};
 
-enum Status { ok = 0, out_of_memory = 1, bad_steepness = 2, no_permutation = 3, no_rank = 4 };
+// What the routing pass does.
+enum Routing {
+    none = 0,
+    permutation = 1,
+    route = 2,
+    transposed = 3,
+    rows = 4,
+    cross_entropy = 5,
+    binary_cross_entropy = 6,
+};
 
-// ----------------------------------------------------------------------------------- preparation
+// Whether a routing gives a loss for each sample.
+NSC_FUNCTION bool is_loss(Routing routing) {
+    switch (routing) {
+        case cross_entropy:
+        case binary_cross_entropy:
+            return true;
+        default:
+            return false;
+    }
+}
 
-// A few blocks of memory are kept from call to call: fresh ones are handed out page by page, which takes
-// longer than a small call.
+// Whether a routing's payload is the unit matrix: what is routed is P, or a loss is read off it.
+NSC_FUNCTION bool routes_identity(Routing routing) {
+    switch (routing) {
+        case permutation:
+        case cross_entropy:
+        case binary_cross_entropy:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing takes columns of a payload.
+NSC_FUNCTION bool has_columns(Routing routing) {
+    switch (routing) {
+        case route:
+        case transposed:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing takes ranks, whose rows of P are wanted.
+NSC_FUNCTION bool has_ranks(Routing routing) {
+    switch (routing) {
+        case rows:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing runs the comparators from the last to the first.
+NSC_FUNCTION bool is_reversed(Routing routing) {
+    switch (routing) {
+        case transposed:
+        case rows:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// --------------------------------------------------------------------------------------- memory
+
+// A few blocks of memory are kept from call to call. The system maps a fresh block page by page, which takes longer
+// than a small call.
 struct alignas(64) Block {
     int64_t bytes;
 };
@@ -117,7 +195,7 @@ struct alignas(64) Block {
 constexpr int64_t largest_kept_block = 1 << 22;
 Block *kept_blocks[8];
 
-// Takes up the block, or frees the one that has been kept longest.
+// Keeps the block, and frees the one that has been kept longest if there is no room.
 inline void keep_block(Block *block) {
     for (Block *&place : kept_blocks)
         if (block) block = __atomic_exchange_n(&place, block, __ATOMIC_ACQ_REL);
@@ -144,7 +222,7 @@ inline void give_block(Block *block) {
         free(block);
 }
 
-// Memory for as long as a scope lasts; null when there is none.
+// Memory until the end of a scope. `start` is null if there is none.
 struct Memory {
     explicit Memory(int64_t bytes) : start(take_block(bytes)) {}
     ~Memory() { give_block(start); }
@@ -158,8 +236,8 @@ struct Memory {
     Block *start;
 };
 
-// Says that so much memory is about to be written for the first time: on large pages it is handed out in a
-// fraction of the time, which for small pages is longer than that of an exact sort.
+// Asks for large pages for memory that is about to be written for the first time. Small pages take longer to map
+// than an exact sort takes, large ones a fraction of that.
 inline void expect_writes(void *start, int64_t bytes) {
 #if defined(__linux__)
     constexpr uintptr_t page = 4096, least = 1 << 22;
@@ -170,6 +248,8 @@ inline void expect_writes(void *start, int64_t bytes) {
     (void)start, (void)bytes;
 #endif
 }
+
+// -------------------------------------------------------------------------- levels, light cones
 
 template <class T>
 inline void exchange(T &a, T &b) {
@@ -232,7 +312,7 @@ Status find_levels() {
     return ok;
 }
 
-// Finds the light cones: what reaches one of a codelet's wires reaches, behind it, all of them; and the
+// Finds the light cones. A column that reaches one of a codelet's wires reaches all of them behind it. Rows do the
 // same backwards.
 Status find_cones() {
     using Reached = uint64_t[cone_words];
@@ -261,7 +341,7 @@ Status find_cones() {
     return ok;
 }
 
-// Threads may prepare at the same time, and while others use what is prepared: the tables are written once.
+// Writes the tables once. Several threads may call this at the same time, also while others use the tables.
 Status prepare() {
     static char preparing;
     static bool prepared;
@@ -275,6 +355,18 @@ Status prepare() {
     __atomic_clear(&preparing, __ATOMIC_RELEASE);
     return status;
 }
+
+// Whole numbers as wide as a real.
+template <class real>
+struct WholeOf {
+    using type = int64_t;
+};
+template <>
+struct WholeOf<float> {
+    using type = int32_t;
+};
+template <class real>
+using Whole = typename WholeOf<real>::type;
 
 // -------------------------------------------------------------------------------------- vectors
 
@@ -297,26 +389,14 @@ using Vec = typename VecOf<T>::type;
 template <class T>
 constexpr int64_t lanes = register_bytes / int64_t(sizeof(T));
 
-// Whole numbers as wide as a real.
-template <class real>
-struct WholeOf {
-    using type = int64_t;
-};
-template <>
-struct WholeOf<float> {
-    using type = int32_t;
-};
-template <class real>
-using Whole = typename WholeOf<real>::type;
-
 // In every lane the same number.
 template <class T>
 inline Vec<T> all(T value) {
     return value - Vec<T>{};
 }
 
-// The same of a number in memory, which is one instruction there. Compilers that see through it would
-// do the arithmetic on one lane and spread the results, which takes a register's shuffles.
+// The same of a number in memory, which is one instruction. The empty asm hides the number from the compiler, which
+// would else compute with one lane and then spread each result by a shuffle.
 template <class T>
 inline Vec<T> broadcast(const T &value) {
     Vec<T> row = all(value);
@@ -363,6 +443,13 @@ inline Vec<real> converted(Vec<Whole<real>> v) {
     return __builtin_convertvector(v, Vec<real>);
 }
 
+// Losses take logarithms in double.
+template <class real>
+using Log = double;
+
+inline double logarithm(double x) { return __builtin_log(x); }
+inline double logarithm_1p(double x) { return __builtin_log1p(x); }
+
 // The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
 template <int... places>
 struct Places {};
@@ -375,8 +462,8 @@ struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
 
-// Folds the lanes of p and q that differ in one bit of their numbers: in lanes without the bit are then
-// sums of p's, in those with it q's. Half of what is added stays in its lane, which is no shuffle.
+// Adds the lanes of p whose numbers differ in one bit, and those of q. Lanes without the bit hold the sums of p,
+// lanes with it those of q. Half of the summands stay in their lanes and need no shuffle.
 template <class real, int bit, int... places>
 inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
     constexpr int width = lanes<real>;
@@ -384,7 +471,7 @@ inline Vec<real> fold(Vec<real> p, Vec<real> q, Places<places...>) {
            __builtin_shufflevector(p, q, ((places & bit ? width + places : places) ^ bit)...);
 }
 
-// Sums over lanes, `lanes` rows at a time: in lane k that of row k.
+// The sums of `lanes` rows over their lanes: lane k holds the sum of row k.
 template <class real, int count = lanes<real>>
 inline Vec<real> row_sums(const Vec<real> *rows) {
     if constexpr (count == 1) {
@@ -425,9 +512,8 @@ NSC_APART void transpose(Vec<T> *rows) {
     for (int i = 0; i < lanes<T>; ++i) rows[i] = in_registers[i];
 }
 
-// Makes numbers below the smallest normal one count as zero while it lives, on this thread. P is made
-// of products of many weights, most of them far below any rounding error, and processors take a
-// hundred times as long for such numbers.
+// Subnormal numbers count as zero on this thread while it lives. They are common in P, whose entries are products
+// of many weights, and processors take about 100 times as long for them.
 struct TinyIsZero {
 #if defined(__SSE__)
     TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }
@@ -451,7 +537,7 @@ struct TinyIsZero {
 // ------------------------------------------------------------------------------------- functions
 
 template <class real>
-inline Vec<real> magnitude(Vec<real> v) {
+NSC_FUNCTION Vec<real> magnitude(Vec<real> v) {
     constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
     return from_bits<real>(bits_of<real>(v) & ~sign);
 }
@@ -472,12 +558,16 @@ struct Constants<float> {
     static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
     static constexpr int32_t root_guess = 0x4f581840;
     static constexpr int newton_steps = 0;
-    static inline constexpr Table<float, 5> exp() { return {{0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034}}; }
-    static inline constexpr Table<float, 6> root() { return {{0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608}}; }
+    static NSC_FUNCTION constexpr Table<float, 5> exp() {
+        return { { 0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034 } };
+    }
+    static NSC_FUNCTION constexpr Table<float, 6> root() {
+        return { { 0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608 } };
+    }
 };
 // Sums coefficients.at[k] x^k, neighbours first, which is a shorter chain than one term after another.
 template <class real, int count>
-inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
+NSC_FUNCTION Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
     Vec<real> terms[(count + 1) / 2];
     NSC_UNROLL
     for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients.at[k] + coefficients.at[k + 1] * x;
@@ -493,18 +583,18 @@ inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
 }
 // exp(r) - 1 for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
-inline Vec<real> small_exp_less_1(Vec<real> r) {
+NSC_FUNCTION Vec<real> small_exp_less_1(Vec<real> r) {
     return r + r * r * polynomial(Constants<real>::exp(), r);
 }
 
 template <class real>
-inline Vec<real> power_of_two(Vec<real> shifted) {
+NSC_FUNCTION Vec<real> power_of_two(Vec<real> shifted) {
     using C = Constants<real>;
     return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
 }
 // factor * exp(x + low) for x <= 0 and a small `low`; zero where the exponential is below the smallest normal number.
 template <class real>
-inline Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
+NSC_FUNCTION Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
     using C = Constants<real>;
     constexpr real lowest = real((1 - C::exponent_bias) * 0.69314718055994531);
     const Vec<real> inside = x < lowest ? all(lowest) : x;
@@ -514,13 +604,13 @@ inline Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
     return x < lowest ? Vec<real>{} : (factor + factor * small_exp_less_1<real>(r)) * power_of_two<real>(shifted);
 }
 template <class real>
-inline Vec<real> logistic_tail(Vec<real> t) {
+NSC_FUNCTION Vec<real> logistic_tail(Vec<real> t) {
     const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
     return odds / (1 + odds);
 }
-// x^(-1/4), x > 0 and finite: a guess from the exponent, what it lacks, then Newton's steps.
+// x^(-1/4) of a finite x > 0: a guess from the exponent, a polynomial correction, then Newton steps.
 template <class real>
-inline Vec<real> inverse_power(Vec<real> x) {
+NSC_FUNCTION Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
     const auto lacks = [&](Vec<real> power) NSC_INLINE { return 1 - x * (power * power) * (power * power); };
     Vec<real> y = from_bits<real>(C::root_guess - (bits_of<real>(x) >> 2));
@@ -541,14 +631,14 @@ struct Sigmoid {
 
 // The smaller weight is computed, so that both have full precision: 1 - keep has none where keep rounds to 1.
 template <class real>
-inline Sigmoid<real> sigmoid(Vec<real> v) {
+NSC_FUNCTION Sigmoid<real> sigmoid(Vec<real> v) {
     const Vec<real> t = magnitude<real>(v), tail = logistic_tail<real>(t), rest = 1 - tail;
     return {v < 0 ? tail : rest, v < 0 ? rest : tail};
 }
 
 // f'(v), given both weights.
 template <class real>
-inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
+NSC_FUNCTION Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
     const Vec<real> t = magnitude<real>(v);
     (void)t, (void)keep, (void)swap;
     return keep * swap;
@@ -556,153 +646,207 @@ inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
 
 // The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
 template <class real>
-inline Vec<real> phi(Vec<real> d) {
+NSC_FUNCTION Vec<real> phi(Vec<real> d) {
     return d * inverse_power<real>(magnitude<real>(d) + real(1e-10));
 }
 
 template <class real>
-inline Vec<real> phi_slope(Vec<real> d) {
+NSC_FUNCTION Vec<real> phi_slope(Vec<real> d) {
     const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
     return power * (1 - real(0x1.0000000000000p-2) * magnitude<real>(d) * (power * power) * (power * power));
 }
 
-// -------------------------------------------------------------------------------------- codelets
-//
-// A block has one row per wire: a register of columns of a payload, or of keys for exact sorting. A
-// codelet's shape is a function that loads its rows, takes a step on pairs of them, and stores them.
-
-// Shape 0: 4 wires, 6 comparators.
-template <class Rows, class Step>
-NSC_APART void shape_0(Rows rows, Step step) {
-    auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2), w3 = rows.load(3);
-    step(0, w0, w1);
-    step(1, w2, w3);
-    step(2, w0, w2);
-    step(3, w1, w3);
-    step(4, w0, w1);
-    step(5, w2, w3);
-    rows.store(0, w0), rows.store(1, w1), rows.store(2, w2), rows.store(3, w3);
-}
-
-template <class Rows, class Step>
-NSC_APART void shape_0_backwards(Rows rows, Step step) {
-    auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2), w3 = rows.load(3);
-    step(5, w2, w3);
-    step(4, w0, w1);
-    step(3, w1, w3);
-    step(2, w0, w2);
-    step(1, w2, w3);
-    step(0, w0, w1);
-    rows.store(0, w0), rows.store(1, w1), rows.store(2, w2), rows.store(3, w3);
-}
-
-// Takes the steps of a shape without code of its own, from its table.
-template <bool backwards, class Rows, class Step>
-NSC_APART void run_table(int32_t index, Rows rows, Step step) {
-    const Shape shape = shapes[index];
-    const Pair *pairs = shape_pairs + shape.first_pair;
-    typename Rows::Row held[widest_codelet];
-    for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
-    for (int32_t i = 0; i < shape.comparators; ++i) {
-        const int32_t c = backwards ? shape.comparators - 1 - i : i;
-        typename Rows::Row &a = held[pairs[c].a], &b = held[pairs[c].b];
-        step(c, a, b);
-    }
-    for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
-}
-
-// Takes the steps of a shape in order, or backwards.
-template <class Rows, class Step>
-inline void run_forwards(int32_t index, Rows rows, Step step) {
-    switch (index) {
-        case 0: return shape_0(rows, step);
-    }
-    run_table<false>(index, rows, step);
-}
-
-template <class Rows, class Step>
-inline void run_backwards(int32_t index, Rows rows, Step step) {
-    switch (index) {
-        case 0: return shape_0_backwards(rows, step);
-    }
-    run_table<true>(index, rows, step);
-}
-
-template <class Rows, class Step>
-inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
-    if (backwards) return run_backwards(index, rows, step);
-    run_forwards(index, rows, step);
-}
-
-// The rows of a block that a codelet works on.
-template <class T>
-struct InPlace {
-    using Row = T;
-    InPlace(Codelet codelet, Row *block) : first(block + codelet.base), spread(spreads + codelet.spread) {}
-    Row load(int32_t k) const { return first[spread[k]]; }
-    void store(int32_t k, Row row) const { first[spread[k]] = row; }
-    Row *first;
-    const uint16_t *spread;
-};
-
-// The same, and a copy of what is loaded is kept.
-template <class T>
-struct Keeping : InPlace<T> {
-    Keeping(Codelet codelet, T *block, T *kept) : InPlace<T>(codelet, block), kept(kept) {}
-    T load(int32_t k) const { return kept[k] = InPlace<T>::load(k); }
-    T *kept;
-};
-
-// That copy; what becomes of it is not wanted.
-template <class T>
-struct Kept {
-    using Row = T;
-    Row load(int32_t k) const { return kept[k]; }
-    void store(int32_t, Row) const {}
-    const Row *kept;
-};
-
-// ------------------------------------------------------------------------------------- keys pass
-//
-// `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
-// group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
-// level, gathered from the wires of one sample. Both call the same two functions, so that a sample's
-// results do not depend on its company.
-
-// Some comparators that do not depend on each other. The work is cut into stages, each a short chain of
-// instructions for all of them: one comparator's chain is longer than a processor can look ahead.
-constexpr int32_t at_a_time = 16 / 2;
-
-// The wires of such comparators.
-template <class real>
-struct Ends {
-    Vec<real> *lo[at_a_time], *hi[at_a_time];
-};
+// --------------------------------------------------------------------------------------- weights
 
 // The weights of mixes, by slot.
 template <class T>
 struct Mixes {
     T *keep, *swap;
-    Mixes from(int64_t slot) const { return {keep + slot, swap + slot}; }
+    NSC_FUNCTION Mixes from(int64_t slot) const { return {keep + slot, swap + slot}; }
 };
 
 // What the keys pass leaves for the routing and for the backward pass, by slot.
 template <class T>
 struct Weights {
-    Mixes<T> forward;
-    Mixes<T> backward;  // the same arrays
+    Mixes<T> forward, backward;  // the same arrays
     T *gap;  // x[hi] - x[lo]; infinite where the weights are constant
-    Weights from(int64_t slot) const { return {forward.from(slot), backward.from(slot), gap + slot}; }
+    NSC_FUNCTION Weights from(int64_t slot) const { return {forward.from(slot), backward.from(slot), gap + slot}; }
 };
 
 constexpr int64_t arrays = 3;  // of weights, per sample
 
 // Weights in arrays that are `stride` apart.
 template <class T>
-inline Weights<T> weights_at(T *start, int64_t stride) {
+NSC_FUNCTION Weights<T> weights_at(T *start, int64_t stride) {
     const Mixes<T> mixes = {start, start + stride};
     return {mixes, mixes, start + 2 * stride};
 }
+
+// A comparator's weights.
+template <class T>
+struct Mix {
+    T keep, swap;
+};
+
+// Both results of a comparator are mixed in this order of terms: a compiler that fuses a product with the sum
+// then fuses the same one in both, and renaming the wires changes no bit.
+template <class T>
+NSC_STEP T mixed(Mix<T> m, T a, T b) {
+    return m.keep * a + m.swap * b;
+}
+
+// -------------------------------------------------------------------------------------- codelets
+//
+// Codelets of one shape share its code, which loads a codelet's rows, takes a step on pairs of them, and stores
+// them. The most frequent shapes have straight-line code in registers; the others run from their table.
+
+// The code of a shape, of `count()` comparators, `most()` at most.
+template <int32_t shape>
+struct Straight;
+
+// 4 wires, 6 comparators.
+template <>
+struct Straight<0> {
+    static NSC_FUNCTION constexpr bool is_straight() { return true; }
+    static NSC_FUNCTION constexpr int32_t most() { return 6; }
+    static NSC_FUNCTION constexpr int32_t count() { return 6; }
+    template <class Rows, class Step>
+    static NSC_CODELET void run(Rows rows, Step step) {
+        auto w0 = rows.load(0);
+        auto w1 = rows.load(1);
+        auto w2 = rows.load(2);
+        auto w3 = rows.load(3);
+        step(0, w0, w1);
+        step(1, w2, w3);
+        step(2, w0, w2);
+        step(3, w1, w3);
+        step(4, w0, w1);
+        step(5, w2, w3);
+        rows.store(0, w0);
+        rows.store(1, w1);
+        rows.store(2, w2);
+        rows.store(3, w3);
+    }
+    template <class Rows, class Step>
+    static NSC_CODELET void run_backwards(Rows rows, Step step) {
+        auto w0 = rows.load(0);
+        auto w1 = rows.load(1);
+        auto w2 = rows.load(2);
+        auto w3 = rows.load(3);
+        step(5, w2, w3);
+        step(4, w0, w1);
+        step(3, w1, w3);
+        step(2, w0, w2);
+        step(1, w2, w3);
+        step(0, w0, w1);
+        rows.store(0, w0);
+        rows.store(1, w1);
+        rows.store(2, w2);
+        rows.store(3, w3);
+    }
+};
+
+struct Tabled {
+    static NSC_FUNCTION constexpr bool is_straight() { return false; }
+    static NSC_FUNCTION constexpr int32_t most() { return longest_codelet; }
+    NSC_FUNCTION int32_t count() const { return shape.comparators; }
+    template <bool backwards, class Rows, class Step>
+    NSC_CODELET void run_in(Rows rows, Step step) const {
+        typename Rows::row held[widest_codelet];
+        for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
+        for (int32_t i = 0; i < shape.comparators; ++i) {
+            const int32_t c = backwards ? shape.comparators - 1 - i : i;
+            const Pair pair = shape_pairs[shape.first_pair + c];
+            typename Rows::row &a = held[pair.a], &b = held[pair.b];
+            step(c, a, b);
+        }
+        for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
+    }
+    template <class Rows, class Step>
+    NSC_STEP void run(Rows rows, Step step) const {
+        run_in<false>(rows, step);
+    }
+    template <class Rows, class Step>
+    NSC_STEP void run_backwards(Rows rows, Step step) const {
+        run_in<true>(rows, step);
+    }
+    Shape shape;
+};
+
+template <bool backwards, class Code, class Rows, class Step>
+NSC_STEP void run_code(Code code, Rows rows, Step step) {
+    if constexpr (backwards)
+        code.run_backwards(rows, step);
+    else
+        code.run(rows, step);
+}
+
+// The rows that a codelet works on. Rows are `pitch` apart.
+template <class Row, int32_t pitch, class Spread>
+struct InPlace {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return first[spread[k] * pitch]; }
+    NSC_STEP void store(int32_t k, Row value) const { first[spread[k] * pitch] = value; }
+    Row *first;
+    Spread spread;
+};
+
+// The same rows. A copy of each that is loaded is kept.
+template <class Row, int32_t pitch, class Spread>
+struct Keeping {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return kept[k * pitch] = in_place.load(k); }
+    NSC_STEP void store(int32_t k, Row value) const { in_place.store(k, value); }
+    InPlace<Row, pitch, Spread> in_place;
+    Row *kept;
+};
+
+// The kept copies. Nothing is stored.
+template <class Row, int32_t pitch>
+struct Kept {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return kept[k * pitch]; }
+    NSC_STEP void store(int32_t, Row) const {}
+    const Row *kept;
+};
+
+// A block has one row per wire: a register of columns of a payload, or of keys for exact sorting.
+template <class Row>
+inline InPlace<Row, 1, const uint16_t *> rows_of(Codelet codelet, Row *block) {
+    return {block + codelet.base, spreads + codelet.spread};
+}
+
+// Takes the steps of a shape in order, or backwards.
+template <bool backwards, class Rows, class Step>
+inline void run_shape(int32_t index, Rows rows, Step step) {
+    switch (index) {
+        case 0: return run_code<backwards>(Straight<0>(), rows, step);
+    }
+    run_code<backwards>(Tabled{shapes[index]}, rows, step);
+}
+
+template <class Rows, class Step>
+inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
+    if (backwards) return run_shape<true>(index, rows, step);
+    run_shape<false>(index, rows, step);
+}
+
+// ------------------------------------------------------------------------------------ keys pass
+//
+// `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
+// group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
+// level, gathered from the wires of one sample. Both call the same two functions, so that a
+// sample's results do not depend on the rest of its batch.
+
+// Some comparators that do not depend on each other. The work is cut into stages, each a short chain of
+// instructions for all of them: one comparator's chain is longer than a processor can look ahead.
+constexpr int32_t at_a_time = 16 / 2;
+
+// The wires of these comparators.
+template <class real>
+struct Ends {
+    Vec<real> *lo[at_a_time], *hi[at_a_time];
+};
 
 // Whether any lane of a comparison holds.
 template <class Mask>
@@ -711,13 +855,6 @@ inline bool any(Mask mask) {
     memcpy(words, &mask, sizeof mask);
     for (uint64_t word : words) all_words |= word;
     return all_words != 0;
-}
-
-// Both results of a comparator are mixed in this order of terms: a compiler that fuses a product with the sum
-// then fuses the same one in both, and renaming the wires changes no bit.
-template <class real>
-inline Vec<real> mixed(Vec<real> keep, Vec<real> swap, Vec<real> a, Vec<real> b) {
-    return keep * a + swap * b;
 }
 
 // From values to mixed values, in place, and weights.
@@ -750,21 +887,22 @@ NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness,
             w.gap[i] = infinite ? all(infinity) : gap;
         }
         const Vec<real> keep = w.backward.keep[i], swap = w.backward.swap[i];
+        const Mix<Vec<real>> m = {keep, swap};
         if (careful) {  // 0 times infinity counts as 0
             const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
             const Vec<real> zero{};
             const auto no_keep = keep == 0, no_swap = swap == 0;
-            *at.lo[i] = mixed<real>(keep, swap, (a_infinite & no_keep) ? zero : a, (b_infinite & no_swap) ? zero : b);
-            *at.hi[i] = mixed<real>(keep, swap, (b_infinite & no_keep) ? zero : b, (a_infinite & no_swap) ? zero : a);
+            *at.lo[i] = mixed(m, (a_infinite & no_keep) ? zero : a, (b_infinite & no_swap) ? zero : b);
+            *at.hi[i] = mixed(m, (b_infinite & no_keep) ? zero : b, (a_infinite & no_swap) ? zero : a);
         } else {
-            *at.lo[i] = mixed<real>(keep, swap, a, b);
-            *at.hi[i] = mixed<real>(keep, swap, b, a);
+            *at.lo[i] = mixed(m, a, b);
+            *at.hi[i] = mixed(m, b, a);
         }
     }
 }
 
 // From gradients of the mixed values, in place, and of the weights, null for zero, to those of the
-// values; `steepness_grad` takes what each adds to the gradient of the steepness.
+// values; `steepness_grad` takes each comparator's part of the gradient of the steepness.
 template <class real>
 NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<real> *weight_grad, Vec<real> steepness,
                                 Weights<Vec<real>> w, Vec<real> *steepness_grad) {
@@ -778,20 +916,21 @@ NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<r
     for (int32_t i = 0; i < count; ++i) {
         const Vec<real> a = *at.lo[i], b = *at.hi[i], activation = steepness_grad[i];
         const Vec<real> keep = w.backward.keep[i], swap = w.backward.swap[i];
+        const Mix<Vec<real>> m = {keep, swap};
         const Vec<real> into = (weight_grad ? weight_grad[i] : Vec<real>{}) - (a - b) * w.gap[i];
         const Vec<real> slope = sigmoid_slope<real>(steepness * activation, keep, swap);
         // A weight of 0 is constant, and a gradient that reaches it may be infinite.
         const auto constant = (w.gap[i] == infinity) | (keep == 0) | (swap == 0);
         const Vec<real> through = constant ? Vec<real>{} : into * slope;
         const Vec<real> shift = through * steepness * stretch[i];
-        *at.lo[i] = mixed<real>(keep, swap, a, b) - shift;
-        *at.hi[i] = mixed<real>(keep, swap, b, a) + shift;
+        *at.lo[i] = mixed(m, a, b) - shift;
+        *at.hi[i] = mixed(m, b, a) + shift;
         steepness_grad[i] = through * activation;
     }
 }
 
-// The sum over slots of what they add to the gradient of the steepness, in an order that is the same
-// for both layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
+// The sum over slots of their parts of the gradient of the steepness. The order is the same for both
+// layouts: the slots that are equal modulo slot_alignment, last first, then those sums.
 template <class T>
 inline T sum_of_parts(const T *parts) {
     T sum{};
@@ -799,7 +938,7 @@ inline T sum_of_parts(const T *parts) {
     return sum;
 }
 
-// ---- a lane is a sample
+// --------------------------------------------------------------------------- a lane is a sample
 
 // Between `count` samples of `wires` values each and rows of one value of each.
 template <class real>
@@ -855,7 +994,7 @@ inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<rea
     return at;
 }
 
-// Runs a codelet on a block in place; its weights go to w, which begins at its first slot, if wanted.
+// Runs a codelet on a block in place. Its weights go to w, which begins at its first slot, unless w is null.
 template <class real>
 inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
     in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {
@@ -895,7 +1034,7 @@ inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_
     }
 }
 
-// ---- the lanes are comparators of one level
+// ---------------------------------------------------------- a lane is a comparator of one level
 
 // Comparators of one level, gathered.
 template <class real>
@@ -917,10 +1056,13 @@ inline real *singly(Vec<real> *rows) {
 }
 
 template <class real>
+inline Mixes<real> singly(Mixes<Vec<real>> mixes) {
+    return {singly<real>(mixes.keep), singly<real>(mixes.swap)};
+}
+
+template <class real>
 inline Weights<real> singly(Weights<Vec<real>> w) {
-    return {{singly<real>(w.forward.keep), singly<real>(w.forward.swap)},
-            {singly<real>(w.backward.keep), singly<real>(w.backward.swap)},
-            singly<real>(w.gap)};
+    return {singly<real>(w.forward), singly<real>(w.backward), singly<real>(w.gap)};
 }
 
 // Calls run(comparators, count) for pieces of each level in turn.
@@ -984,31 +1126,28 @@ real compare_levels_backward(real *grad, const real *weight_grad, real steepness
     return sum_of_parts(parts);
 }
 
-// ---------------------------------------------------------------------------------- routing pass
+// ------------------------------------------------------------------------------ mixes of two rows
 
-// A comparator's weights; in every lane the same.
-template <class real>
-struct Mix {
-    Vec<real> keep, swap;
-};
-
-// Those of comparator c. Both arrays are reached through one address, which leaves a register for others.
-template <class real>
-NSC_INLINE inline Mix<real> mix_at(const real *keep, int32_t c) {
-    return {broadcast(keep[c]), broadcast(keep[c + slots])};
+template <class Row, class T>
+NSC_STEP void mix(Row &lo, Row &hi, Mix<T> m) {
+    const Row a = lo, b = hi;
+    lo = mixed(m, a, b);
+    hi = mixed(m, b, a);
 }
 
-template <class real>
-NSC_INLINE inline void mix(Vec<real> &lo, Vec<real> &hi, Mix<real> m) {
-    const Vec<real> a = lo, b = hi;
-    lo = mixed<real>(m.keep, m.swap, a, b);
-    hi = mixed<real>(m.keep, m.swap, b, a);
-}
-
-// What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
+// The difference of two rows. A comparator's weight is multiplied with it.
 template <class Row>
-NSC_INLINE inline Row difference(Row a, Row b) {
+NSC_STEP Row difference(const Row &a, const Row &b) {
     return a - b;
+}
+
+// --------------------------------------------------------------------------------- routing a block
+
+// The weights of comparator c, the same in every lane. Both arrays are reached through one address, which leaves a
+// register for others.
+template <class real>
+NSC_INLINE inline Mix<Vec<real>> mix_at(const real *keep, int32_t c) {
+    return {broadcast(keep[c]), broadcast(keep[c + slots])};
 }
 
 // Runs the listed codelets, in order, on a block; `reversed` runs their comparators backwards. With
@@ -1019,12 +1158,13 @@ Vec<real> *route_forward(Vec<real> *block, const int32_t *list, int64_t count, c
     for (int64_t i = 0; i < count; ++i) {
         const Codelet codelet = codelets[list[i]];
         const real *weights = keep + codelet.slot;
-        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix<real>(a, b, mix_at(weights, c), half...); };
+        const auto rows = rows_of(codelet, block);
+        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix(a, b, mix_at(weights, c), half...); };
         if (!kept) {
-            run_shape(codelet.shape, reversed, InPlace<Vec<real>>(codelet, block), step);
+            run_shape(codelet.shape, reversed, rows, step);
             continue;
         }
-        run_shape(codelet.shape, reversed, Keeping<Vec<real>>(codelet, block, kept), step);
+        run_shape(codelet.shape, reversed, Keeping<Vec<real>, 1, const uint16_t *>{rows, kept}, step);
         kept += shapes[codelet.shape].wires;
     }
     return kept;
@@ -1042,13 +1182,13 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
         // Differences of the payload in front of each comparator, then times those of the gradient behind it.
         Vec<real> products[longest_codelet], *product = products;
         kept -= shape.wires;
-        run_shape(codelet.shape, reversed, Kept<Vec<real>>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
+        run_shape(codelet.shape, reversed, Kept<Vec<real>, 1>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
             product[c] = difference(a, b, half...);
-            mix<real>(a, b, mix_at(forward, c), half...);
+            mix(a, b, mix_at(forward, c), half...);
         });
-        run_shape(codelet.shape, !reversed, InPlace<Vec<real>>(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
+        run_shape(codelet.shape, !reversed, rows_of(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
             product[c] *= difference(a, b, half...);
-            mix<real>(a, b, mix_at(backward, c), half...);
+            mix(a, b, mix_at(backward, c), half...);
         });
         for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
             for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
@@ -1058,7 +1198,7 @@ void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<rea
     }
 }
 
-// --------------------------------------------------------------------------------- exact sorting
+// -------------------------------------------------------------------------------- exact sorting
 
 // Whole numbers in the order of the reals they are the bits of, and back. 0 and -0 are equal, and all
 // NaN, which come last: `lost` tells which values cannot be made from their keys again.
@@ -1091,8 +1231,8 @@ inline Vec<int32_t> in_odd_lanes(Vec<int32_t> p, Places<places...>) {
     return __builtin_shufflevector(p, Vec<int32_t>{}, (places % 2 ? from + places / 2 : int(lanes<int32_t>))...);
 }
 
-// One value of each of some samples: its key and where it comes from, such that an entry is less where
-// its value comes first, ties by position. A tile has as many wires as a register has reals.
+// One value of each of some samples: its key and its position. An entry is less if its value comes first; ties go
+// by position. A tile has as many wires as a register has reals.
 template <class real>
 struct Entry;
 
@@ -1183,10 +1323,10 @@ void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, 
     for_each_tile(wires, [&](int64_t wire, int64_t width) { Entry<real>::load_tile(x, wire, width, count, block, &lost); });
     for (int64_t c = 0; c < codelet_count; ++c) {
         const Codelet codelet = codelets[c];
-        run_forwards(codelet.shape, InPlace<Entry<real>>(codelet, block),
-                  [codelet](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) NSC_INLINE {
-                      order(a, b, is_turned(codelet, i), half...);
-                  });
+        run_shape<false>(codelet.shape, rows_of(codelet, block),
+                         [codelet](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) NSC_INLINE {
+                             order(a, b, is_turned(codelet, i), half...);
+                         });
     }
     for_each_tile(outputs, [&](int64_t place, int64_t width) { Entry<real>::store_tile(block, place, width, count, values, indices); });
     if (any(lost))
@@ -1212,28 +1352,27 @@ struct Probability {
 };
 
 template <class real>
-inline Probability<real> complement(Probability<real> of) {
+NSC_FUNCTION Probability<real> complement(Probability<real> of) {
     return {of.rest, of.p};
 }
 
 // Whether 1 - p would lose digits. Then the sum of the column's other entries takes its place. Columns sum to
 // 1, so at most one entry is so large.
 template <class real>
-inline bool is_large(real p) {
+NSC_FUNCTION bool is_large(real p) {
     return p > real(0.75) * unit<real>;
 }
 
 // The logarithm of a probability. NaN stays NaN.
 template <class real>
-inline double log_of(Probability<real> of) {
-    using Log = double;
-    if (is_large(of.p)) return __builtin_log1p(-Log(of.rest / unit<real>));
-    return of.p <= least_probability<real> ? Log(lowest_log) : __builtin_log(Log(of.p / unit<real>));
+NSC_FUNCTION Log<real> log_of(Probability<real> of) {
+    if (is_large(of.p)) return logarithm_1p(-Log<real>(of.rest / unit<real>));
+    return of.p <= least_probability<real> ? Log<real>(lowest_log) : logarithm(Log<real>(of.p / unit<real>));
 }
 
 // The derivative of that logarithm: 1 / p, and 0 where it is cut.
 template <class real>
-inline real slope_of_log(real p) {
+NSC_FUNCTION real slope_of_log(real p) {
     return p <= least_probability<real> ? real(0) : 1 / p;
 }
 
@@ -1250,18 +1389,32 @@ inline Probability<real> probability(real p, real rest_of_column) {
     return {p, is_large(p) ? rest_of_column : unit<real> - p};
 }
 
-// The loss of the columns first ... first + width - 1 of P, which are in the block.
+// The mean over columns of -log P[target, column]; its part of the columns in a block.
 template <class real>
-double block_loss(const Vec<real> *block, Routing routing, const int64_t *target, int64_t first, int64_t width) {
+double cross_entropy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
+    bool large = false;
+    for (int64_t k = 0; k < width; ++k) large |= is_large<real>(block[target[first + k]][k]);
+    const Vec<real> rests = large ? rests_of_columns<real>(block) : Vec<real>{};
     double sum = 0;
-    if (routing == cross_entropy) {
-        bool large = false;
-        for (int64_t k = 0; k < width; ++k) large |= is_large<real>(block[target[first + k]][k]);
-        const Vec<real> rests = large ? rests_of_columns<real>(block) : Vec<real>{};
-        for (int64_t k = 0; k < width; ++k) sum -= log_of<real>(probability<real>(block[target[first + k]][k], rests[k]));
-        return sum / wires;
+    for (int64_t k = 0; k < width; ++k) sum -= log_of<real>(probability<real>(block[target[first + k]][k], rests[k]));
+    return sum / wires;
+}
+
+template <class real>
+void cross_entropy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first, int64_t width) {
+    constexpr real share = real(1) / wires;
+    memset(grad, 0, sizeof(Vec<real>) * wires);
+    for (int64_t k = 0; k < width; ++k) {
+        const int64_t row = target[first + k];
+        grad[row][k] = -share * slope_of_log<real>(block[row][k]);
     }
+}
+// The mean over entries of -log p where the target is the entry's row, and of -log(1 - p) elsewhere; its part of
+// the columns in a block.
+template <class real>
+double binary_cross_entropy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
     const Vec<real> rests = rests_of_columns<real>(block);
+    double sum = 0;
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
             const Probability<real> p = probability<real>(block[row][k], rests[k]);
@@ -1270,19 +1423,11 @@ double block_loss(const Vec<real> *block, Routing routing, const int64_t *target
     return sum / wires / wires;
 }
 
-// The gradient of that loss.
 template <class real>
-void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing routing, const int64_t *target,
-                         int64_t first, int64_t width) {
+void binary_cross_entropy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first,
+                                   int64_t width) {
     constexpr real share = real(1) / wires;
     memset(grad, 0, sizeof(Vec<real>) * wires);
-    if (routing == cross_entropy) {
-        for (int64_t k = 0; k < width; ++k) {
-            const int64_t row = target[first + k];
-            grad[row][k] = -share * slope_of_log<real>(block[row][k]);
-        }
-        return;
-    }
     const Vec<real> rests = rests_of_columns<real>(block);
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
@@ -1290,15 +1435,35 @@ void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing routin
             grad[row][k] = share * share * (target[first + k] == row ? -slope_of_log(p.p) : slope_of_log(p.rest));
         }
 }
+// The loss of the columns first ... first + width - 1 of P, which are in the block.
+template <class real>
+double block_loss(const Vec<real> *block, Routing loss, const int64_t *target, int64_t first, int64_t width) {
+    switch (loss) {
+        case cross_entropy: return cross_entropy_loss<real>(block, target, first, width);
+        case binary_cross_entropy: return binary_cross_entropy_loss<real>(block, target, first, width);
+        default: return 0;
+    }
+}
 
-// ------------------------------------------------------------------------------------- the calls
+// The gradient of that loss.
+template <class real>
+void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing loss, const int64_t *target, int64_t first,
+                         int64_t width) {
+    switch (loss) {
+        case cross_entropy: return cross_entropy_gradient<real>(block, grad, target, first, width);
+        case binary_cross_entropy: return binary_cross_entropy_gradient<real>(block, grad, target, first, width);
+        default: return;
+    }
+}
+
+// -------------------------------------------------------------------------------------- threads
 
 // torch_parallel_for, or null for one thread.
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(task, memory, state) for each task, on threads of their own. Each thread has `bytes` of
-// memory; where there is none the status says so.
+// Runs work(task, memory) for each task, on the threads of a pool. Each thread has `bytes` of memory; returns
+// out_of_memory if a thread gets none.
 template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
@@ -1320,7 +1485,12 @@ Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, W
     return static_cast<Status>(state.status);
 }
 
+// A grain that gives a thread at least some ten microseconds of work, measured in mixes.
+inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
+
 inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total * piece / pieces; }
+
+// --------------------------------------------------------------------------------------- a call
 
 template <class real>
 struct Call {
@@ -1333,11 +1503,7 @@ struct Call {
     int64_t payload_stride;  // 0: one payload for all samples
     int64_t payload_columns;
 
-    bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
-    bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
-    bool has_payload() const { return routing == route || routing == transposed; }
-    bool reversed() const { return routing == transposed || routing == rows; }
-    int64_t columns() const { return routing == none ? 0 : is_permutation() ? wires : payload_columns; }
+    int64_t columns() const { return routing == none ? 0 : routes_identity(routing) ? wires : payload_columns; }
     int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
     // Pieces that the columns are cut into, at most one per block; small ones would mostly be sums to add up.
     int64_t chunks() const {
@@ -1356,22 +1522,22 @@ struct Call {
     Status check() const {
         for (int64_t b = 0; b < batch; ++b)
             if (!(steepness_of(b) > 0 && __builtin_isfinite(steepness_of(b)))) return bad_steepness;
-        if (!is_loss() && routing != rows) return ok;
+        if (!is_loss(routing) && !has_ranks(routing)) return ok;
         const Memory seen(wires);
         if (!seen.start) return out_of_memory;
         for (int64_t b = 0; b < batch; ++b) {
             memset(seen.get<uint8_t>(), 0, wires);
             for (int64_t c = 0; c < columns(); ++c) {
                 const int64_t rank = ranks_of(b)[c];
-                if (rank < 0 || rank >= wires) return is_loss() ? no_permutation : no_rank;
-                if (is_loss() && seen.get<uint8_t>()[rank]++) return no_permutation;
+                if (rank < 0 || rank >= wires) return is_loss(routing) ? no_permutation : no_rank;
+                if (is_loss(routing) && seen.get<uint8_t>()[rank]++) return no_permutation;
             }
         }
         return ok;
     }
 
-    // Lists the codelets to run on a block of columns, in running order: of P those that its columns
-    // reach or that reach its rows, of any other payload all.
+    // Lists the codelets to run on a block of columns, in running order. For P these are the codelets that the
+    // columns reach, or that reach the rows; for any other payload, all codelets.
     int64_t list_codelets(int32_t *list, int64_t sample, int64_t column, int64_t width) const {
         int64_t count = 0;
         const auto listed = [&](auto word_at) {
@@ -1379,10 +1545,10 @@ struct Call {
                 for (uint64_t bits = word_at(word); bits; bits &= bits - 1)
                     list[count++] = int32_t(64 * word + __builtin_ctzll(bits));
         };
-        if (is_permutation()) {
+        if (routes_identity(routing)) {
             const uint64_t *reached = reached_from[column / cone_columns];
             listed([&](int64_t word) { return reached[word]; });
-        } else if (routing == rows) {
+        } else if (has_ranks(routing)) {
             const int64_t *ranks = ranks_of(sample) + column;
             listed([&](int64_t word) {
                 uint64_t any = 0;
@@ -1392,23 +1558,25 @@ struct Call {
         } else {
             for (; count < codelet_count; ++count) list[count] = int32_t(count);
         }
-        if (reversed())
+        if (is_reversed(routing))
             for (int64_t i = 0; i < count / 2; ++i) exchange(list[i], list[count - 1 - i]);
         return count;
     }
 
-    // Fills a block with `width` columns of the payload of a sample, from `column` on; where that is the unit
-    // matrix or columns of it, its ones are `one`.
+    // Fills a block with `width` columns of the payload of a sample, from `column` on. The ones of a unit matrix
+    // are `one`.
     void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width, real one) const {
-        if (has_payload()) {
+        if (has_columns(routing)) {
             const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
             for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
             return;
         }
         memset(block, 0, sizeof(Vec<real>) * wires);
-        for (int64_t k = 0; k < width; ++k) block[routing == rows ? ranks_of(sample)[column + k] : column + k][k] = one;
+        for (int64_t k = 0; k < width; ++k) block[has_ranks(routing) ? ranks_of(sample)[column + k] : column + k][k] = one;
     }
 };
+
+// ---------------------------------------------------------------------------- blocks of columns
 
 // Between rows of a block and rows of `columns` values each.
 template <class real>
@@ -1421,6 +1589,8 @@ void load_block(Vec<real> *block, const real *from, int64_t columns, int64_t wid
     for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * columns, width);
 }
 
+// -------------------------------------------------------------------------------- the keys pass
+
 // Samples whose weights are held at a time: as many as fit the aim, at least one.
 template <class real>
 inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
@@ -1428,9 +1598,6 @@ inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
     const int64_t group = fits < 1 ? 1 : fits < lanes<real> ? fits : fits / lanes<real> * lanes<real>;
     return group < batch ? group : batch;
 }
-
-// A grain that gives a thread at least some ten microseconds of work, measured in mixes.
-inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
 
 // A group of samples that go through the keys pass together, `lanes` at a time or one by one.
 template <class real>
@@ -1455,13 +1622,6 @@ inline void copy_or_clear(real *to, const real *from, int64_t count) {
         memset(to, 0, sizeof(real) * count);
 }
 
-template <class real>
-inline real sum_of_chunks(const double *losses, int64_t chunks) {
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[chunk];
-    return real(sum);
-}
-
 // Fills a block with the gradients of the values of a task's samples, and clears the sums for the steepness.
 template <class real>
 inline void load_gradient(const real *values_grad, const KeysTask<real> &task, Vec<real> *block, Vec<real> *parts) {
@@ -1473,7 +1633,7 @@ inline void load_gradient(const real *values_grad, const KeysTask<real> &task, V
 }
 
 // Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the place
-// of sample `first`, and their weights, if wanted, to `weights`.
+// of sample `first`, and their weights to `weights`, unless it is null.
 template <class real>
 Status keys_forward(const Call<real> &call, int64_t first, int64_t count, real *values, real *weights, ParallelFor pool) {
     using Row = Vec<real>;
@@ -1569,6 +1729,15 @@ Status values_backward(const Call<real> &call, const real *values_grad, real *x_
     });
 }
 
+// ----------------------------------------------------------------------------- the routing pass
+
+template <class real>
+inline real sum_of_chunks(const double *losses, int64_t chunks) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[chunk];
+    return real(sum);
+}
+
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null.
 template <class real>
 Status forward(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
@@ -1576,7 +1745,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
     const Status checked = call.check();
     if (checked != ok) return checked;
     if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
-    if (!call.is_loss()) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
+    if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
     const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
@@ -1597,23 +1766,23 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
             for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                 const int64_t column = at * lanes<real>, width = call.width_of(column);
                 call.load_payload(block, sample, column, width, unit<real>);
-                route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, call.reversed(), nullptr);
-                if (call.is_loss())
+                route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, is_reversed(call.routing), nullptr);
+                if (is_loss(call.routing))
                     loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
                 else
-                    store_block<real>(block, routed + sample * wires * columns + column, columns, width, call.has_payload() ? real(1) : 1 / unit<real>);
+                    store_block<real>(block, routed + sample * wires * columns + column, columns, width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
             }
             losses[task] = loss;
         });
         if (status != ok) return status;
-        for (int64_t b = 0; call.is_loss() && b < count; ++b) routed[first + b] = sum_of_chunks<real>(losses + b * chunks, chunks);
+        for (int64_t b = 0; is_loss(call.routing) && b < count; ++b) routed[first + b] = sum_of_chunks<real>(losses + b * chunks, chunks);
     }
     return ok;
 }
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// A loss has no routed_grad: the gradients are those of each sample's loss, which goes to `losses`, (batch).
+// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
                 real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
@@ -1646,15 +1815,15 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
             for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
                 const int64_t column = at * lanes<real>, width = call.width_of(column);
                 const int64_t place = sample * wires * columns + column;
-                call.load_payload(block, sample, column, width, call.is_loss() ? unit<real> : real(1));
+                call.load_payload(block, sample, column, width, is_loss(call.routing) ? unit<real> : real(1));
                 const int64_t listed = call.list_codelets(list, sample, column, width);
-                Row *end = route_forward<real>(block, list, listed, w.forward.keep, call.reversed(), kept);
+                Row *end = route_forward<real>(block, list, listed, w.forward.keep, is_reversed(call.routing), kept);
                 if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                if (call.is_loss())
+                if (is_loss(call.routing))
                     block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width);
                 else
                     load_block<real>(grad, routed_grad + place, columns, width);
-                route_backward<real>(grad, list, listed, end, w, call.reversed(), weight_grad);
+                route_backward<real>(grad, list, listed, end, w, is_reversed(call.routing), weight_grad);
                 if (payload_grad) store_block<real>(grad, payload_grad + place, columns, width, 1);
             }
             chunk_losses[task] = loss;
@@ -1674,8 +1843,9 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
     return ok;
 }
 
-// Values in ascending order and where they come from, ties by position and NaN last, as torch's stable
-// sort: (batch, outputs).
+// ---------------------------------------------------------------------- exact sorting, the call
+
+// Values in ascending order and their indices, (batch, outputs), as torch's stable sort: ties by position, NaN last.
 template <class real>
 Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
     constexpr int64_t at_once = lanes<int64_t>;
@@ -1694,8 +1864,8 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
-// What this kernel is. The runtime compares it with the manifest, so that no text beside the kernel can make
-// a call take its memory for what it is not.
+// What this kernel is. The runtime compares it with the manifest, so that a changed manifest cannot make a call
+// misread its memory.
 NSC_API const char *nsc_facts() { return "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
 
 // Must be called before anything below; does nothing from the second time on.

@@ -11,7 +11,7 @@
 //
 //     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
 //
-// so the network is a product P of such mixes and y = P x. Everything is one of two passes:
+// so the network is a product P of these mixes and y = P x. There are two passes:
 //
 //   keys     x -> the weights of all comparators and the sorted values y. 8 threads share a sample,
 //            whose values lie in shared memory.
@@ -22,9 +22,9 @@
 // The backward routing keeps what each codelet loads and recomputes what lies inside; one reverse keys
 // pass then turns gradients of weights and values into gradients of x and of the steepness.
 //
-// Sums are cut into pieces by shape alone and added in a fixed order, without atomics: the same input
-// gives the same bits. A steepness or a target that makes no sense gives NaN, since a check on the
-// host would have to wait for the device.
+// Only the shapes decide how sums are cut into pieces, and the pieces are added in a fixed order, without atomics:
+// the same input gives the same bits. Calls do not check values on the host, which would have to wait for the
+// device: an invalid target or steepness gives NaN.
 
 #if defined(__CUDACC_RTC__)
 using uint8_t = unsigned char;
@@ -38,7 +38,13 @@ using uint64_t = unsigned long long;
 #include <stdint.h>
 #endif
 
+// How functions and tables are declared that the kernels of all targets share.
+#define NSC_FUNCTION __device__ inline
+#define NSC_TABLE __device__ const
+// Always inlined, with rows in registers: a step is part of its codelet, which is part of its caller.
 #define NSC_INLINE __attribute__((always_inline))
+#define NSC_STEP __device__ __forceinline__
+#define NSC_CODELET NSC_STEP
 #define NSC_UNROLL _Pragma("unroll")
 
 // The block's memory, as much as the launch asks for.
@@ -57,14 +63,15 @@ constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, mos
 // The comparators, cut into codelets that are run on the wires they load: base + spreads[spread + k] for
 // each k. A codelet's weights begin at slot `slot`.
 struct alignas(16) Codelet {
-    int32_t shape, spread, base, slot, turns;
+    int32_t shape, spread, base, slot;
+    int32_t turns;
 };
 
-__device__ const Codelet codelets[] = {
+NSC_TABLE Codelet codelets[] = {
     {0, 0, 0, 0, 0}, {},
 };
 
-__device__ const uint16_t spreads[] = {
+NSC_TABLE uint16_t spreads[] = {
     0, 1, 2, 3, 0,
 };
 
@@ -77,28 +84,92 @@ struct Pair {
     uint8_t a, b;
 };
 
-__device__ const Shape shapes[] = {
+NSC_TABLE Shape shapes[] = {
     {4, 0, 6}, {0, 0, 0},
 };
 
-__device__ const Pair shape_pairs[] = {
+NSC_TABLE Pair shape_pairs[] = {
     {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {0, 0},
 };
 
 constexpr int64_t outputs = wires;
 
-__device__ inline int64_t output_wire(int64_t place) { return place; }
+NSC_FUNCTION int64_t output_wire(int64_t place) { return place; }
 
 // Whether a codelet's comparator leaves the minimum on its second wire.
-__device__ const uint64_t turns[][2] = {
+NSC_TABLE uint64_t turns[][2] = {
     {0x2, 0x0},
 };
 
-__device__ inline bool is_turned(Codelet codelet, int32_t comparator) {
+NSC_FUNCTION bool is_turned(Codelet codelet, int32_t comparator) {
     return turns[codelet.turns][comparator / 64] >> comparator % 64 & 1;
 }
 
-enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
+// What the routing pass does.
+enum Routing {
+    none = 0,
+    permutation = 1,
+    route = 2,
+    transposed = 3,
+    rows = 4,
+    cross_entropy = 5,
+    binary_cross_entropy = 6,
+};
+
+// Whether a routing gives a loss for each sample.
+NSC_FUNCTION bool is_loss(Routing routing) {
+    switch (routing) {
+        case cross_entropy:
+        case binary_cross_entropy:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing's payload is the unit matrix: what is routed is P, or a loss is read off it.
+NSC_FUNCTION bool routes_identity(Routing routing) {
+    switch (routing) {
+        case permutation:
+        case cross_entropy:
+        case binary_cross_entropy:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing takes columns of a payload.
+NSC_FUNCTION bool has_columns(Routing routing) {
+    switch (routing) {
+        case route:
+        case transposed:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing takes ranks, whose rows of P are wanted.
+NSC_FUNCTION bool has_ranks(Routing routing) {
+    switch (routing) {
+        case rows:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a routing runs the comparators from the last to the first.
+NSC_FUNCTION bool is_reversed(Routing routing) {
+    switch (routing) {
+        case transposed:
+        case rows:
+            return true;
+        default:
+            return false;
+    }
+}
 
 // ------------------------------------------------------------------------- rounds, levels, cones
 
@@ -108,7 +179,7 @@ constexpr int32_t sample_threads = 8;  // threads that share a sample's keys
 constexpr int32_t keys_threads = 128, routing_threads = 128;  // threads of a block
 
 // The keys pass runs in rounds: comparators that share no wire, at most one for each thread of a sample. Here
-// each leaves the minimum on wire lo. One without wires, lo = hi, is none.
+// each leaves the minimum on wire lo. An entry with lo = hi is no comparator.
 struct alignas(8) Comparator {
     uint16_t lo, hi;
     int32_t slot;
@@ -116,11 +187,11 @@ struct alignas(8) Comparator {
 
 constexpr int32_t rounds = 3;
 
-__device__ const Comparator in_rounds[] = {
+NSC_TABLE Comparator in_rounds[] = {
     {0, 1, 0}, {3, 2, 1}, {0, 2, 2}, {1, 3, 3}, {0, 1, 4}, {2, 3, 5}, {},
 };
 
-__device__ const int32_t round_ends[] = {
+NSC_TABLE int32_t round_ends[] = {
     2, 4, 6, 0,
 };
 
@@ -129,20 +200,14 @@ __device__ const int32_t round_ends[] = {
 constexpr int32_t codelet_levels = 1;
 constexpr int32_t cone_columns = 32, cones = 1;
 
-__device__ const int32_t listed[] = {
+NSC_TABLE int32_t listed[] = {
     0, 0, 0,
 };
 
 // Where in the table of listed codelets each list begins, and where each of its levels ends.
-__device__ const int32_t level_bounds[cones + 1][codelet_levels + 1] = {
+NSC_TABLE int32_t level_bounds[cones + 1][codelet_levels + 1] = {
     {0, 1}, {1, 2},
 };
-
-// --------------------------------------------------------------------------------------- threads
-
-// A thread computes one number where a processor's register would hold many.
-template <class T>
-using Vec = T;
 
 // Whole numbers as wide as a real.
 template <class real>
@@ -155,6 +220,12 @@ struct WholeOf<float> {
 };
 template <class real>
 using Whole = typename WholeOf<real>::type;
+
+// --------------------------------------------------------------------------------------- threads
+
+// A thread computes one number where a processor's register would hold many.
+template <class T>
+using Vec = T;
 
 template <class T>
 __device__ inline T all(T value) {
@@ -193,10 +264,24 @@ __device__ inline real not_a_number() {
     return infinity<real>() - infinity<real>();
 }
 
+// Losses take logarithms in the type of the kernel.
+template <class real>
+using Log = real;
+
+template <class real>
+__device__ inline real logarithm(real x) {
+    return log(x);
+}
+
+template <class real>
+__device__ inline real logarithm_1p(real x) {
+    return log1p(x);
+}
+
 // ------------------------------------------------------------------------------------- functions
 
 template <class real>
-__device__ inline Vec<real> magnitude(Vec<real> v) {
+NSC_FUNCTION Vec<real> magnitude(Vec<real> v) {
     constexpr Whole<real> sign = Whole<real>(1) << (8 * sizeof(real) - 1);
     return from_bits<real>(bits_of<real>(v) & ~sign);
 }
@@ -217,12 +302,16 @@ struct Constants<float> {
     static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
     static constexpr int32_t root_guess = 0x4f581840;
     static constexpr int newton_steps = 0;
-    static __device__ inline constexpr Table<float, 5> exp() { return {{0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034}}; }
-    static __device__ inline constexpr Table<float, 6> root() { return {{0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608}}; }
+    static NSC_FUNCTION constexpr Table<float, 5> exp() {
+        return { { 0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034 } };
+    }
+    static NSC_FUNCTION constexpr Table<float, 6> root() {
+        return { { 0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608 } };
+    }
 };
 // Sums coefficients.at[k] x^k, neighbours first, which is a shorter chain than one term after another.
 template <class real, int count>
-__device__ inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
+NSC_FUNCTION Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
     Vec<real> terms[(count + 1) / 2];
     NSC_UNROLL
     for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients.at[k] + coefficients.at[k + 1] * x;
@@ -238,18 +327,18 @@ __device__ inline Vec<real> polynomial(Table<real, count> coefficients, Vec<real
 }
 // exp(r) - 1 for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
-__device__ inline Vec<real> small_exp_less_1(Vec<real> r) {
+NSC_FUNCTION Vec<real> small_exp_less_1(Vec<real> r) {
     return r + r * r * polynomial(Constants<real>::exp(), r);
 }
 
 template <class real>
-__device__ inline Vec<real> power_of_two(Vec<real> shifted) {
+NSC_FUNCTION Vec<real> power_of_two(Vec<real> shifted) {
     using C = Constants<real>;
     return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
 }
 // factor * exp(x + low) for x <= 0 and a small `low`; zero where the exponential is below the smallest normal number.
 template <class real>
-__device__ inline Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
+NSC_FUNCTION Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
     using C = Constants<real>;
     constexpr real lowest = real((1 - C::exponent_bias) * 0.69314718055994531);
     const Vec<real> inside = x < lowest ? all(lowest) : x;
@@ -259,13 +348,13 @@ __device__ inline Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> f
     return x < lowest ? Vec<real>{} : (factor + factor * small_exp_less_1<real>(r)) * power_of_two<real>(shifted);
 }
 template <class real>
-__device__ inline Vec<real> logistic_tail(Vec<real> t) {
+NSC_FUNCTION Vec<real> logistic_tail(Vec<real> t) {
     const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
     return odds / (1 + odds);
 }
-// x^(-1/4), x > 0 and finite: a guess from the exponent, what it lacks, then Newton's steps.
+// x^(-1/4) of a finite x > 0: a guess from the exponent, a polynomial correction, then Newton steps.
 template <class real>
-__device__ inline Vec<real> inverse_power(Vec<real> x) {
+NSC_FUNCTION Vec<real> inverse_power(Vec<real> x) {
     using C = Constants<real>;
     const auto lacks = [&](Vec<real> power) NSC_INLINE { return 1 - x * (power * power) * (power * power); };
     Vec<real> y = from_bits<real>(C::root_guess - (bits_of<real>(x) >> 2));
@@ -286,14 +375,14 @@ struct Sigmoid {
 
 // The smaller weight is computed, so that both have full precision: 1 - keep has none where keep rounds to 1.
 template <class real>
-__device__ inline Sigmoid<real> sigmoid(Vec<real> v) {
+NSC_FUNCTION Sigmoid<real> sigmoid(Vec<real> v) {
     const Vec<real> t = magnitude<real>(v), tail = logistic_tail<real>(t), rest = 1 - tail;
     return {v < 0 ? tail : rest, v < 0 ? rest : tail};
 }
 
 // f'(v), given both weights.
 template <class real>
-__device__ inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
+NSC_FUNCTION Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
     const Vec<real> t = magnitude<real>(v);
     (void)t, (void)keep, (void)swap;
     return keep * swap;
@@ -301,52 +390,61 @@ __device__ inline Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real>
 
 // The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
 template <class real>
-__device__ inline Vec<real> phi(Vec<real> d) {
+NSC_FUNCTION Vec<real> phi(Vec<real> d) {
     return d * inverse_power<real>(magnitude<real>(d) + real(1e-10));
 }
 
 template <class real>
-__device__ inline Vec<real> phi_slope(Vec<real> d) {
+NSC_FUNCTION Vec<real> phi_slope(Vec<real> d) {
     const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
     return power * (1 - real(0x1.0000000000000p-2) * magnitude<real>(d) * (power * power) * (power * power));
 }
 
-// ------------------------------------------------------------------------------------- keys pass
+// --------------------------------------------------------------------------------------- weights
 
 // The weights of mixes, by slot.
 template <class T>
 struct Mixes {
     T *keep, *swap;
+    NSC_FUNCTION Mixes from(int64_t slot) const { return {keep + slot, swap + slot}; }
 };
 
 // What the keys pass leaves for the routing and for the backward pass, by slot.
 template <class T>
 struct Weights {
-    Mixes<T> forward;
-    Mixes<T> backward;  // the same arrays
+    Mixes<T> forward, backward;  // the same arrays
     T *gap;  // x[hi] - x[lo]; infinite where the weights are constant
+    NSC_FUNCTION Weights from(int64_t slot) const { return {forward.from(slot), backward.from(slot), gap + slot}; }
 };
 
 constexpr int64_t arrays = 3;  // of weights, per sample
 
+// Weights in arrays that are `stride` apart.
 template <class T>
-__device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
-    T *start = weights + sample * arrays * slots;
-    const Mixes<T> mixes = {start, start + slots};
-    return {mixes, mixes, start + 2 * slots};
+NSC_FUNCTION Weights<T> weights_at(T *start, int64_t stride) {
+    const Mixes<T> mixes = {start, start + stride};
+    return {mixes, mixes, start + 2 * stride};
 }
 
 // A comparator's weights.
-template <class real>
+template <class T>
 struct Mix {
-    real keep, swap;
+    T keep, swap;
 };
 
 // Both results of a comparator are mixed in this order of terms: a compiler that fuses a product with the sum
 // then fuses the same one in both, and renaming the wires changes no bit.
-template <class real>
-__device__ __forceinline__ real mixed(Mix<real> m, real a, real b) {
+template <class T>
+NSC_STEP T mixed(Mix<T> m, T a, T b) {
     return m.keep * a + m.swap * b;
+}
+
+// ------------------------------------------------------------------------------------- keys pass
+
+// The weights of a sample.
+template <class T>
+__device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
+    return weights_at(weights + sample * arrays * slots, slots);
 }
 
 // A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the last
@@ -362,12 +460,12 @@ __device__ inline void wait_for_sample() {
         __syncthreads();
 }
 
-// The part of a sample's work that is this thread's.
+// This thread's part of a sample's work.
 struct Share {
     __device__ explicit Share(int64_t batch)
         : thread(int32_t(threadIdx.x) % sample_threads), place(int32_t(threadIdx.x) / sample_threads),
           sample(int64_t(blockIdx.x) * samples_per_block + place), is_there(sample < batch) {
-        if (!is_there) sample = batch - 1;  // goes through the motions, for the others' barriers
+        if (!is_there) sample = batch - 1;  // there is no sample for it here, but every thread must reach the barriers
     }
     int32_t thread, place;
     int64_t sample;
@@ -392,8 +490,8 @@ __device__ inline Comparator comparator_of(Bounds bounds, int32_t thread) {
 }
 
 // Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round, with a barrier
-// behind each. What a round reads from the tables and from memory is asked for in the rounds before it: bounds three
-// rounds ahead, comparators two, fetched numbers one.
+// behind each. A round's reads are requested in the rounds before it: its bounds three rounds ahead, its comparators two,
+// its fetched numbers one.
 template <class Fetch, class Visit>
 __device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch, Visit visit) {
     using Fetched = decltype(fetch(0));
@@ -416,7 +514,7 @@ __device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thre
 // What a pass fetches that needs no numbers.
 struct Nothing {};
 
-// The steepness, or NaN for one that makes no sense.
+// The steepness, or NaN for an invalid one.
 template <class real>
 __device__ inline real checked(real steepness) {
     return steepness > 0 && steepness < infinity<real>() ? steepness : not_a_number<real>();
@@ -478,7 +576,7 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     return made;
 }
 
-// values: may be null; weights: null where they are not wanted; target: null, or ranks that must be a permutation.
+// values: may be null; weights: null where they are not needed; target: null, or ranks that must be a permutation.
 template <class real>
 __device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness, int64_t steepness_stride,
                                     const int64_t *target, int64_t target_stride, real *values, real *weights) {
@@ -541,7 +639,7 @@ struct Fetched {
 };
 
 // From gradients of the values, null for zero, and of the weights, null or in the first of `chunks` places per
-// sample, to those of x and of the steepness, null where that is not wanted.
+// sample, to those of x and of the steepness, null where it is not needed.
 template <class real>
 __device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
                                      const real *weights, const real *weight_grads, int32_t chunks, real *x_grad,
@@ -598,76 +696,87 @@ struct Probability {
 };
 
 template <class real>
-__device__ inline Probability<real> complement(Probability<real> of) {
+NSC_FUNCTION Probability<real> complement(Probability<real> of) {
     return {of.rest, of.p};
 }
 
 // Whether 1 - p would lose digits. Then the sum of the column's other entries takes its place. Columns sum to
 // 1, so at most one entry is so large.
 template <class real>
-__device__ inline bool is_large(real p) {
+NSC_FUNCTION bool is_large(real p) {
     return p > real(0.75) * unit<real>;
 }
 
 // The logarithm of a probability. NaN stays NaN.
 template <class real>
-__device__ inline real log_of(Probability<real> of) {
-    using Log = real;
-    if (is_large(of.p)) return log1p(-Log(of.rest / unit<real>));
-    return of.p <= least_probability<real> ? Log(lowest_log) : log(Log(of.p / unit<real>));
+NSC_FUNCTION Log<real> log_of(Probability<real> of) {
+    if (is_large(of.p)) return logarithm_1p(-Log<real>(of.rest / unit<real>));
+    return of.p <= least_probability<real> ? Log<real>(lowest_log) : logarithm(Log<real>(of.p / unit<real>));
 }
 
 // The derivative of that logarithm: 1 / p, and 0 where it is cut.
 template <class real>
-__device__ inline real slope_of_log(real p) {
+NSC_FUNCTION real slope_of_log(real p) {
     return p <= least_probability<real> ? real(0) : 1 / p;
 }
 
 // -------------------------------------------------------------------------------------- codelets
 //
-// A codelet's shape is a function that loads its rows, takes a step on pairs of them, and stores them:
-// straight-line code in registers for the most frequent shapes. Where the spread of its wires is known too,
-// rows lie at offsets that the compiler knows.
+// Codelets of one shape share its code, which loads a codelet's rows, takes a step on pairs of them, and stores
+// them. The most frequent shapes have straight-line code in registers; the others run from their table.
 
+// The code of a shape, of `count()` comparators, `most()` at most.
 template <int32_t shape>
 struct Straight;
 
+// 4 wires, 6 comparators.
 template <>
 struct Straight<0> {
-    static constexpr bool is_straight = true;
-    static constexpr int32_t length = 6;  // comparators
-    static __device__ constexpr int32_t count() { return length; }
+    static NSC_FUNCTION constexpr bool is_straight() { return true; }
+    static NSC_FUNCTION constexpr int32_t most() { return 6; }
+    static NSC_FUNCTION constexpr int32_t count() { return 6; }
     template <class Rows, class Step>
-    static __device__ __forceinline__ void run(Rows rows, Step step) {
-        auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2), w3 = rows.load(3);
+    static NSC_CODELET void run(Rows rows, Step step) {
+        auto w0 = rows.load(0);
+        auto w1 = rows.load(1);
+        auto w2 = rows.load(2);
+        auto w3 = rows.load(3);
         step(0, w0, w1);
         step(1, w2, w3);
         step(2, w0, w2);
         step(3, w1, w3);
         step(4, w0, w1);
         step(5, w2, w3);
-        rows.store(0, w0), rows.store(1, w1), rows.store(2, w2), rows.store(3, w3);
+        rows.store(0, w0);
+        rows.store(1, w1);
+        rows.store(2, w2);
+        rows.store(3, w3);
     }
     template <class Rows, class Step>
-    static __device__ __forceinline__ void run_backwards(Rows rows, Step step) {
-        auto w0 = rows.load(0), w1 = rows.load(1), w2 = rows.load(2), w3 = rows.load(3);
+    static NSC_CODELET void run_backwards(Rows rows, Step step) {
+        auto w0 = rows.load(0);
+        auto w1 = rows.load(1);
+        auto w2 = rows.load(2);
+        auto w3 = rows.load(3);
         step(5, w2, w3);
         step(4, w0, w1);
         step(3, w1, w3);
         step(2, w0, w2);
         step(1, w2, w3);
         step(0, w0, w1);
-        rows.store(0, w0), rows.store(1, w1), rows.store(2, w2), rows.store(3, w3);
+        rows.store(0, w0);
+        rows.store(1, w1);
+        rows.store(2, w2);
+        rows.store(3, w3);
     }
 };
 
-// Other shapes run from their table.
 struct Tabled {
-    static constexpr bool is_straight = false;
-    static constexpr int32_t length = longest_codelet;  // at most
-    __device__ int32_t count() const { return shape.comparators; }
+    static NSC_FUNCTION constexpr bool is_straight() { return false; }
+    static NSC_FUNCTION constexpr int32_t most() { return longest_codelet; }
+    NSC_FUNCTION int32_t count() const { return shape.comparators; }
     template <bool backwards, class Rows, class Step>
-    __device__ __forceinline__ void run_in(Rows rows, Step step) const {
+    NSC_CODELET void run_in(Rows rows, Step step) const {
         typename Rows::row held[widest_codelet];
         for (int32_t k = 0; k < shape.wires; ++k) held[k] = rows.load(k);
         for (int32_t i = 0; i < shape.comparators; ++i) {
@@ -679,28 +788,66 @@ struct Tabled {
         for (int32_t k = 0; k < shape.wires; ++k) rows.store(k, held[k]);
     }
     template <class Rows, class Step>
-    __device__ __forceinline__ void run(Rows rows, Step step) const {
+    NSC_STEP void run(Rows rows, Step step) const {
         run_in<false>(rows, step);
     }
     template <class Rows, class Step>
-    __device__ __forceinline__ void run_backwards(Rows rows, Step step) const {
+    NSC_STEP void run_backwards(Rows rows, Step step) const {
         run_in<true>(rows, step);
     }
     Shape shape;
 };
 
-// How far a codelet's wires lie from its first: from the table, or known where the spread begins there.
+template <bool backwards, class Code, class Rows, class Step>
+NSC_STEP void run_code(Code code, Rows rows, Step step) {
+    if constexpr (backwards)
+        code.run_backwards(rows, step);
+    else
+        code.run(rows, step);
+}
+
+// The rows that a codelet works on. Rows are `pitch` apart.
+template <class Row, int32_t pitch, class Spread>
+struct InPlace {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return first[spread[k] * pitch]; }
+    NSC_STEP void store(int32_t k, Row value) const { first[spread[k] * pitch] = value; }
+    Row *first;
+    Spread spread;
+};
+
+// The same rows. A copy of each that is loaded is kept.
+template <class Row, int32_t pitch, class Spread>
+struct Keeping {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return kept[k * pitch] = in_place.load(k); }
+    NSC_STEP void store(int32_t k, Row value) const { in_place.store(k, value); }
+    InPlace<Row, pitch, Spread> in_place;
+    Row *kept;
+};
+
+// The kept copies. Nothing is stored.
+template <class Row, int32_t pitch>
+struct Kept {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return kept[k * pitch]; }
+    NSC_STEP void store(int32_t, Row) const {}
+    const Row *kept;
+};
+
+// How far a codelet's wires lie from its first wire, read from the table.
 struct SpreadOf {
     __device__ explicit SpreadOf(Codelet codelet) : places(spreads + codelet.spread) {}
     __device__ __forceinline__ int32_t operator[](int32_t k) const { return places[k]; }
     const uint16_t *places;
 };
 
+// The same of a spread that begins at a known place of the table: rows then lie at offsets that the compiler knows.
 template <int32_t begin>
 struct KnownSpread;
 template <>
 struct KnownSpread<0> {
-    static __device__ constexpr Table<int32_t, 4> places() { return {{0, 1, 2, 3}}; }
+    static __device__ constexpr Table<int32_t, 4> places() { return { { 0, 1, 2, 3 } }; }
     __device__ __forceinline__ int32_t operator[](int32_t k) const { return places().at[k]; }
 };
 // Calls use(code, spread) with the code of a codelet's shape and the spread of its wires.
@@ -712,43 +859,6 @@ __device__ __forceinline__ void with_code_of(Codelet codelet, Use use) {
             return;
     }
 }
-
-template <bool backwards, class Code, class Rows, class Step>
-__device__ __forceinline__ void run_code(Code code, Rows rows, Step step) {
-    if constexpr (backwards)
-        code.run_backwards(rows, step);
-    else
-        code.run(rows, step);
-}
-
-// A thread's part of the rows that a codelet works on. Rows are `pitch` values apart.
-template <class Row, int32_t pitch, class Spread>
-struct InPlace {
-    using row = Row;
-    __device__ __forceinline__ Row load(int32_t k) const { return first[spread[k] * pitch]; }
-    __device__ __forceinline__ void store(int32_t k, Row value) const { first[spread[k] * pitch] = value; }
-    Row *first;
-    Spread spread;
-};
-
-// The same, and a copy of what is loaded is kept.
-template <class Row, int32_t pitch, class Spread>
-struct Keeping {
-    using row = Row;
-    __device__ __forceinline__ Row load(int32_t k) const { return kept[k * pitch] = in_place.load(k); }
-    __device__ __forceinline__ void store(int32_t k, Row value) const { in_place.store(k, value); }
-    InPlace<Row, pitch, Spread> in_place;
-    Row *kept;
-};
-
-// That copy; what becomes of it is not wanted.
-template <class Row, int32_t pitch>
-struct Kept {
-    using row = Row;
-    __device__ __forceinline__ Row load(int32_t k) const { return kept[k * pitch]; }
-    __device__ __forceinline__ void store(int32_t, Row) const {}
-    const Row *kept;
-};
 
 // --------------------------------------------------------------------------------- exact sorting
 
@@ -861,7 +971,7 @@ __device__ inline void hard_sort(int64_t batch, const real *x, real *values, int
 template <class real>
 constexpr int32_t lane_columns = 8 / int32_t(sizeof(real));
 
-// Lanes that a tile of columns lies on: what the build says, by the shared memory of a block.
+// Lanes of a tile of columns. The build chooses fewer where a block has too little shared memory.
 #ifndef NSC_TILE_LANES
 #define NSC_TILE_LANES 32
 #endif
@@ -916,9 +1026,6 @@ struct Call {
     int64_t payload_stride;  // 0: one payload for all samples
     int32_t columns;
 
-    __device__ bool is_loss() const { return routing == cross_entropy || routing == binary_cross_entropy; }
-    __device__ bool has_payload() const { return routing == route || routing == transposed; }
-    __device__ bool is_permutation() const { return routing == permutation || is_loss(); }  // the payload is P, or read off it
     __device__ const int64_t *ranks_of(int32_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
     }
@@ -941,7 +1048,7 @@ struct Tile {
           group(call.columns <= each ? each : full_group), samples(width / group), pieces((call.columns + group - 1) / group),
           tasks((call.batch + samples - 1) / samples * call.chunks) {}
 
-    // This tile's number among those of the grid, and how many there are.
+    // This tile's number in the grid, and the number of tiles in the grid.
     __device__ static int32_t number() { return int32_t(blockIdx.x) * tiles_per_block + int32_t(threadIdx.x) / threads; }
     __device__ static int32_t count() { return int32_t(gridDim.x) * tiles_per_block; }
 
@@ -961,7 +1068,7 @@ struct Tile {
         if (!is_sample) sample = call.batch - 1;
         present = !is_sample || column >= call.columns ? 0 : call.columns - column < each ? call.columns - column : each;
         if (!present) column = 0;
-        list = call.is_permutation() ? piece * group / cone_columns : cones;
+        list = routes_identity(call.routing) ? piece * group / cone_columns : cones;
         forward = weights_of(call.weights, sample).forward;
         backward = weights_of(call.backward_weights, sample).backward;
     }
@@ -991,7 +1098,7 @@ struct Tile {
     uint32_t mask;               // of the team's threads
     int32_t group, samples, pieces, tasks;
     // where it is
-    int32_t sample = 0, column = 0, present = 0;  // this lane's first column, and how many of its columns there are
+    int32_t sample = 0, column = 0, present = 0;  // this lane's first column, and the number of its columns that exist
     bool is_sample = false;
     int32_t list = cones;
     Mixes<const real> forward = {}, backward = {};
@@ -1013,8 +1120,8 @@ __device__ __forceinline__ RowsOf<real, T> rows_of(const Tile<real> &tile, T *te
     return {tile, tensor + int64_t(tile.sample) * wires * tile.call.columns};
 }
 
-// Fills the tile from a tensor. Some rows are asked for before the first of them is stored: each takes the time of a
-// read from memory.
+// Fills the tile from a tensor. Several rows are requested before the first is stored, since each request takes
+// the time of a read from memory.
 template <bool aligned, class real>
 __device__ __forceinline__ void read_rows(const Tile<real> &tile, const RowsOf<real, const real> &rows) {
     constexpr int32_t teams = Tile<real>::teams, each = lane_columns<real>, at_a_time = 8;
@@ -1060,9 +1167,17 @@ __device__ __forceinline__ void write_rows(const Tile<real> &tile, const RowsOf<
     });
 }
 
+template <class real>
+__device__ __forceinline__ void write_rows(const Tile<real> &tile, const RowsOf<real, real> &rows, real factor) {
+    if (rows.aligned)
+        write_rows<true>(tile, rows, factor);
+    else
+        write_rows<false>(tile, rows, factor);
+}
+
 // ----------------------------------------------------------------------------- losses of columns
 
-// The true rank of a column of this lane; -1 for one that is none.
+// The true rank of a column of this lane; -1 for a number that is no rank.
 template <class real>
 __device__ __forceinline__ int32_t target_of(const Tile<real> &tile, int32_t k) {
     const int64_t rank = k < tile.present ? tile.call.ranks_of(tile.sample)[tile.column + k] : -1;
@@ -1085,15 +1200,30 @@ __device__ __forceinline__ Probability<real> probability_at(const Tile<real> &ti
     return {p, is_large(p) ? rest_of_column(tile, k, row) : unit<real> - p};
 }
 
-// This thread's part of the loss of one of its columns, which are columns of P.
+// The mean over columns of -log P[target, column]; this thread's part of one of its columns.
 template <class real>
-__device__ __forceinline__ double loss_of_column(const Tile<real> &tile, int32_t k) {
-    const int32_t target = target_of(tile, k);
-    if (target < 0) return not_a_number<double>();
-    if (tile.call.routing == cross_entropy) {
-        if (tile.team) return 0;
-        return -double(log_of<real>(probability_at(tile, k, target))) / wires;
+__device__ __forceinline__ double cross_entropy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
+    if (tile.team) return 0;
+    return -double(log_of<real>(probability_at(tile, k, target))) / wires;
+}
+
+template <class real>
+__device__ __forceinline__ void cross_entropy_gradient(const Tile<real> &tile, const int32_t (&target)[lane_columns<real>]) {
+    constexpr real share = real(1) / wires;
+    real slope[lane_columns<real>];
+    for (int32_t k = 0; k < lane_columns<real>; ++k) {
+        const real p = target[k] < 0 ? not_a_number<real>() : tile.mine[target[k] * tile_lanes].at[k];
+        slope[k] = -share * slope_of_log(p);
     }
+    Tile<real>::wait();
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k) at.at[k] = row == target[k] && k < tile.present ? slope[k] : real(0);
+    });
+}
+// The mean over entries of -log p where the target is the entry's row, and of -log(1 - p) elsewhere; this thread's
+// part of one of its columns.
+template <class real>
+__device__ __forceinline__ double binary_cross_entropy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
     double sum = 0;
     tile.for_each_row([&](int32_t row, Columns<real> &) {
         const Probability<real> p = probability_at(tile, k, row);
@@ -1103,30 +1233,8 @@ __device__ __forceinline__ double loss_of_column(const Tile<real> &tile, int32_t
 }
 
 template <class real>
-__device__ __forceinline__ double loss_part(const Tile<real> &tile) {
-    double sum = 0;
-    for (int32_t k = 0; k < tile.present; ++k) sum += loss_of_column(tile, k);
-    return sum;
-}
-
-// Puts the gradient of that loss in place of the tile.
-template <class real>
-__device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile) {
+__device__ __forceinline__ void binary_cross_entropy_gradient(const Tile<real> &tile, const int32_t (&target)[lane_columns<real>]) {
     constexpr real share = real(1) / wires;
-    int32_t target[lane_columns<real>];
-    for (int32_t k = 0; k < lane_columns<real>; ++k) target[k] = target_of(tile, k);
-    if (tile.call.routing == cross_entropy) {
-        real slope[lane_columns<real>];
-        for (int32_t k = 0; k < lane_columns<real>; ++k) {
-            const real p = target[k] < 0 ? not_a_number<real>() : tile.mine[target[k] * tile_lanes].at[k];
-            slope[k] = -share * slope_of_log(p);
-        }
-        Tile<real>::wait();
-        tile.for_each_row([&](int32_t row, Columns<real> &at) {
-            for (int32_t k = 0; k < lane_columns<real>; ++k) at.at[k] = row == target[k] && k < tile.present ? slope[k] : real(0);
-        });
-        return;
-    }
     // At most one entry of a column is large. The sum of the others is taken before any is overwritten.
     real rest[lane_columns<real>] = {};
     tile.for_each_row([&](int32_t row, Columns<real> &at) {
@@ -1140,6 +1248,36 @@ __device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile) {
             at.at[k] = k < tile.present ? share * share * slope : real(0);
         }
     });
+}
+// This thread's part of the loss of one of its columns, which are columns of P.
+template <class real>
+__device__ __forceinline__ double loss_of_column(const Tile<real> &tile, int32_t k) {
+    const int32_t target = target_of(tile, k);
+    if (target < 0) return not_a_number<double>();
+    switch (tile.call.routing) {
+        case cross_entropy: return cross_entropy_loss(tile, k, target);
+        case binary_cross_entropy: return binary_cross_entropy_loss(tile, k, target);
+        default: __builtin_unreachable();
+    }
+}
+
+template <class real>
+__device__ __forceinline__ double loss_part(const Tile<real> &tile) {
+    double sum = 0;
+    for (int32_t k = 0; k < tile.present; ++k) sum += loss_of_column(tile, k);
+    return sum;
+}
+
+// Puts the gradient of that loss in place of the tile.
+template <class real>
+__device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile) {
+    int32_t target[lane_columns<real>];
+    for (int32_t k = 0; k < lane_columns<real>; ++k) target[k] = target_of(tile, k);
+    switch (tile.call.routing) {
+        case cross_entropy: return cross_entropy_gradient(tile, target);
+        case binary_cross_entropy: return binary_cross_entropy_gradient(tile, target);
+        default: __builtin_unreachable();
+    }
 }
 
 // Stores the loss of a task, the sum over the threads of each of its samples; uses the tile.
@@ -1164,28 +1302,22 @@ __device__ __forceinline__ void store_loss(const Tile<real> &tile, int32_t task,
     }
 }
 
-// ---------------------------------------------------------------------------------- routing pass
+// ------------------------------------------------------------------------------ mixes of two rows
 
-template <class real>
-__device__ __forceinline__ void write_rows(const Tile<real> &tile, const RowsOf<real, real> &rows, real factor) {
-    if (rows.aligned)
-        write_rows<true>(tile, rows, factor);
-    else
-        write_rows<false>(tile, rows, factor);
-}
-
-template <class real>
-__device__ __forceinline__ void mix(Columns<real> &lo, Columns<real> &hi, Mix<real> m) {
-    const Columns<real> a = lo, b = hi;
+template <class Row, class T>
+NSC_STEP void mix(Row &lo, Row &hi, Mix<T> m) {
+    const Row a = lo, b = hi;
     lo = mixed(m, a, b);
     hi = mixed(m, b, a);
 }
 
-// What a comparator's weight is multiplied with; a wire that nothing comes from counts as zero.
+// The difference of two rows. A comparator's weight is multiplied with it.
 template <class Row>
-__device__ __forceinline__ Row difference(const Row &a, const Row &b) {
+NSC_STEP Row difference(const Row &a, const Row &b) {
     return a - b;
 }
+
+// ---------------------------------------------------------------------------------- routing pass
 
 // Some weights that lie at a multiple of 16 bytes, read 16 bytes at a time.
 template <class real>
@@ -1193,8 +1325,8 @@ struct alignas(16) Pack {
     real at[16 / sizeof(real)];
 };
 
-// The weights of a codelet, which begin at a slot. Neighbours are asked for in turn, so a pack is read when the first of
-// its weights is wanted, and takes registers only until the last of them is used.
+// The weights of a codelet, which begin at a slot. They are used in order, so a pack is read when its first weight is
+// used, and takes registers only until its last weight is used.
 template <class real, class Code>
 struct MixesOf {
     static constexpr int32_t per_pack = 16 / sizeof(real);
@@ -1219,7 +1351,7 @@ struct MixesOf<real, Tabled> {
     const real *keep, *swap;
 };
 
-// The memory for what a tile's codelets load, this lane's part: as many rows for each codelet as the widest has.
+// This lane's part of the memory for the rows that a tile's codelets load. Each codelet has room for the widest.
 template <class real>
 __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
     return kept + place * (int32_t(widest_codelet) * tile_lanes);
@@ -1261,14 +1393,14 @@ __device__ __forceinline__ real folded(real (&numbers)[count], int32_t lane, uin
 
 // Adds the sums over a sample's columns to the gradients of a codelet's weights.
 template <class real, class Code>
-__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code code, const Columns<real> (&products)[Code::length], real *weight_grad) {
-    constexpr int32_t lanes = Tile<real>::full_group / Tile<real>::each, length = Code::length;
+__device__ __forceinline__ void add_sums(const Tile<real> &tile, Code code, const Columns<real> (&products)[Code::most()], real *weight_grad) {
+    constexpr int32_t lanes = Tile<real>::full_group / Tile<real>::each, length = Code::most();
     if (tile.group == Tile<real>::each) {
         if (!tile.is_sample) return;
         NSC_UNROLL
         for (int32_t c = 0; c < length; ++c)
             if (c < code.count()) weight_grad[c] += products[c].at[0];
-    } else if constexpr (Code::is_straight) {
+    } else if constexpr (Code::is_straight()) {
         const int32_t place = tile.lane % lanes;
         NSC_UNROLL
         for (int32_t first = 0; first < length; first += lanes) {
@@ -1294,15 +1426,15 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     tile.for_each_codelet(!reversed, [&](int32_t number, int32_t place) NSC_INLINE {
         const Codelet codelet = codelets[number];
         with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
-            // Of each comparator the difference of the payload in front of it; then, in the first column, the sum over the
-            // columns of its products with the difference of the gradient behind.
-            Columns<real> products[decltype(code)::length];
+            // For each comparator first the difference of the payload in front of it. Then its products with the
+            // difference of the gradient behind it, summed over the columns into the first column.
+            Columns<real> products[decltype(code)::most()];
             MixesOf<real, decltype(code)> forward(tile.forward, codelet.slot);
             run_code<reversed>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)}, [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half) NSC_INLINE {
                 products[c] = difference(a, b, half...);
                 mix(a, b, forward[c], half...);
             });
-            // Keeps the compiler from reading ahead what the second half needs, which would fill the registers.
+            // Else the compiler reads ahead for the second half, and the registers are full.
             __syncwarp(tile.mask);
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
@@ -1316,20 +1448,20 @@ __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<rea
     });
 }
 
-// Fills the tile with columns of the payload; where that is the unit matrix or columns of it, its ones are `unit_entry`.
+// Fills the tile with columns of the payload. The ones of a unit matrix are `unit_entry`.
 template <class real>
 __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
-    if (call.has_payload()) {
+    if (has_columns(call.routing)) {
         const real *payload = static_cast<const real *>(call.payload) + tile.sample * call.payload_stride;
         return read_rows(tile, RowsOf<real, const real>(tile, payload));
     }
-    // The row of a column's one, and what else the column holds: NaN for a rank that is none.
+    // The row of each column's one, and the value of its other rows: NaN where the rank is invalid.
     int32_t ones[lane_columns<real>];
     real others[lane_columns<real>];
     for (int32_t k = 0; k < lane_columns<real>; ++k) {
         const bool is_there = k < tile.present;
-        const int64_t rank = is_there && call.routing == rows ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
+        const int64_t rank = is_there && has_ranks(call.routing) ? call.ranks_of(tile.sample)[tile.column + k] : tile.column + k;
         const bool is_rank = rank >= 0 && rank < wires;
         ones[k] = is_there && is_rank ? int32_t(rank) : -1;
         others[k] = is_there && !is_rank ? not_a_number<real>() : real(0);
@@ -1339,11 +1471,11 @@ __device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_e
     });
 }
 
-// routed: what is routed, null for a loss; losses: a part for each sample and chunk.
+// routed: the result, null for a loss. losses: a part for each sample and chunk.
 template <class real, bool reversed>
 __device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed, double *__restrict__ losses) {
     Tile<real> tile(call);
-    const real scale = call.has_payload() ? real(1) : 1 / unit<real>;
+    const real scale = has_columns(call.routing) ? real(1) : 1 / unit<real>;
     for (int32_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
         double loss = 0;
         for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
@@ -1351,18 +1483,18 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
             load_payload(tile, unit<real>);
             Tile<real>::wait();
             run_forward<real, reversed, false>(tile, nullptr);
-            if (call.is_loss()) {
+            if (is_loss(call.routing)) {
                 loss += loss_part(tile);
             } else {
                 write_rows(tile, rows_of(tile, routed), scale);
             }
             Tile<real>::wait();
         }
-        if (call.is_loss()) store_loss(tile, task, loss, losses);
+        if (is_loss(call.routing)) store_loss(tile, task, loss, losses);
     }
 }
 
-// routed_grad: the gradient of what is routed, null for a loss. losses: a part of the loss for each sample and
+// routed_grad: the gradient of the routed payload, null for a loss. losses: a part of the loss for each sample and
 // chunk, or null. weight_grads: for each sample and chunk, a place for each slot. payload_grad: as the payload, or
 // null. kept: for each tile of the grid, memory for the rows that its codelets load.
 template <class real, bool reversed>
@@ -1380,11 +1512,11 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
             weight_grad[slot] = 0;
         for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
-            load_payload(tile, call.is_loss() ? unit<real> : real(1));
+            load_payload(tile, is_loss(call.routing) ? unit<real> : real(1));
             Tile<real>::wait();
             run_forward<real, reversed, true>(tile, kept);
             if (losses) loss += loss_part(tile);
-            if (call.is_loss())
+            if (is_loss(call.routing))
                 load_loss_gradient(tile);
             else
                 read_rows(tile, rows_of(tile, routed_grad));
@@ -1401,9 +1533,9 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // ----------------------------------------------------------------------------------- the kernels
 
-// What these kernels are. The runtime compares it with the manifest, so that no text beside them can make a
-// launch take its memory for what it is not.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 6, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
+// What these kernels are. The runtime compares it with the manifest, so that a changed manifest cannot make a launch
+// misread its memory.
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
 
 // float32
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(

@@ -51,11 +51,23 @@ extern "C" __attribute__((visibility("default"))) int64_t nsc_check(int64_t firs
         Row w7 = low[7];
         Row w8 = low[8];
         Row w9 = all(block >> 0 & 1);
-        compare(w0, w8); compare(w1, w9); compare(w2, w7); compare(w3, w5); compare(w4, w6);
-        compare(w0, w2); compare(w1, w4); compare(w5, w8); compare(w7, w9);
-        compare(w0, w3); compare(w2, w4); compare(w5, w7); compare(w6, w9);
-        compare(w3, w6); compare(w8, w9);
-        compare(w4, w8); compare(w6, w7);
+        compare(w0, w8);
+        compare(w1, w9);
+        compare(w2, w7);
+        compare(w3, w5);
+        compare(w4, w6);
+        compare(w0, w2);
+        compare(w1, w4);
+        compare(w5, w8);
+        compare(w7, w9);
+        compare(w0, w3);
+        compare(w2, w4);
+        compare(w5, w7);
+        compare(w6, w9);
+        compare(w3, w6);
+        compare(w8, w9);
+        compare(w4, w8);
+        compare(w6, w7);
         compare(w7, w8);
         // A wire of rank r is 1 where at least n - r inputs are; the high wires have some of these.
         const int32_t ones = __builtin_popcountll(uint64_t(block));

@@ -33,7 +33,7 @@ DECLARE(float, f32)
 DECLARE(double, f64)
 extern "C" int32_t nsc_prepare();
 
-enum Routing { none, permutation, route, transposed, cross_entropy, binary_cross_entropy, rows };
+enum Routing { none, permutation, route, transposed, rows, cross_entropy, binary_cross_entropy };
 
 static std::mt19937 random_bits(0);
 static uint64_t digest = 0;
@@ -105,7 +105,7 @@ static void call_all(int64_t wires, int64_t outputs, int64_t batch, int kind, vo
     Array<real> steepness(steepness_stride ? batch : 1);
     for (int64_t b = 0; b < steepness.count; ++b) steepness.start[b] = real(0.5) + real(b);
 
-    for (int routing = none; routing <= rows; ++routing)
+    for (int routing = none; routing <= binary_cross_entropy; ++routing)
         for (const int64_t wanted : {1, 3, 17}) {
             const bool is_loss = routing == cross_entropy || routing == binary_cross_entropy;
             const bool has_columns = routing == route || routing == transposed;

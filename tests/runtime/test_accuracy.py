@@ -14,6 +14,8 @@ import nsc
 from nsc.runtime import reference
 
 DIGITS = 50
+# A name of these tests' own, so that no kernel is taken that others built without an optimiser.
+NAME = "as_users_build_it"
 SMOOTH = [sigmoid for sigmoid in exact.SIGMOIDS if sigmoid != "hard"]
 DTYPES = ["float32", "float64"]
 
@@ -28,6 +30,10 @@ def points(dtype, count):
         sizes = np.concatenate([sizes, rng.uniform(0, 800, count)])
     values = np.concatenate([sizes, -sizes, [0.0, 1.0, -1.0, 0.25, -0.25]])
     return torch.from_numpy(values.astype(dtype))
+
+
+def compiled(network, n=None, **options):
+    return nsc.compile(network, n, name=NAME, **options)
 
 
 def by_kernel(op, x, steepness):
@@ -61,7 +67,7 @@ def check_weights(found, expected, dtype, allowed):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sigmoid", SMOOTH)
 def test_both_weights_are_within_4_units_of_their_tails(sigmoid, dtype, permutation):
-    op = nsc.compile("bitonic", 2, relaxation=sigmoid, art_lambda=0, dtypes=(dtype,))
+    op = compiled("bitonic", 2, relaxation=sigmoid, art_lambda=0, dtypes=(dtype,))
     gaps = points(dtype, 400)
     alpha, beta = weights(op, gaps, permutation=permutation)
     allowed = [4.0] * len(gaps)
@@ -88,7 +94,7 @@ STRENGTHS = [
 @pytest.mark.parametrize(("sigmoid", "art_lambda"), STRENGTHS)
 def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda, dtype):
     """The argument is rounded in three steps, which count κ = |v f'(v) / f(v)| times in the result."""
-    op = nsc.compile("bitonic", 2, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(dtype,))
+    op = compiled("bitonic", 2, relaxation=sigmoid, art_lambda=art_lambda, dtypes=(dtype,))
     gaps = points(dtype, 150 if sigmoid == "reciprocal" else 60)
     alpha, beta = weights(op, gaps, 3.0)
     f = exact.SIGMOIDS[sigmoid]
@@ -108,7 +114,7 @@ def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda,
 
 def through_pairs(network, x, steepness):
     """Run a network pair by pair through that on two wires; with its weights multiply P in 50 digits."""
-    pair = nsc.compile("bitonic", 2, dtypes=(str(x.dtype).removeprefix("torch."),))
+    pair = compiled("bitonic", 2, dtypes=(str(x.dtype).removeprefix("torch."),))
     products = [exact.unit_matrix(network.n) for _ in x]
     for layer in network.layers():
         wires = torch.tensor(layer.tolist())
@@ -126,7 +132,7 @@ def through_pairs(network, x, steepness):
 def test_entries_of_P_given_the_weights(spread, dtype):
     """Every normal entry is within 2 × depth + 8 units of the product of the rounded weights."""
     network = irregular(13, 20, seed=7)
-    op = nsc.compile(network, dtypes=(dtype,))
+    op = compiled(network, dtypes=(dtype,))
     steepness = 2.0 * network.depth
     x = spread * torch.randn(3, network.n, dtype=getattr(torch, dtype))
     values, P = op.sort_with_permutation(x, steepness)
@@ -148,7 +154,7 @@ def test_P_end_to_end_is_as_good_as_the_problem(sigmoid, art_lambda):
     """Against 50 digits, the relative error is that of the input rounded anew in each layer."""
     network = irregular(5, 4, seed=1)
     pairs = network.comparators.tolist()
-    op = nsc.compile(network, dtypes=("float32", "float64"), relaxation=sigmoid, art_lambda=art_lambda)
+    op = compiled(network, dtypes=("float32", "float64"), relaxation=sigmoid, art_lambda=art_lambda)
     steepness = 2.0 * network.depth
     for offset, spread in ((0, 1), (0, 3), (100, 1)):
         x = (offset + spread * torch.randn(2, 5)).float()
@@ -179,9 +185,10 @@ def test_renaming_the_wires_changes_no_bit(dtype):
     x[0, :4] = 0.5
     moved = torch.empty_like(x)
     moved[:, place] = x
-    op = nsc.compile(network, dtypes=(dtype,))
+    op = compiled(network, dtypes=(dtype,))
     # The renamed network leaves its ranks on other wires: it is a selection of all of them.
-    selector = nsc.compile_selector(renamed, ranks=range(network.n), wires=names.tolist(), dtypes=(dtype,))
+    every = nsc.ranks(*range(network.n))
+    selector = nsc.compile(renamed, name=NAME, select=every, wires=names.tolist(), dtypes=(dtype,))
     values, P = op.sort_with_permutation(x, 24.0)
     assert torch.equal(selector.select(moved, 24.0), values)
     # P is computed from 2^72 times the unit matrix, whose rows move with the wires.

@@ -12,7 +12,7 @@ import torch
 
 import nsc
 from nsc.compat import DiffSortNet
-from nsc.compiler.families.classic import FAMILIES
+from nsc.compiler.families import FAMILIES
 from nsc.nn import SelectionNetwork, SortingNetwork
 
 SWAP = [(0, 1)]
@@ -28,7 +28,7 @@ def operator():
 
 @functools.cache
 def selector():
-    return nsc.compile_selector("bitonic", 4, top_k=1)
+    return nsc.compile("bitonic", 4, select=nsc.top_k(1))
 
 
 def starts(value):
@@ -44,18 +44,9 @@ WHOLE = {
     "compile.n": (lambda v: nsc.compile("bitonic", v), 4),
     "compile.index_base": (lambda v: nsc.compile([(1, 2)], 2, index_base=v), 1),
     "compile.max_memory": (lambda v: nsc.compile("bitonic", 4, max_memory=v), 100),
-    "compile_selector.n": (lambda v: nsc.compile_selector("bitonic", v, top_k=1), 4),
-    "compile_selector.top_k": (lambda v: nsc.compile_selector("bitonic", 4, top_k=v), 1),
-    "compile_selector.ranks": (lambda v: nsc.compile_selector("bitonic", 4, ranks=[v]), 1),
-    "compile_selector.wires": (lambda v: nsc.compile_selector("bitonic", 4, ranks=[1], wires=[v]), 1),
-    "compile_selector.index_base": (
-        lambda v: nsc.compile_selector([(1, 2)], 2, median=True, index_base=v),
-        1,
-    ),
-    "compile_selector.max_memory": (
-        lambda v: nsc.compile_selector("bitonic", 4, top_k=1, max_memory=v),
-        100,
-    ),
+    "compile.wires": (lambda v: nsc.compile("bitonic", 4, select=nsc.ranks(1), wires=[v]), 1),
+    "top_k.k": (nsc.top_k, 1),
+    "ranks.ranks": (nsc.ranks, 1),
     "verify.n": (lambda v: settled(nsc.verify("bitonic", v)), 4),
     "verify.index_base": (lambda v: settled(nsc.verify([(1, 2)], 2, index_base=v)), 1),
     "verify.max_memory": (lambda v: settled(nsc.verify("bitonic", 4, max_memory=v)), 100),
@@ -68,21 +59,13 @@ WHOLE = {
     "Sorter.topk.k": (lambda v: operator().topk(X, v), 3),
     "SortingNetwork.n": (lambda v: SortingNetwork("bitonic", v).operator, 4),
     "SortingNetwork.topk.k": (lambda v: SortingNetwork(operator()).topk(X, v), 3),
-    "SelectionNetwork.n": (lambda v: SelectionNetwork("bitonic", v, top_k=1).operator, 4),
+    "SelectionNetwork.n": (lambda v: SelectionNetwork("bitonic", v, select=nsc.top_k(1)).operator, 4),
     "DiffSortNet.size": (lambda v: DiffSortNet("bitonic", v).size, 4),
     **{f"{name}.n": (family, 4) for name, family in FAMILIES.items()},
 }
 REAL = {
     "compile.art_lambda": (lambda v: nsc.compile("bitonic", 4, art_lambda=v), 0.5),
-    "compile_selector.art_lambda": (
-        lambda v: nsc.compile_selector("bitonic", 4, top_k=1, art_lambda=v),
-        0.5,
-    ),
     "compile.time_limit": (lambda v: nsc.compile("bitonic", 4, time_limit=v), 60.0),
-    "compile_selector.time_limit": (
-        lambda v: nsc.compile_selector("bitonic", 4, top_k=1, time_limit=v),
-        60.0,
-    ),
     "verify.time_limit": (lambda v: settled(nsc.verify("bitonic", 4, time_limit=v)), 60.0),
     "Relaxation.art_lambda": (lambda v: nsc.Relaxation("logistic", v), 0.5),
     "Sorter.__call__.steepness": (lambda v: operator()(X, v), 2.0),
@@ -107,8 +90,8 @@ REAL = {
 }
 # An array has one dtype: beside numbers a truth value is the number 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
-# Records that nsc fills in and errors that it raises take no number from a user.
-OWN = ("Proof", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
+# Records that nsc fills in, what it calls itself, and errors that it raises take no number from a user.
+OWN = ("Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
 
 
 def numbers_taken():

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, toolchain
 from nsc.runtime.kernel import Kernel
@@ -41,7 +42,7 @@ print(values.tolist(), op.kernel.library() is not None, [str(w.message) for w in
 def folder(tmp_path, monkeypatch):
     """An empty build cache of the test's own."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("NSC_CXX", "CXX"):
+    for name in ("NSC_CXX", "CXX", "NSC_CXXFLAGS"):
         monkeypatch.delenv(name, raising=False)
     cache._warn_folder.cache_clear()
     return tmp_path / "cache"
@@ -79,7 +80,7 @@ def counting_compiler(tmp_path, before="", after=""):
     script = tmp_path / "counting-c++"
     script.write_text(
         f'#!/bin/sh\ncase "$*" in *.cpp*) echo built >> {tmp_path}/count; {before} ;; esac\n'
-        f'g++ "$@" -Og || exit $?\ncase "$*" in *.cpp*) {after or ":"} ;; esac\n'
+        f'g++ "$@" -O0 || exit $?\ncase "$*" in *.cpp*) {after or ":"} ;; esac\n'
     )
     script.chmod(0o755)
     return script
@@ -101,16 +102,21 @@ def test_a_second_build_is_a_hit_and_leaves_nothing_behind(folder):
 
 def test_the_key_covers_source_version_command_and_instruction_set(folder, monkeypatch):
     here = toolchain.find_toolchain()
-    changed = [
-        toolchain.Toolchain((*here.command, "-DX"), here.version, here.instruction_set),
-        toolchain.Toolchain(here.command, here.version + "1", here.instruction_set),
-        toolchain.Toolchain(here.command, here.version, here.instruction_set + "-mfma4"),
-    ]
-    keys = {cache._key(tool, "int x;", "1") for tool in (here, *changed)}
-    keys |= {cache._key(here, "int y;", "1"), cache._key(here, "int x;", "2")}
-    assert len(keys) == 6
     assert here.instruction_set, "the compiler resolves -march=native"
-    assert cache._key(here, "int x;", "1") in keys
+    builds = [
+        ("int x;", here, "1"),
+        ("int x;", toolchain.Toolchain((*here.command, "-DX"), here.version, here.instruction_set), "1"),
+        ("int x;", toolchain.Toolchain(here.command, here.version + "1", here.instruction_set), "1"),
+        ("int x;", toolchain.Toolchain(here.command, here.version, here.instruction_set + "-mfma4"), "1"),
+        ("int y;", here, "1"),
+        ("int x;", here, "2"),
+    ]
+    first = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
+    assert not any(artifact.cached for artifact in first)
+    assert len({artifact.binary for artifact in first}) == len(builds)
+    again = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
+    assert all(artifact.cached for artifact in again)
+    assert [artifact.binary for artifact in again] == [artifact.binary for artifact in first]
 
 
 def test_no_fast_math():
@@ -302,7 +308,7 @@ def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_pa
     assert "each rank" in error
     assert warned.startswith("1 nsc: no C++ compiler found")
     assert "nsc[compiler]" in warned
-    _, quiet, *with_compiler = finish(start(WITHOUT, NSC_CXX="c++ -Og")).splitlines()
+    _, quiet, *with_compiler = finish(start(WITHOUT, NSC_CXX="c++ -O0")).splitlines()
     assert quiet == "0"
     for plain, compiled in zip(without, with_compiler, strict=True):
         assert plain.startswith("True")
@@ -341,4 +347,30 @@ def test_a_home_folder_in_the_cache_variable_is_found(folder, tmp_path, monkeypa
 def test_a_compiler_that_refuses_a_flag_is_quoted(folder, variable, monkeypatch):
     monkeypatch.setenv(variable, "g++ -Wfoo")
     with pytest.raises(BuildError, match=r"ended with 1: g\+\+: error: unrecognized .* .-Wfoo.$"):
+        tiny()
+
+
+@pytest.mark.parametrize("compiler", ["c++", "c++ -O3", "ziglang"])
+def test_more_flags_come_last_and_make_another_library(folder, compiler, tmp_path, monkeypatch):
+    if compiler == "ziglang":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    else:
+        monkeypatch.setenv("NSC_CXX", compiler)
+    plain = tiny()
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O1 -DNAME='two words'")
+    other = tiny()
+    assert toolchain.find_toolchain().command == (*plain.command[:-3], "-O1", "-DNAME=two words")
+    assert not other.cached
+    assert other.binary != plain.binary
+    assert tiny().cached
+
+
+def test_more_flags_that_cannot_be_used_are_named(folder, monkeypatch):
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O1 -Wfoo")
+    with pytest.raises(
+        BuildError, match=r"ended with 1: (.|\n)*NSC_CXXFLAGS, '-O1 -Wfoo': correct or unset it"
+    ):
+        tiny()
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O1 'x")
+    with pytest.raises(ToolchainError, match=r"NSC_CXXFLAGS is .*: correct or unset it"):
         tiny()

@@ -13,25 +13,15 @@ pytest.importorskip("hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-
-import nsc
-from nsc.compiler.schedule import codelets
+from networks import partly_tabled
 
 WIRES = (1, 2, 3, 8, 17, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_straight_shapes():
-    """Large networks run some shapes from their table, which builds sooner and tests both."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codelets, "STRAIGHT_LINE", 120)
-        yield
-
-
 @functools.cache
 def operator(n):
-    return nsc.compile("bitonic", n, dtypes=tuple(DTYPES))  # textbook bitonic: half of it is turned
+    return partly_tabled("bitonic", n, dtypes=tuple(DTYPES))  # textbook bitonic: half of it is turned
 
 
 def bits(x):
@@ -68,7 +58,7 @@ def test_exact_sorting_is_the_stable_sort_of_torch(n, dtype, data):
 def test_relaxed_kernels_count_numbers_below_the_normal_ones_as_zero():
     """P is full of them, and they would cost a hundred times the time of others."""
     gaps = torch.tensor([[0.0, 200.0], [0.0, -200.0], [0.0, 88.0], [0.0, -88.0]])
-    op = nsc.compile("bitonic", 2, art_lambda=0)
+    op = partly_tabled("bitonic", 2, art_lambda=0)
     P = op.sort_with_permutation(gaps, 1.0)[1]
     assert P[:, 0, 0].tolist() == [1, 0, 1, 0]
 

@@ -10,15 +10,18 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.package import write
-from nsc.runtime.kernel import Kernel, _Library
+from nsc.compiler.request import Request
+from nsc.compiler.selection import top_k
+from nsc.runtime.kernel import Kernel
+from nsc.runtime.library import Library
 
 EDITS = Path(__file__).parent / "edit_manifests.py"
 
 
 @pytest.mark.parametrize(
-    "request_", [Request("bitonic", 4, targets=("cpu", "cuda")), Request("bitonic", 6, select="top-2")]
+    "request_", [Request("bitonic", 4, targets=("cpu", "cuda")), Request("bitonic", 6, select=top_k(2))]
 )
 def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, tmp_path):
     """Every fact, changed, left out, of another type, and whole packages that agree with themselves."""
@@ -47,7 +50,7 @@ def test_an_edited_number_of_wires_is_named():
 def test_a_library_of_another_package_is_refused():
     other, kernel = nsc.compile("bitonic", 4).kernel, nsc.compile("bitonic", 6).kernel
     with pytest.raises(nsc.PackageError, match=r"'bitonic_6' .*'n' is 6, and .*bitonic_4.* has 4"):
-        _Library(other.build().binary, kernel.facts["cpu"], kernel.reals)
+        Library(other.build().binary, kernel.manifest.stated("cpu"), kernel.reals)
 
 
 def test_a_library_may_be_prepared_again_and_by_many_threads():

@@ -245,7 +245,6 @@ def work():
 print(peak_of(work))
 """,
         OMP_NUM_THREADS="2",
-        NSC_CXX="c++ -Og",
     )
     assert 4 < float(printed) < 200
 
@@ -269,7 +268,6 @@ for work in (
     print(peak_of(work))
 """,
         OMP_NUM_THREADS="2",  # each thread has scratch memory of its own
-        NSC_CXX="c++ -Og",
         # What one call freed is not taken again by the next without being seen.
         MALLOC_MMAP_THRESHOLD_="65536",
         MALLOC_TRIM_THRESHOLD_="65536",
@@ -281,7 +279,7 @@ for work in (
 
 def test_modules_do_what_their_operators_do_at_their_steepness():
     x, payload, ranks = torch.randn(4, 8), torch.randn(4, 8, 2), torch.randn(4, 8).argsort(-1)
-    top = nsc.compile_selector("bitonic", 8, top_k=3)
+    top = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     arguments = {
         "route": (payload,),
         "topk": (3,),

@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import nsc
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.package import write
+from nsc.compiler.request import Request
 from nsc.runtime.kernel import Kernel
 
 

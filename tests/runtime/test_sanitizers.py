@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 from networks import irregular
 
-from nsc.compiler.driver import Request, compile_network
+from nsc.compiler.driver import compile_network
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import codelets
+from nsc.compiler.request import Request
+from nsc.compiler.selection import top_k
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
 # An optimiser would take ten times as long, and hide what is undefined.
 COMMAND = ("g++", "-std=c++17", "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = "-march=native"
 
+# Some codelets run straight-line code and some their table, in every network.
+STRAIGHT_LINE = 100
 REALS = {"float32": "float", "float64": "double"}
 # What is built for narrower registers alone.
 NARROWER = "neighbours"
@@ -54,8 +57,15 @@ def run(*command, env=None):
 
 def check(case, flags, drivers, tmp_path):
     network, relaxation, dtype = CASES[case]
-    select = "top-3" if "ranks" in case else None
-    request = Request(*network, relaxation=relaxation, dtypes=(dtype,), unproved=True, select=select)
+    select = top_k(3) if "ranks" in case else None
+    request = Request(
+        *network,
+        relaxation=relaxation,
+        dtypes=(dtype,),
+        unproved=True,
+        select=select,
+        straight_line=STRAIGHT_LINE,
+    )
     package = compile_network(request).package
     source, program = tmp_path / "kernel.cpp", tmp_path / "program"
     source.write_text(package.files[f"{package.name}.cpp"], encoding="utf-8")
@@ -68,12 +78,6 @@ def check(case, flags, drivers, tmp_path):
         run(program, n, outputs, env=os.environ | {"ASAN_OPTIONS": fill + byte}) for byte in ("0", "255")
     )
     assert zeros == nans
-
-
-@pytest.fixture(autouse=True)
-def few_straight_shapes(monkeypatch):
-    """Some codelets run straight-line code and some their table, in every network."""
-    monkeypatch.setattr(codelets, "STRAIGHT_LINE", 100)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case != NARROWER])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import pytest
 import torch
-from networks import irregular
+from networks import irregular, partly_tabled
 
 import nsc
-from nsc.compiler.optimize.candidates import top_k_candidates
-from nsc.compiler.schedule import codelets
+from nsc.compiler.optimize import top_k_candidates
 from nsc.errors import LoweringError, OperandError, PackageError, PropertyError, VerificationError
 from nsc.runtime import reference
 from nsc.runtime.kernel import Kernel
@@ -18,11 +18,11 @@ from nsc.runtime.kernel import Kernel
 BOTH = ("float32", "float64")
 STEEPNESS = 3.0
 CASES = {
-    "top 3 of bitonic 8": (("bitonic", 8), {"top_k": 3}),
-    "median of odd-even 13": (("odd_even", 13), {"median": True}),
-    "ranks of an irregular network": ((irregular(20, 60, 1), None), {"ranks": [7, 0, 19, 6]}),
-    "all ranks": (("merge_exchange", 5), {"ranks": [0, 1, 2, 3, 4]}),
-    "one wire": ((nsc.Network.from_layers(1, []), None), {"top_k": 1}),
+    "top 3 of bitonic 8": (("bitonic", 8), nsc.top_k(3)),
+    "median of odd-even 13": (("odd_even", 13), nsc.median()),
+    "ranks of an irregular network": ((irregular(20, 60, 1), None), nsc.ranks(7, 0, 19, 6)),
+    "all ranks": (("merge_exchange", 5), nsc.ranks(0, 1, 2, 3, 4)),
+    "one wire": ((nsc.Network.from_layers(1, []), None), nsc.top_k(1)),
 }
 
 
@@ -45,21 +45,29 @@ def test_soft_values_are_those_of_the_whole_network_but_of_best(network, same):
     n = 11
     x, steepness = torch.randn(5, n, dtype=torch.float64), torch.full((5,), STEEPNESS, dtype=torch.float64)
     whole = nsc.compile(network, n, dtypes=("float64",)).kernel
-    some = nsc.compile_selector(network, n, median=True, dtypes=("float64",)).kernel
+    some = nsc.compile(network, n, select=nsc.median(), dtypes=("float64",)).kernel
     sorted_ = reference.relax(whole, x, steepness, None, "none")[0][:, list(some.outputs.ranks)]
     selected = reference.relax(some, x, steepness, None, "none")[0][:, list(some.outputs.wires)]
     assert torch.allclose(selected, sorted_, rtol=1e-12, atol=1e-12) == same
 
 
-@pytest.mark.parametrize(
-    ("case", "tabled"),
-    [*((case, False) for case in CASES if case != "one wire"), ("ranks of an irregular network", True)],
-)
-def test_values_rows_and_gradients_are_the_references(case, tabled, monkeypatch):
-    if tabled:
-        monkeypatch.setattr(codelets, "STRAIGHT_LINE", 0)
+def selector(case, dtypes):
     (network, n), selected = CASES[case]
-    op = nsc.compile_selector(network, n, dtypes=BOTH, **selected)
+    return nsc.compile(network, n, dtypes=dtypes, select=selected)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        *(partial(selector, case, BOTH) for case in CASES if case != "one wire"),
+        partial(
+            partly_tabled, irregular(20, 60, 1), select=nsc.ranks(7, 0, 19, 6), dtypes=BOTH, straight_line=0
+        ),
+    ],
+    ids=[*(case for case in CASES if case != "one wire"), "from tables"],
+)
+def test_values_rows_and_gradients_are_the_references(op):
+    op = op()
     for dtype in (torch.float32, torch.float64):
         for batch in (1, 19):
             x = torch.randn(batch, op.n, dtype=dtype, requires_grad=True)
@@ -79,7 +87,7 @@ def test_values_rows_and_gradients_are_the_references(case, tabled, monkeypatch)
 @pytest.mark.parametrize("case", CASES)
 def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
     (network, n), selected = CASES[case]
-    op = nsc.compile_selector(network, n, dtypes=BOTH, **selected)
+    op = nsc.compile(network, n, dtypes=BOTH, select=selected)
     for dtype in (torch.float32, torch.float64):
         x = torch.randn(37, op.n, dtype=dtype).round()
         x[::3, :: max(1, op.n // 3)] = torch.nan
@@ -92,7 +100,7 @@ def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
 
 def test_it_is_what_the_whole_network_has_for_these_ranks():
     whole = nsc.compile("bitonic", 8, dtypes=("float64",))
-    op = nsc.compile_selector("bitonic", 8, top_k=3, dtypes=("float64",))
+    op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
     x = torch.randn(2, 3, 8, dtype=torch.float64)
     values, rows = op.select_with_rows(x, STEEPNESS)
     assert op.size < whole.size
@@ -103,7 +111,7 @@ def test_it_is_what_the_whole_network_has_for_these_ranks():
 
 
 def test_the_error_free_form_selects_exactly():
-    op = nsc.compile_selector("odd_even", 7, median=True, error_free=True)
+    op = nsc.compile("odd_even", 7, select=nsc.median(), error_free=True)
     x = torch.randn(11, 7, requires_grad=True)
     assert torch.equal(op.select(x), x.median(-1, keepdim=True).values)
     assert (torch.autograd.grad(op.select(x).sum(), x)[0] != 0).any(-1).all()
@@ -112,47 +120,42 @@ def test_the_error_free_form_selects_exactly():
 def test_a_network_that_only_selects():
     """A block merge leaves the largest on its last wires and anything on the others."""
     candidate = top_k_candidates(40, 4)[0]
-    op = nsc.compile_selector(candidate.network, top_k=4)
+    op = nsc.compile(candidate.network, select=nsc.top_k(4))
     x = torch.randn(9, 40)
     values, indices = op.hard_select(x)
     assert torch.equal(values, x.topk(4).values)
     assert torch.equal(indices, x.topk(4).indices)
     assert op.size == candidate.network.size
     with pytest.raises(VerificationError, match="does not select top-5"):
-        nsc.compile_selector(candidate.network, top_k=5)
+        nsc.compile(candidate.network, select=nsc.top_k(5))
 
 
 def test_the_median_of_an_even_number_from_a_network_that_leaves_two_in_any_order():
     both = nsc.Network.from_layers(4, [[(0, 1), (2, 3)], [(0, 2), (1, 3)]])
-    op = nsc.compile_selector(both, median=True)
+    op = nsc.compile(both, select=nsc.median())
     x = torch.randn(20, 4)
     assert op.size == 5
     assert torch.equal(op.hard_select(x)[0], x.sort(-1).values[:, 1:3])
     with pytest.raises(VerificationError, match="does not select rank-1,2"):
-        nsc.compile_selector(nsc.Network.from_layers(4, [[(0, 1), (2, 3)]]), median=True)
+        nsc.compile(nsc.Network.from_layers(4, [[(0, 1), (2, 3)]]), select=nsc.median())
 
 
 def test_outputs_on_other_wires():
     """Reversed, bitonic 4 leaves the largest first."""
     turned = nsc.Network.from_layers(
         4,
-        [
-            [(hi, lo) for lo, hi in layer.tolist()]
-            for layer in nsc.compiler.families.classic.bitonic(4).layers()
-        ],
+        [[(hi, lo) for lo, hi in layer.tolist()] for layer in nsc.compiler.families.bitonic(4).layers()],
     )
-    op = nsc.compile_selector(turned, ranks=[3, 0], wires=[0, 3])
+    op = nsc.compile(turned, select=nsc.ranks(3, 0), wires=[0, 3])
     x = torch.randn(5, 4)
     assert torch.equal(op.hard_select(x)[0], torch.stack([x.amax(-1), x.amin(-1)], -1))
     with pytest.raises(VerificationError):
-        nsc.compile_selector(turned, ranks=[3, 0])
+        nsc.compile(turned, select=nsc.ranks(3, 0))
 
 
-def test_without_redundant_comparators():
+def test_redundant_comparators_are_removed_on_request():
     twice = nsc.Network.from_layers(3, [[(0, 1)], [(0, 1)], [(1, 2)], [(0, 1)]])
-    plain, op = (
-        nsc.compile_selector(twice, median=True, without_redundant=without) for without in (False, True)
-    )
+    plain, op = (nsc.compile(twice, select=nsc.median(), remove_redundant=remove) for remove in (False, True))
     x = torch.randn(50, 3)
     assert (plain.size, op.size) == (4, 3)
     assert torch.equal(op.hard_select(x)[0], plain.hard_select(x)[0])
@@ -160,7 +163,7 @@ def test_without_redundant_comparators():
 
 
 def test_without_a_compiler(monkeypatch):
-    op = nsc.compile_selector("bitonic", 8, top_k=3)
+    op = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     x, payload = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8, 2)
     found = (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0])
     grads = torch.autograd.grad(found[1].square().sum(), x)
@@ -173,7 +176,7 @@ def test_without_a_compiler(monkeypatch):
 
 
 def test_transforms_of_torch():
-    op = nsc.compile_selector("bitonic", 8, top_k=3, dtypes=("float64",))
+    op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
     x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
     steepness = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x, s: op.select_with_rows(x, s), (x, steepness))
@@ -188,12 +191,12 @@ def test_transforms_of_torch():
     )
     close(compiled(x.detach()), op.hard_select(x.detach())[0] + op.select(x.detach(), STEEPNESS))
     assert torch.equal(pickle.loads(pickle.dumps(op)).select(x), op.select(x))
-    half = nsc.compile_selector("bitonic", 8, top_k=3)
+    half = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     assert half.select(x.detach().to(torch.bfloat16)).dtype == torch.bfloat16
 
 
 def test_routings_that_need_all_wires_are_refused():
-    op = nsc.compile_selector("bitonic", 8, top_k=3)
+    op = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     x, steepness = torch.randn(2, 8), torch.ones(2)
     with pytest.raises(OperandError, match="no routing 'permutation'; known: none, route, rows"):
         torch.ops.nsc.relax(x, steepness, None, "permutation", op.kernel.spec)
@@ -202,40 +205,38 @@ def test_routings_that_need_all_wires_are_refused():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"top_k": 0}, LoweringError, "1 or more"),
-        ({"top_k": 9}, PropertyError, "1 to 8"),
-        ({"ranks": [8]}, PropertyError, "ranks are 0 … 7"),
-        ({"ranks": [1, 1]}, PropertyError, "named twice"),
-        ({"ranks": []}, LoweringError, "ranks must list integers"),
-        ({"top_k": 2, "median": True}, LoweringError, "one of top_k, median, ranks"),
-        ({"wires": [1]}, LoweringError, "name what is selected"),
-        ({"top_k": 2, "wires": [1]}, PropertyError, "2 outputs, wires names 1 wire"),
-        ({}, LoweringError, "nothing is selected"),
+        ({"select": nsc.top_k(9)}, PropertyError, "1 to 8"),
+        ({"select": nsc.ranks(8)}, PropertyError, "ranks are 0 … 7"),
+        ({"select": nsc.ranks(1, 1)}, PropertyError, "named twice"),
+        ({"select": "top-2"}, LoweringError, r"select must be nsc.top_k\(8\), .*, got 'top-2'"),
+        ({"wires": [1]}, LoweringError, "say what is selected"),
+        ({"select": nsc.top_k(2), "wires": [1]}, PropertyError, "2 outputs, wires names 1 wire"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, error, message):
     with pytest.raises(error, match=message):
-        nsc.compile_selector("bitonic", 8, **options)
+        nsc.compile("bitonic", 8, **options)
 
 
-def test_each_kind_of_package_has_its_own_way_to_be_loaded(tmp_path):
-    sorter, selector = nsc.compile("bitonic", 4), nsc.compile_selector("bitonic", 4, top_k=1)
+def test_a_folder_is_loaded_as_the_kind_of_operator_in_it(tmp_path):
+    sorter, selector = nsc.compile("bitonic", 4), nsc.compile("bitonic", 4, select=nsc.top_k(1))
     for op in (sorter, selector):
         folder = tmp_path / op.name
         folder.mkdir()
         for name, text in op.kernel.files.items():
             (folder / name).write_text(text, encoding="utf-8")
-    assert nsc.load(tmp_path / sorter.name) == sorter
-    assert nsc.load_selector(tmp_path / selector.name) == selector
-    with pytest.raises(PackageError, match="load_selector"):
-        nsc.load(tmp_path / selector.name)
-    with pytest.raises(PackageError, match=r"nsc\.load$"):
-        nsc.load_selector(tmp_path / sorter.name)
+        loaded = nsc.load(tmp_path / op.name)
+        assert loaded == op
+        assert type(loaded) is type(op)
+    with pytest.raises(PackageError, match=r"is a Selector, see nsc\.load$"):
+        nsc.Sorter(selector.kernel.files)
+    with pytest.raises(PackageError, match=r"is a Sorter, see nsc\.load$"):
+        nsc.Selector(sorter.kernel.files)
 
 
 def test_a_bad_steepness_is_named_with_its_method():
-    (network, n), options = CASES["top 3 of bitonic 8"]
-    op = nsc.compile_selector(network, n, **options)
+    (network, n), selected = CASES["top 3 of bitonic 8"]
+    op = nsc.compile(network, n, select=selected)
     x, bad = torch.randn(2, 8), torch.tensor(-1.0)
     calls = {
         "select": lambda: op.select(x, bad),
@@ -255,7 +256,7 @@ def test_a_bad_steepness_is_named_with_its_method():
 def test_where_a_selector_is_compiled_does_not_matter(context):
     """What is compiled is kept for the process, so nothing of the place may stay with it."""
     with context():
-        selector = nsc.compile_selector("odd_even", 5, median=True)
+        selector = nsc.compile("odd_even", 5, select=nsc.median())
     x = torch.randn(2, 5, requires_grad=True)
     with torch.inference_mode():
         selector.select(x)

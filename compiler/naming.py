@@ -1,0 +1,99 @@
+"""Naming: what a package is called, and what its texts say of its purpose and origin."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from pathlib import Path
+
+from nsc.compiler.describe import is_family
+from nsc.compiler.package import LONGEST_NAME
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.request import Request
+from nsc.compiler.verify import Proof, Verdict
+from nsc.wording import count
+
+
+def package_name(request: Request, n: int) -> str:
+    """Return the package's name: the one that the request states, else the default for n wires."""
+    return request.name or default_name(request, n)
+
+
+def default_name(request: Request, n: int) -> str:
+    """Return the family's name or the file's stem, as an identifier, with n and the options not at default.
+
+    Packages that compute different values therefore have different names. Targets are not part of a name.
+    """
+    options = _options_label(request)
+    stem = Path(request.network).stem if isinstance(request.network, str | os.PathLike) else "network"
+    longest = LONGEST_NAME - len(f"network__{n}{options}")
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:longest] or "network"
+    if word[0].isdigit() or keyword.iskeyword(word):
+        word = f"network_{word}"
+    word = word if word.endswith(f"_{n}") else f"{word}_{n}"
+    return f"{word}{options}"
+
+
+def _options_label(request: Request) -> str:
+    """Return the options of a request that are not at their default, each with _ in front."""
+    default, relaxation, words = Relaxation(), request.relaxation, [""]
+    if request.select is not None:
+        words.append(request.select.label)
+    if request.remove_redundant:
+        words.append("remove_redundant")
+    if relaxation.sigmoid != default.sigmoid:
+        words.append(relaxation.sigmoid)
+    if relaxation.art_lambda != default.art_lambda:
+        words.append(f"art_{re.sub(r'[^0-9e]', '_', repr(relaxation.art_lambda).removesuffix('.0'))}")
+    if relaxation.error_free:
+        words.append("error_free")
+    if request.dtypes != ("float32",):
+        words += request.dtypes
+    return "_".join(words)
+
+
+def command(request: Request, name: str) -> str:
+    """Return a command that makes the package again.
+
+    A user's network is named by the copy inside the package, network.json, so that no path and no file name
+    of the machine reaches the generated text.
+    """
+    family = request.network if is_family(request.network) else None
+    words = ["nsc compile", f"--net {family} --n {request.n}" if family else "--net network.json"]
+    if request.name is not None or not family:
+        words.append(f"--name {name}")
+    default, relaxation = Relaxation(), request.relaxation
+    if relaxation.sigmoid != default.sigmoid:
+        words.append(f"--relaxation {relaxation.sigmoid}")
+    if relaxation.art_lambda != default.art_lambda:
+        words.append(f"--art-lambda {relaxation.art_lambda!r}")
+    if relaxation.error_free:
+        words.append("--error-free")
+    if request.dtypes != ("float32",):
+        words.append(f"--dtype {','.join(request.dtypes)}")
+    if request.targets != ("cpu",):
+        words.append(f"--target {','.join(request.targets)}")
+    if request.select is not None:
+        words.append(request.select.option)
+    if request.wires is not None:
+        words.append(f"--wires {','.join(map(str, request.wires))}")
+    if request.remove_redundant:
+        words.append("--remove-redundant")
+    if request.unproved:
+        words.append("--unproved")
+    return " ".join(words)
+
+
+def proof_line(proof: Proof) -> str:
+    """Return what a package's texts say of its proof, in one line."""
+    if proof.verdict is Verdict.PROVED:
+        claim = "sorts every input" if proof.property == "sort" else f"{proof.property} of every input"
+        return f"{claim}, by {proof.method}: {proof.detail}"
+    return f"UNPROVED: {proof.detail}"
+
+
+def purpose(request: Request, n: int) -> str:
+    """Return what a package is for, such as "selection of the median of 5 values"."""
+    task = "sorting" if request.select is None else f"selection of {request.select.words}"
+    return f"{task} of {count(n, 'value')}"

@@ -1,0 +1,110 @@
+"""Request: what to compile, checked before any stage runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nsc.arguments import integer, wholes
+from nsc.compiler.describe import Named
+from nsc.compiler.package import check_name
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.schedule import STRAIGHT_LINE
+from nsc.compiler.selection import Selection
+from nsc.compiler.verify import Property, sort
+from nsc.contract.interface import REALS
+from nsc.contract.targets import TARGETS
+from nsc.errors import LoweringError, NetworkError
+from nsc.wording import argument
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile.
+
+    Args:
+        network, n, format, index_base: the network, as `describe` takes it.
+        relaxation: how comparators are softened.
+        dtypes: arithmetic types to compile for, keys of REALS.
+        targets: what machines to compile for, keys of TARGETS.
+        name: the package's name; None: `naming.default_name`.
+        unproved: whether a network that no exact method settled is accepted.
+        version: the version of nsc, for headers.
+        select: what is selected; None: all values, sorted.
+        wires: the wires that carry what is selected, as `Selection.property_of` takes them.
+        remove_redundant: whether comparators that never exchange anything are removed, which changes soft
+            values.
+        straight_line: comparators that get straight-line code; tests and experiments choose fewer, which
+            builds sooner and computes the same values.
+
+    Raises:
+        NetworkError: n or an index base that is no integer.
+        LoweringError: an unknown dtype or target, no dtype, a selection that is none, wires without a
+            selection, or a name that no package may have.
+    """
+
+    network: Named
+    n: int | None = None
+    relaxation: Relaxation = field(default_factory=Relaxation)
+    dtypes: tuple[str, ...] = ("float32",)
+    targets: tuple[str, ...] = ("cpu",)
+    name: str | None = None
+    unproved: bool = False
+    version: str = "0"
+    format: str | None = None
+    index_base: int | None = None
+    select: Selection | None = None
+    wires: Sequence[int] | None = None
+    remove_redundant: bool = False
+    straight_line: int = STRAIGHT_LINE
+
+    def __post_init__(self) -> None:
+        for name in ("n", "index_base"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else integer(name, value, NetworkError))
+        for name in ("unproved", "remove_redundant"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
+        for name, known in (("dtypes", REALS), ("targets", TARGETS)):
+            object.__setattr__(self, name, _some_of(name, getattr(self, name), tuple(known)))
+        if self.name is not None:
+            check_name(self.name)
+        if self.select is not None and not isinstance(self.select, Selection):
+            raise LoweringError(
+                f"{argument('select')} must be nsc.top_k(8), nsc.median(), nsc.ranks(3, 7) or the like, got "
+                f"{self.select!r}"
+            )
+        if self.wires is not None:
+            if self.select is None:
+                raise LoweringError(
+                    f"{argument('wires')} says where selected values are: say what is selected, or leave "
+                    "it out"
+                )
+            numbers = wholes(self.wires)
+            if not numbers or min(numbers) < 0:
+                raise LoweringError(
+                    f"{argument('wires')} must list integers that are 0 or more, got {self.wires!r}"
+                )
+            object.__setattr__(self, "wires", numbers)
+
+    def property_of(self, n: int) -> Property:
+        """Return what the compiled network on n wires must do: each output wire carries one rank.
+
+        Raises:
+            PropertyError: ranks or wires that n wires do not have.
+        """
+        return sort(n) if self.select is None else self.select.property_of(n, self.wires)
+
+    def outputs(self, n: int) -> dict[int, int] | None:
+        """Return each output wire with its rank, in the order of the operator's outputs; None: sorted."""
+        return None if self.select is None else self.select.outputs(n, self.wires)
+
+
+def _some_of(name: str, names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names in the order of the known ones, each once."""
+    if not names or any(word not in known for word in names):
+        note = " (float32 also serves bfloat16 and float16)" if name == "dtypes" else ""
+        raise LoweringError(
+            f"{argument(name)} must be some of {', '.join(known)}{note}, got "
+            f"{', '.join(map(repr, names)) or 'none'}"
+        )
+    return tuple(word for word in known if word in names)

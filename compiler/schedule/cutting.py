@@ -1,0 +1,259 @@
+"""Cutting: a network taken apart into codelets, from either end, and which of the two cuts is better."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.compiler.network import Network
+from nsc.compiler.schedule.codelets import (
+    LONGEST,
+    WIDEST,
+    Codelet,
+    Needed,
+    PlacedComparator,
+    Shape,
+    shapes_of,
+)
+from nsc.compiler.schedule.cones import reaching_blocks
+
+# Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
+# The bound keeps the build of a large network at a few seconds.
+STRAIGHT_LINE = 600
+# Columns of P whose light cone is taken as one: as many as the widest register has lanes.
+CONE_COLUMNS = 16
+# The cost of running a codelet on a block of columns, in comparators: once for the codelet, for each wire
+# that it loads, and for each comparator that runs from a table.
+CODELET_COST = 10
+LOAD_COST = 1
+TABLE_COST = 3
+
+# Of each comparator whether its minimum and its maximum are needed, (size, 2).
+Halves = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of a kernel that computes P, a block of CONE_COLUMNS columns at a time, in light cones.
+
+    Attributes:
+        codelets: codelets that are run, over all blocks.
+        loads: wires that these load.
+        comparators: comparators in them.
+        by_table: those in shapes that have no straight-line code.
+    """
+
+    codelets: int
+    loads: int
+    comparators: int
+    by_table: int
+
+    @property
+    def cost(self) -> int:
+        """An estimate of the time, in comparators."""
+        costs = CODELET_COST * self.codelets, LOAD_COST * self.loads, TABLE_COST * self.by_table
+        return sum(costs) + self.comparators
+
+
+def work_on_permutation(n: int, codelets: Sequence[Codelet], straight_shapes: Collection[Shape]) -> Work:
+    """Return the work on P of a network on n wires that was cut into these codelets.
+
+    Args:
+        n: wires of the network.
+        codelets: its codelets, in running order.
+        straight_shapes: the shapes that have straight-line code.
+    """
+    straight = set(straight_shapes)
+    blocks_run = loads = comparators = by_table = 0
+    for codelet, reached_by in zip(codelets, reaching_blocks(n, codelets, CONE_COLUMNS), strict=True):
+        blocks = reached_by.bit_count()
+        blocks_run += blocks
+        loads += blocks * len(codelet.wires)
+        comparators += blocks * len(codelet.shape)
+        by_table += 0 if codelet.shape in straight else blocks * len(codelet.shape)
+    return Work(blocks_run, loads, comparators, by_table)
+
+
+def straight_line_shapes(shapes: tuple[Shape, ...], straight_line: int) -> tuple[Shape, ...]:
+    """Return the first of these shapes, as many as have `straight_line` comparators together at most."""
+    total = 0
+    for index, shape in enumerate(shapes):
+        total += len(shape)
+        if total > straight_line:
+            return shapes[:index]
+    return shapes
+
+
+def cut(
+    network: Network, halves: Halves | None = None, straight_line: int = STRAIGHT_LINE
+) -> tuple[Codelet, ...]:
+    """Cut a network into codelets, in an order that respects the comparator graph.
+
+    The network is cut twice, from the first comparator on and from the last one back, and the cut with
+    less work on P is kept. From the back, codelets near the inputs, where light cones are narrow, come
+    out smaller and those behind them fuller.
+
+    Args:
+        network: any network.
+        halves: of each comparator whether its minimum and its maximum are needed; None: all are.
+        straight_line: comparators that get straight-line code.
+    """
+
+    def cost(codelets: tuple[Codelet, ...]) -> int:
+        straight_shapes = straight_line_shapes(shapes_of(codelets), straight_line)
+        return work_on_permutation(network.n, codelets, straight_shapes).cost
+
+    return min((_cut(network, halves, backwards) for backwards in (False, True)), key=cost)
+
+
+def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Codelet, ...]:
+    """Cut a network from one end.
+
+    One pass over the comparators. Each wire belongs to the codelet that touched it last. A comparator
+    goes into the codelet of its wires if both belong to the same one; else the two codelets become one
+    if they fit; else one wire moves on into the other's codelet; else a new codelet begins.
+
+    A level on each codelet, above those of all it takes wires from, keeps the order acyclic. Two codelets
+    may become one if nothing has been taken from either or if their levels are equal. A wire may only
+    move to a higher level; a codelet that nothing was taken from may be raised to one.
+
+    Butterflies come out as three to four layers of 16 wires, networks of neighbours as trapezoids
+    that narrow and widen in turn. Cost: about a microsecond per comparator.
+    """
+    pairs = network.comparators.tolist()
+    needed = np.ones((len(pairs), 2), bool) if halves is None else halves
+    whole = list(map(tuple, needed.tolist()))
+    parts = _Parts(network.n)
+    for index in reversed(range(len(pairs))) if backwards else range(len(pairs)):
+        parts.place(index, *pairs[index])
+    return tuple(
+        _codelet(wires, [(*pairs[i], whole[i]) for i in sorted(held)])
+        for wires, held in parts.in_order(backwards)
+    )
+
+
+class _Part:
+    """A codelet that is still growing."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.wires: set[int] = set()
+        self.comparators: list[int] = []
+        self.taken_from = False
+        self.merged_into: _Part | None = None
+
+    def has_room(self, wires: int, comparators: int) -> bool:
+        return len(self.wires) + wires <= WIDEST and len(self.comparators) + comparators <= LONGEST
+
+
+class _Parts:
+    def __init__(self, n: int) -> None:
+        self.owner: list[_Part | None] = [None] * n
+        self.parts: list[_Part] = []
+
+    def place(self, index: int, lo: int, hi: int) -> None:
+        a, b = self._owner(lo), self._owner(hi)
+        part = self._shared(a, b) or self._merged(a, b) or self._grown(a, b, lo, hi) or self._new(a, b)
+        part.wires |= {lo, hi}
+        part.comparators.append(index)
+        self.owner[lo] = self.owner[hi] = part
+
+    def in_order(self, backwards: bool) -> list[tuple[list[int], list[int]]]:
+        """Return wires and comparators of the parts, each behind those it takes wires from.
+
+        Of the parts that may come next, the one whose last wire became free most recently comes, while its
+        values are still in the cache.
+        """
+        alive = [part for part in self.parts if part.merged_into is None]
+        alive.sort(key=lambda part: (-part.level if backwards else part.level, min(part.wires)))
+        last: dict[int, int] = {}
+        waits = [0] * len(alive)
+        followers: list[list[int]] = [[] for _ in alive]
+        for index, part in enumerate(alive):
+            before = {last[wire] for wire in part.wires if wire in last}
+            waits[index] = len(before)
+            for other in before:
+                followers[other].append(index)
+            last.update(dict.fromkeys(part.wires, index))
+        free = [index for index in reversed(range(len(alive))) if not waits[index]]
+        ordered = []
+        while free:
+            index = free.pop()
+            ordered.append((sorted(alive[index].wires), alive[index].comparators))
+            for follower in reversed(followers[index]):
+                waits[follower] -= 1
+                if not waits[follower]:
+                    free.append(follower)
+        return ordered
+
+    def _owner(self, wire: int) -> _Part | None:
+        part = self.owner[wire]
+        while part is not None and part.merged_into is not None:
+            part = part.merged_into
+        self.owner[wire] = part
+        return part
+
+    def _shared(self, a: _Part | None, b: _Part | None) -> _Part | None:
+        return a if a is not None and a is b and a.has_room(0, 1) else None
+
+    def _merged(self, a: _Part | None, b: _Part | None) -> _Part | None:
+        if a is None or b is None or a is b:
+            return None
+        untouched = not a.taken_from and not b.taken_from
+        fits = len(a.wires | b.wires) <= WIDEST and len(a.comparators) + len(b.comparators) < LONGEST
+        if not fits or not (untouched or a.level == b.level):
+            return None
+        if len(a.wires) < len(b.wires):
+            a, b = b, a
+        a.level = max(a.level, b.level)
+        a.taken_from |= b.taken_from
+        a.wires |= b.wires
+        a.comparators += b.comparators
+        b.merged_into = a
+        return a
+
+    def _grown(self, a: _Part | None, b: _Part | None, lo: int, hi: int) -> _Part | None:
+        """Return the part that takes the other's wire: best one that stands higher, then the fuller."""
+        best: tuple[bool, int] | None = None
+        chosen, source = None, None
+        for into, other, wire in ((a, b, hi), (b, a, lo)):
+            if into is None or into is other or wire in into.wires or not into.has_room(1, 1):
+                continue
+            stands_higher = (-1 if other is None else other.level) < into.level
+            if (stands_higher or not into.taken_from) and (
+                best is None or (stands_higher, len(into.wires)) > best
+            ):
+                best = (stands_higher, len(into.wires))
+                chosen, source = into, other
+        if chosen is not None and source is not None:
+            source.taken_from = True
+            chosen.level = max(chosen.level, source.level + 1)
+        return chosen
+
+    def _new(self, a: _Part | None, b: _Part | None) -> _Part:
+        before = [part for part in (a, b) if part is not None]
+        for part in before:
+            part.taken_from = True
+        self.parts.append(_Part(1 + max((part.level for part in before), default=-1)))
+        return self.parts[-1]
+
+
+def _codelet(wires: list[int], pairs: list[tuple[int, int, tuple[bool, bool]]]) -> Codelet:
+    """Return the codelet in a canonical order: by layer inside the codelet, then by wire."""
+    place = {wire: index for index, wire in enumerate(wires)}
+    free = [0] * len(wires)
+    placed = []
+    for lo, hi, ends in pairs:
+        a, b = sorted((place[lo], place[hi]))
+        layer = max(free[a], free[b])
+        free[a] = free[b] = layer + 1
+        placed.append((layer, PlacedComparator(a, b, _NEEDED[ends[::-1] if lo > hi else ends]), lo > hi))
+    placed.sort()
+    turned = sum(1 << index for index, (*_, is_turned) in enumerate(placed) if is_turned)
+    return Codelet(tuple(wires), tuple(comparator for _, comparator, _ in placed), turned)
+
+
+_NEEDED = {(True, True): Needed.BOTH, (True, False): Needed.FIRST, (False, True): Needed.SECOND}

@@ -1,0 +1,175 @@
+"""Selection: which of n values an operator gives, where it does not sort them all.
+
+`top_k`, `median` and `ranks` make one. A selection knows the property that a network must have for it, and
+how packages, their headers and commands name it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsc.arguments import integer, wholes
+from nsc.compiler.verify.property import Property, middle_ranks, ranked, top
+from nsc.compiler.verify.property import median as median_property
+from nsc.errors import LoweringError
+from nsc.wording import argument
+
+# The longest list of ranks that is part of a package's default name.
+_LONGEST_LABEL = 12
+
+
+class Selection(ABC):
+    """What is selected of n values: `top_k(8)`, `median()` or `ranks(3, 7)`. Frozen, compared by value."""
+
+    @abstractmethod
+    def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
+        """Return what a network on n wires must do: a wire for each selected rank.
+
+        Args:
+            n: number of wires.
+            wires: the wires that carry the ranks, smallest rank first, or in the order of `ranks`; None: the
+                wires that carry them in a sorting network.
+
+        Raises:
+            PropertyError: ranks that n wires do not have, or wires that do not fit.
+        """
+
+    def outputs(self, n: int, wires: Sequence[int] | None = None) -> dict[int, int]:
+        """Return each output wire with its rank, in the order in which an operator gives them."""
+        return self.property_of(n, wires).ranks
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What it adds to a package's default name, such as top_8."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What it is in a sentence, such as "the 8 largest"."""
+
+    @property
+    @abstractmethod
+    def option(self) -> str:
+        """The option of `nsc compile` for it, such as "--top-k 8"."""
+
+
+@dataclass(frozen=True)
+class TopK(Selection):
+    """The k largest values, largest first."""
+
+    k: int
+
+    def __post_init__(self) -> None:
+        k = integer("top_k", self.k, LoweringError)
+        if k < 1:
+            raise LoweringError(f"{argument('top_k')} must be 1 or more, got {k}")
+        object.__setattr__(self, "k", k)
+
+    def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
+        return top(n, self.k, wires)
+
+    def outputs(self, n: int, wires: Sequence[int] | None = None) -> dict[int, int]:
+        return dict(reversed(super().outputs(n, wires).items()))
+
+    @property
+    def label(self) -> str:
+        return f"top_{self.k}"
+
+    @property
+    def words(self) -> str:
+        return "the largest" if self.k == 1 else f"the {self.k} largest"
+
+    @property
+    def option(self) -> str:
+        return f"--top-k {self.k}"
+
+
+@dataclass(frozen=True)
+class Median(Selection):
+    """The middle value; of an even n the two middle ones, smaller first."""
+
+    def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
+        middle = middle_ranks(n)
+        return median_property(n, wires) if len(middle) == 1 else ranked(n, middle, wires)
+
+    @property
+    def label(self) -> str:
+        return "median"
+
+    @property
+    def words(self) -> str:
+        return "the median"
+
+    @property
+    def option(self) -> str:
+        return "--median"
+
+
+@dataclass(frozen=True)
+class Ranks(Selection):
+    """The values of some ranks, in this order; rank 0 is the smallest value."""
+
+    ranks: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        numbers = wholes(self.ranks)
+        if not numbers or min(numbers) < 0:
+            listed = ", ".join(map(repr, self.ranks)) or "none"
+            is_list = len(self.ranks) == 1 and wholes(self.ranks[0]) is not None
+            raise LoweringError(
+                f"{argument('ranks')} must be one or more integers, each 0 or more, got {listed}"
+                + (": spread a list, as nsc.ranks(*ranks)" if is_list else "")
+            )
+        object.__setattr__(self, "ranks", numbers)
+
+    def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
+        return ranked(n, self.ranks, wires)
+
+    @property
+    def label(self) -> str:
+        label = f"rank_{'_'.join(map(str, self.ranks))}"
+        return label if len(label) <= _LONGEST_LABEL else f"{len(self.ranks)}_ranks"
+
+    @property
+    def words(self) -> str:
+        return f"rank {self.ranks[0]}" if len(self.ranks) == 1 else f"{len(self.ranks)} ranks"
+
+    @property
+    def option(self) -> str:
+        return f"--ranks {','.join(map(str, self.ranks))}"
+
+
+def top_k(k: int) -> Selection:
+    """Select the k largest values, largest first, as torch.topk gives them.
+
+    Raises:
+        LoweringError: k is no integer, or less than 1. Whether n wires have k values is checked when a
+            network is compiled.
+
+    >>> top_k(8)
+    TopK(k=8)
+    """
+    return TopK(k)
+
+
+def median() -> Selection:
+    """Select the middle value of an odd number; of an even number the two middle ones, smaller first."""
+    return Median()
+
+
+def ranks(*ranks: int) -> Selection:
+    """Select the values of some ranks, in the order named; rank 0 is the smallest value.
+
+    A list is spread: `ranks(*[3, 7])` is `ranks(3, 7)`.
+
+    Raises:
+        LoweringError: no rank, one that is no integer, or one below 0. Whether n wires have these ranks is
+            checked when a network is compiled.
+
+    >>> ranks(3, 7)
+    Ranks(ranks=(3, 7))
+    """
+    return Ranks(ranks)

@@ -1,0 +1,159 @@
+"""Checks of what an operator is given, and the errors for what it does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nsc.contract.routings import ROUTINGS, Payload
+from nsc.errors import OperandError, OperandTypeError
+from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.shapes import output_shapes, payload_of, real_of
+
+# The numbers that a steepness may be in an arithmetic type: kernels take smaller ones for zero.
+RANGES = {
+    dtype: (torch.finfo(dtype).tiny, torch.finfo(dtype).max) for dtype in (torch.float32, torch.float64)
+}
+
+
+def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
+    """Check what a kernel cannot: that the memory it is given is what it takes it for."""
+    check_keys(kernel, x)
+    batch = x.shape[0]
+    check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
+    known = [name for name, one in ROUTINGS.items() if kernel.outputs is None or one.selector is not None]
+    if routing not in known:
+        raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(known)}")
+    columns = payload.shape[-1] if payload is not None and payload.dim() > 1 else 0
+    match payload_of(routing):
+        case Payload.COLUMNS:
+            check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
+        case Payload.TARGET:
+            check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
+        case Payload.RANKS:
+            check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
+        case Payload.NOTHING:
+            pass
+
+
+def check_relax_backward(
+    kernel: Kernel,
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+) -> None:
+    """Check the arguments of `nsc::relax_backward` as `check_tensors` does."""
+    check_tensors(kernel, x, steepness, payload, routing)
+    for grad, shape in zip((values_grad, routed_grad), output_shapes(x, payload, routing), strict=True):
+        if grad is not None:
+            check_tensor(kernel, "gradient", grad, shape, x.dtype)
+
+
+def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
+    """Return `nsc::relax_backward` of a device: its arguments checked, then its implementation for those
+    that fit together. It gives the gradients of x, steepness and, if it has one, payload; a gradient that
+    is None is zero.
+    """
+
+    def relax_backward(
+        values_grad: Tensor | None,
+        routed_grad: Tensor | None,
+        x: Tensor,
+        steepness: Tensor,
+        payload: Tensor | None,
+        routing: str,
+        spec: str,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        check_relax_backward(find(spec), values_grad, routed_grad, x, steepness, payload, routing)
+        grads = unchecked(values_grad, routed_grad, x, steepness, payload, routing, spec)
+        return grads[0], grads[1], x.new_empty(0) if grads[2] is None else grads[2]
+
+    return relax_backward
+
+
+def check_keys(kernel: Kernel, x: Tensor) -> None:
+    """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
+    if real_of(x.dtype) not in kernel.reals:
+        raise OperandError(
+            f"{kernel.name}: no kernel for {x.dtype}, only for {', '.join(sorted(kernel.reals))}"
+        )
+    check_tensor(kernel, "x", x, (x.shape[0] if x.dim() else 0, kernel.n), x.dtype)
+
+
+def check_tensor(
+    kernel: Kernel, what: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    """Raise OperandError unless a tensor has the shape and dtype that it must have."""
+    if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
+        found = "none" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
+        raise OperandError(f"{kernel.name}: {what} must be {dtype} {tuple(shape)}, got {found}")
+
+
+def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
+    """Check what a kernel checks itself: the steepness, and that targets are permutations."""
+    steepness = steepness.detach()
+    if not bool(((steepness > 0) & steepness.isfinite()).all()):
+        raise no_steepness(kernel, routing, steepness)
+    what = payload_of(routing)
+    if what is Payload.TARGET:
+        assert payload is not None
+        ranks = torch.arange(kernel.n, device=payload.device)
+        if not bool((payload.sort(-1).values == ranks).all()):
+            raise no_permutation(kernel, routing)
+    elif what is Payload.RANKS:
+        assert payload is not None
+        if not bool(((payload >= 0) & (payload < kernel.n)).all()):
+            raise no_rank(kernel, routing)
+
+
+def bad_steepness(
+    call: str,
+    found: str,
+    dtype: torch.dtype,
+    kind: type[OperandError] | type[OperandTypeError] = OperandError,
+) -> OperandError | OperandTypeError:
+    """Return the error for what is no steepness.
+
+    Args:
+        call: the operator and its method.
+        found: what was passed, in words.
+        dtype: the arithmetic type of the call.
+        kind: the error's class.
+    """
+    lowest, highest = RANGES[dtype]
+    return kind(
+        f"{call}: steepness must be a float or a 0-d tensor, finite and above 0 (in {real_of(dtype)} "
+        f"{lowest:.1e} … {highest:.1e}), got {found}"
+    )
+
+
+def no_steepness(kernel: Kernel, routing: str, steepness: Tensor) -> OperandError | OperandTypeError:
+    """Return the error for a tensor that holds no steepness; it names the first that is none."""
+    lowest, highest = RANGES[steepness.dtype]
+    steepness = steepness.detach()
+    first = int((~((steepness >= lowest) & (steepness <= highest))).int().argmax())
+    return bad_steepness(_call(kernel, routing), repr(steepness[first].item()), steepness.dtype)
+
+
+def no_permutation(kernel: Kernel, routing: str) -> OperandError:
+    """Return the error for a target that is no permutation of the ranks."""
+    return OperandError(
+        f"{_call(kernel, routing)}: target must hold each rank 0 … {kernel.n - 1} once in every sample"
+    )
+
+
+def no_rank(kernel: Kernel, routing: str) -> OperandError:
+    """Return the error for a rank that is none."""
+    return OperandError(f"{_call(kernel, routing)}: ranks must be in 0 … {kernel.n - 1}")
+
+
+def _call(kernel: Kernel, routing: str) -> str:
+    """Return an operator and the method that led to a routing."""
+    one = ROUTINGS[routing]
+    return f"{kernel.name}.{one.sorter if kernel.outputs is None else one.selector}"

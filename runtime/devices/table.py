@@ -1,0 +1,76 @@
+"""Devices: what implements the operators for the tensors of each type of device."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from nsc.runtime.devices import cpu, cuda
+
+
+class Implementation(Protocol):
+    """The operators for the tensors of one type of device; `spec` names the kernel.
+
+    A function that ends in `unchecked` takes only arguments that fit together, and leaves out what nothing
+    asks for.
+    """
+
+    def relax(
+        self, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+    ) -> tuple[Tensor, Tensor]:
+        """Implement `nsc::relax`; see `dispatch.entries.relax`."""
+
+    def relax_unchecked(
+        self, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return what `relax` does; None for what routing "none" routes."""
+
+    def relax_backward(
+        self,
+        values_grad: Tensor | None,
+        routed_grad: Tensor | None,
+        x: Tensor,
+        steepness: Tensor,
+        payload: Tensor | None,
+        routing: str,
+        spec: str,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Implement `nsc::relax_backward`: return the gradients of x, steepness and payload."""
+
+    def relax_backward_unchecked(
+        self,
+        values_grad: Tensor | None,
+        routed_grad: Tensor | None,
+        x: Tensor,
+        steepness: Tensor,
+        payload: Tensor | None,
+        routing: str,
+        spec: str,
+        with_steepness: bool = True,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Return what `relax_backward` does; None for gradients that nothing asks for."""
+
+    def loss(
+        self, x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
+
+    def hard_sort(self, x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
+        """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
+
+
+# Type of device, as torch names it, to what implements the operators for its tensors.
+DEVICES: dict[str, Implementation] = {"cpu": cpu, "cuda": cuda}
+
+
+class _ByDevice(dict[torch.device, Any]):
+    """The same by device, None for one without kernels; ten times as fast as by `x.device.type`."""
+
+    def __missing__(self, device: torch.device) -> Implementation | None:
+        self[device] = DEVICES.get(device.type)
+        return DEVICES.get(device.type)
+
+
+BY_DEVICE = _ByDevice()

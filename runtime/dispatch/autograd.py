@@ -1,0 +1,211 @@
+"""Autograd: the gradients of the operators, on every way.
+
+`PlainRelax` and `PlainLoss` stand around the C calls for plain tensors. The registered operators have kernels
+for the dispatcher's Autograd key, which are their derivatives in every transform: torch's own
+`register_autograd` would not do, as its formulas are refused inside torch.func, and silently zero in forward
+mode. Forward mode, and the derivatives of `nsc::relax_backward`, are those of the plain torch reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch._subclasses.fake_tensor import is_fake
+from torch.autograd.function import _SingleLevelFunction
+
+from nsc.errors import OperandError
+from nsc.runtime import reference
+from nsc.runtime.checks import check_values
+from nsc.runtime.derivatives import reference_vjp, second_vjp
+from nsc.runtime.devices.table import BY_DEVICE
+from nsc.runtime.dispatch.ways import Way, way_of, way_of_primals
+from nsc.runtime.kernel import find
+from nsc.runtime.shapes import has_columns
+
+# What a gradient formula returns: a gradient for each argument of the operator.
+Gradients = tuple[Any, ...]
+
+
+def save_relax(ctx: Any, *args: Any) -> None:
+    """Keep the arguments of `nsc::relax` for its gradient."""
+    *tensors, ctx.routing, ctx.spec = args
+    ctx.save_for_backward(*tensors)
+    # A loss on the values alone must not allocate an n × n zero gradient for P.
+    ctx.set_materialize_grads(False)
+
+
+def relax_gradients(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | None) -> Gradients:
+    """Return the gradients of `nsc::relax`, themselves differentiable."""
+    if values_grad is None and routed_grad is None:
+        return (None,) * 5
+    grads = torch.ops.nsc.relax_backward(
+        _dense(values_grad), _dense(routed_grad), *ctx.saved_tensors, ctx.routing, ctx.spec
+    )
+    return grads[0], grads[1], grads[2] if has_columns(ctx.routing) else None, None, None
+
+
+def save_loss(ctx: Any, args: tuple[Any, ...], grads: tuple[Tensor, ...]) -> None:
+    """Keep the arguments of `nsc::loss` and the gradients that it worked out."""
+    *tensors, ctx.routing, ctx.spec = args
+    ctx.save_for_backward(*tensors, *grads)
+    ctx.set_materialize_grads(False)
+
+
+def loss_gradients(ctx: Any, losses_grad: Tensor | None, *_: Any) -> Gradients:
+    """Return the gradients of `nsc::loss`."""
+    if losses_grad is None:
+        return (None,) * 5
+    *inputs, x_grad, steepness_grad = ctx.saved_tensors
+    losses_grad = _dense(losses_grad)
+    if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
+        grads = torch.ops.nsc.relax_backward(None, losses_grad, *inputs, ctx.routing, ctx.spec)
+        return grads[0], grads[1], None, None, None
+    return losses_grad.unsqueeze(-1) * x_grad, losses_grad * steepness_grad, None, None, None
+
+
+def _dense(grad: Any) -> Any:
+    return grad if grad is None or grad.layout is torch.strided else grad.to_dense()
+
+
+class PlainRelax(torch.autograd.Function):
+    """The kernel for plain tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        save_relax(ctx, *args)
+        return BY_DEVICE[args[0].device].relax_unchecked(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        if torch.is_grad_enabled() or way_of(*grads) is not Way.PLAIN:
+            return relax_gradients(ctx, *grads)
+        if grads[0] is None and grads[1] is None:
+            return (None,) * 5
+        saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
+        args: Any = (*grads, *saved, ctx.routing, ctx.spec, ctx.needs_input_grad[1])
+        return *BY_DEVICE[saved[0].device].relax_backward_unchecked(*args), None, None
+
+
+class PlainLoss(torch.autograd.Function):
+    """A loss and its gradient for plain tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        losses, *grads = BY_DEVICE[args[0].device].loss(*args)
+        save_loss(ctx, args, tuple(grads))
+        return losses
+
+    backward = staticmethod(loss_gradients)
+
+
+def _below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
+    """Call what of an operator lies below its Autograd kernel."""
+    with torch._C._AutoDispatchBelowAutograd():
+        operator = getattr(torch.ops.nsc, name).default
+        return operator.redispatch(keyset & torch._C._after_autograd_keyset, *args)
+
+
+def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
+    """Do the same inside a Function, which turns gradients off: outer levels of torch.func lie below too."""
+    with torch.enable_grad():
+        return _below(name, keyset, args)
+
+
+class _Relax(_SingleLevelFunction):
+    @staticmethod
+    def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
+        save_relax(ctx, *args)
+        return _below_function("relax", keyset, args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, *relax_gradients(ctx, *grads)
+
+
+class _RelaxBackward(_SingleLevelFunction):
+    @staticmethod
+    def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
+        save_relax(ctx, *args)
+        return _below_function("relax_backward", keyset, args)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        if all(cotangent is None for cotangent in cotangents):
+            return (None,) * 8
+        return None, *second_vjp(ctx.saved_tensors, cotangents, ctx.routing, ctx.spec), None, None
+
+
+class _Loss(_SingleLevelFunction):
+    @staticmethod
+    def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
+        losses, *grads = _below_function("loss", keyset, args)
+        save_loss(ctx, args, tuple(grads))
+        ctx.mark_non_differentiable(*grads)
+        return losses, *grads
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, *loss_gradients(ctx, *grads)
+
+
+def _relax_by_reference(
+    keyset: Any, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor]:
+    kernel = find(spec)
+    if way_of_primals(x, steepness, payload) is Way.PLAIN:
+        check_values(kernel, steepness, payload, routing)
+    return reference.relax(kernel, x, steepness, payload, routing)
+
+
+def _relax_backward_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
+    if torch._C._are_functorch_transforms_active():  # torch.func begins no level inside an operator
+        raise OperandError(
+            f"{args[-1]}: torch.func has no forward mode of a gradient that was taken before: take both "
+            "in one function, as jvp of grad"
+        )
+    return reference_vjp(*args)
+
+
+def _loss_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
+    return _relax_by_reference(keyset, *args)[1], *_below("loss", keyset, args)[1:]
+
+
+def _autograd_kernel(
+    name: str, function: type[_SingleLevelFunction], by_reference: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return an operator's kernel for the Autograd key.
+
+    Args:
+        name: the operator's.
+        function: its gradient.
+        by_reference: the same in differentiable operations of torch, for forward mode.
+    """
+
+    def call(keyset: Any, *args: Any) -> Any:
+        if way_of() is Way.FORWARD:
+            if any(is_fake(tensor) for tensor in args):
+                raise OperandError(
+                    f"{args[-1]}: forward mode (jvp, jacfwd, hessian) is not compiled: call it outside "
+                    "torch.compile, or compile vjp, jacrev or grad"
+                )
+            return by_reference(keyset, *args)
+        if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
+            return _below(name, keyset, args)
+        # Inside torch.func the dispatcher has already chosen the level whose gradient this is.
+        with enable_single_level_autograd_function():
+            return function.apply(keyset, *args)  # type: ignore[attr-defined]
+
+    return call
+
+
+# The operators' kernels for the Autograd key. `hard_sort` has none: what calls it gathers the values anew
+# where a gradient is wanted.
+AUTOGRAD_KERNELS: dict[str, Callable[..., Any]] = {
+    "relax": _autograd_kernel("relax", _Relax, _relax_by_reference),
+    "relax_backward": _autograd_kernel("relax_backward", _RelaxBackward, _relax_backward_by_reference),
+    "loss": _autograd_kernel("loss", _Loss, _loss_by_reference),
+}

@@ -1,0 +1,75 @@
+"""Entries: from an operator's method to its kernel, by the way that suits the call."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# Defines the operators of torch.ops.nsc.
+import nsc.runtime.dispatch.operators  # noqa: F401
+from nsc.runtime.devices.table import BY_DEVICE
+from nsc.runtime.dispatch.autograd import PlainLoss, PlainRelax
+from nsc.runtime.dispatch.ways import Way, way_of
+from nsc.runtime.kernel import Kernel
+
+
+def relax(
+    kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
+) -> tuple[Tensor, Tensor | None]:
+    """Run the keys pass and a routing.
+
+    Args:
+        kernel: a registered kernel.
+        x: (batch, n), of an arithmetic type the kernel is compiled for.
+        steepness: (batch,), same dtype; may be expanded from one value.
+        payload: see ROUTINGS; same dtype, or int64 for targets.
+        routing: a key of ROUTINGS.
+
+    Returns:
+        Values (batch, n), and what was routed: P (batch, n, n) for "permutation", (batch, n, m) for a
+        payload, (batch, n, k) for k rows of P, (batch,) for a loss, None or (batch, 0) for "none".
+    """
+    match way_of(x, steepness, payload):
+        case Way.PLAIN:
+            inputs = x, steepness, payload, routing, kernel.spec
+            has_gradient = (
+                x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
+            )
+            if has_gradient and torch.is_grad_enabled():
+                return PlainRelax.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]
+            return BY_DEVICE[x.device].relax_unchecked(*inputs)  # type: ignore[no-any-return]
+        case _:
+            return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
+
+
+def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: str) -> Tensor:
+    """Run a routing that is a loss and return it, (batch,). Arguments as in `relax`.
+
+    Where a gradient will be wanted it is worked out in the same pass over P, block by block.
+    """
+    if torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad):
+        match way_of(x, steepness, target):
+            case Way.PLAIN:
+                return PlainLoss.apply(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return, no-untyped-call]
+            case Way.COMPILED:
+                return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]  # type: ignore[no-any-return]
+            case _:  # `nsc::loss` works out its gradient where nothing can differentiate it again
+                pass
+    losses = relax(kernel, x, steepness, target, routing)[1]
+    assert losses is not None
+    return losses
+
+
+def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return x, (batch, n), ascending, or what of it is selected, and where the values come from: ties by
+    position, NaN last."""
+    match way_of(x):
+        case Way.PLAIN:
+            sort = BY_DEVICE[x.device].hard_sort
+            if not x.requires_grad:
+                return sort(x, kernel.spec)  # type: ignore[no-any-return]
+        case _:
+            sort = torch.ops.nsc.hard_sort
+    # A gather has all of torch's derivatives.
+    indices = sort(x.detach(), kernel.spec)[1]
+    return x.gather(-1, indices), indices

@@ -1,0 +1,76 @@
+"""Library: a built C++ kernel, loaded, and its functions with their C signatures."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nsc.contract.interface import function_name
+from nsc.contract.manifest import check_stated
+from nsc.errors import BuildError
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The C functions for one arithmetic type; each returns a `Status`."""
+
+    forward: Callable[..., int]
+    backward: Callable[..., int]
+    sort: Callable[..., int]
+
+
+class Library:
+    """A loaded shared library that is what its manifest says.
+
+    Args:
+        path: the library.
+        stated: what its kernel must state of itself, as `Manifest.stated` has it.
+        reals: the arithmetic types that it is compiled for.
+
+    Attributes:
+        functions: the functions of each arithmetic type.
+
+    Raises:
+        BuildError: it cannot be loaded.
+        PackageError: it is another kernel's.
+        MemoryError: too little memory for its tables.
+    """
+
+    def __init__(self, path: Path, stated: str, reals: Iterable[str]) -> None:
+        try:
+            library = ctypes.CDLL(str(path))
+            library.nsc_facts.restype = ctypes.c_char_p
+            library.nsc_prepare.restype = ctypes.c_int32
+        except (OSError, AttributeError) as error:
+            raise BuildError(
+                f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
+                "one that is not"
+            ) from None
+        check_stated(stated, library.nsc_facts().decode(), str(path))
+        if library.nsc_prepare():
+            raise MemoryError(f"not enough memory for the tables of {path.name}")
+        self.functions = {real: _functions(library, real) for real in reals}
+
+
+_POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+# What forward and backward begin with: routing, batch, keys, steepness and its stride, payload, its stride
+# and its columns.
+_CALL: list[Any] = [_WORD, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _LONG, _LONG]
+_SIGNATURES: dict[str, list[Any]] = {
+    "forward": [*_CALL, *[_POINTER] * 3],
+    "backward": [*_CALL, *[_POINTER] * 7],
+    "sort": [_LONG, *[_POINTER] * 4],
+}
+
+
+def _functions(library: ctypes.CDLL, real: str) -> Functions:
+    functions = {}
+    for name, types in _SIGNATURES.items():
+        function = library[function_name(name, real)]
+        function.argtypes = types
+        function.restype = _WORD
+        functions[name] = function
+    return Functions(**functions)

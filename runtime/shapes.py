@@ -1,0 +1,87 @@
+"""Shapes: what a routing takes and gives, and results before they are written."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+
+from nsc.contract.routings import ROUTINGS, Payload
+from nsc.runtime.kernel import find
+
+_PAYLOADS = {name: routing.payload for name, routing in ROUTINGS.items()}
+
+
+def payload_of(routing: str) -> Payload:
+    """Return what a routing takes; nothing for one that is not known, which `check_tensors` refuses."""
+    return _PAYLOADS.get(routing, Payload.NOTHING)
+
+
+def has_columns(routing: str) -> bool:
+    """Return whether a routing takes a payload that has a gradient."""
+    return payload_of(routing) is Payload.COLUMNS
+
+
+def is_loss(routing: str) -> bool:
+    """Return whether a routing gives a loss for each sample."""
+    return payload_of(routing) is Payload.TARGET
+
+
+def output_shapes(x: Tensor, payload: Tensor | None, routing: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of the values and of what is routed."""
+    batch, n = x.shape
+    if payload is None or payload_of(routing) is Payload.NOTHING:
+        return (batch, n), (batch, n, n) if routing == "permutation" else (batch, 0)
+    return (batch, n), (batch,) if is_loss(routing) else (batch, n, payload.shape[-1])
+
+
+def empty_outputs(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor]:
+    """Return uninitialised values and routed results of `nsc::relax`."""
+    values, routed = output_shapes(x, payload, routing)
+    return x.new_empty(values), x.new_empty(routed)
+
+
+def empty_grads(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return uninitialised results of `nsc::relax_backward`."""
+    shape = payload.shape if payload is not None and has_columns(routing) else (0,)
+    return x.new_empty(x.shape), x.new_empty((x.shape[0],)), x.new_empty(shape)
+
+
+def empty_loss(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return uninitialised results of `nsc::loss`."""
+    return x.new_empty((x.shape[0],)), x.new_empty(x.shape), x.new_empty((x.shape[0],))
+
+
+def empty_sorted(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
+    """Return uninitialised results of `nsc::hard_sort`."""
+    outputs = find(spec).outputs
+    shape = x.shape if outputs is None else (x.shape[0], len(outputs.wires))
+    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+
+
+@functools.cache
+def real_of(dtype: torch.dtype) -> str:
+    """Return a dtype's name as kernels know it."""
+    return str(dtype).removeprefix("torch.")
+
+
+def inner_contiguous(payload: Tensor | None) -> Tensor | None:
+    """Return a payload whose samples are contiguous; one expanded over the batch stays one."""
+    if payload is None or payload.shape[0] == 0:
+        return payload
+    if payload.stride(0) == 0 and payload.shape[0] > 1 and payload[0].is_contiguous():
+        return payload
+    return payload.contiguous()

@@ -1,0 +1,33 @@
+// -------------------------------------------------------------------------------------- threads
+
+// torch_parallel_for, or null for one thread.
+using Body = void (*)(int64_t begin, int64_t end, void *context);
+using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
+
+// Runs work(task, memory) for each task, on the threads of a pool. Each thread has `bytes` of memory; returns
+// out_of_memory if a thread gets none.
+template <class Work>
+Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
+    struct State {
+        Work &work;
+        int64_t bytes;
+        int32_t status;
+    } state = {work, bytes, ok};
+    const Body body = [](int64_t begin, int64_t end, void *context) {
+        State *state = static_cast<State *>(context);
+        const Memory memory(state->bytes);
+        if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
+        const TinyIsZero guard;
+        for (int64_t task = begin; task < end; ++task) state->work(task, memory);
+    };
+    if (pool && count > 1)
+        pool(0, count, grain, body, &state);
+    else
+        body(0, count, &state);
+    return static_cast<Status>(state.status);
+}
+
+// A grain that gives a thread at least some ten microseconds of work, measured in mixes.
+inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
+
+inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total * piece / pieces; }

@@ -1,0 +1,428 @@
+"""Toy additions to the project, one of each kind that CONTRIBUTING.md describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# What the toys are called, where CONTRIBUTING.md says NAME.
+NAME = "toy"
+
+Change = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Addition:
+    """An addition and its use.
+
+    Attributes:
+        heading: its section of CONTRIBUTING.md.
+        changes: file to what makes its new text of its old one; "" is the text of a new file.
+        program: Python that fails unless the addition works.
+    """
+
+    heading: str
+    changes: dict[str, Change]
+    program: str
+
+
+def new_file(text: str) -> Change:
+    def change(old: str) -> str:
+        assert not old, "the file is there already"
+        return text
+
+    return change
+
+
+def before(mark: str, text: str) -> Change:
+    """Put a text before the only place of a mark."""
+
+    def change(old: str) -> str:
+        assert old.count(mark) == 1, f"{mark!r} stands {old.count(mark)} times"
+        return old.replace(mark, text + mark)
+
+    return change
+
+
+def after(mark: str, text: str) -> Change:
+    """Put a text behind the only place of a mark."""
+
+    def change(old: str) -> str:
+        assert old.count(mark) == 1, f"{mark!r} stands {old.count(mark)} times"
+        return old.replace(mark, mark + text)
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    def change(old: str) -> str:
+        for one in changes:
+            old = one(old)
+        return old
+
+    return change
+
+
+RELAXATION = Addition(
+    "A relaxation",
+    {
+        "compiler/relaxations.py": after(
+            "SIGMOIDS: dict[str, Sigmoid] = {\n",
+            """    "toy": Sigmoid(
+        tail="1 / (2 + t + t * t)",
+        slope="(1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t))",
+        needs=frozenset(),
+        monotone=False,
+        source="a test",
+    ),
+""",
+        ),
+        "runtime/reference.py": after(
+            "TAILS: dict[str, Callable[[Tensor], Tensor]] = {\n",
+            '    "toy": lambda t: 1 / (2 + t + t * t),\n',
+        ),
+    },
+    """
+import nsc, torch
+from nsc.runtime import reference
+op = nsc.compile("bitonic", 4, relaxation="toy", dtypes="float64")
+x = torch.tensor([[0.3, -1.0, 2.0, 0.1]], dtype=torch.float64, requires_grad=True)
+values = op.sort(x, 1.5)
+plain = reference.relax(op.kernel, x, torch.full((1,), 1.5, dtype=torch.float64), None, "none")[0]
+assert torch.allclose(values, plain, rtol=1e-12), (values, plain)
+assert torch.autograd.gradcheck(lambda x: op.sort(x, 1.5), x)
+""",
+)
+
+FAMILY = Addition(
+    "A family",
+    {
+        "compiler/families/classic.py": before(
+            "def odd_even_merge(",
+            '''def toy(n: int) -> Network:
+    """Return bubble sort: the largest value moves to the last wire, then the second largest.
+
+    Source: a test.
+    """
+    pairs = [(wire, wire + 1) for end in range(n - 1, 0, -1) for wire in range(end)]
+    return Network.from_layers(n, [[pair] for pair in pairs])
+
+
+''',
+        ),
+        "compiler/families/table.py": both(
+            before("    pairwise,\n)\nfrom", "    toy,\n"),
+            after("    for family in (\n", "        Family(toy, Growth.QUADRATIC),\n"),
+        ),
+    },
+    """
+from click.testing import CliRunner
+from nsc.cli import main
+done = CliRunner().invoke(main, ["verify", "--net", "toy", "--n", "9"])
+assert done.output.startswith("sorts: 9 wires, 36 comparators"), done.output
+assert "toy" in CliRunner().invoke(main, ["list", "--n", "9"]).output
+""",
+)
+
+FORMAT = Addition(
+    "A format",
+    {
+        "compiler/formats/toy.py": new_file('''"""A toy format: ``toy 0>1 2>3``."""
+
+from __future__ import annotations
+
+from nsc.compiler.formats.listing import Format, Listing
+from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.compiler.network import Network
+from nsc.compiler.progress import Progress
+
+
+def _recognises(text: str) -> bool:
+    return text.startswith("toy ")
+
+
+def _parse(text: str, progress: Progress) -> Listing:
+    return Listing(pairs_of(text.removeprefix("toy "), rf"{WIRE}>{WIRE}(?: |$)", "0>1", progress))
+
+
+def _write(network: Network) -> str:
+    return "toy " + " ".join(f"{lo}>{hi}" for lo, hi in network.comparators.tolist()) + "\\n"
+
+
+FORMAT = Format(example="toy 0>1", suffixes=(".toy",), recognises=_recognises, parse=_parse, write=_write)
+'''),
+        "compiler/formats/reading.py": both(
+            before("    table,\n)", "    toy,\n"),
+            after("FORMATS: dict[str, Format] = {\n", '    "toy": toy.FORMAT,\n'),
+        ),
+    },
+    """
+from click.testing import CliRunner
+from nsc.cli import main
+def nsc(*words):
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    return done.output
+open("net.json", "w").write("[[0,2],[1,3],[0,1],[2,3],[1,2]]")
+nsc("convert", "net.json", "net.toy")
+assert open("net.toy").read().split() == ["toy", "0>2", "1>3", "0>1", "2>3", "1>2"]
+assert nsc("verify", "--net", "net.toy").startswith("sorts")
+""",
+)
+
+TARGET = Addition(
+    "A target",
+    {
+        "nsc/contract/targets.py": after(
+            '        Target("cuda", ".cu", ("cuda",)),\n', '        Target("toy", ".c", ()),\n'
+        ),
+        "compiler/targets/toy.py": new_file(
+            """\"\"\"A toy target: exact sorting in plain C.\"\"\"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.schedule import Schedule
+from nsc.compiler.targets.records import Header
+from nsc.templates import fill
+
+
+@dataclass(frozen=True)
+class Line:
+    \"\"\"A comparator, as the template has it.\"\"\"
+
+    lo: int
+    hi: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    \"\"\"What the template takes.\"\"\"
+
+    name: str
+    facts: str
+    comparators: tuple[Line, ...]
+
+
+def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
+    return schedule
+
+
+def launch(schedule: Schedule) -> None:
+    return None
+
+
+def render(
+    header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
+) -> str:
+    lines = tuple(Line(lo, hi) for lo, hi in schedule.network.comparators.tolist())
+    return fill("toy/kernel.j2", Kernel(header.name, as_c(facts), lines))
+
+
+def as_c(text: str) -> str:
+    return '"' + text.replace("\\\\", "\\\\\\\\").replace('"', '\\\\"') + '"'
+"""
+        ),
+        "compiler/targets/backends.py": both(
+            after("from nsc.compiler.targets import cpp, cuda", ", toy"),
+            after(
+                "BACKENDS: dict[str, Backend] = {\n",
+                '    "toy": Backend(TARGETS["toy"], toy.lower, toy.launch, toy.render),\n',
+            ),
+        ),
+        "templates/toy/kernel.j2": new_file(
+            """// {{ name }}
+const char *nsc_facts(void) { return {{ facts }}; }
+
+static void compare(double *lo, double *hi) {
+    if (*hi < *lo) {
+        double value = *lo;
+        *lo = *hi, *hi = value;
+    }
+}
+
+void sort(double *x) {
+//% for comparator in comparators
+    compare(x + {{ comparator.lo }}, x + {{ comparator.hi }});
+//% endfor
+}
+"""
+        ),
+    },
+    """
+import ctypes, subprocess, nsc, torch
+from click.testing import CliRunner
+from nsc.cli import main
+done = CliRunner().invoke(main, ["compile", "--net", "odd_even", "--n", "5", "--target", "cpu,toy"])
+assert done.exit_code == 0, done.output
+folder = "generated/odd_even_5"
+subprocess.run(["cc", "-shared", "-fPIC", "-o", "./sort.so", f"{folder}/odd_even_5.c"], check=True)
+values = (ctypes.c_double * 5)(3, 1, 2, 5, 4)
+ctypes.CDLL("./sort.so").sort(values)
+assert list(values) == [1, 2, 3, 4, 5]
+op = nsc.load(folder)
+assert op.hard_sort(torch.tensor([3.0, 1, 2, 5, 4]))[0].tolist() == [1, 2, 3, 4, 5]
+""",
+)
+
+LOSS = Addition(
+    "A loss",
+    {
+        "nsc/contract/routings.py": after(
+            "LOSSES: dict[str, Loss] = {\n    loss.name: loss\n    for loss in (\n",
+            '        Loss("toy", "the mean over samples and entries of the squared difference of P and the truth"),\n',
+        ),
+        "runtime/reference.py": both(
+            before(
+                "# The losses of `contract.routings.LOSSES`",
+                """def _toy(entries: _Entries) -> Tensor:
+    n = entries.p.shape[-1]
+    truth = entries.target.unsqueeze(-2) == torch.arange(n, device=entries.p.device).unsqueeze(-1)
+    return (entries.p - truth.to(entries.p.dtype)).square().flatten(1).sum(-1) / (n * n)
+
+
+""",
+            ),
+            after("LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n", '    "toy": _toy,\n'),
+        ),
+        "templates/cpp/toy.cpp": new_file(
+            """// The mean over entries of the squared difference of P and the truth; its part of the columns in a block.
+template <class real>
+inline real toy_difference(const Vec<real> *block, const int64_t *target, int64_t column, int64_t k, int64_t row) {
+    return block[row][k] / unit<real> - (target[column] == row ? 1 : 0);
+}
+
+template <class real>
+double toy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
+    double sum = 0;
+    for (int64_t row = 0; row < wires; ++row)
+        for (int64_t k = 0; k < width; ++k) {
+            const double difference = toy_difference<real>(block, target, first + k, k, row);
+            sum += difference * difference;
+        }
+    return sum / wires / wires;
+}
+
+template <class real>
+void toy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first, int64_t width) {
+    constexpr real share = real(1) / wires;
+    memset(grad, 0, sizeof(Vec<real>) * wires);
+    for (int64_t row = 0; row < wires; ++row)
+        for (int64_t k = 0; k < width; ++k)
+            grad[row][k] = 2 * share * share * toy_difference<real>(block, target, first + k, k, row) / unit<real>;
+}
+"""
+        ),
+        "templates/cuda/toy.cu": new_file(
+            """// The mean over entries of the squared difference of P and the truth; this thread's part of a column.
+template <class real>
+__device__ __forceinline__ double toy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
+    double sum = 0;
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        const double difference = at.at[k] / unit<real> - (row == target ? 1 : 0);
+        sum += difference * difference;
+    });
+    return sum / wires / wires;
+}
+
+template <class real>
+__device__ __forceinline__ void toy_gradient(const Tile<real> &tile, const int32_t (&target)[lane_columns<real>]) {
+    constexpr real share = real(1) / wires;
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k) {
+            const real difference = at.at[k] / unit<real> - (row == target[k] ? 1 : 0);
+            at.at[k] = k < tile.present ? 2 * share * share * difference / unit<real> : real(0);
+        }
+    });
+}
+"""
+        ),
+    },
+    """
+import nsc, torch
+from click.testing import CliRunner
+from nsc.cli import main
+words = ["compile", "--net", "odd_even", "--n", "3", "--dtype", "float64", "--target", "cpu,cuda"]
+done = CliRunner().invoke(main, [*words, "--arch", "sm_90"])
+assert done.exit_code == 0, done.output
+from generated import odd_even_3_float64 as module
+op = module.operator
+torch.manual_seed(0)
+x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+target = torch.stack([torch.randperm(3) for _ in range(4)])
+truth = (target.unsqueeze(-2) == torch.arange(3).unsqueeze(-1)).double()
+loss = op.loss("toy", x, target, 2.0)
+plain = (op.sort_with_permutation(x, 2.0)[1] - truth).square().mean()
+assert torch.allclose(loss, plain, rtol=1e-12), (loss, plain)
+assert torch.equal(module.toy(x, target, 2.0), loss)
+assert torch.autograd.gradcheck(lambda x: op.loss("toy", x, target, 2.0), x)
+with torch.autograd.forward_ad.dual_level():  # by the reference
+    dual = torch.autograd.forward_ad.make_dual(x.detach(), torch.ones_like(x))
+    assert torch.allclose(op.loss("toy", dual, target, 2.0), loss, rtol=1e-12)
+""",
+)
+
+PASS = Addition(
+    "A pass",
+    {
+        "compiler/passes/toy.py": new_file('''"""A toy pass: layers that repeat the layer before go."""
+
+from __future__ import annotations
+
+from nsc.compiler.network import Network
+
+
+def toy(network: Network) -> Network:
+    """Return the network without layers that repeat the layer before."""
+    layers: list[list[list[int]]] = []
+    for layer in network.layers():
+        if not layers or layer.tolist() != layers[-1]:
+            layers.append(layer.tolist())
+    return Network.from_layers(network.n, layers)
+'''),
+        "compiler/optimize/pipeline.py": both(
+            before("from nsc.compiler.passes.untangle import", "from nsc.compiler.passes.toy import toy\n"),
+            after("    before = counts(network, property_)\n", "    network = toy(network)\n"),
+        ),
+    },
+    """
+import nsc
+from nsc.compiler.optimize import optimize
+from nsc.compiler.verify import Budget, sort
+twice = nsc.Network.from_layers(2, [[(0, 1)], [(0, 1)]])
+assert optimize(twice, sort(2), Budget()).network.size == 1
+""",
+)
+
+METHOD = Addition(
+    "A method of proof",
+    {
+        "compiler/verify/toy.py": new_file('''"""A toy method: two wires are sorted by one comparator."""
+
+from __future__ import annotations
+
+from nsc.compiler.verify.answer import Answer
+from nsc.compiler.verify.question import Question
+
+
+def toy(question: Question) -> Answer | None:
+    """Prove that one comparator sorts two wires."""
+    if question.network.n != 2 or not question.is_sort or not question.network.size:
+        return None
+    return Answer(proved="one comparator sorts two wires")
+'''),
+        "compiler/verify/ladder.py": both(
+            before("from nsc.errors import PropertyError", "from nsc.compiler.verify.toy import toy\n"),
+            after("METHODS: dict[str, Method] = {\n", '    "toy": toy,\n'),
+        ),
+    },
+    """
+import nsc
+proof = nsc.verify("odd_even", 2)
+assert (proof.verdict.value, proof.method) == ("proved", "toy"), proof
+""",
+)
+
+ADDITIONS = (RELAXATION, FAMILY, FORMAT, TARGET, LOSS, PASS, METHOD)

@@ -1,0 +1,101 @@
+"""Schedules for threads that run at the same time: rounds of comparators, light cones, code for spreads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import networks
+
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.schedule import STRAIGHT_LINE, TILE_COLUMNS, levels, schedule, slots_of
+from nsc.compiler.schedule.levels import rounds as rounds_of
+from nsc.errors import LoweringError
+
+
+def cut(network):
+    return levels(schedule(network), arrays=3)
+
+
+def in_slots(codelets):
+    """The comparators with their slots, codelet by codelet, as the routing has them."""
+    first = 0
+    for codelet in codelets:
+        for index, (a, b, _) in enumerate(codelet.shape):
+            ends = codelet.wires[a], codelet.wires[b]
+            yield (*(ends[::-1] if codelet.turned >> index & 1 else ends), first + index)
+        first += slots_of(codelet)
+
+
+@given(networks(), st.sampled_from([1, 3, 512]))
+def test_rounds_run_the_network(network, threads):
+    """Rounds share no wire, are no longer than the threads, and leave every wire what the network leaves."""
+    codelets = cut(network).schedule.codelets
+    rounds = rounds_of(network.n, codelets, threads)
+    assert sorted(c for turn in rounds for c in turn) == sorted(in_slots(codelets))
+    for turn in rounds:
+        wires = [wire for c in turn for wire in (c.lo, c.hi)]
+        assert len(set(wires)) == len(wires)
+        assert 0 < len(turn) <= threads
+        assert [c.slot for c in turn] == sorted(c.slot for c in turn)
+    values = np.random.default_rng(0).integers(0, 9, network.n)
+    again = Network.from_layers(network.n, [[(c.lo, c.hi) for c in turn] for turn in rounds])
+    assert (again.apply(values) == network.apply(values)).all()
+
+
+@pytest.mark.parametrize(
+    "network",
+    [family_network("bitonic", 128), family_network("merge_exchange", 70), Network.from_layers(1, [])],
+)
+def test_light_cones_list_the_codelets_that_columns_reach(network):
+    in_levels = cut(network)
+    codelets = in_levels.schedule.codelets
+    assert len(in_levels.cones) == -(-network.n // TILE_COLUMNS) + 1
+    for block, cone in enumerate(in_levels.cones):
+        first = block * TILE_COLUMNS
+        is_last = block == len(in_levels.cones) - 1
+        reached = set(range(network.n)) if is_last else set(range(first, first + TILE_COLUMNS))
+        expected = []
+        for number, codelet in enumerate(codelets):
+            if reached & set(codelet.wires):
+                reached |= set(codelet.wires)
+                expected.append(number)
+        assert [number for level in cone for number in level] == expected
+        for level, end in zip(cone, in_levels.ends, strict=True):
+            assert all(number < end for number in level)
+
+
+def test_every_codelet_has_code():
+    """Those whose spread is not known take it from the table, and known spreads stay within their bound."""
+    for network in (family_network("bitonic", 256), family_network("odd_even_merge", 256)):
+        in_levels = cut(network)
+        known = 0
+        for shape, code in zip(in_levels.schedule.straight_shapes, in_levels.straight_codes, strict=True):
+            spreads = {codelet.spread for codelet in in_levels.schedule.codelets if codelet.shape == shape}
+            assert set(code.known_spreads) <= spreads
+            assert code.has_others == (set(code.known_spreads) != spreads)
+            known += len(shape) * len(code.known_spreads)
+        assert 0 < known <= STRAIGHT_LINE
+
+
+def test_fewer_straight_lines_have_code_for_fewer_spreads():
+    network = family_network("odd_even_merge", 256)
+    few, none = (levels(schedule(network, straight_line=most), arrays=3) for most in (100, 0))
+    known = [
+        len(shape)
+        for shape, code in zip(few.schedule.straight_shapes, few.straight_codes, strict=True)
+        for _ in code.known_spreads
+    ]
+    assert 0 < sum(known) <= 100
+    assert none.straight_codes == ()
+
+
+def test_a_network_that_makes_too_much_text_is_refused():
+    levels(schedule(family_network("bitonic", 32)), arrays=3, most_entries=600)
+    with pytest.raises(
+        LoweringError,
+        match=r"128 wires, 1,792 comparators.* table of 1,792 entries, at most 600 .* targets=\('cpu',\)",
+    ):
+        levels(schedule(family_network("bitonic", 128)), arrays=3, most_entries=600)

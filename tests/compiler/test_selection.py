@@ -1,0 +1,101 @@
+"""Selections: the property that each means, how packages and commands name it, and the candidates for it."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from nsc.cli.shared import selection_options
+from nsc.compiler.driver import candidates
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.naming import command, default_name, purpose
+from nsc.compiler.optimize.candidates import smallest_first
+from nsc.compiler.request import Request
+from nsc.compiler.selection import median, ranks, top_k
+from nsc.compiler.verify import Budget, parse
+from nsc.compiler.verify.reachable import FEW_STATES
+from nsc.errors import UnprovedError, VerificationError
+
+# Selection of 9 values: property, name of a package, words, option, outputs in order.
+SELECTIONS = {
+    top_k(1): ("top-1", "top_1", "the largest", "--top-k 1", [8]),
+    top_k(3): ("top-3", "top_3", "the 3 largest", "--top-k 3", [8, 7, 6]),
+    median(): ("median", "median", "the median", "--median", [4]),
+    ranks(4): ("rank-4", "rank_4", "rank 4", "--ranks 4", [4]),
+    ranks(7, 0, 8): ("rank-7,0,8", "rank_7_0_8", "3 ranks", "--ranks 7,0,8", [7, 0, 8]),
+    ranks(*range(9)): (
+        "rank-0,1,2,3,4,5,6,7,8",
+        "9_ranks",
+        "9 ranks",
+        "--ranks 0,1,2,3,4,5,6,7,8",
+        list(range(9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_a_selection_names_itself_and_its_property(select):
+    property_, label, words, option, outputs = SELECTIONS[select]
+    request = Request("bitonic", 9, select=select)
+    assert request.property_of(9) == parse(property_, 9)
+    assert request.outputs(9) == {rank: rank for rank in outputs}
+    assert list(request.outputs(9)) == outputs
+    assert default_name(request, 9) == f"bitonic_9_{label}"
+    assert purpose(request, 9) == f"selection of {words} of 9 values"
+    assert command(request, "unused") == f"nsc compile --net bitonic --n 9 {option}"
+
+
+@pytest.mark.parametrize("select", SELECTIONS)
+def test_the_command_line_reads_the_option_that_a_selection_names(select):
+    read = []
+
+    @click.command()
+    @selection_options
+    def reader(select):
+        read.append(select)
+
+    reader.main(select.option.split(), standalone_mode=False)
+    assert read == [select]
+
+
+def test_wires_are_named_from_the_smallest_rank_or_as_the_ranks_are():
+    assert top_k(2).outputs(4, (0, 1)) == {1: 3, 0: 2}
+    assert list(top_k(2).outputs(4, (0, 1))) == [1, 0]
+    assert median().outputs(4, (3, 0)) == {3: 1, 0: 2}
+    assert ranks(3, 0).outputs(4, (1, 2)) == {1: 3, 2: 0}
+    assert ranks(3, 0).property_of(4, (1, 2)) == parse("rank-3,0", 4, (1, 2))
+
+
+def tried(request, network):
+    return list(candidates(network, request.property_of(network.n), request, Budget()))
+
+
+def test_most_requests_have_one_candidate():
+    network = FAMILIES["bitonic"](7)
+    for select in (None, median(), top_k(2), ranks(1, 2)):
+        (only,) = tried(Request(network, select=select), network)
+        assert only.network is network
+        assert only.next_after is None
+
+
+def test_the_median_of_an_even_number_may_take_one_comparator_more():
+    network = FAMILIES["bitonic"](6)
+    first, second = tried(Request(network, select=median(), wires=(4, 1)), network)
+    assert first.network is network
+    assert first.next_after is VerificationError
+    assert second.network.comparators[:-1].tolist() == network.comparators.tolist()
+    assert second.network.comparators[-1].tolist() == [4, 1]
+    assert second.next_after is None
+
+
+def test_the_best_network_is_the_first_that_is_proved_quickly():
+    network, request = FAMILIES["best"](10), Request("best", 10, select=top_k(3))
+    networks = smallest_first(parse("top-3", 10))
+    *quick, last = tried(request, network)
+    assert [candidate.network for candidate in quick] == networks
+    assert {candidate.next_after for candidate in quick} == {UnprovedError}
+    assert {candidate.budget for candidate in quick} == {Budget(states=FEW_STATES)}
+    assert last.budget == Budget()
+    assert (last.network, last.next_after) == (networks[0], None)
+    trusted = tried(Request("best", 10, select=top_k(3), unproved=True), network)
+    assert [candidate.network for candidate in trusted] == [networks[0]]

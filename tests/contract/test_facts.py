@@ -1,0 +1,155 @@
+"""A manifest is read as it was written, and none can hold a fact that a call could go wrong by."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
+from nsc.contract.launch import Launch
+from nsc.contract.manifest import Manifest, check_stated, digest
+from nsc.contract.routings import LOSSES, ROUTINGS, Payload
+from nsc.errors import PackageError
+
+
+def manifest(**facts):
+    defaults = Manifest(
+        name="odd_even_3",
+        nsc="0.1.0",
+        command="nsc compile",
+        n=3,
+        size=3,
+        depth=3,
+        outputs=((2, 2), (0, 0)),
+        network="0" * 64,
+        proof="proved",
+        sigmoid="logistic",
+        art_lambda=0.25,
+        error_free=False,
+        reals=("float32",),
+        targets=("cpu", "cuda"),
+        cuda=Launch(*range(1, 11)),
+        files={"odd_even_3.cpp": "1", "odd_even_3.cu": "2", "network.json": "3"},
+    )
+    return dataclasses.replace(defaults, **facts)
+
+
+WRONG = {
+    "name": ["", "../x", "a b", 1],
+    "nsc": [None, 1],
+    "n": [0, -1, 2.0, True, "3", None],
+    "size": [-1, None],
+    "depth": [-1, 1.5],
+    "outputs": [
+        (),
+        ((0, 3),),
+        ((-1, 0),),
+        ((0, 0), (0, 1)),
+        ((0, 1), (1, 1)),
+        ((0, 0, 0),),
+        ((0, True),),
+        [[0, 0]],
+    ],
+    "art_lambda": [1, -0.1, float("nan"), True, "0.25"],
+    "error_free": [0, None],
+    "reals": [(), ("float16",), ("float32", "float32"), ["float32"]],
+    "targets": [(), ("rocm",), ("cpu", "cpu")],
+    "cuda": [None, {}],
+    "files": [[], {"network.json": 1}, {1: "x"}],
+}
+
+
+@pytest.mark.parametrize(("fact", "value"), [(fact, value) for fact in WRONG for value in WRONG[fact]])
+def test_a_wrong_fact_is_refused_and_named(fact, value):
+    with pytest.raises(PackageError, match=rf"'{fact}' (is|are) .*compile the package again"):
+        manifest(**{fact: value})
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a\\b", "..", ".", ""])
+def test_files_lie_in_the_folder(name):
+    with pytest.raises(PackageError, match="outside the folder"):
+        manifest(files={"network.json": "3", name: "1"})
+
+
+def test_launch_parameters_are_those_of_cuda_alone():
+    assert manifest(targets=("cpu",), cuda=None).cuda is None
+    with pytest.raises(PackageError, match="'cuda'"):
+        manifest(targets=("cpu",))
+    with pytest.raises(ValueError, match="slots must be an integer that is 0 or more, got -1"):
+        Launch(-1, *range(9))
+
+
+@pytest.mark.parametrize("facts", [{}, {"outputs": None}, {"targets": ("cpu",), "cuda": None}])
+def test_a_manifest_is_read_as_it_was_written(facts):
+    written = manifest(**facts)
+    assert Manifest.from_text(written.to_text()) == written
+    assert Manifest.from_text(written.to_text()).to_text() == written.to_text()
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"abi": 0}, "kernel interface 0, this nsc reads 'nsc-package/1'"),
+        ({"abi": True}, "kernel interface True"),
+        ({"format": "nsc-package/2"}, "format 'nsc-package/2'"),
+        ({"reals": {"float32": ["float64"]}}, "'reals' is"),
+        ({"sources": {"cpu": "odd_even_3.cpp"}}, "'cuda' is"),
+        ({"sources": {"cpu": "x.cpp", "cuda": "odd_even_3.cu"}}, "'sources' is"),
+        ({"sources": {}}, "'sources' are for nothing, kernels are for cpu and cuda"),
+        ({"cuda": {"slots": 1}}, "'cuda' is"),
+        ({"files": {"network.json": "3"}}, "does not list"),
+        ({"size": 3.0}, "'size' is 3.0"),
+    ],
+)
+def test_an_edited_manifest_is_refused(edit, message):
+    text = json.dumps(json.loads(manifest().to_text()) | edit)
+    with pytest.raises(PackageError, match=message):
+        Manifest.from_text(text)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '"x"', "{" * 100_000, '{"n": 1, "n": 1}'])
+def test_what_is_no_manifest(text):
+    with pytest.raises(PackageError, match="no readable manifest"):
+        Manifest.from_text(text)
+
+
+def test_every_fact_is_needed():
+    facts = json.loads(manifest().to_text())
+    for key in facts.keys() - {"format", "abi"}:
+        with pytest.raises(PackageError, match=f"'{key}'"):
+            Manifest.from_text(json.dumps({k: v for k, v in facts.items() if k != key}))
+
+
+def test_a_package_lists_the_digest_of_every_file():
+    files = compile_network(Request("odd_even", 3, targets=("cpu", "cuda"))).package.files
+    written = Manifest.from_text(files["manifest.json"])
+    assert written.files == {name: digest(text) for name, text in files.items() if name != "manifest.json"}
+    written.check_files(files)
+    with pytest.raises(PackageError, match=r"odd_even_3\.cu was changed or is missing"):
+        written.check_files(files | {"odd_even_3.cu": files["odd_even_3.cu"] + "\n"})
+    with pytest.raises(PackageError, match="does not list"):
+        written.with_files({"network.json": files["network.json"]})
+    with pytest.raises(PackageError, match="'files'"):
+        written.with_files(dict(files) | {"network.json": "{}"})
+
+
+def test_a_kernel_states_the_launch_parameters_only_for_cuda():
+    one = manifest()
+    assert json.loads(one.stated("cuda")) == json.loads(one.stated("cpu")) | {
+        "cuda": dataclasses.asdict(one.cuda)
+    }
+    check_stated(one.stated("cpu"), one.stated("cpu"), "here")
+    with pytest.raises(PackageError, match=r"'n' is 3, and here has 4; 'size' is 3, and here has 5"):
+        check_stated(one.stated("cpu"), manifest(n=4, size=5).stated("cpu"), "here")
+    for nothing in (None, "", "[]", "no JSON"):
+        with pytest.raises(PackageError, match="here does not state what kernel it is"):
+            check_stated(one.stated("cpu"), nothing, "here")
+
+
+def test_routings_are_numbered_as_kernels_know_them():
+    assert [routing.code for routing in ROUTINGS.values()] == list(range(len(ROUTINGS)))
+    assert {name for name, routing in ROUTINGS.items() if routing.payload is Payload.TARGET} == set(LOSSES)
+    assert list(ROUTINGS)[-len(LOSSES) :] == list(LOSSES)

@@ -1,0 +1,93 @@
+"""Run a page of documentation as its reader would: its shell lines and its Python, in order, in one session.
+
+    python tests/page.py docs/networks.md
+
+The working directory is where commands write. Blocks of Python share their names. Lines of `make`, `pip` and
+`python` are left out: they install or measure. A shell line whose comment says `exit code N` must end with N.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from nsc.cli import main
+
+NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
+RUN = ("nsc", "echo")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A piece of a page that runs: one line of shell, or one block of Python.
+
+    Attributes:
+        kind: "sh" or "python".
+        text: the line, or the block.
+        line: where it begins in the page, counted from 1.
+    """
+
+    kind: str
+    text: str
+    line: int
+
+
+def steps(text: str) -> Iterator[Step]:
+    """Yield what runs of a page, in the page's order."""
+    for fence in re.finditer(r"^```(sh|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        first = text.count("\n", 0, fence.start(2)) + 1
+        if fence[1] == "python":
+            yield Step("python", fence[2], first)
+            continue
+        for number, line in enumerate(fence[2].splitlines(), first):
+            if not line.startswith(NOT_RUN):
+                yield Step("sh", line, number)
+
+
+def run(page: Path) -> None:
+    """Run a page's steps in the working directory; an error names the page and the line."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for step in steps(page.read_text(encoding="utf-8")):
+        if step.kind == "sh":
+            _run_shell(page, step)
+            importlib.invalidate_caches()  # packages that the line wrote
+        else:
+            # As many lines in front as in the page, so that a traceback shows the page's own.
+            exec(compile("\n" * (step.line - 1) + step.text, str(page), "exec"), names)
+
+
+def _run_shell(page: Path, step: Step) -> None:
+    if not step.text.startswith(RUN):
+        raise SystemExit(f"{page}:{step.line}: {step.text!r} is none of {', '.join((*RUN, *NOT_RUN))}")
+    stated = re.search(r"#.*exit code (\d)", step.text)
+    words = shlex.split(step.text, comments=True)
+    if words[0] == "nsc" and not {"<", ">", "|"} & {*words}:
+        # In this process: starting one takes longer than most commands.
+        result = CliRunner().invoke(main, words[1:])
+        code, output = result.exit_code, result.output
+    else:
+        done = subprocess.run(
+            ["bash", "-c", f'nsc() {{ "{sys.executable}" -m nsc "$@"; }}\n{step.text}'],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+        )
+        code, output = done.returncode, done.stdout
+    print(f"$ {step.text}\n{output}", end="")
+    if code != (int(stated[1]) if stated else 0):
+        raise SystemExit(f"{page}:{step.line}: {step.text!r} ended with {code}: {output}")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, "")  # packages that the page writes
+    run(Path(sys.argv[1]))

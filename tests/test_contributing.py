@@ -1,0 +1,61 @@
+"""What CONTRIBUTING.md says to touch is enough: each addition is made in a copy of the project, and used."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from additions import ADDITIONS, NAME, Addition
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("nsc", "compiler", "runtime", "templates")
+
+
+def listed_files(heading: str) -> set[str]:
+    """Return the files that the numbered list below a heading of CONTRIBUTING.md begins its items with."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = re.search(rf"^### {heading}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
+    assert section, f"CONTRIBUTING.md has no section {heading!r}"
+    return set(re.findall(r"^\d+\. `([^`]+)`", section[1], re.MULTILINE))
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the project's rooms."""
+    folder = tmp_path / "copy"
+    for room in ROOMS:
+        shutil.copytree(
+            ROOT / room, folder / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return folder
+
+
+@pytest.mark.parametrize("addition", ADDITIONS, ids=lambda addition: addition.heading)
+def test_an_addition_touches_the_files_that_are_listed(addition: Addition):
+    touched = {file.replace(NAME, "NAME") for file in addition.changes}
+    assert touched == listed_files(addition.heading)
+
+
+@pytest.mark.parametrize("addition", ADDITIONS, ids=lambda addition: addition.heading)
+def test_an_addition_works(addition: Addition, copy, tmp_path, monkeypatch):
+    for file, change in addition.changes.items():
+        path = copy / file
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        changed = change(text)
+        assert changed != text
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(changed, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(copy))
+    done = subprocess.run(
+        [sys.executable, "-c", addition.program], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_heading_has_its_addition():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == [addition.heading for addition in ADDITIONS]

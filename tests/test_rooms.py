@@ -1,0 +1,158 @@
+"""The order of the rooms that DESIGN.md states: imports go one way, and no files import in a circle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("nsc", "compiler", "runtime", "templates")
+# Written as `importlib.import_module`, or inside a function, these would escape the order.
+LAZY = {"nsc/__init__.py"}  # public names, imported on first use
+
+
+def source_files() -> dict[str, Path]:
+    """Return the project's modules, by their names inside nsc."""
+    files = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            place = path.relative_to(ROOT)
+            if room == "nsc" and place.parts[1] in ROOMS:  # a link to a room
+                continue
+            parts = place.with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            files[name if room == "nsc" else f"nsc.{name}"] = path
+    return files
+
+
+def is_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def imported_modules(tree: ast.Module, modules: set[str]) -> set[str]:
+    """Return the project's modules that a file imports anywhere, but for those of its annotations alone."""
+    imported = set()
+    stack: list[ast.AST] = [node for node in tree.body if not is_for_types(node)]
+    while stack:
+        node = stack.pop()
+        stack.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"imports are absolute, found {ast.unparse(node)}"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                imported.add(full if full in modules else str(node.module))
+    return imported & modules
+
+
+def rooms_in_order() -> list[tuple[str, ...]]:
+    """Return the lines of the list in DESIGN.md, lowest first, as prefixes of modules."""
+    listed = re.search(
+        r"```text rooms\n(.*?)```", (ROOT / "DESIGN.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert listed, "DESIGN.md has no list of rooms"
+    lines = []
+    for line in listed[1].splitlines():
+        places = re.split(r"\s{2,}", line)[0].split()
+        names = [place.replace("/", ".") for place in places]
+        lines.append(tuple(name if name.startswith("nsc") else f"nsc.{name}" for name in names))
+    return lines
+
+
+FILES = source_files()
+IMPORTS = {
+    name: imported_modules(ast.parse(path.read_text(encoding="utf-8")), set(FILES)) - {name}
+    for name, path in FILES.items()
+}
+ORDER = rooms_in_order()
+
+
+def level_of(module: str) -> int | None:
+    """Return how high a module stands in the list; None: it is not in it."""
+    levels = [
+        (len(prefix), level)
+        for level, prefixes in enumerate(ORDER)
+        for prefix in prefixes
+        if module == prefix or module.startswith(f"{prefix}.")
+    ]
+    return max(levels)[1] if levels else None
+
+
+def is_package_of_rooms(module: str) -> bool:
+    """Whether a module only holds rooms: it has a docstring and no more."""
+    return all(
+        isinstance(node, ast.Expr) for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body
+    )
+
+
+def test_every_file_has_a_place_in_the_order():
+    homeless = [
+        name
+        for name, path in FILES.items()
+        if level_of(name) is None
+        and path.relative_to(ROOT).as_posix() not in LAZY
+        and not is_package_of_rooms(name)
+    ]
+    assert not homeless
+    for prefixes in ORDER:
+        for prefix in prefixes:
+            assert any(name == prefix or name.startswith(f"{prefix}.") for name in FILES), (
+                f"{prefix} is nowhere"
+            )
+
+
+def test_imports_go_one_way():
+    upwards = [
+        f"{name} imports {imported}"
+        for name, imports in IMPORTS.items()
+        for imported in imports
+        if (here := level_of(name)) is not None and ((there := level_of(imported)) is None or there > here)
+    ]
+    assert not upwards
+
+
+def test_compiler_and_runtime_do_not_know_each_other():
+    halves = ("nsc.compiler", "nsc.runtime")
+    for name, imports in IMPORTS.items():
+        for one, other in (halves, halves[::-1]):
+            if name.startswith(one):
+                assert not [imported for imported in imports if imported.startswith(other)], name
+
+
+def test_no_files_import_each_other_in_a_circle():
+    graph = nx.DiGraph((name, imported) for name, imports in IMPORTS.items() for imported in imports)
+    assert not list(nx.simple_cycles(graph))
+
+
+@pytest.mark.parametrize(
+    ("room", "unknown"),
+    [
+        ("compiler", {"torch", "cupy", "ctypes", "subprocess", "platformdirs", "click", "rich"}),
+        ("templates", {"torch", "cupy", "ctypes", "subprocess", "numpy", "click", "rich"}),
+        ("runtime", {"jinja2", "networkx", "click", "rich"}),
+        ("nsc/contract", {"torch", "cupy", "numpy", "jinja2", "ctypes"}),
+    ],
+)
+def test_rooms_do_without(room, unknown):
+    for path in (ROOT / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [str(node.module)]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            assert not {name.split(".")[0] for name in names} & unknown, path
+
+
+def test_the_order_is_not_vacuous():
+    """An import that goes up, and a circle, are found."""
+    assert level_of("nsc.compiler.driver") > level_of("nsc.compiler.network") > level_of("nsc.errors")  # type: ignore[operator]
+    source = "from nsc.compiler import driver\nif TYPE_CHECKING:\n    from nsc import api\n"
+    assert imported_modules(ast.parse(source), set(FILES)) == {"nsc.compiler.driver"}
