@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from nsc.compiler.describe import describe, is_family
-from nsc.compiler.formats import write_network
-from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
 from nsc.compiler.package import Package
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
-from nsc.compiler.progress import Progress
+from nsc.compiler.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import schedule
 from nsc.compiler.selection import Median
-from nsc.compiler.targets import BACKENDS, Header, module_text
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
 from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.wording import argument
 
@@ -87,7 +82,11 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     property_ = request.property_of(described.n)
     budget.progress.phase("transform")
     network, proof = _first_that_holds(candidates(described, property_, request, budget), property_, request)
-    return Compiled(network, proof, _render(request, network, proof, budget.progress))
+    budget.progress.phase("schedule")
+    outputs = request.outputs(network.n)
+    scheduled = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
+    budget.progress.phase("render")
+    return Compiled(network, proof, render(request, scheduled, proof))
 
 
 def candidates(
@@ -203,51 +202,3 @@ def _sentence(proof: Proof) -> str:
 def _vector(values: tuple[int, ...]) -> str:
     shown = " ".join(map(str, values[:64]))
     return shown if len(values) <= 64 else f"{shown} … ({len(values)} values)"
-
-
-def _render(request: Request, network: Network, proof: Proof, progress: Progress) -> Package:
-    name = package_name(request, network.n)
-    outputs = request.outputs(network.n)
-    relaxation = request.relaxation
-    header = Header(
-        name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
-    )
-    progress.phase("schedule")
-    scheduled = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
-    progress.phase("render")
-    backends = {target: BACKENDS[target] for target in request.targets}
-    lowered = {target: backend.lower(scheduled, relaxation) for target, backend in backends.items()}
-    launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
-    network_text = write_network(network)
-    manifest = Manifest(
-        name=name,
-        nsc=request.version,
-        command=header.command,
-        n=network.n,
-        size=network.size,
-        depth=network.depth,
-        outputs=None if outputs is None else tuple(outputs.items()),
-        network=network.digest,
-        proof=proof.verdict.value,
-        sigmoid=relaxation.sigmoid,
-        art_lambda=relaxation.art_lambda,
-        error_free=relaxation.error_free,
-        reals=request.dtypes,
-        targets=request.targets,
-        cuda=launches.get("cuda"),
-        files={NETWORK: digest(network_text)},
-    )
-    sources = {
-        manifest.sources[target]: backend.render(
-            header, manifest.stated(target), lowered[target], relaxation, request.dtypes
-        )
-        for target, backend in backends.items()
-    }
-    files = {
-        "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
-        **sources,
-        NETWORK: network_text,
-        PROOF: proof.to_json(),
-    }
-    files[MANIFEST] = manifest.with_files(files).to_text()
-    return Package(name, MappingProxyType(files))

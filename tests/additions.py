@@ -272,7 +272,7 @@ LOSS = Addition(
     {
         "nsc/contract/routings.py": after(
             "LOSSES: dict[str, Loss] = {\n    loss.name: loss\n    for loss in (\n",
-            '        Loss("toy", "the mean over samples and entries of the squared difference of P and the truth"),\n',
+            '        Loss("toy", "the mean of the squared differences of P and the truth"),\n',
         ),
         "runtime/reference.py": both(
             before(
@@ -288,10 +288,10 @@ LOSS = Addition(
             after("LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n", '    "toy": _toy,\n'),
         ),
         "templates/cpp/toy.cpp": new_file(
-            """// The mean over entries of the squared difference of P and the truth; its part of the columns in a block.
+            """// The mean of the squared differences of P and the truth; its part of the columns in a block.
 template <class real>
-inline real toy_difference(const Vec<real> *block, const int64_t *target, int64_t column, int64_t k, int64_t row) {
-    return block[row][k] / unit<real> - (target[column] == row ? 1 : 0);
+inline real toy_difference(const Vec<real> *block, const int64_t *target, int64_t k, int64_t row) {
+    return block[row][k] / unit<real> - (target[k] == row ? 1 : 0);
 }
 
 template <class real>
@@ -299,24 +299,27 @@ double toy_loss(const Vec<real> *block, const int64_t *target, int64_t first, in
     double sum = 0;
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
-            const double difference = toy_difference<real>(block, target, first + k, k, row);
+            const double difference = toy_difference<real>(block, target + first, k, row);
             sum += difference * difference;
         }
     return sum / wires / wires;
 }
 
 template <class real>
-void toy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first, int64_t width) {
+void toy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first,
+                  int64_t width) {
     constexpr real share = real(1) / wires;
     memset(grad, 0, sizeof(Vec<real>) * wires);
     for (int64_t row = 0; row < wires; ++row)
-        for (int64_t k = 0; k < width; ++k)
-            grad[row][k] = 2 * share * share * toy_difference<real>(block, target, first + k, k, row) / unit<real>;
+        for (int64_t k = 0; k < width; ++k) {
+            const real difference = toy_difference<real>(block, target + first, k, row);
+            grad[row][k] = 2 * share * share * difference / unit<real>;
+        }
 }
 """
         ),
         "templates/cuda/toy.cu": new_file(
-            """// The mean over entries of the squared difference of P and the truth; this thread's part of a column.
+            """// The mean of the squared differences of P and the truth; this thread's part of a column.
 template <class real>
 __device__ __forceinline__ double toy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
     double sum = 0;
@@ -328,7 +331,8 @@ __device__ __forceinline__ double toy_loss(const Tile<real> &tile, int32_t k, in
 }
 
 template <class real>
-__device__ __forceinline__ void toy_gradient(const Tile<real> &tile, const int32_t (&target)[lane_columns<real>]) {
+__device__ __forceinline__ void toy_gradient(const Tile<real> &tile,
+                                             const int32_t (&target)[lane_columns<real>]) {
     constexpr real share = real(1) / wires;
     tile.for_each_row([&](int32_t row, Columns<real> &at) {
         for (int32_t k = 0; k < lane_columns<real>; ++k) {

@@ -49,6 +49,6 @@ REALS: dict[str, Real] = {
 }
 
 
-def function_name(what: str, real: str) -> str:
+def function_name(name: str, real: str) -> str:
     """Return the name of a kernel's function for an arithmetic type, such as nsc_forward_f32."""
-    return f"nsc_{what}_{REALS[real].suffix}"
+    return f"nsc_{name}_{REALS[real].suffix}"

@@ -138,8 +138,8 @@ def loss(
     if library is None:
         check_values(kernel, steepness, target, routing)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
-        one = torch.ones_like(losses)
-        grads = reference_vjp(None, one, x, steepness, target, routing, spec)[:2]
+        losses_grad = torch.ones_like(losses)
+        grads = reference_vjp(None, losses_grad, x, steepness, target, routing, spec)[:2]
         return losses, _apart(grads[0], x), _apart(grads[1], steepness)
     losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
     x = x.contiguous()

@@ -80,13 +80,13 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
     for real in sorted(reals):
         samples = launch.keys_threads // launch.sample_threads
         keys = Block(launch.keys_threads, samples, samples * sample_places(n) * REALS[real].bytes)
-        of_each = dict.fromkeys(FUNCTIONS, routing) | {
+        by_name = dict.fromkeys(FUNCTIONS, routing) | {
             "keys": keys,
             "keys_backward": keys,
             "sum": Block(launch.keys_threads, launch.keys_threads, 0),
             "sort": _sort_block(n, launch, real, shared_bytes),
         }
-        blocks |= {function_name(what, real): block for what, block in of_each.items()}
+        blocks |= {function_name(name, real): block for name, block in by_name.items()}
     for function, block in blocks.items():
         _check_fits(f"a block of {function}", n, block.shared_bytes, shared_bytes)
     return Launches(lanes, blocks)
@@ -113,9 +113,9 @@ def _sort_block(n: int, launch: Launch, real: str, shared_bytes: int) -> Block:
     return Block(warps * WARP, warps * WARP, warps * warp_bytes)
 
 
-def _check_fits(what: str, n: int, needed: int, shared_bytes: int) -> None:
+def _check_fits(subject: str, n: int, needed: int, shared_bytes: int) -> None:
     if needed > shared_bytes:
         raise BuildError(
-            f"{what} on {n} wires takes {needed:,} bytes of shared memory, a block of the device has "
+            f"{subject} on {n} wires takes {needed:,} bytes of shared memory, a block of the device has "
             f"{shared_bytes:,}: use a smaller network, or the cpu target"
         )

@@ -1,4 +1,4 @@
-"""Entries: from an operator's method to its kernel, by the way that suits the call."""
+"""Entries: what an operator's methods call; each chooses the way to the kernel."""
 
 from __future__ import annotations
 

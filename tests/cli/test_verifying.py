@@ -1,6 +1,7 @@
 """nsc verify: proofs, counterexamples, kept proofs, packages."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ from click.testing import CliRunner
 from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 
 from nsc.cli import main
-from nsc.compiler import driver
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
+from nsc.compiler.targets import BACKENDS
 
 
 def test_verify_says_what_it_found_by_its_exit_code():
@@ -116,13 +117,15 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     call("compile", "--net", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
     assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
     # A wrong kernel: the lesser of two entries on both wires.
-    right = driver.render_cpp
-    wrong = "lo.both = a < b ? a : b, hi.both = a < b ? a : b;"
-    monkeypatch.setattr(
-        driver,
-        "render_cpp",
-        lambda *args: right(*args).replace("lo.both = a < b ? a : b, hi.both = a < b ? b : a;", wrong),
-    )
+    cpu = BACKENDS["cpu"]
+
+    def render_wrong(*arguments):
+        text = cpu.render(*arguments)
+        right = "lo.both = a < b ? a : b, hi.both = a < b ? b : a;"
+        assert right in text
+        return text.replace(right, "lo.both = a < b ? a : b, hi.both = a < b ? a : b;")
+
+    monkeypatch.setitem(BACKENDS, "cpu", replace(cpu, render=render_wrong))
     call("compile", "--net", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
     assert "built kernel, float32: 0-1 input 0 0 0 0 comes out wrong" in out

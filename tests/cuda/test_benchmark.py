@@ -31,6 +31,7 @@ from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P, Peer
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
+from nsc.contract.targets import TARGETS
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cubin, cuda
@@ -130,10 +131,8 @@ class Graph:
 
 
 def operator_on_the_cpu(subject):
-    """Return the operator for CUDA, with CPU tensors allowed."""
-    operator = Sorter(subject.files)
-    operator._devices = frozenset(["cpu"])
-    return operator
+    """Return the operator for CUDA, by the table of targets that the fixture makes."""
+    return Sorter(subject.files)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +175,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
+    monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
     monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
     monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)

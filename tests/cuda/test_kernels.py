@@ -452,8 +452,8 @@ BARRIERS = {
     "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
     "between the levels of the keys": ("        wait_for_sample();\n    }\n}", "    }\n}", "bitonic", 128),
     "between a loss and its gradient": (
-        "slope_of_log(p);\n        }\n        Tile<real>::wait();\n",
-        "slope_of_log(p);\n        }\n",
+        "slope_of_log(p);\n    }\n    Tile<real>::wait();\n",
+        "slope_of_log(p);\n    }\n",
         "bitonic",
         128,
     ),

@@ -74,6 +74,7 @@ REAL = {
     "Sorter.rank.steepness": (lambda v: operator().rank(X, v), 2.0),
     "Sorter.route.steepness": (lambda v: operator().route(X, PAYLOAD, v), 2.0),
     "Sorter.topk.steepness": (lambda v: operator().topk(X, 2, v), 2.0),
+    "Sorter.loss.steepness": (lambda v: operator().loss("cross_entropy", X, RANKS, v), 2.0),
     "Sorter.cross_entropy.steepness": (lambda v: operator().cross_entropy(X, RANKS, v), 2.0),
     "Sorter.binary_cross_entropy.steepness": (lambda v: operator().binary_cross_entropy(X, RANKS, v), 2.0),
     "Selector.__call__.steepness": (lambda v: selector()(X, v), 2.0),

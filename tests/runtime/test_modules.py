@@ -291,7 +291,10 @@ def test_modules_do_what_their_operators_do_at_their_steepness():
         (SelectionNetwork(top, steepness=3.0), top, "select_with_rows"),
     )
     for layer, op, forward in cases:
-        for name in (name for name in vars(type(op)) if not name.startswith("_") and name != "ranks"):
+        # `loss` takes a name first, and has a test of its own.
+        for name in (name for name in vars(type(op)) if not name.startswith("_")):
+            if name in ("ranks", "loss"):
+                continue
             options = {} if name.startswith("hard") else {"steepness": 3.0}
             expected = getattr(op, name)(x, *arguments.get(name, ()), **options)
             torch.testing.assert_close(getattr(layer, name)(x, *arguments.get(name, ())), expected)

@@ -1,0 +1,68 @@
+"""Rendering: from a schedule to a package, the source text of each target with the facts that it states."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from nsc.compiler.formats import write_network
+from nsc.compiler.naming import command, package_name, proof_line, purpose
+from nsc.compiler.package import Package
+from nsc.compiler.request import Request
+from nsc.compiler.schedule import Schedule
+from nsc.compiler.targets import BACKENDS, Header, module_text
+from nsc.compiler.verify import Proof
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
+
+
+def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
+    """Return the package of a schedule; the same arguments, the same texts.
+
+    Args:
+        request: what was compiled, and for what targets.
+        schedule: the network as kernels run it.
+        proof: that it does what it was compiled for.
+
+    Raises:
+        LoweringError: a target cannot take a network of this size.
+    """
+    network, relaxation = schedule.network, request.relaxation
+    name, outputs = package_name(request, network.n), request.outputs(network.n)
+    header = Header(
+        name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
+    )
+    backends = {target: BACKENDS[target] for target in request.targets}
+    lowered = {target: backend.lower(schedule, relaxation) for target, backend in backends.items()}
+    launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
+    network_text = write_network(network)
+    manifest = Manifest(
+        name=name,
+        nsc=request.version,
+        command=header.command,
+        n=network.n,
+        size=network.size,
+        depth=network.depth,
+        outputs=None if outputs is None else tuple(outputs.items()),
+        network=network.digest,
+        proof=proof.verdict.value,
+        sigmoid=relaxation.sigmoid,
+        art_lambda=relaxation.art_lambda,
+        error_free=relaxation.error_free,
+        reals=request.dtypes,
+        targets=request.targets,
+        cuda=launches.get("cuda"),
+        files={NETWORK: digest(network_text)},
+    )
+    sources = {
+        manifest.sources[target]: backend.render(
+            header, manifest.stated(target), lowered[target], relaxation, request.dtypes
+        )
+        for target, backend in backends.items()
+    }
+    files = {
+        "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
+        **sources,
+        NETWORK: network_text,
+        PROOF: proof.to_json(),
+    }
+    files[MANIFEST] = manifest.with_files(files).to_text()
+    return Package(name, MappingProxyType(files))
