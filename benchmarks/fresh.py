@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def run_fresh(module: str, *arguments: object, env: Mapping[str, str]) -> Any:
-    """Run `python -m MODULE ARGUMENTS` and return what it printed as JSON.
+    """Run `python -m MODULE ARGUMENTS`, and return the value that it prints as JSON.
 
     Raises:
         subprocess.CalledProcessError: the process failed; its message is on stderr.

@@ -125,7 +125,7 @@ def calls(problem: Problem, only: str | None = None) -> dict[str, Call]:
 def _selected(
     call: Callable[[Selector, Problem], Any], select: nsc.Selection
 ) -> Callable[[Problem], Callable[[], Any]]:
-    """Return what the operator of some ranks of the case's network does."""
+    """Return a start that calls the operator of some ranks of the case's network."""
 
     def start(problem: Problem) -> Callable[[], Any]:
         op = selector(problem.case.network, problem.case.n, select)

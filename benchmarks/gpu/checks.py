@@ -50,14 +50,14 @@ class _Samples:
 
     def at(self, sample: int) -> _Samples:
         """Return one sample."""
-        one = slice(sample, sample + 1)
+        row = slice(sample, sample + 1)
         return _Samples(
             self.routing,
-            self.x[one],
-            self.steepness[one],
-            None if self.payload is None else self.payload[one],
-            self.values_grad[one],
-            None if self.routed_grad is None else self.routed_grad[one],
+            self.x[row],
+            self.steepness[row],
+            None if self.payload is None else self.payload[row],
+            self.values_grad[row],
+            None if self.routed_grad is None else self.routed_grad[row],
         )
 
 

@@ -28,10 +28,10 @@ BOTH = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel and what it is compiled for.
+    """A kernel and its architecture.
 
     Attributes:
-        request: what it is compiled from.
+        request: the request that it is compiled from.
         architecture: such as sm_90.
     """
 
@@ -90,24 +90,24 @@ def elf_end(binary):
 
 
 def compiled(case):
-    """Return what is asked of a compilation: warnings, functions with their resources, lengths."""
-    made = kernel(case)
-    cubin, log = compiler_of(made, case.architecture).compiled(made.sources["cuda"])
+    """Return the results of a compilation: warnings, functions with their resources, lengths."""
+    package = kernel(case)
+    cubin, log = compiler_of(package, case.architecture).compiled(package.sources["cuda"])
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
-        "resources": {name: vars(found) for name, found in nvrtc.resources(log).items()},
-        "longest codelet": int(re.search(r"longest_codelet = (\d+)", made.sources["cuda"])[1]),
+        "resources": {name: vars(resources) for name, resources in nvrtc.resources(log).items()},
+        "longest codelet": int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
-        "states its facts": made.manifest.stated("cuda").encode() in cubin,
+        "states its facts": package.manifest.stated("cuda").encode() in cubin,
     }
 
 
 def main(libraries):
     for library in libraries:
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    found = {name: compiled(case) for name, case in CASES.items()}
-    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": found}))
+    results = {name: compiled(case) for name, case in CASES.items()}
+    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": results}))
 
 
 if __name__ == "__main__":

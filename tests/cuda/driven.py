@@ -52,8 +52,8 @@ class Builds:
         assert architecture == "sm_90"
         self.count += 1
         if kernel.spec not in self.binaries:
-            found = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
-            defines = "".join(f"#define {name} {value}\n" for name, value in found.defines)
+            defined = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes).defines
+            defines = "".join(f"#define {name} {value}\n" for name, value in defined)
             (folder := self.folder / kernel.spec).mkdir()
             Emulated(defines + kernel.sources["cuda"], folder)
             self.binaries[kernel.spec] = folder / "kernels.so"
@@ -95,17 +95,17 @@ def in_the_driver(name, value):
 
 @contextlib.contextmanager
 def replaced(place, name, value):
-    was = getattr(place, name)
+    before = getattr(place, name)
     setattr(place, name, value)
     try:
         yield
     finally:
-        setattr(place, name, was)
+        setattr(place, name, before)
 
 
 @functools.cache
 def kernel_of(n=64, dtype="float64"):
-    """A kernel; that of 64 wires takes more shared memory than launches may have unasked."""
+    """Return a kernel; on 64 wires it takes more shared memory than launches have by default."""
     # All codelets run from tables, which build in a fraction of the time: it is launches that are tested.
     request = Request("bitonic", n, dtypes=(dtype,), targets=("cuda",), straight_line=0)
     return register(compile_network(request).package.files)
@@ -121,16 +121,16 @@ def check_results():
     x = torch.randn(2, kernel.n, dtype=torch.float64, requires_grad=True)
     steepness = torch.tensor(0.5, dtype=torch.float64).expand(2)
     values, losses = reference.relax(kernel, x, steepness, target := x.argsort(-1), "cross_entropy")
-    (wanted,) = torch.autograd.grad(losses.sum(), x)
+    (expected,) = torch.autograd.grad(losses.sum(), x)
     x = x.detach()
     sorted_, indices = cuda.hard_sort(x, kernel.spec)
     assert torch.equal(x.gather(-1, indices), sorted_)
     torch.testing.assert_close(
         cuda.relax_unchecked(x, steepness, None, "none", kernel.spec)[0], values.detach()
     )
-    found, x_grad, _ = cuda.loss(x, steepness, target, "cross_entropy", kernel.spec)
-    torch.testing.assert_close(found, losses.detach())
-    torch.testing.assert_close(x_grad, wanted)
+    actual, x_grad, _ = cuda.loss(x, steepness, target, "cross_entropy", kernel.spec)
+    torch.testing.assert_close(actual, losses.detach())
+    torch.testing.assert_close(x_grad, expected)
 
 
 def check_results_in_a_thread():
@@ -196,7 +196,7 @@ def check_a_binary_that_the_driver_does_not_load():
 def check_a_launch_that_fails():
     kernel = kernel_of()
     x = torch.randn(2, kernel.n, dtype=torch.float64)
-    wanted = run(kernel, x)
+    expected = run(kernel, x)
     for status, what_to_do in (
         (ILLEGAL_ADDRESS, r"CUDA_ERROR_ILLEGAL_ADDRESS: .* CUDA_LAUNCH_BLOCKING=1 .* started anew"),
         (OUT_OF_MEMORY, r"CUDA_ERROR_OUT_OF_MEMORY: .* torch.cuda.empty_cache\(\)"),
@@ -209,7 +209,7 @@ def check_a_launch_that_fails():
             pytest.raises(DeviceError, match=f"{where} memory\\): {what_to_do}"),
         ):
             run(kernel, x)
-        assert all(map(torch.equal, run(kernel, x), wanted))
+        assert all(map(torch.equal, run(kernel, x), expected))
 
 
 def check_a_device_that_holds_no_block():
@@ -235,7 +235,7 @@ def check_a_kernel_without_the_target():
 
 def check_two_threads_load_once():
     kernel = kernel_of(16, "float32")
-    builds, found = cupy_program.build, []
+    builds, programs = cupy_program.build, []
     before, modules = builds.count, driver_variable("modules").value
 
     def slowly(*arguments):
@@ -244,14 +244,15 @@ def check_two_threads_load_once():
 
     with replaced(cupy_program, "build", slowly):
         threads = [
-            threading.Thread(target=lambda: found.append(cuda.program_of(kernel, DEVICE))) for _ in range(4)
+            threading.Thread(target=lambda: programs.append(cuda.program_of(kernel, DEVICE)))
+            for _ in range(4)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert len(found) == 4
-    assert len(set(map(id, found))) == 1
+    assert len(programs) == 4
+    assert len(set(map(id, programs))) == 1
     assert builds.count == before + 1
     assert driver_variable("modules").value == modules + 1
 
@@ -260,7 +261,7 @@ def check_too_little_memory():
     kernel = kernel_of()
     x = torch.randn(2, kernel.n, dtype=torch.float64)
     steepness = torch.ones(2, dtype=torch.float64)
-    wanted = run(kernel, x)
+    expected = run(kernel, x)
     calls = {
         "loss": lambda: run(kernel, x),
         "relax": lambda: cuda.relax_unchecked(x, steepness, None, "permutation", kernel.spec),
@@ -281,11 +282,11 @@ def check_too_little_memory():
             call()
         # Each allocation in turn fails.
         for number in range(len(sizes)):
-            left = [number]
+            remaining = [number]
 
-            def refusing(tensor, *arguments, left=left, **options):
-                left[0] -= 1
-                if left[0] < 0:
+            def refusing(tensor, *arguments, remaining=remaining, **options):
+                remaining[0] -= 1
+                if remaining[0] < 0:
                     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.00 GiB.")
                 return plain(tensor, *arguments, **options)
 
@@ -297,7 +298,7 @@ def check_too_little_memory():
             ):
                 call()
             assert "Tried to allocate" in str(error.value), name
-        assert all(map(torch.equal, run(kernel, x), wanted))
+        assert all(map(torch.equal, run(kernel, x), expected))
 
 
 CHECKS = {

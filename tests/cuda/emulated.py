@@ -69,11 +69,11 @@ class Emulated:
         """
         function = self._library[f"emulated_{kernel}"]
         function.restype = ctypes.c_char_p
-        held = [
+        c_arguments = [
             ctypes.c_void_p(None if a is None else a.data_ptr()) if a is None or isinstance(a, Tensor) else a
             for a in arguments
         ]
-        addresses = (ctypes.c_void_p * len(held))(*map(ctypes.addressof, held))
+        addresses = (ctypes.c_void_p * len(c_arguments))(*map(ctypes.addressof, c_arguments))
         message = function(
             (ctypes.c_uint * 3)(*grid),
             (ctypes.c_uint * 3)(*block),

@@ -56,8 +56,8 @@ def compiled(network: Network, real: str) -> tuple[dict[str, list[str]], dict[st
     text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, (real,))
     defines = launches(network.n, levels.launch, (real,), SHARED_KIB[ARCHITECTURE] << 10).defines
     cubin, log = Nvrtc(ARCHITECTURE, "", defines).compiled(text)
-    found = {f: (r.registers, r.spilled_bytes, r.stack_bytes) for f, r in resources(log).items()}
-    return instructions(cubin), found
+    figures = {f: (r.registers, r.spilled_bytes, r.stack_bytes) for f, r in resources(log).items()}
+    return instructions(cubin), figures
 
 
 def instructions(cubin: bytes) -> dict[str, list[str]]:
@@ -69,24 +69,24 @@ def instructions(cubin: bytes) -> dict[str, list[str]]:
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {
         # NOP only fills the last line of the code.
-        section[: section.index(":")]: [found for found in _INSTRUCTION.findall(section) if found != "NOP"]
+        section[: section.index(":")]: [name for name in _INSTRUCTION.findall(section) if name != "NOP"]
         for section in re.split(r"^\.text\.", text, flags=re.MULTILINE)[1:]
     }
 
 
 def kinds_of(code: list[str]) -> Counter[str]:
     """Return how many instructions of each kind there are."""
-    return Counter(_KIND_OF.get(found.partition(".")[0], "other") for found in code)
+    return Counter(_KIND_OF.get(name.partition(".")[0], "other") for name in code)
 
 
 def rows_in_flight(code: list[str]) -> int:
     """Return the most rows that a thread asks memory for before it stores one in shared memory."""
     most = rows = 0
-    for found in code:
-        if found == ROW_OF_TENSOR:
+    for name in code:
+        if name == ROW_OF_TENSOR:
             rows += 1
             most = max(most, rows)
-        elif found.startswith(("STS", "BAR", "WARPSYNC")):
+        elif name.startswith(("STS", "BAR", "WARPSYNC")):
             rows = 0
     return most
 
@@ -102,10 +102,10 @@ def whole_functions() -> dict[str, dict[str, list[int]]]:
     """Return registers, spilled bytes, stack bytes and instructions of functions, float32, by network."""
     table = {}
     for family, n in NETWORKS:
-        code, found = compiled(family_network(family, n), "float32")
+        code, figures = compiled(family_network(family, n), "float32")
         table[f"{family} {n}"] = {
-            name: [*found[name], len(code[name])]
-            for name in (function_name(what, "float32") for what in FUNCTIONS)
+            name: [*figures[name], len(code[name])]
+            for name in (function_name(function, "float32") for function in FUNCTIONS)
         }
     return table
 
@@ -117,14 +117,14 @@ def codelets() -> dict[str, dict[str, dict[str, float]]]:
     """
     table = {}
     for real in REALS:
-        one, _ = compiled(butterflies(WIRES_AROUND, shapes=1), real)
-        two, _ = compiled(butterflies(WIRES_AROUND, shapes=2), real)
+        single, _ = compiled(butterflies(WIRES_AROUND, shapes=1), real)
+        double, _ = compiled(butterflies(WIRES_AROUND, shapes=2), real)
         columns = 8 * LANE_BYTES // int(real.removeprefix("float"))
-        for what in CODELET_FUNCTIONS:
-            name = function_name(what, real)
-            share = CODELET_COMPARATORS * (1 if what == "sort" else columns)
-            one_of, two_of = kinds_of(one[name]), kinds_of(two[name])
-            kinds = {kind: (two_of[kind] - one_of[kind]) / share for kind in (*KINDS, "other")}
+        for function in CODELET_FUNCTIONS:
+            name = function_name(function, real)
+            share = CODELET_COMPARATORS * (1 if function == "sort" else columns)
+            of_single, of_double = kinds_of(single[name]), kinds_of(double[name])
+            kinds = {kind: (of_double[kind] - of_single[kind]) / share for kind in (*KINDS, "other")}
             if any(kinds.values()):
                 table[name] = {"all": sum(kinds.values()), **kinds}
     return table

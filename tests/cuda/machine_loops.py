@@ -50,8 +50,8 @@ def product_turns() -> dict[str, list[Counter[str]]]:
     text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, ("float32",))
     defines = launches(network.n, levels.launch, ("float32",), SHARED_KIB[ARCHITECTURE] << 10).defines
     functions = disassembled(Nvrtc(ARCHITECTURE, "", defines).compiled(text)[0])
-    of = {"route": "FFMA", "route_backward": "FFMA", "sort": "SEL"}
-    return {what: turns(functions[function_name(what, "float32")], name) for what, name in of.items()}
+    names = {"route": "FFMA", "route_backward": "FFMA", "sort": "SEL"}
+    return {f: turns(functions[function_name(f, "float32")], name) for f, name in names.items()}
 
 
 def disassembled(cubin: bytes) -> dict[str, str]:
@@ -73,14 +73,14 @@ def turns(code: str, name: str) -> list[Counter[str]]:
     """
     blocks = _ordered(_blocks(code))
     loops = _loops(blocks)
-    found = []
+    turns_of_loops = []
     for head, body in sorted(loops.items()):
         if any(other != head and other in body for other in loops):
             continue
         counts = Counter(name for block in _longest(blocks, head, body) for name in blocks[block].names)
         if counts[name] >= CODELET_WIRES:
-            found.append(counts)
-    return found
+            turns_of_loops.append(counts)
+    return turns_of_loops
 
 
 def _blocks(code: str) -> list[_Block]:
@@ -90,8 +90,8 @@ def _blocks(code: str) -> list[_Block]:
             if blocks[-1].names:
                 blocks.append(_Block())
             numbers[label[1]] = len(blocks) - 1
-        elif found := _INSTRUCTION.search(line):
-            predicate, name, suffix, operands, remark = found.groups()
+        elif instruction := _INSTRUCTION.search(line):
+            predicate, name, suffix, operands, remark = instruction.groups()
             if name == "NOP":
                 continue
             blocks[-1].names.append(name)
@@ -113,17 +113,17 @@ def _blocks(code: str) -> list[_Block]:
 
 def _ordered(blocks: list[_Block]) -> list[_Block]:
     """Return the reachable blocks, each behind all blocks that lead to it except by closing a loop."""
-    done, seen, left = [], {0}, [(0, iter(blocks[0].following))]
-    while left:
-        number, following = left[-1]
+    finished, seen, stack = [], {0}, [(0, iter(blocks[0].following))]
+    while stack:
+        number, following = stack[-1]
         new = next((other for other in following if other not in seen), None)
         if new is None:
-            done.append(number)
-            left.pop()
+            finished.append(number)
+            stack.pop()
         else:
             seen.add(new)
-            left.append((new, iter(blocks[new].following)))
-    order = done[::-1]
+            stack.append((new, iter(blocks[new].following)))
+    order = finished[::-1]
     place = {number: index for index, number in enumerate(order)}
     return [
         _Block(blocks[number].names, [place[other] for other in blocks[number].following]) for number in order
@@ -138,13 +138,13 @@ def _loops(blocks: list[_Block]) -> dict[int, set[int]]:
             before[following].append(number)
     loops: dict[int, set[int]] = {}
     for head, sources in before.items():
-        left = [number for number in sources if number >= head]
+        stack = [number for number in sources if number >= head]
         body = {head}
-        while left:
-            number = left.pop()
+        while stack:
+            number = stack.pop()
             if number not in body:
                 body.add(number)
-                left += before[number]
+                stack += before[number]
         if any(number >= head for number in sources):
             loops[head] = body
     return loops
@@ -156,9 +156,9 @@ def _longest(blocks: list[_Block], head: int, body: set[int]) -> list[int]:
     for number in sorted(body):
         if number not in best:
             continue
-        weight, way = best[number]
+        weight, path = best[number]
         for following in blocks[number].following:
             if following in body and following > number:
-                there = weight + blocks[following].weight, [*way, following]
-                best[following] = max(best.get(following, there), there)
+                longer = weight + blocks[following].weight, [*path, following]
+                best[following] = max(best.get(following, longer), longer)
     return max(best[number] for number in body if number in best and head in blocks[number].following)[1]

@@ -40,20 +40,20 @@ def main(n: int, folder: Path) -> None:
         parts = call.empty_weight_grads(1)
         call.route_backward(0, 1, weights, grad, parts, None, None)
     keep, swap = (weights[:, k].double().unsqueeze(-1).requires_grad_() for k in range(2))
-    wanted = emulated.permutation(network, keep, swap)
-    to_keep, to_swap = torch.autograd.grad(wanted, (keep, swap), grad.double())
+    expected = emulated.permutation(network, keep, swap)
+    to_keep, to_swap = torch.autograd.grad(expected, (keep, swap), grad.double())
     used = [slot for _, slots in emulated.slots_of_comparators(network) for slot in slots]
-    wanted, wanted_grads = wanted.detach(), (to_keep - to_swap)[:, used, 0]
+    expected, expected_grads = expected.detach(), (to_keep - to_swap)[:, used, 0]
     forms = {"product": (P, parts.sum(1))}
     matrices = cores.matrices(weights)
     routed = cores.forward(matrices)
     forms["tensor cores"] = routed, cores.weight_gradients(weights, cores.backward(matrices, grad))
     for name, (entries, grads) in forms.items():
-        large = wanted >= emulated.LEAST_ENTRY
-        relative = ((entries.double() - wanted).abs() / wanted)[large]
-        off = (grads.double()[:, used] - wanted_grads).abs().max() / wanted_grads.abs().max()
+        large = expected >= emulated.LEAST_ENTRY
+        relative = ((entries.double() - expected).abs() / expected)[large]
+        error = (grads.double()[:, used] - expected_grads).abs().max() / expected_grads.abs().max()
         print(f"{name}: P {relative.max():.1e}, root mean square {relative.square().mean().sqrt():.1e}")
-        print(f"{name}: gradients of weights {off:.1e} of the largest")
+        print(f"{name}: gradients of weights {error:.1e} of the largest")
 
 
 if __name__ == "__main__":

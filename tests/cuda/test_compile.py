@@ -36,8 +36,8 @@ def kernel(request):
     return Kernel(compile_network(request).package.files)
 
 
-def compiled(made, architecture):
-    return cubin.compiler_of(made, architecture).compiled(made.sources["cuda"])
+def compiled(package, architecture):
+    return cubin.compiler_of(package, architecture).compiled(package.sources["cuda"])
 
 
 def test_golden_text(golden):
@@ -63,20 +63,20 @@ def test_both_compilers_take_every_text_without_a_warning(version):
         check(case, answer["cases"][name], name)
 
 
-def check(case, found, where):
-    assert found["warnings"] == [], where
-    assert found["length"] == found["end"], where
-    assert found["states its facts"], where
+def check(case, results, where):
+    assert results["warnings"] == [], where
+    assert results["length"] == results["end"], where
+    assert results["states its facts"], where
     reals = case.request.dtypes
-    assert set(found["resources"]) == {function_name(what, real) for what in FUNCTIONS for real in reals}, (
-        where
-    )
-    for function, resources in found["resources"].items():
+    assert set(results["resources"]) == {
+        function_name(function, real) for function in FUNCTIONS for real in reals
+    }, where
+    for function, resources in results["resources"].items():
         assert resources["registers"] <= MOST_REGISTERS, (where, function)
-        # Nothing is indexed at run time but rows and products of a codelet that runs from its table.
-        held = WIDEST + found["longest codelet"] if case.is_tabled else 0
+        # Only the rows and products of a codelet that runs from its table are indexed at run time.
+        indexed = WIDEST + results["longest codelet"] if case.is_tabled else 0
         stack = resources["stack_bytes"] - resources["spilled_bytes"]
-        assert stack <= held * LANE_BYTES, (where, function)
+        assert stack <= indexed * LANE_BYTES, (where, function)
         assert resources["spilled_bytes"] == 0 or case.is_tabled, (where, function)
 
 
@@ -120,18 +120,18 @@ def test_a_cubin_is_whole(tmp_path):
 def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
     """Binaries built without -default-device lack a byte."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
-    made = kernel(Request("odd_even", 2, targets=("cuda",)))
-    compiler = cubin.compiler_of(made, "sm_90")
+    package = kernel(Request("odd_even", 2, targets=("cuda",)))
+    compiler = cubin.compiler_of(package, "sm_90")
     assert "-default-device" in compiler.identity
     assert "-default-device" not in compiler.command_for(Path("a.cu"), Path("a.cubin"))
     monkeypatch.setattr(nvrtc.Nvrtc, "compile", lambda self, source, binary: binary.write_text(str(self)))
     with monkeypatch.context() as before:
         before.setattr(nvrtc, "_OPTIONS_OF_NVRTC", ())
-        old = cache.build(made.name, made.sources["cuda"], compiler, made.manifest.nsc)
-    new = cubin.build(made, "sm_90")
+        old = cache.build(package.name, package.sources["cuda"], compiler, package.manifest.nsc)
+    new = cubin.build(package, "sm_90")
     assert not new.cached
     assert new.binary != old.binary
-    assert cubin.build(made, "sm_90").cached
+    assert cubin.build(package, "sm_90").cached
 
 
 def test_an_architecture_that_nvrtc_does_not_know():
@@ -154,13 +154,13 @@ def test_every_architecture_of_nvrtc_has_its_shared_memory():
 
 
 def test_architectures_that_are_not_known(monkeypatch):
-    built = kernel(Request("bitonic", 4, targets=("cuda",)))
+    package = kernel(Request("bitonic", 4, targets=("cuda",)))
     with pytest.raises(ToolchainError, match=r"NVRTC [\d.]+ knows no architecture 'sm_1'; known: sm_75,"):
-        cubin.compiler_of(built, "sm_1")
+        cubin.compiler_of(package, "sm_1")
     monkeypatch.delitem(SHARED_KIB, "sm_90")
     with pytest.raises(ToolchainError, match="nsc knows no shared memory of 'sm_90'; known for sm_75, "):
-        cubin.compiler_of(built, "sm_90")
-    assert cubin.compiler_of(built, "sm_90", 227 << 10).architecture == "sm_90"
+        cubin.compiler_of(package, "sm_90")
+    assert cubin.compiler_of(package, "sm_90", 227 << 10).architecture == "sm_90"
 
 
 def test_building_ahead_of_time(tmp_path, monkeypatch):

@@ -87,34 +87,34 @@ class Device:
         leaves = [
             t.clone().requires_grad_() if t is not None and t.dtype.is_floating_point else t for t in inputs
         ]
-        wanted = reference.relax(self.kernel, *leaves, routing)
-        found = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
+        expected = reference.relax(self.kernel, *leaves, routing)
+        actual = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
         kinds = (0,) if routing == "none" else (0, 1)
-        grads = [torch.randn_like(t) for t in wanted]
+        grads = [torch.randn_like(t) for t in expected]
         if self.kernel.outputs is not None:  # the other wires have no result and no gradient
             others = [wire for wire in range(self.kernel.n) if wire not in self.outputs]
             unwanted = [(0, (slice(None), others))] + [(1, (slice(None), others))] * (routing == "route")
             for k, place in unwanted:
-                for tensor in (grads[k], wanted[k].data, found[k]):
+                for tensor in (grads[k], expected[k].data, actual[k]):
                     tensor[place] = 0
-        total = self.nothing(leaves) + sum((wanted[k] * grads[k]).sum() for k in kinds)
+        total = self.nothing(leaves) + sum((expected[k] * grads[k]).sum() for k in kinds)
         places = [k for k, t in enumerate(leaves) if t is not None and t.requires_grad]
-        found_grads = cuda.relax_backward_unchecked(
+        actual_grads = cuda.relax_backward_unchecked(
             grads[0], grads[1] if 1 in kinds else None, *inputs, routing, self.kernel.spec
         )
         for k in kinds:
-            self.close(found[k], wanted[k].detach())
-        wanted_grads = torch.autograd.grad(total, [leaves[k] for k in places])
-        for k, grad in zip(places, wanted_grads, strict=True):
-            self.close(found_grads[k], grad)
+            self.close(actual[k], expected[k].detach())
+        expected_grads = torch.autograd.grad(total, [leaves[k] for k in places])
+        for k, grad in zip(places, expected_grads, strict=True):
+            self.close(actual_grads[k], grad)
         if routing.endswith("entropy"):
             losses, x_grad, steepness_grad = cuda.loss(*inputs, routing, self.kernel.spec)
-            wanted = reference.relax(self.kernel, *leaves, routing)[1]
-            self.close(losses, wanted.detach())
-            grads = torch.autograd.grad(wanted.sum() + self.nothing(leaves), leaves[:2])
+            expected = reference.relax(self.kernel, *leaves, routing)[1]
+            self.close(losses, expected.detach())
+            grads = torch.autograd.grad(expected.sum() + self.nothing(leaves), leaves[:2])
             self.close(x_grad, grads[0])
             self.close(steepness_grad, grads[1])
-        return found, found_grads
+        return actual, actual_grads
 
     @staticmethod
     def nothing(leaves):
@@ -127,13 +127,13 @@ class Device:
             : self.kernel.n // 2
         ]
         values, indices = cuda.hard_sort(x, self.kernel.spec)
-        wanted = reference.hard_sort(self.kernel, x)
-        assert torch.equal(indices, wanted[1])
-        assert torch.equal(values.view(torch.uint8), wanted[0].view(torch.uint8))
+        expected = reference.hard_sort(self.kernel, x)
+        assert torch.equal(indices, expected[1])
+        assert torch.equal(values.view(torch.uint8), expected[0].view(torch.uint8))
 
-    def close(self, found, wanted):
-        scale = max(1.0, float(wanted.abs().max())) if wanted.numel() else 1.0
-        torch.testing.assert_close(found / scale, wanted / scale, **TOLERANCE[wanted.dtype])
+    def close(self, actual, expected):
+        scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
+        torch.testing.assert_close(actual / scale, expected / scale, **TOLERANCE[expected.dtype])
 
 
 @pytest.fixture
@@ -188,34 +188,36 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 )
 def test_every_operator(device, network, n, dtype):
     # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
-    made = device(network, n, dtype=dtype, straight_line=STRAIGHT_LINE if n <= MOST_STRAIGHT_WIRES else 40)
+    emulated = device(
+        network, n, dtype=dtype, straight_line=STRAIGHT_LINE if n <= MOST_STRAIGHT_WIRES else 40
+    )
     for number, (routing, columns) in enumerate(ROUTED if n < MANY_WIRES else FEWER):
-        made.program.order = list(ORDERS)[number % len(ORDERS)]
-        made.check(routing, columns, batch=BATCH if n < MANY_WIRES else 1)
-    made.check_hard_sort(BATCH if n < MANY_WIRES else 2)
+        emulated.program.order = list(ORDERS)[number % len(ORDERS)]
+        emulated.check(routing, columns, batch=BATCH if n < MANY_WIRES else 1)
+    emulated.check_hard_sort(BATCH if n < MANY_WIRES else 2)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("network", "n"), [("bitonic", 8), ("odd_even", 70)], ids=["a warp", "a block"])
 def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
-    """Most logarithms are of tails, some are cut; the first sample is right, its entries are near 1."""
-    made = tabled(network, n, dtype=dtype)
-    x = 3 * torch.randn(3, n, dtype=made.dtype)
+    """Most logarithms are of tails, some are cut; the first target is right, so its entries are near 1."""
+    emulated = tabled(network, n, dtype=dtype)
+    x = 3 * torch.randn(3, n, dtype=emulated.dtype)
     target = torch.stack([torch.randperm(n) for _ in x])
     target[0] = x[0].argsort().argsort()
     wide = x.double().requires_grad_()
-    steepness = torch.tensor(16.0, dtype=made.dtype).expand(len(x))
+    steepness = torch.tensor(16.0, dtype=emulated.dtype).expand(len(x))
     for loss in ("cross_entropy", "binary_cross_entropy"):
-        losses, x_grad, _ = cuda.loss(x, steepness, target, loss, made.kernel.spec)
-        wanted = reference.relax(made.kernel, wide, steepness.double(), target, loss)[1]
-        (grad,) = torch.autograd.grad(wanted.sum(), wide)
+        losses, x_grad, _ = cuda.loss(x, steepness, target, loss, emulated.kernel.spec)
+        expected = reference.relax(emulated.kernel, wide, steepness.double(), target, loss)[1]
+        (grad,) = torch.autograd.grad(expected.sum(), wide)
         rtol = 1e-3 if dtype == "float32" else 1e-9
-        torch.testing.assert_close(losses.double(), wanted.detach(), rtol=rtol, atol=0)
+        torch.testing.assert_close(losses.double(), expected.detach(), rtol=rtol, atol=0)
         assert ((x_grad - grad).norm(dim=1) <= rtol * grad.norm(dim=1)).all()
-        upstream = torch.tensor([2.0**-60, 1.0, 2.0**40], dtype=made.dtype)
-        scaled = cuda.relax_backward_unchecked(None, upstream, x, steepness, target, loss, made.kernel.spec)[
-            0
-        ]
+        upstream = torch.tensor([2.0**-60, 1.0, 2.0**40], dtype=emulated.dtype)
+        scaled = cuda.relax_backward_unchecked(
+            None, upstream, x, steepness, target, loss, emulated.kernel.spec
+        )[0]
         torch.testing.assert_close(scaled / upstream[:, None], x_grad, rtol=1e-5, atol=0)
 
 
@@ -226,10 +228,10 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     ids=["top 3 of 8", "ranks of an irregular 20", "median of 70"],
 )
 def test_some_ranks_alone(device, network, n, select, straight):
-    made = device(network, n, select=select, straight_line=straight)
+    emulated = device(network, n, select=select, straight_line=straight)
     for routing, columns in (("none", 0), ("route", 1), ("route", 33), ("rows", 2)):
-        made.check(routing, columns)
-    made.check_hard_sort()
+        emulated.check(routing, columns)
+    emulated.check_hard_sort()
 
 
 @pytest.mark.parametrize(
@@ -242,9 +244,9 @@ def test_some_ranks_alone(device, network, n, select, straight):
     ],
 )
 def test_every_relaxation(device, sigmoid, art_lambda, error_free):
-    made = device("odd_even", 4, Relaxation(sigmoid, art_lambda, error_free))
+    emulated = device("odd_even", 4, Relaxation(sigmoid, art_lambda, error_free))
     for routing, columns in (("permutation", 0), ("transposed", 1), ("cross_entropy", 0)):
-        made.check(routing, columns)
+        emulated.check(routing, columns)
 
 
 @pytest.fixture
@@ -254,12 +256,12 @@ def tabled(device):
 
 
 def test_tiles_narrower_than_a_warp(device):
-    """Several teams of threads in a warp, as a device with less shared memory has."""
-    made = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
-    assert made.program.launches.tile_lanes == 8
+    """A device with less shared memory has several teams of threads in a warp."""
+    emulated = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
+    assert emulated.program.launches.tile_lanes == 8
     for routing, columns in ROUTED:
-        made.program.order = "shuffled"
-        made.check(routing, columns, batch=3)
+        emulated.program.order = "shuffled"
+        emulated.check(routing, columns, batch=3)
     shared = device("bitonic", 128, shared_bytes=5 * 128 * 8, straight_line=100)
     assert shared.program.launches.tile_lanes == 4
     shared.check("permutation", 0, batch=1)
@@ -274,13 +276,13 @@ def test_a_column_that_fits_no_block(device):
 
 
 def test_the_same_bits_whatever_the_device_and_the_company(tabled, monkeypatch):
-    made = tabled("bitonic", 64, dtype="float32")
+    emulated = tabled("bitonic", 64, dtype="float32")
 
     def bits(batch=BATCH):
-        inputs = made.inputs("permutation", 0, BATCH)
+        inputs = emulated.inputs("permutation", 0, BATCH)
         x, steepness, _ = (t if t is None else t[:batch] for t in inputs)
         grad = torch.ones(batch, 64, 64).cumsum(-1)
-        spec = made.kernel.spec
+        spec = emulated.kernel.spec
         grads = cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)
         return [*cuda.relax_unchecked(x, steepness, None, "permutation", spec), *grads[:2]]
 
@@ -290,15 +292,15 @@ def test_the_same_bits_whatever_the_device_and_the_company(tabled, monkeypatch):
         (100, "shuffled", cuda.SCRATCH_BYTES),
         (2, "ascending", 1 << 15),
     ):
-        made.program.blocks, made.program.order = blocks, order
+        emulated.program.blocks, emulated.program.order = blocks, order
         monkeypatch.setattr(cuda, "SCRATCH_BYTES", scratch)
         assert all(map(torch.equal, bits(), first))
-    assert all(torch.equal(found, wanted[:2]) for found, wanted in zip(bits(2), first, strict=True))
+    assert all(torch.equal(actual, expected[:2]) for actual, expected in zip(bits(2), first, strict=True))
 
 
 def test_infinities_ties_and_nan(device):
     for error_free in (False, True):
-        made = device("bitonic", 4, Relaxation(error_free=error_free))
+        emulated = device("bitonic", 4, Relaxation(error_free=error_free))
         x = torch.tensor(
             [
                 [torch.inf, 1, -torch.inf, 2],
@@ -310,13 +312,13 @@ def test_infinities_ties_and_nan(device):
             dtype=torch.float64,
         )
         steepness = torch.tensor(2.0, dtype=torch.float64).expand(len(x))
-        spec = made.kernel.spec
-        found = cuda.relax_unchecked(x, steepness, None, "permutation", spec)
-        wanted = reference.relax(made.kernel, x, steepness, None, "permutation")
-        for a, b in zip(found, wanted, strict=True):
+        spec = emulated.kernel.spec
+        actual = cuda.relax_unchecked(x, steepness, None, "permutation", spec)
+        expected = reference.relax(emulated.kernel, x, steepness, None, "permutation")
+        for a, b in zip(actual, expected, strict=True):
             torch.testing.assert_close(a, b, equal_nan=True, **TOLERANCE[torch.float64])
         leaf = x.clone().requires_grad_()
-        P = reference.relax(made.kernel, leaf, steepness, None, "permutation")[1]
+        P = reference.relax(emulated.kernel, leaf, steepness, None, "permutation")[1]
         grad = torch.arange(16.0, dtype=torch.float64).reshape(4, 4).expand(len(x), 4, 4)
         (P * grad).sum().backward()
         x_grad = cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)[0]
@@ -327,9 +329,9 @@ def test_infinities_ties_and_nan(device):
 
 def test_what_makes_no_sense_gives_nan(device):
     """A check on the host would have to wait for the device."""
-    made = device("odd_even", 5)
-    x, steepness, target = made.inputs("cross_entropy", 0)
-    spec = made.kernel.spec
+    emulated = device("odd_even", 5)
+    x, steepness, target = emulated.inputs("cross_entropy", 0)
+    spec = emulated.kernel.spec
     for bad in (0.0, -1.0, torch.inf, torch.nan):
         one_bad = torch.cat([steepness[1:], steepness.new_tensor([bad])])
         values, P = cuda.relax_unchecked(x, one_bad, None, "permutation", spec)
@@ -358,11 +360,11 @@ def test_what_makes_no_sense_gives_nan(device):
 
 
 def test_empty_and_uneven_operands(device):
-    made = device("bitonic", 8)
-    spec = made.kernel.spec
-    x, steepness, payload = made.inputs("route", 3)
+    emulated = device("bitonic", 8)
+    spec = emulated.kernel.spec
+    x, steepness, payload = emulated.inputs("route", 3)
     launched = []
-    made.program.launch = lambda *args: launched.append(args)
+    emulated.program.launch = lambda *args: launched.append(args)
     none = cuda.relax_unchecked(x[:0], steepness[:0], payload[:0], "route", spec)
     assert [tuple(t.shape) for t in none] == [(0, 8), (0, 8, 3)]
     assert cuda.hard_sort(x[:0], spec)[1].shape == (0, 8)
@@ -370,38 +372,38 @@ def test_empty_and_uneven_operands(device):
         0
     ].shape == (0,)
     assert launched == []
-    del made.program.launch
+    del emulated.program.launch
     routed = cuda.relax_unchecked(x, steepness, payload[..., :0], "route", spec)[1]
     assert routed.shape == (BATCH, 8, 0)
     grads = cuda.relax_backward_unchecked(None, routed, x, steepness, payload[..., :0], "route", spec)
     assert not grads[0].any()
     uneven = x.t().contiguous().t(), steepness, payload.transpose(1, 2).contiguous().transpose(1, 2)
-    wanted = cuda.relax_unchecked(x, steepness, payload, "route", spec)
-    assert all(map(torch.equal, cuda.relax_unchecked(*uneven, "route", spec), wanted))
+    expected = cuda.relax_unchecked(x, steepness, payload, "route", spec)
+    assert all(map(torch.equal, cuda.relax_unchecked(*uneven, "route", spec), expected))
     one_for_all = cuda.relax_unchecked(x, steepness, payload[:1].expand(BATCH, -1, -1), "route", spec)[1]
-    assert torch.equal(one_for_all[0], wanted[1][0])
+    assert torch.equal(one_for_all[0], expected[1][0])
 
 
 def test_more_samples_than_32_bits_count(tabled):
-    """Only sorted values, which take no scratch memory, are worked out for a whole batch at a time."""
-    made = tabled("bitonic", 8)
-    x, steepness, _ = made.inputs("none", 0, batch=16)
-    wanted, values = (
-        cuda.relax_unchecked(x, steepness, None, "none", made.kernel.spec)[0],
+    """Only sorted values take no scratch memory: one launch takes a whole batch."""
+    emulated = tabled("bitonic", 8)
+    x, steepness, _ = emulated.inputs("none", 0, batch=16)
+    expected, values = (
+        cuda.relax_unchecked(x, steepness, None, "none", emulated.kernel.spec)[0],
         torch.zeros_like(x),
     )
-    assert made.program.launches.blocks["nsc_keys_f64"].items == len(x)
-    made.program.launch("nsc_keys_f64", 1, ((1 << 32) + 3, x, steepness, 0, None, 0, values, None))
-    assert torch.equal(values, wanted)
+    assert emulated.program.launches.blocks["nsc_keys_f64"].items == len(x)
+    emulated.program.launch("nsc_keys_f64", 1, ((1 << 32) + 3, x, steepness, 0, None, 0, values, None))
+    assert torch.equal(values, expected)
 
 
 def test_more_columns_than_32_bits_count(tabled):
-    made = tabled("bitonic", 8)
-    x, steepness, payload = made.inputs("route", 1, batch=1)
+    emulated = tabled("bitonic", 8)
+    x, steepness, payload = emulated.inputs("route", 1, batch=1)
     wide = payload.expand(-1, -1, cuda.MOST_COLUMNS + 1)  # one number in memory
     for call in (
-        lambda: cuda.relax_unchecked(x, steepness, wide, "route", made.kernel.spec),
-        lambda: cuda.relax_backward_unchecked(None, wide, x, steepness, wide, "route", made.kernel.spec),
+        lambda: cuda.relax_unchecked(x, steepness, wide, "route", emulated.kernel.spec),
+        lambda: cuda.relax_backward_unchecked(None, wide, x, steepness, wide, "route", emulated.kernel.spec),
     ):
         with pytest.raises(OperandError, match=r"134,217,728 columns, .* at most 134,217,727: pass them in"):
             call()
@@ -415,7 +417,7 @@ def misplaced(tensor):
 def test_tensors_may_lie_anywhere(device, monkeypatch):
     aligned = "reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0"
     # One codelet in code, others from tables.
-    made = device("odd_even", 18, dtype="float32", options=ALIGNED, straight_line=20)
+    emulated = device("odd_even", 18, dtype="float32", options=ALIGNED, straight_line=20)
     careless = device(
         "bitonic",
         4,
@@ -427,20 +429,20 @@ def test_tensors_may_lie_anywhere(device, monkeypatch):
     payload = misplaced(torch.randn(2, 4, 2))
     with pytest.raises(EmulationError, match="a misaligned access"):
         cuda.relax_unchecked(torch.zeros(2, 4), torch.ones(2), payload, "route", careless.kernel.spec)
-    monkeypatch.setattr(cuda, "program_of", lambda kernel, device: made.program)
+    monkeypatch.setattr(cuda, "program_of", lambda kernel, device: emulated.program)
     for routing, columns in ROUTED:
-        x, steepness, payload = made.inputs(routing, columns + columns % 2)
+        x, steepness, payload = emulated.inputs(routing, columns + columns % 2)
         inputs = [misplaced(x), steepness, None if payload is None else misplaced(payload)]
-        wanted = cuda.relax_unchecked(x, steepness, payload, routing, made.kernel.spec)
-        found = cuda.relax_unchecked(*inputs, routing, made.kernel.spec)
-        assert torch.equal(found[0], wanted[0])
-        if found[1] is None:
+        expected = cuda.relax_unchecked(x, steepness, payload, routing, emulated.kernel.spec)
+        actual = cuda.relax_unchecked(*inputs, routing, emulated.kernel.spec)
+        assert torch.equal(actual[0], expected[0])
+        if actual[1] is None:
             continue
-        assert torch.equal(found[1], wanted[1])
-        grad = torch.randn_like(found[1])
+        assert torch.equal(actual[1], expected[1])
+        grad = torch.randn_like(actual[1])
         grads = [
-            cuda.relax_backward_unchecked(None, one, *inputs, routing, made.kernel.spec)
-            for one in (grad, misplaced(grad))
+            cuda.relax_backward_unchecked(None, upstream, *inputs, routing, emulated.kernel.spec)
+            for upstream in (grad, misplaced(grad))
         ]
         assert all(a is b or torch.equal(a, b) for a, b in zip(*grads, strict=True))
 
@@ -461,12 +463,12 @@ BARRIERS = {
 @pytest.mark.parametrize("barrier", BARRIERS)
 def test_a_missing_barrier_is_found_out(tabled, barrier):
     text, without, network, n = BARRIERS[barrier]
-    made = tabled(network, n, edit=lambda source: edited(source, text, without))
+    emulated = tabled(network, n, edit=lambda source: edited(source, text, without))
 
     def run():
         for order in ORDERS:
-            made.program.order = order
-            made.check("cross_entropy", 0, batch=1)
+            emulated.program.order = order
+            emulated.check("cross_entropy", 0, batch=1)
 
     with pytest.raises((AssertionError, EmulationError)):
         run()
@@ -512,17 +514,17 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
 
 
 def test_chunks_are_summed_in_order(tabled):
-    made = tabled("bitonic", 8)
-    slots = made.kernel.launch.slots
+    emulated = tabled("bitonic", 8)
+    slots = emulated.kernel.launch.slots
     for chunks in (2, 9, 16):
         parts = 10.0 ** torch.randint(-8, 8, (3, chunks, slots)) * torch.randn(3, chunks, slots).double()
-        wanted = parts[:, 0]
+        expected = parts[:, 0]
         for chunk in range(1, chunks):
-            wanted = wanted + parts[:, chunk]
-        left = parts.clone()
-        made.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, left))
-        assert torch.equal(left[:, 0], wanted)
-        assert torch.equal(left[:, 1:], parts[:, 1:])
+            expected = expected + parts[:, chunk]
+        sums = parts.clone()
+        emulated.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, sums))
+        assert torch.equal(sums[:, 0], expected)
+        assert torch.equal(sums[:, 1:], parts[:, 1:])
 
 
 class Allocations:
@@ -538,10 +540,10 @@ class Allocations:
         plain = torch.Tensor.new_empty
 
         def recorded(tensor, *arguments, **options):
-            made = plain(tensor, *arguments, **options)
-            self.shapes.append(tuple(made.shape))
-            self.bytes.append(made.nbytes)
-            return made
+            empty = plain(tensor, *arguments, **options)
+            self.shapes.append(tuple(empty.shape))
+            self.bytes.append(empty.nbytes)
+            return empty
 
         monkeypatch.setattr(torch.Tensor, "new_empty", recorded)
 
@@ -551,10 +553,10 @@ class Allocations:
         return call()
 
 
-def backward_of_a_permutation(made, batch):
+def backward_of_a_permutation(emulated, batch):
     """Return a call of the backward pass of P, and the bytes of its results."""
-    x, steepness, _ = made.inputs("permutation", 0, batch)
-    n, spec = made.kernel.n, made.kernel.spec
+    x, steepness, _ = emulated.inputs("permutation", 0, batch)
+    n, spec = emulated.kernel.n, emulated.kernel.spec
     grad = torch.ones(batch, n, n, dtype=x.dtype)
 
     def call():
@@ -564,34 +566,34 @@ def backward_of_a_permutation(made, batch):
 
 
 def test_kept_rows_are_bounded(tabled, monkeypatch):
-    """They take as many blocks as the bound allows, and at least one; the bits are the same."""
-    made = tabled("odd_even", 70, dtype="float32")
-    made.program.blocks = 4
-    call, results = backward_of_a_permutation(made, 2)
-    allocations, launch = Allocations(monkeypatch), made.program.launch
-    block = made.kernel.launch.kept_rows_permutation * 32 * 4
-    wanted = call()
+    """As many blocks run as the bound allows, and at least one; the bits are the same."""
+    emulated = tabled("odd_even", 70, dtype="float32")
+    emulated.program.blocks = 4
+    call, results = backward_of_a_permutation(emulated, 2)
+    allocations, launch = Allocations(monkeypatch), emulated.program.launch
+    block = emulated.kernel.launch.kept_rows_permutation * 32 * 4
+    expected = call()
 
     def fails(*_):
         raise torch.OutOfMemoryError("no memory")
 
     for bound, blocks in ((4 * block, 4), (4 * block - 1, 3), (block, 1), (0, 1)):
         monkeypatch.setattr(cuda, "KEPT_BYTES", bound)
-        assert torch.equal(allocations.of(call)[0], wanted[0])
+        assert torch.equal(allocations.of(call)[0], expected[0])
         assert blocks * block in allocations.bytes
         scratch = sum(allocations.bytes) - results
-        made.program.launch = fails
+        emulated.program.launch = fails
         with pytest.raises(torch.OutOfMemoryError, match=f"up to {scratch:,} bytes of scratch"):
             call()
-        made.program.launch = launch
+        emulated.program.launch = launch
 
 
 def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
-    made = tabled("bitonic", 64, dtype="float32")
-    call, _ = backward_of_a_permutation(made, 7)
-    allocations, launch = Allocations(monkeypatch), made.kernel.launch
+    emulated = tabled("bitonic", 64, dtype="float32")
+    call, _ = backward_of_a_permutation(emulated, 7)
+    allocations, launch = Allocations(monkeypatch), emulated.kernel.launch
     each = (launch.arrays + 2) * launch.slots * 4  # two chunks of 32 columns
-    wanted = call()
+    expected = call()
     for aim, most, multiprocessors, group in (
         (2 * each, 100 * each, 5, 5),
         (6 * each, 100 * each, 5, 6),
@@ -601,15 +603,15 @@ def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
     ):
         monkeypatch.setattr(cuda, "SCRATCH_BYTES", aim)
         monkeypatch.setattr(cuda, "MOST_SCRATCH_BYTES", most)
-        made.program.multiprocessors = multiprocessors
-        assert torch.equal(allocations.of(call)[0], wanted[0])
+        emulated.program.multiprocessors = multiprocessors
+        assert torch.equal(allocations.of(call)[0], expected[0])
         weights = [shape for shape in allocations.shapes if shape[1:] == (launch.arrays, launch.slots)]
         assert weights[0][0] == group
 
 
 @pytest.mark.parametrize("kib", [99, 64])
 def test_exact_sorting_with_less_shared_memory(tabled, kib):
-    """Fewer warps a block; the last has samples to spare."""
-    made = tabled("bitonic", 50, shared_bytes=kib << 10)
-    assert made.program.launches.blocks["nsc_sort_f64"].threads < 128
-    made.check_hard_sort(batch=70)
+    """Blocks have fewer warps; the last block is not full."""
+    emulated = tabled("bitonic", 50, shared_bytes=kib << 10)
+    assert emulated.program.launches.blocks["nsc_sort_f64"].threads < 128
+    emulated.check_hard_sort(batch=70)

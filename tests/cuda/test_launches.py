@@ -18,7 +18,7 @@ WARP, MOST_THREADS = 32, 1024
 
 
 def launch(n):
-    """What launches on n wires depend on; the comparators make no difference to blocks."""
+    """Return the launch parameters of n wires; comparators make no difference to blocks."""
     return levels(schedule(Network.from_layers(n, [])), arrays=3).launch
 
 
@@ -29,12 +29,12 @@ def test_every_block_fits_every_device():
         facts = launch(n)
         for real, kib in itertools.product(("float32", "float64"), sorted(set(SHARED_KIB.values()))):
             try:
-                found = launches(n, facts, (real,), kib << 10)
+                configuration = launches(n, facts, (real,), kib << 10)
             except BuildError:
                 refused.setdefault((real, kib), []).append(n)
                 continue
-            assert set(found.blocks) == {function_name(what, real) for what in FUNCTIONS}
-            for function, block in found.blocks.items():
+            assert set(configuration.blocks) == {function_name(function, real) for function in FUNCTIONS}
+            for function, block in configuration.blocks.items():
                 assert block.shared_bytes <= kib << 10, (n, kib, function)
                 assert block.threads % WARP == 0
                 assert 0 < block.threads <= MOST_THREADS, (n, function)
@@ -64,4 +64,4 @@ def test_exact_sorting_has_as_many_warps_as_fit(n, kib, threads):
 
 def test_only_the_types_that_a_kernel_has_count():
     blocks = launches(4096, launch(4096), ("float32",), 64 << 10).blocks
-    assert set(blocks) == {function_name(what, "float32") for what in FUNCTIONS}
+    assert set(blocks) == {function_name(function, "float32") for function in FUNCTIONS}

@@ -48,9 +48,9 @@ def text(codelets, functions):
     ]
     by_function = [
         [f"{network}, {name}", *(", ".join(map(str, numbers)) for numbers in (before.get(name, ()), now))]
-        for network, found in functions.items()
+        for network, figures in functions.items()
         for before in [BEFORE["functions"][network]]
-        for name, now in found.items()
+        for name, now in figures.items()
     ]
     return (
         HEAD
@@ -76,5 +76,5 @@ def test_the_table_is_true(golden):
 def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n):
     """Else each row of a payload or a gradient would cost the time of a read from memory."""
     code, _ = machine_code.compiled(machine_code.butterflies(n, shapes=1), "float32")
-    for what in ("route", "reversed", "route_backward", "reversed_backward"):
-        assert machine_code.rows_in_flight(code[f"nsc_{what}_f32"]) >= 8, what
+    for function in ("route", "reversed", "route_backward", "reversed_backward"):
+        assert machine_code.rows_in_flight(code[f"nsc_{function}_f32"]) >= 8, function

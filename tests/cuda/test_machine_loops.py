@@ -54,9 +54,9 @@ def test_the_table_of_tensor_cores_is_of_what_is_run(product):
     network = family_network("bitonic", 32)
     cubin, _ = nvrtc.Nvrtc(ARCHITECTURE, "any").compiled(tensor_cores.text(network, compiled(network)))
     functions = machine_loops.disassembled(cubin)
-    found = {f: machine_loops.turns(functions[f"tensor_{f}"], MMA) for f in ("forward", "backward")}
+    tensor_turns = {f: machine_loops.turns(functions[f"tensor_{f}"], MMA) for f in ("forward", "backward")}
     ours = [*product["route"], *product["route_backward"]]
-    theirs = [*found["forward"], *found["backward"]]
+    theirs = [*tensor_turns["forward"], *tensor_turns["backward"]]
     names = "forward", "keeping", "backward"
     assert len(ours) == len(theirs) == len(names)
     rows = []

@@ -28,6 +28,6 @@ def test_with_a_driver(tmp_path):
         env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert set(found) == set(CHECKS)
-    assert not any(found.values()), "\n".join(filter(None, found.values()))
+    tracebacks = json.loads(done.stdout.splitlines()[-1])
+    assert set(tracebacks) == set(CHECKS)
+    assert not any(tracebacks.values()), "\n".join(filter(None, tracebacks.values()))

@@ -77,9 +77,9 @@ def test_the_emulated_product_of_matrices(tmp_path):
         torch.randint(-9, 10, shape, generator=draw).float() for shape in ((16, 8), (8, 8), (16, 8))
     )
     for order in ORDERS:
-        found = added.clone()
-        kernels.launch("one_mma", (1, 1, 1), (32, 1, 1), (a, b, found), order=order)
-        assert torch.equal(found, a @ b + added)
+        actual = added.clone()
+        kernels.launch("one_mma", (1, 1, 1), (32, 1, 1), (a, b, actual), order=order)
+        assert torch.equal(actual, a @ b + added)
     # The last 13 bits of a factor are ignored, and sums are cut at the last bit of their largest term.
     a, b, sums = torch.zeros(16, 8), torch.zeros(8, 8), torch.zeros(16, 8)
     a[0, 0], a[1, 1], a[2, 1] = 1 + 2**-10 + 2**-11, -0.75, 0.75
@@ -158,19 +158,19 @@ def test_right(cores, monkeypatch, name, chunks):
     assert list(checks._check_tensor_cores(cores, BATCH)) == []
     weights = random_weights(cores)
     keep, swap = (weights[:, k].double().unsqueeze(-1).requires_grad_() for k in range(2))
-    wanted = permutation(network, keep, swap)
+    expected = permutation(network, keep, swap)
     matrices = cores.matrices(weights)
-    found = cores.forward(matrices).double()
-    tiny = wanted < LEAST_ENTRY
+    actual = cores.forward(matrices).double()
+    tiny = expected < LEAST_ENTRY
     assert tiny.any()
-    assert ((found - wanted).abs() / wanted)[~tiny].max() < ENTRY_ERROR
-    assert found[tiny].max() <= LEAST_ENTRY * (1 + ENTRY_ERROR)
-    grad = torch.randn(found.shape, generator=torch.Generator().manual_seed(2))
-    to_keep, to_swap = torch.autograd.grad(wanted, (keep, swap), grad.double())
+    assert ((actual - expected).abs() / expected)[~tiny].max() < ENTRY_ERROR
+    assert actual[tiny].max() <= LEAST_ENTRY * (1 + ENTRY_ERROR)
+    grad = torch.randn(actual.shape, generator=torch.Generator().manual_seed(2))
+    to_keep, to_swap = torch.autograd.grad(expected, (keep, swap), grad.double())
     used = [slot for _, slots in slots_of_comparators(network) for slot in slots]
-    wanted_grads = (to_keep - to_swap)[:, used, 0]
-    found_grads = cores.weight_gradients(weights, cores.backward(matrices, grad))[:, used]
-    assert (found_grads - wanted_grads).abs().max() < GRADIENT_ERROR * wanted_grads.abs().max()
+    expected_grads = (to_keep - to_swap)[:, used, 0]
+    actual_grads = cores.weight_gradients(weights, cores.backward(matrices, grad))[:, used]
+    assert (actual_grads - expected_grads).abs().max() < GRADIENT_ERROR * expected_grads.abs().max()
 
 
 def test_the_bits_depend_on_no_order_no_company_and_no_number_of_blocks(cores):
@@ -190,26 +190,26 @@ def test_the_bits_depend_on_no_order_no_company_and_no_number_of_blocks(cores):
     alone = [torch.cat(parts) for parts in zip(*(run(i, i + 1) for i in range(BATCH)), strict=True)]
     for order, blocks in (("ascending", 1), ("descending", 3), ("shuffled", 64)):
         program.order, program.blocks = order, blocks
-        for found, wanted in zip(run(0, BATCH), alone, strict=True):
-            assert torch.equal(found, wanted), order
+        for actual, expected in zip(run(0, BATCH), alone, strict=True):
+            assert torch.equal(actual, expected), order
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "what"),
+    ("right", "wrong", "output"),
     [
         # No low parts; a matrix that is not transposed.
         ("value - __int_as_float(int32_t(factor.high[i]))", "0.0f", "the routed output"),
         ("(2 * codelet + 1) * matrix_size", "2 * codelet * matrix_size", "the gradient of x"),
     ],
 )
-def test_the_check_finds_what_is_wrong(cores, right, wrong, what):
+def test_the_check_finds_what_is_wrong(cores, right, wrong, output):
     def edit(text):
         assert right in text
         return text.replace(right, wrong)
 
     network = family_network("bitonic", 32)  # its rows go through several codelets
     problems = list(checks._check_tensor_cores(cores(network, edit), BATCH))
-    assert any(problem.startswith(f"{what} off by") for problem in problems)
+    assert any(problem.startswith(f"{output} off by") for problem in problems)
 
 
 def test_few_reads_of_shared_memory_collide():
