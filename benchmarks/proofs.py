@@ -22,7 +22,7 @@ from nsc.compiler.families import best, family_network, known
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
-from nsc.join.building import build_checker
+from nsc.join.budget import build_checker
 from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "proofs.md"

@@ -18,7 +18,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection, ranks
 from nsc.compiler.verify import Budget
 from nsc.contract.interface import REALS
-from nsc.join.building import MAX_MEMORY, budget_of
+from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter

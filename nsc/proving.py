@@ -7,7 +7,7 @@ from collections.abc import Collection
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.verify import Proof, Property, parse
 from nsc.compiler.verify import verify as verify_network
-from nsc.join.building import MAX_MEMORY, budget_of
+from nsc.join.budget import MAX_MEMORY, budget_of
 
 __all__ = ["verify"]
 

@@ -4,13 +4,13 @@ The order of the files: redundant (a pass that needs reachable sets), pipeline (
 (networks for some ranks alone).
 """
 
-from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, Candidate, smallest_first, top_k_candidates
+from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, Construction, smallest_first, top_k_candidates
 from nsc.compiler.optimize.pipeline import Counts, Optimized, counts, optimize
 from nsc.compiler.optimize.redundant import remove_redundant
 
 __all__ = [
     "MOST_OPTIMIZED",
-    "Candidate",
+    "Construction",
     "Counts",
     "Optimized",
     "counts",

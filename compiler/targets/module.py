@@ -41,7 +41,7 @@ def module_text(
         n=network.n,
         size=network.size,
         depth=network.depth,
-        default_steepness=2 * network.depth,
+        default_steepness=f"{2 * network.depth} = 2 × depth" if network.depth else "2",
         tie_note=" in the gradient and keep their places" if relaxation.error_free else "",
     )
     if outputs is None:

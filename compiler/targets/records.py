@@ -402,7 +402,7 @@ class Module:
     n: int
     size: int
     depth: int
-    default_steepness: int
+    default_steepness: str
     tie_note: str
 
 

@@ -62,7 +62,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Checker:
+class CheckerText:
     """What cpp/checker.cpp.j2 is given.
 
     Attributes:
@@ -83,7 +83,7 @@ class Checker:
 def checker_source(question: Question) -> str:
     """Return the C++ text that tries the 0-1 inputs of a question."""
     n = question.network.n
-    checker = Checker(
+    checker = CheckerText(
         n=n,
         inner_wires=tuple(range(min(n, _BLOCK_BITS))),
         outer_wires=tuple(OuterWire(wire, wire - _BLOCK_BITS) for wire in range(_BLOCK_BITS, n)),

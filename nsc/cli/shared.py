@@ -19,7 +19,7 @@ from nsc.compiler.formats import read_network, read_stream, readable
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
-from nsc.join.building import MAX_MEMORY, budget_of
+from nsc.join.budget import MAX_MEMORY, budget_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Verdict, parse, verify
 from nsc.compiler.verify.generated import checker_source
 from nsc.compiler.verify.question import question_of
-from nsc.join.building import build_checker
+from nsc.join.budget import build_checker
 
 METHOD = ["generated exhaustion"]
 BUILDS = Budget(build=build_checker)

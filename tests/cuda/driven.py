@@ -25,8 +25,7 @@ from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.errors import BuildError, DeviceError, OperandError, PackageError
 from nsc.runtime import reference
-from nsc.runtime.devices import cuda
-from nsc.runtime.devices import cuda_program as cupy_program
+from nsc.runtime.devices import cuda, cuda_program
 from nsc.runtime.devices.launches import launches
 from nsc.runtime.kernel import register
 
@@ -68,7 +67,7 @@ def stand_in(folder):
     torch.cuda.current_device = lambda: 0
     torch.cuda.current_stream = lambda: SimpleNamespace(cuda_stream=0)
     torch.cuda.synchronize = synchronize
-    cupy_program.build = Builds(folder)
+    cuda_program.build = Builds(folder)
 
 
 def synchronize(device):
@@ -168,29 +167,29 @@ def check_loading_inside_a_capture_is_refused():
         replaced(torch.cuda, "is_current_stream_capturing", lambda: True),
         pytest.raises(Exception, match="call it once before"),
     ):
-        cupy_program.CupyProgram(kernel_of(), 0)
+        cuda_program.CupyProgram(kernel_of(), 0)
 
 
 def check_kernels_of_another_package():
-    other = cupy_program.build(kernel_of(4, "float32"), "sm_90", 227 << 10)
+    other = cuda_program.build(kernel_of(4, "float32"), "sm_90", 227 << 10)
     with (
-        replaced(cupy_program, "build", lambda *_: other),
+        replaced(cuda_program, "build", lambda *_: other),
         pytest.raises(PackageError, match=r"manifest of bitonic_64.*are not of one package"),
     ):
-        cupy_program.CupyProgram(kernel_of(), 0)
+        cuda_program.CupyProgram(kernel_of(), 0)
 
 
 def check_a_binary_that_the_driver_does_not_load():
     kernel = kernel_of()
-    broken = cupy_program.build.folder / "broken.cubin"
+    broken = cuda_program.build.folder / "broken.cubin"
     broken.write_text("no ELF file, but " + kernel.manifest.stated("cuda"))
     with (
-        replaced(cupy_program, "build", lambda *_: SimpleNamespace(binary=broken)),
+        replaced(cuda_program, "build", lambda *_: SimpleNamespace(binary=broken)),
         pytest.raises(
             BuildError, match=r"the driver does not load .*broken.cubin \(CUDA_ERROR_INVALID_IMAGE"
         ),
     ):
-        cupy_program.CupyProgram(kernel, 0)
+        cuda_program.CupyProgram(kernel, 0)
 
 
 def check_a_launch_that_fails():
@@ -235,14 +234,14 @@ def check_a_kernel_without_the_target():
 
 def check_two_threads_load_once():
     kernel = kernel_of(16, "float32")
-    builds, programs = cupy_program.build, []
+    builds, programs = cuda_program.build, []
     before, modules = builds.count, driver_variable("modules").value
 
     def slowly(*arguments):
         time.sleep(0.2)
         return builds(*arguments)
 
-    with replaced(cupy_program, "build", slowly):
+    with replaced(cuda_program, "build", slowly):
         threads = [
             threading.Thread(target=lambda: programs.append(cuda.program_of(kernel, DEVICE)))
             for _ in range(4)
