@@ -1,4 +1,3 @@
-import ast
 import json
 import subprocess
 import sys
@@ -261,36 +260,6 @@ def test_headers_name_a_command_that_writes_the_same_package(request_, command):
 
 
 # ------------------------------------------------------------------------------------------ imports
-
-
-def imports_of(path):
-    """Yield the modules that a file imports anywhere."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name}: imports are absolute"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-@pytest.mark.parametrize(
-    ("room", "forbidden"),
-    [
-        ("compiler", ["nsc.runtime", "torch", "cupy"]),
-        ("runtime", ["nsc.compiler"]),
-        ("compiler", ["nsc.cli", "nsc.api"]),
-        ("runtime", ["nsc.cli", "nsc.api"]),
-    ],
-)
-def test_imports_go_one_way(room, forbidden):
-    modules = sorted((ROOT / room).rglob("*.py"))
-    assert len(modules) > 3
-    for path in modules:
-        for name in imports_of(path):
-            assert not any(name == other or name.startswith(f"{other}.") for other in forbidden), (
-                path.name,
-                name,
-            )
 
 
 @pytest.mark.parametrize("module", ["nsc", "nsc.cli", "nsc.compiler.driver"])
