@@ -44,8 +44,8 @@ class Candidate:
     Attributes:
         network: the network, before it is transformed.
         budget: memory, time and the length of searches.
-        methods: methods of `verify` to go by alone; None: all.
-        next_after: the error after which the next candidate is tried.
+        methods: the methods of `verify` to use; None: all.
+        next_after: the error after which the next candidate is tried; None: there is no next one.
     """
 
     network: Network
@@ -92,7 +92,7 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
 def candidates(
     network: Network, property_: Property, request: Request, budget: Budget
 ) -> Iterator[Candidate]:
-    """Yield the networks to try for a request, in order; the last one gives way to none.
+    """Yield the networks to try for a request, in order.
 
     Most requests have one candidate, the network itself. Two kinds of selection have more:
 
@@ -127,7 +127,7 @@ def _first_that_holds(
         except NscError as error:
             if candidate.next_after is None or not isinstance(error, candidate.next_after):
                 raise
-    raise AssertionError("the last candidate gives way to none")
+    raise AssertionError("the last candidate has no next one")
 
 
 def transform(network: Network, property_: Property, remove: bool, budget: Budget) -> Network:

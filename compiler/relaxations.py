@@ -22,14 +22,12 @@ class Sigmoid:
         tail: f(-t) as an expression of `t` >= 0; the other half is 1 - f(-t).
         slope: f'(v) as an expression of `t` = |v|, `keep` = f(v) and `swap` = f(-v).
         needs: functions of templates/shared/functions.j2 that these call.
-        monotone: whether the relaxed minimum is non-decreasing in both arguments.
         source: where the family was proposed for sorting networks.
     """
 
     tail: str
     slope: str
     needs: frozenset[str]
-    monotone: bool
     source: str
 
 
@@ -39,42 +37,36 @@ SIGMOIDS: dict[str, Sigmoid] = {
         tail="logistic_tail<real>(t)",
         slope="keep * swap",
         needs=frozenset({"logistic_tail", "exp"}),
-        monotone=False,
         source="Petersen et al., ICML 2021",
     ),
     "gaussian": Sigmoid(
         tail="normal_tail<real>(t)",
         slope="exp_half_square<real>(t, all(real(0.39894228040143268)))",
         needs=frozenset({"normal_tail", "exp"}),
-        monotone=False,
         source="Petersen et al., ICLR 2022",
     ),
     "reciprocal": Sigmoid(
         tail="1 / (2 + t)",
         slope="1 / ((2 + t) * (2 + t))",
         needs=frozenset(),
-        monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "cauchy": Sigmoid(
         tail="cauchy_tail<real>(t)",
         slope="real(0.31830988618379067) / (1 + t * t)",
         needs=frozenset({"cauchy_tail"}),
-        monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "optimal": Sigmoid(
         tail="t > real(0.25) ? 1 / (16 * t) : real(0.5) - t",
         slope="t > real(0.25) ? 1 / (16 * t * t) : all(real(1))",
         needs=frozenset(),
-        monotone=True,
         source="Petersen et al., ICLR 2022",
     ),
     "hard": Sigmoid(
         tail="t == t ? Vec<real>{} : t",
         slope="Vec<real>{}",
         needs=frozenset(),
-        monotone=True,
         source="the exact comparator",
     ),
 }

@@ -39,8 +39,8 @@ class Request:
 
     Raises:
         NetworkError: n or an index base that is no integer.
-        LoweringError: an unknown dtype or target, no dtype, a flag that is no bool, a selection that is none,
-            wires without a selection, or a name that no package may have.
+        LoweringError: an unknown dtype or target, no dtype, a flag that is no bool, a value that is no
+            Selection, wires without a selection, or a name that no package may have.
     """
 
     network: Named

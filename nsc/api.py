@@ -116,8 +116,7 @@ def compile(
         A Sorter, or a Selector where `select` says what is selected.
 
     Raises:
-        NetworkError, LoweringError, PropertyError: an argument of a wrong type or value, or arguments that
-            exclude each other.
+        NetworkError, LoweringError, PropertyError: an invalid argument, or arguments that exclude each other.
         VerificationError: the network does not sort, or does not select these ranks; the error carries a
             counterexample.
         UnprovedError: no method settled it, and `unproved` is false.

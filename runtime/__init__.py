@@ -1,5 +1,5 @@
 """The runtime: builds generated source, loads it, and gives it to torch as differentiable operators.
 
-Knows a package only by its files; nothing here looks at a network's structure. `toolchain`, `cache`
-and `kernel` need no torch, so that a cached `nsc compile` does not wait for its import.
+It knows a package by its files alone and never looks at a network's structure. `build`, `kernel` and
+`library` need no torch, so that `nsc compile` does not wait for its import.
 """

@@ -1,4 +1,4 @@
-"""Checks of what an operator is given, and the errors for what it does not take."""
+"""Checks of an operator's arguments, and the errors for wrong ones."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RANGES = {
 
 
 def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
-    """Check what a kernel cannot: that the memory it is given is what it takes it for."""
+    """Raise OperandError unless tensors have the shapes and dtypes that kernels take their memory for."""
     check_keys(kernel, x)
     batch = x.shape[0]
     check_tensor(kernel, "steepness", steepness, (batch,), x.dtype)
-    known = [name for name, one in ROUTINGS.items() if kernel.outputs is None or one.selector is not None]
+    known = [name for name, row in ROUTINGS.items() if kernel.outputs is None or row.selector is not None]
     if routing not in known:
         raise OperandError(f"{kernel.name}: no routing {routing!r}; known: {', '.join(known)}")
     columns = payload.shape[-1] if payload is not None and payload.dim() > 1 else 0
@@ -56,9 +56,10 @@ def check_relax_backward(
 
 
 def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
-    """Return `nsc::relax_backward` of a device: its arguments checked, then its implementation for those
-    that fit together. It gives the gradients of x, steepness and, if it has one, payload; a gradient that
-    is None is zero.
+    """Return `nsc::relax_backward` of a device, which checks its arguments and calls the unchecked function.
+
+    It returns the gradients of x, steepness and, if it has one, payload. An incoming gradient
+    that is None counts as zero.
     """
 
     def relax_backward(
@@ -87,26 +88,26 @@ def check_keys(kernel: Kernel, x: Tensor) -> None:
 
 
 def check_tensor(
-    kernel: Kernel, what: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
+    kernel: Kernel, name: str, tensor: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype
 ) -> None:
     """Raise OperandError unless a tensor has the shape and dtype that it must have."""
     if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
-        found = "none" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
-        raise OperandError(f"{kernel.name}: {what} must be {dtype} {tuple(shape)}, got {found}")
+        description = "none" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
+        raise OperandError(f"{kernel.name}: {name} must be {dtype} {tuple(shape)}, got {description}")
 
 
 def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
-    """Check what a kernel checks itself: the steepness, and that targets are permutations."""
+    """Raise an error as a kernel does: for a steepness, a target or ranks with wrong values."""
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
         raise no_steepness(kernel, routing, steepness)
-    what = payload_of(routing)
-    if what is Payload.TARGET:
+    kind = payload_of(routing)
+    if kind is Payload.TARGET:
         assert payload is not None
         ranks = torch.arange(kernel.n, device=payload.device)
         if not bool((payload.sort(-1).values == ranks).all()):
             raise no_permutation(kernel, routing)
-    elif what is Payload.RANKS:
+    elif kind is Payload.RANKS:
         assert payload is not None
         if not bool(((payload >= 0) & (payload < kernel.n)).all()):
             raise no_rank(kernel, routing)
@@ -114,7 +115,7 @@ def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, rout
 
 def bad_steepness(
     call: str,
-    found: str,
+    passed: str,
     dtype: torch.dtype,
     kind: type[OperandError] | type[OperandTypeError] = OperandError,
 ) -> OperandError | OperandTypeError:
@@ -122,14 +123,14 @@ def bad_steepness(
 
     Args:
         call: the operator and its method.
-        found: what was passed, in words.
+        passed: what was passed, in words.
         dtype: the arithmetic type of the call.
         kind: the error's class.
     """
     lowest, highest = RANGES[dtype]
     return kind(
         f"{call}: steepness must be a float or a 0-d tensor, finite and above 0 (in {real_of(dtype)} "
-        f"{lowest:.1e} … {highest:.1e}), got {found}"
+        f"{lowest:.1e} … {highest:.1e}), got {passed}"
     )
 
 
@@ -155,5 +156,5 @@ def no_rank(kernel: Kernel, routing: str) -> OperandError:
 
 def _call(kernel: Kernel, routing: str) -> str:
     """Return an operator and the method that led to a routing."""
-    one = ROUTINGS[routing]
-    return f"{kernel.name}.{one.sorter if kernel.outputs is None else one.selector}"
+    row = ROUTINGS[routing]
+    return f"{kernel.name}.{row.sorter if kernel.outputs is None else row.selector}"

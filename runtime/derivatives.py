@@ -60,8 +60,8 @@ def second_vjp(
 
     outputs, pullback = _vjp(backward, *[t for t in map(saved.__getitem__, places) if t is not None])
     filled = tuple(
-        torch.zeros_like(out) if given is None else given
-        for out, given in zip(outputs, cotangents, strict=True)
+        torch.zeros_like(output) if cotangent is None else cotangent
+        for output, cotangent in zip(outputs, cotangents, strict=True)
     )
     grads: list[Tensor | None] = [None] * len(saved)
     for place, grad in zip(places, pullback(filled), strict=True):

@@ -25,17 +25,17 @@ from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.library import Library
 from nsc.wording import argument
 
-# What a kernel's source states of the kernel: the string that its nsc_facts holds or returns.
+# The facts that a kernel's source states: the string that its nsc_facts holds or returns.
 _STATED = re.compile(r'\bnsc_facts\b[^"\n]*("(?:[^"\\\n]|\\.)*")')
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a network that does not sort selects, in the order in which it is given out.
+    """The outputs of a network that selects, in the order of the results.
 
     Attributes:
-        wires: the wires that carry it.
-        ranks: the rank of each, 0 the smallest value.
+        wires: the selected wires.
+        ranks: the rank that each carries, 0 the smallest value.
     """
 
     wires: tuple[int, ...]
@@ -68,7 +68,7 @@ class Kernel:
         self.n = self.manifest.n
         self.size = self.manifest.size
         self.depth = self.manifest.depth
-        # The wires that carry what is selected and the ranks they carry; None: wire w carries rank w.
+        # The selected wires and their ranks; None: wire w carries rank w.
         self.outputs = _outputs(self.manifest)
         self.sigmoid = self.manifest.sigmoid
         self.art_lambda = float(self.manifest.art_lambda)
@@ -116,7 +116,7 @@ class Kernel:
 
     @property
     def launch(self) -> Launch:
-        """What launches of the CUDA kernels depend on.
+        """The launch parameters of the CUDA kernels.
 
         Raises:
             PackageError: there are none.
@@ -194,7 +194,7 @@ def _stated_in(source: str) -> object:
 
 
 def _expanded(items: list[list[int]]) -> Pairs:
-    """Return the pairs of a layer; an item is [lo, hi] or a run [lo, hi, step, count]."""
+    """Return the pairs of a layer; an item is [lo, hi] or a progression [lo, hi, step, count]."""
     pairs = [
         np.array(item[:2]) + np.arange(item[3])[:, None] * item[2] if len(item) == 4 else [item]
         for item in items

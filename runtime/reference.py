@@ -35,8 +35,13 @@ ART_EPSILON = 1e-10
 
 @dataclass(frozen=True)
 class Layer:
-    """Index tensors of one layer: wires lo and hi, and where a concatenation of both and the
-    untouched wires must be gathered to be in the order of the wires again."""
+    """The index tensors of one layer.
+
+    Attributes:
+        lo, hi: the wires of its comparators.
+        rest: the wires that it does not touch.
+        order: the place of each wire in the concatenation of lo, hi and rest.
+    """
 
     lo: Tensor
     hi: Tensor
@@ -61,7 +66,7 @@ def _layer(n: int, pairs: Pairs) -> Layer:
 def relax(
     kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
 ) -> tuple[Tensor, Tensor]:
-    """Return values and what is routed, as `dispatch.entries.relax` describes them.
+    """Return the values and the result of the routing, as `dispatch.entries.relax` does.
 
     A loss is computed in float64: its second derivatives begin with 1/p², which leaves float32 at e^-44.
     """
@@ -96,8 +101,10 @@ def _first_rows(kernel: Kernel, x: Tensor, payload: Tensor | None, kind: Payload
 
 
 def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x ascending, or the ranks that are selected, and where the values come from: ties by position,
-    NaN last."""
+    """Return the sorted, or selected, values of x (batch, n), and the index of each in its sample.
+
+    Ties keep their order; NaN comes last.
+    """
     values, indices = torch.sort(x, dim=-1, stable=True)
     if kernel.outputs is not None:
         ranks = list(kernel.outputs.ranks)

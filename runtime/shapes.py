@@ -1,4 +1,4 @@
-"""Shapes: what a routing takes and gives, and results before they are written."""
+"""Shapes: what a routing takes and returns, and uninitialised results."""
 
 from __future__ import annotations
 

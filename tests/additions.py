@@ -72,7 +72,6 @@ RELAXATION = Addition(
         tail="1 / (2 + t + t * t)",
         slope="(1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t))",
         needs=frozenset(),
-        monotone=False,
         source="a test",
     ),
 """,

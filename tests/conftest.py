@@ -18,15 +18,15 @@ GOLDEN = Path(__file__).parent / "golden"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden")
     parser.addoption(
-        "--quick", action="store_true", help="without the tests that LEFT_OUT in tests/conftest.py lists"
+        "--quick", action="store_true", help="leave out the tests in LEFT_OUT of tests/conftest.py"
     )
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    return [f"quick, without {what}" for what in LEFT_OUT] if config.getoption("--quick") else []
+    return [f"quick, without {group}" for group in LEFT_OUT] if config.getoption("--quick") else []
 
 
-# Tests of ten seconds and more, mostly of a compiler's time: first, so that none ends alone on one worker.
+# Tests that take ten seconds or more, mostly in a compiler. They run first: a late one would run alone.
 LONGEST = (
     "test_machine_code.py::test_the_table_is_true",
     "test_compile.py::test_both_compilers_take_every_text_without_a_warning",
@@ -38,7 +38,7 @@ LONGEST = (
 )
 
 
-# What --quick leaves out: parts of the names of tests. All else runs, new tests too.
+# The tests that --quick leaves out, as parts of their names. All others run, new tests too.
 LEFT_OUT = {
     "the machine code of CUDA text": (
         "cuda/test_compile.py::test_both",
@@ -80,7 +80,7 @@ LEFT_OUT = {
         "test_operator.py::test_hard_sort",
         "test_operator.py::test_irregular",
         "test_operator.py::test_a_samples",
-        "test_operator.py::test_what_must_hold",
+        "test_operator.py::test_laws",
         "test_operator.py::test_monotone",
         "test_operator.py::test_values_and_gradients_are_the_references[gaussian",
         "test_operator.py::test_values_and_gradients_are_the_references[reciprocal",
@@ -120,10 +120,14 @@ LEFT_OUT = {
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest tests first, all others in their order; with --quick leave some out."""
+    """Put the longest tests first, keep the order of the others, and with --quick leave some out."""
+    parts = [part for group in LEFT_OUT.values() for part in group]
+    if config.args == config.getini("testpaths"):  # all tests are collected
+        lost = [part for part in (*LONGEST, *parts) if not any(part in item.nodeid for item in items)]
+        if lost:
+            raise pytest.UsageError(f"LONGEST and LEFT_OUT in tests/conftest.py name no test: {lost}")
     items.sort(key=lambda item: not any(name in item.nodeid for name in LONGEST))
     if config.getoption("--quick"):
-        parts = [part for group in LEFT_OUT.values() for part in group]
         left_out = [item for item in items if any(part in item.nodeid for part in parts)]
         items[:] = [item for item in items if not any(part in item.nodeid for part in parts)]
         config.hook.pytest_deselected(items=left_out)
@@ -131,9 +135,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A build cache for this run of the tests alone; workers of one run share it.
+    """Set a build cache for this run alone, which its workers share.
 
-    Processes that the tests start find the project from any folder, installed or not.
+    PYTHONPATH lets processes that tests start find the project from any folder, installed or not.
     """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
@@ -144,16 +148,16 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-# Files that ask for the code that users run: its last digits, as g++ fuses products with sums at -O2 but not
-# at -O0, or its speed.
+# These files test speed or last digits, so they need kernels as users build them: g++ fuses products with
+# sums at -O2 but not at -O0.
 BUILT_AS_USERS_DO = {"test_accuracy", "test_digits", "test_far_scores", "test_generated"}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def cxxflags(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels are built without an optimiser, in less than half of the time.
+    """Build kernels without an optimiser, which takes less than half of the time.
 
-    A process loads a kernel once: the files that want it as users have it name it as no other does.
+    A process loads a kernel once: files that need an optimised one give it a name that no other file uses.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("NSC_CXXFLAGS", raising=False)
@@ -164,7 +168,7 @@ def cxxflags(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def seed() -> None:
-    """One seed for everything that draws."""
+    """Seed all random generators."""
     random.seed(0)
     np.random.seed(0)
     try:
@@ -176,19 +180,21 @@ def seed() -> None:
 
 @pytest.fixture(autouse=True)
 def messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a test makes nsc say is in the language of who it says it to."""
+    """Check the words of every error of nsc that a test raises."""
     check_messages(monkeypatch)
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], Path]:
-    """Compare a text with tests/golden/NAME; --update-golden rewrites it. Returns the file."""
+    """Return a function that compares a text with tests/golden/NAME; --update-golden rewrites the file."""
 
     def compare(name: str, text: str) -> Path:
         path = GOLDEN / name
         if request.config.getoption("--update-golden"):
             path.write_text(text, encoding="utf-8")
-        assert text == path.read_text(encoding="utf-8"), f"{name} changed: look, then --update-golden"
+        assert text == path.read_text(encoding="utf-8"), (
+            f"{name} changed: look at the difference, then run with --update-golden"
+        )
         return path
 
     return compare

@@ -1,4 +1,4 @@
-"""What every message and every printed line is held to."""
+"""Rules for the words of every message and every printed line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PLURALS = (
     "half operations|samples|largest"
 )
 _FAULTS = {
-    "a number that its noun does not fit": re.compile(rf"(?<![\w.,…^+-])(?<!… )1 (?:{_PLURALS})\b(?! …)"),
-    "an article that its noun does not fit": re.compile(r"\b(?:a [aeio]\w+|an [bcdfgjklmnpqrstvwxyz]\w+)\b"),
-    "a comma too many": re.compile(r",\s*,"),
+    "a plural after 1": re.compile(rf"(?<![\w.,…^+-])(?<!… )1 (?:{_PLURALS})\b(?! …)"),
+    "a wrong article": re.compile(r"\b(?:a [aeio]\w+|an [bcdfgjklmnpqrstvwxyz]\w+)\b"),
+    "two commas": re.compile(r",\s*,"),
 }
-# What a message quotes is not its own; a long quotation ends in an ellipsis.
+# Quotations in a message are not checked; a long quotation ends in an ellipsis.
 _QUOTED = re.compile(r"""(?<!\w)(['"])(?:\\.|(?!\1).)*?(?:\1|…|\Z)""", re.DOTALL)
 _OPTION = re.compile(r"(?:^|[\s(])--[a-z]")
 _ARGUMENT = re.compile(
@@ -28,24 +28,24 @@ _ARGUMENT = re.compile(
 
 
 def check_words(text: str) -> None:
-    """Fail on a count, an article or a comma that is wrong."""
-    own = _QUOTED.sub("'…'", text)
+    """Fail on a wrong count, article or comma."""
+    unquoted = _QUOTED.sub("'…'", text)
     for fault, pattern in _FAULTS.items():
-        match = pattern.search(own)
+        match = pattern.search(unquoted)
         assert match is None, f"{fault}, {match[0]!r}: {text}"
 
 
 def check_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every error of nsc that is raised from now on fail unless it speaks its caller's language."""
+    """Check the words of all errors from now on, and that they name options or arguments as callers do."""
     init = NscError.__init__
 
     def checked(self: NscError, *arguments: object) -> None:
         init(self, *arguments)
-        if isinstance(self, BuildError | ToolchainError):  # they quote commands and compilers
+        if isinstance(self, BuildError | ToolchainError):  # these quote commands and compilers
             return
         message = str(self)
         check_words(message)
-        other = _ARGUMENT if wording._option_of.get() else _OPTION
-        assert not other.search(message), f"{other.search(message)[0]!r} is the other language: {message}"
+        wrong = _ARGUMENT if wording._option_of.get() else _OPTION
+        assert not wrong.search(message), f"{wrong.search(message)[0]!r} is the other language: {message}"
 
     monkeypatch.setattr(NscError, "__init__", checked)

@@ -2,8 +2,8 @@
 
     python tests/page.py docs/networks.md
 
-The working directory is where commands write. Blocks of Python share their names. Lines of `make`, `pip` and
-`python` are left out: they install or measure. A shell line whose comment says `exit code N` must end with N.
+Commands write to the working directory. Blocks of Python share their names. Lines of `make`, `pip` and
+`python` are not run: they install or measure. A shell line whose comment says `exit code N` must end with N.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Step:
 
 
 def steps(text: str) -> Iterator[Step]:
-    """Yield what runs of a page, in the page's order."""
+    """Yield the steps of a page in order."""
     for fence in re.finditer(r"^```(sh|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         first = text.count("\n", 0, fence.start(2)) + 1
         if fence[1] == "python":
@@ -59,32 +59,35 @@ def run(page: Path) -> None:
     for step in steps(page.read_text(encoding="utf-8")):
         if step.kind == "sh":
             _run_shell(page, step)
-            importlib.invalidate_caches()  # packages that the line wrote
+            importlib.invalidate_caches()  # the line may have written packages
         else:
-            # As many lines in front as in the page, so that a traceback shows the page's own.
+            # Empty lines in front give tracebacks the page's line numbers.
             exec(compile("\n" * (step.line - 1) + step.text, str(page), "exec"), names)
 
 
 def _run_shell(page: Path, step: Step) -> None:
     if not step.text.startswith(RUN):
-        raise SystemExit(f"{page}:{step.line}: {step.text!r} is none of {', '.join((*RUN, *NOT_RUN))}")
-    stated = re.search(r"#.*exit code (\d)", step.text)
+        raise SystemExit(
+            f"{page}:{step.line}: {step.text!r} begins with none of {', '.join((*RUN, *NOT_RUN))}"
+        )
+    comment = re.search(r"#.*exit code (\d)", step.text)
+    expected = int(comment[1]) if comment else 0
     words = shlex.split(step.text, comments=True)
     if words[0] == "nsc" and not {"<", ">", "|"} & {*words}:
-        # In this process: starting one takes longer than most commands.
+        # Run the command in this process: to start another takes longer than most commands.
         result = CliRunner().invoke(main, words[1:])
         code, output = result.exit_code, result.output
     else:
-        done = subprocess.run(
+        process = subprocess.run(
             ["bash", "-c", f'nsc() {{ "{sys.executable}" -m nsc "$@"; }}\n{step.text}'],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
         )
-        code, output = done.returncode, done.stdout
+        code, output = process.returncode, process.stdout
     print(f"$ {step.text}\n{output}", end="")
-    if code != (int(stated[1]) if stated else 0):
+    if code != expected:
         raise SystemExit(f"{page}:{step.line}: {step.text!r} ended with {code}: {output}")
 
 

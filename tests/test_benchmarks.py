@@ -1,4 +1,4 @@
-"""The benchmark measures what it says; how fast anything is, is no matter for a test."""
+"""The benchmark measures what it reports; no test depends on speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nsc.compiler.verify import Verdict, verify
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Few rounds, and no minute of torch.compile: what it would compile is what runs."""
+    """Run few rounds, and call functions instead of compiling them, which takes torch.compile a minute."""
     monkeypatch.setattr(measure, "ROUNDS", 3)
     monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
@@ -47,7 +47,7 @@ def timed(case, threads, peer="nsc", seconds=1e-3):
 
 
 @pytest.mark.parametrize("work", WORKS)
-def test_peers_of_a_work_do_the_same(work):
+def test_peers_of_a_work_agree(work):
     case = Case(work, "odd_even", 9, 3)
     problem = peers.pose(case, networks.operator("odd_even", 9))
     torch.manual_seed(1)
@@ -55,11 +55,11 @@ def test_peers_of_a_work_do_the_same(work):
     assert list(results) == names_of(case)
     ours = results.pop("nsc")
     assert results
-    other = {peer.name for peer in WORKS[work].peers if peer.own_relaxation}
+    own_relaxation = {peer.name for peer in WORKS[work].peers if peer.own_relaxation}
     for name, theirs in results.items():
         for actual, expected in zip(ours, theirs, strict=True):
             assert actual.shape == expected.shape
-            if name not in other:
+            if name not in own_relaxation:
                 scale = 1 + expected.abs().max()
                 torch.testing.assert_close(actual / scale, expected / scale, rtol=0, atol=1e-4)
 
@@ -83,7 +83,7 @@ def test_a_peer_that_cannot_be_imported_is_left_out_and_named(monkeypatch):
     assert "left out" not in tables.against_peers(Results([timed(case, 1)])).text
 
 
-def test_a_module_that_is_not_there_is_not_importable():
+def test_a_missing_module_is_not_importable():
     assert peers.importable("json")
     assert not peers.importable("no_such_module")
 
@@ -120,11 +120,13 @@ def test_every_peer_is_timed_with_every_number_of_threads():
 
 
 def test_the_arithmetic_takes_time():
-    found = measure_arithmetic()
-    assert found.lanes in (4, 8, 16)
-    assert 0 < found.forward < found.backward < 1000
-    assert found.or_better(Arithmetic(found.lanes, 0.0, 1e9)) == Arithmetic(found.lanes, 0.0, found.backward)
-    assert found.seconds(1e9) == pytest.approx(found.forward + found.backward)
+    arithmetic = measure_arithmetic()
+    assert arithmetic.lanes in (4, 8, 16)
+    assert 0 < arithmetic.forward < arithmetic.backward < 1000
+    assert arithmetic.or_better(Arithmetic(arithmetic.lanes, 0.0, 1e9)) == Arithmetic(
+        arithmetic.lanes, 0.0, arithmetic.backward
+    )
+    assert arithmetic.seconds(1e9) == pytest.approx(arithmetic.forward + arithmetic.backward)
 
 
 def test_the_limit_counts_comparators_on_columns():
@@ -142,7 +144,7 @@ def test_the_limit_counts_comparators_on_columns():
 def test_memory_is_measured_in_a_process_of_its_own(monkeypatch):
     monkeypatch.setattr(memory, "MEASURED", ("diffsort",))
     (peak,) = memory.measure_memory(Case(P, "bitonic", 256, 1), threads=1)
-    # It keeps a matrix of the size of P, 1/4 MB, for each of 36 layers.
+    # diffsort keeps a matrix of the size of P, 1/4 MB, for each of 36 layers.
     assert 4 < peak.call < 40
     assert peak.permutations == pytest.approx(4 * peak.call)
 
@@ -151,12 +153,12 @@ def test_memory_is_measured_in_a_process_of_its_own(monkeypatch):
 
 
 def everything():
-    """Results of every kind, made up."""
+    """Return invented results of every kind."""
     bitonic = [case for case in cases.AGAINST_PEERS if case.network == "bitonic" and case.n <= 256]
     timings = [
-        timed(case, threads, peer, 1e-4 * (place + 1))
+        timed(case, threads, peer, 1e-4 * (index + 1))
         for case in (*bitonic, *cases.IRREGULAR[:3])
-        for place, peer in enumerate(names_of(case))
+        for index, peer in enumerate(names_of(case))
         for threads in (1, 2)
     ]
     peaks = [Peak(case, "nsc", 2, case.n / 100) for case in memory.MEMORY_CASES[:3]]
@@ -181,23 +183,23 @@ def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
 def test_a_table_has_a_row_for_each_peer():
     results = everything()
     section = tables.against_peers(results)
-    shown = [t for t in results.timings if t.threads == 1 and t.case not in cases.IRREGULAR]
-    assert [row[1] for row in section.rows] == [t.peer for t in shown]
-    for made in tables.sections(results):
-        assert {len(row) for row in made.rows} == {len(made.columns)}, made.title
+    expected = [t for t in results.timings if t.threads == 1 and t.case not in cases.IRREGULAR]
+    assert [row[1] for row in section.rows] == [t.peer for t in expected]
+    for table in tables.sections(results):
+        assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
     first = [row for row in section.rows if row[0] == Case(P, "bitonic", 4, 100).name]
     assert first == [(Case(P, "bitonic", 4, 100).name, "nsc", "1", "1", "", "")]
     assert section.rows[1][1:] == ("diffsort", "2", "2", "2×", "2×")
 
 
-def test_the_second_thread_shows_where_there_is_work_for_two():
+def test_the_second_thread_has_rows_where_both_have_work():
     wide, narrow = Case(LOSS, "bitonic", 128, 2), Case(LOSS, "bitonic", 64, 2)
     timings = [timed(case, k, seconds=3e-3 / k) for case in (wide, narrow) for k in (1, 2)]
     rows = tables.two_threads(Results(timings)).rows
     assert [(row[0], row[-1]) for row in rows] == [(wide.name, "2.00×")]
 
 
-def test_nothing_measured_makes_no_section():
+def test_no_results_make_no_section():
     assert tables.sections(Results()) == []
 
 
@@ -214,24 +216,24 @@ def test_results_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch
 
 @pytest.fixture
 def small(monkeypatch):
-    """A benchmark of one case, which neither starts processes nor a compiler."""
+    """Set a benchmark of one case that starts no process and no compiler."""
     monkeypatch.setattr(command, "GROUPS", ((Case(P, "bitonic", 4, 2),),))
     monkeypatch.setattr(command, "MEMORY_CASES", ())
     monkeypatch.setattr(command, "BUILDS", ())
     monkeypatch.setattr(command, "measure_arithmetic", lambda: Arithmetic(16, 1.0, 3.0))
 
 
-def test_a_run_shows_and_writes(small, tmp_path):
-    done = CliRunner().invoke(command.main, ["--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "Against peers" in done.output
+def test_a_run_prints_and_writes(small, tmp_path):
+    result = CliRunner().invoke(command.main, ["--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "Against peers" in result.output
     assert (tmp_path / "cpu.md").is_file()
 
 
-def test_a_part_of_it_shows_and_writes_nothing(small, tmp_path):
-    done = CliRunner().invoke(command.main, ["--only", "bitonic 4", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "diffsort" in done.output
+def test_a_part_of_a_run_prints_and_writes_nothing(small, tmp_path):
+    result = CliRunner().invoke(command.main, ["--only", "bitonic 4", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "diffsort" in result.output
     assert not list(tmp_path.iterdir())
 
 
@@ -246,17 +248,17 @@ def test_an_interrupted_run_leaves_the_old_results(small, tmp_path, monkeypatch)
 
 
 def test_an_unknown_case_is_refused():
-    done = CliRunner().invoke(command.main, ["--only", "nonesuch"])
-    assert done.exit_code == 2
-    assert cases.AGAINST_PEERS[0].name in done.output
-    assert "build of odd_even 1024" in done.output
+    result = CliRunner().invoke(command.main, ["--only", "nonesuch"])
+    assert result.exit_code == 2
+    assert cases.AGAINST_PEERS[0].name in result.output
+    assert "build of odd_even 1024" in result.output
 
 
 def test_the_accuracy_of_losses_is_compared_with_torchs(tmp_path, monkeypatch):
     monkeypatch.setattr(accuracy, "CASES", [("bitonic", 4, 2)])
     monkeypatch.setattr(accuracy, "RESULTS", tmp_path / "accuracy.md")
-    done = CliRunner().invoke(accuracy.main)
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(accuracy.main)
+    assert result.exit_code == 0, result.output
     lines = (tmp_path / "accuracy.md").read_text(encoding="utf-8").splitlines()
     ours = [line for line in lines if "| nsc, float" in line]
     assert len(ours) == 2 * 2 * len(accuracy.SPREADS)

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says to touch is enough: each addition is made in a copy of the project, and used."""
+"""The files that CONTRIBUTING.md lists suffice: each addition changes only these in a copy, and then runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOMS = ("nsc", "compiler", "runtime", "templates")
 
 
 def listed_files(heading: str) -> set[str]:
-    """Return the files that the numbered list below a heading of CONTRIBUTING.md begins its items with."""
+    """Return the files that begin the items of the numbered list below a heading of CONTRIBUTING.md."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = re.search(rf"^### {heading}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
     assert section, f"CONTRIBUTING.md has no section {heading!r}"
@@ -25,7 +25,7 @@ def listed_files(heading: str) -> set[str]:
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the project's rooms."""
+    """Return a copy of the project's rooms."""
     folder = tmp_path / "copy"
     for room in ROOMS:
         shutil.copytree(
@@ -50,10 +50,10 @@ def test_an_addition_works(addition: Addition, copy, tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_text(changed, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(copy))
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", addition.program], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def test_every_heading_has_its_addition():

@@ -1,4 +1,4 @@
-"""Examples in docstrings and pages run as they stand; pages are narrow, and their links lead somewhere."""
+"""Examples in docstrings and pages run as they stand; pages are narrow, and their links have targets."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_there_are_doctests():
 
 @pytest.mark.parametrize("page", RUNNING, ids=str)
 def test_a_pages_shell_lines_and_python_run(page, tmp_path):
-    """In one folder, in the order of the text, as a reader would run them."""
-    done = subprocess.run(
+    """They run in one folder in the order of the text, as a reader would run them."""
+    result = subprocess.run(
         [sys.executable, ROOT / "tests" / "page.py", ROOT / page],
         cwd=tmp_path,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
@@ -54,28 +54,28 @@ def test_a_pages_shell_lines_and_python_run(page, tmp_path):
         text=True,
         encoding="utf-8",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     for picture in tmp_path.glob("*.svg"):
-        kept = ROOT / "docs" / "pictures" / picture.name
-        assert picture.read_text("utf-8") == kept.read_text("utf-8"), f"{kept} is not what nsc draws"
+        stored = ROOT / "docs" / "pictures" / picture.name
+        assert picture.read_text("utf-8") == stored.read_text("utf-8"), f"{stored} is not what nsc draws"
 
 
 def test_a_step_that_fails_fails_its_page(tmp_path):
-    for text, found in (
+    for text, message in (
         ("```sh\nnsc list --n 0\n```\n", "page.md:2"),
         ("```sh\nnsc list --n 4  # exit code 3\n```\n", "page.md:2"),
         ("```sh\nsl\n```\n", "none of"),
         ("\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n", "line 7"),
     ):
         (tmp_path / "page.md").write_text(text)
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, ROOT / "tests" / "page.py", "page.md"],
             cwd=tmp_path,
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 1
-        assert found in done.stderr
+        assert result.returncode == 1
+        assert message in result.stderr
 
 
 def test_pages_run_what_they_show():
@@ -89,7 +89,7 @@ def test_prose_is_at_most_120_columns_wide(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_links_lead_somewhere(page):
+def test_targets_of_links_exist(page):
     text = "\n".join(prose(page, tables=True))
     targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
     for target in targets:
@@ -102,7 +102,7 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(goal), f"{page} links to {target}; {goal.name} has {anchors(goal)}"
 
 
-def test_the_readmes_table_of_speed_is_what_was_measured():
+def test_the_readmes_table_of_speed_has_the_measured_times():
     timings = json.loads((ROOT / "benchmarks/results/cpu.json").read_text("utf-8"))["timings"]
     measured = {
         (timing["n"], timing["batch"], timing["peer"]): timing["us_per_sample"]
@@ -127,22 +127,22 @@ def test_every_page_is_in_the_index():
 
 
 def test_every_picture_is_shown():
-    shown = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
+    text = "".join((ROOT / page).read_text("utf-8") for page in PAGES)
     pictures = [*(ROOT / "docs" / "pictures").iterdir()]
     assert pictures
     for picture in pictures:
-        assert f"pictures/{picture.name}" in shown
+        assert f"pictures/{picture.name}" in text
 
 
 def prose(page, tables=False):
-    """Yield a page's lines, empty where they are code; `tables` keeps rows of tables, and addresses."""
+    """Yield a page's lines, empty in code; `tables` keeps rows of tables and addresses of links."""
     in_code = False
     for line in (ROOT / page).read_text("utf-8").splitlines():
         fence = line.lstrip().startswith("```")
         in_code ^= fence
-        left_out = in_code or fence or (not tables and line.startswith("|"))
-        text = "" if left_out else line
-        # The address of a link cannot be broken; its words can.
+        is_hidden = in_code or fence or (not tables and line.startswith("|"))
+        text = "" if is_hidden else line
+        # A line break may split the words of a link, but not its address.
         yield text if tables else re.sub(r"\]\([^)]*\)", "]", text)
 
 
@@ -154,9 +154,9 @@ def anchors(page):
 
 def test_the_tests_that_the_table_of_modes_names_exist():
     text = (ROOT / "docs" / "torch-modes.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text)
-    assert len(named) >= 30
-    for file, test in named:
+    references = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text)
+    assert len(references) >= 30
+    for file, test in references:
         source = (ROOT / "tests" / "runtime" / file).read_text(encoding="utf-8")
         assert f"def {test}(" in source, f"{file} has no {test}"
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]

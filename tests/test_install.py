@@ -1,4 +1,4 @@
-"""The project installs: as a wheel whose rooms are real folders, and as a command."""
+"""The project installs as a package with real folders for its rooms, and as a command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TREE = ("nsc", "compiler", "runtime", "templates", "pyproject.toml", "README.md"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The project installed from a copy of its tree into a folder of its own."""
+    """Install the project from a copy of its tree, and return the folder it is installed in."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name in TREE:
         if (ROOT / name).is_dir():
@@ -30,15 +30,15 @@ def installed(tmp_path_factory):
 
 
 def run(installed, *command, cwd):
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, *command],
         cwd=cwd,
         capture_output=True,
         text=True,
         env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "NSC_CACHE_DIR": str(cwd / "cache")},
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_a_plain_install_compiles_and_trains(installed, tmp_path):

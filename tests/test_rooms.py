@@ -1,4 +1,4 @@
-"""The order of the rooms that DESIGN.md states: imports go one way, and no files import in a circle."""
+"""Imports follow the order of rooms in DESIGN.md, and no files import each other in a circle."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("nsc", "compiler", "runtime", "templates")
-# Written as `importlib.import_module`, or inside a function, these would escape the order.
-LAZY = {"nsc/__init__.py"}  # public names, imported on first use
+# Files outside the order: they import public names on first use, with `importlib.import_module`.
+LAZY = {"nsc/__init__.py"}
 
 
 def source_files() -> dict[str, Path]:
-    """Return the project's modules, by their names inside nsc."""
+    """Return the paths of the project's modules by their names in nsc."""
     files = {}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
-            place = path.relative_to(ROOT)
-            if room == "nsc" and place.parts[1] in ROOMS:  # a link to a room
+            relative = path.relative_to(ROOT)
+            if room == "nsc" and relative.parts[1] in ROOMS:  # a link to a room
                 continue
-            parts = place.with_suffix("").parts
+            parts = relative.with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             files[name if room == "nsc" else f"nsc.{name}"] = path
     return files
@@ -34,7 +34,7 @@ def is_for_types(node: ast.stmt) -> bool:
 
 
 def imported_modules(tree: ast.Module, modules: set[str]) -> set[str]:
-    """Return the project's modules that a file imports anywhere, but for those of its annotations alone."""
+    """Return the project's modules that a file imports anywhere except under TYPE_CHECKING."""
     imported = set()
     stack: list[ast.AST] = [node for node in tree.body if not is_for_types(node)]
     while stack:
@@ -52,14 +52,12 @@ def imported_modules(tree: ast.Module, modules: set[str]) -> set[str]:
 
 def rooms_in_order() -> list[tuple[str, ...]]:
     """Return the lines of the list in DESIGN.md, lowest first, as prefixes of modules."""
-    listed = re.search(
-        r"```text rooms\n(.*?)```", (ROOT / "DESIGN.md").read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert listed, "DESIGN.md has no list of rooms"
+    block = re.search(r"```text rooms\n(.*?)```", (ROOT / "DESIGN.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block, "DESIGN.md has no list of rooms"
     lines = []
-    for line in listed[1].splitlines():
-        places = re.split(r"\s{2,}", line)[0].split()
-        names = [place.replace("/", ".") for place in places]
+    for line in block[1].splitlines():
+        rooms = re.split(r"\s{2,}", line)[0].split()
+        names = [room.replace("/", ".") for room in rooms]
         lines.append(tuple(name if name.startswith("nsc") else f"nsc.{name}" for name in names))
     return lines
 
@@ -73,7 +71,7 @@ ORDER = rooms_in_order()
 
 
 def level_of(module: str) -> int | None:
-    """Return how high a module stands in the list; None: it is not in it."""
+    """Return the level of a module in the list, or None if it is not in the list."""
     levels = [
         (len(prefix), level)
         for level, prefixes in enumerate(ORDER)
@@ -84,25 +82,25 @@ def level_of(module: str) -> int | None:
 
 
 def is_package_of_rooms(module: str) -> bool:
-    """Whether a module only holds rooms: it has a docstring and no more."""
+    """Return whether a package only holds rooms: its file has nothing but a docstring."""
     return all(
         isinstance(node, ast.Expr) for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body
     )
 
 
 def test_every_file_has_a_place_in_the_order():
-    homeless = [
+    unlisted = [
         name
         for name, path in FILES.items()
         if level_of(name) is None
         and path.relative_to(ROOT).as_posix() not in LAZY
         and not is_package_of_rooms(name)
     ]
-    assert not homeless
+    assert not unlisted
     for prefixes in ORDER:
         for prefix in prefixes:
             assert any(name == prefix or name.startswith(f"{prefix}.") for name in FILES), (
-                f"{prefix} is nowhere"
+                f"{prefix} names no module"
             )
 
 
@@ -119,8 +117,8 @@ def test_imports_go_one_way():
 def test_compiler_and_runtime_do_not_know_each_other():
     halves = ("nsc.compiler", "nsc.runtime")
     for name, imports in IMPORTS.items():
-        for one, other in (halves, halves[::-1]):
-            if name.startswith(one):
+        for half, other in (halves, halves[::-1]):
+            if name.startswith(half):
                 assert not [imported for imported in imports if imported.startswith(other)], name
 
 
@@ -130,7 +128,7 @@ def test_no_files_import_each_other_in_a_circle():
 
 
 @pytest.mark.parametrize(
-    ("room", "unknown"),
+    ("room", "forbidden"),
     [
         ("compiler", {"torch", "cupy", "ctypes", "subprocess", "platformdirs", "click", "rich"}),
         ("templates", {"torch", "cupy", "ctypes", "subprocess", "numpy", "click", "rich"}),
@@ -138,7 +136,7 @@ def test_no_files_import_each_other_in_a_circle():
         ("nsc/contract", {"torch", "cupy", "numpy", "jinja2", "ctypes"}),
     ],
 )
-def test_rooms_do_without(room, unknown):
+def test_rooms_do_not_import(room, forbidden):
     for path in (ROOT / room).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = (
@@ -148,11 +146,11 @@ def test_rooms_do_without(room, unknown):
                 if isinstance(node, ast.ImportFrom)
                 else []
             )
-            assert not {name.split(".")[0] for name in names} & unknown, path
+            assert not {name.split(".")[0] for name in names} & forbidden, path
 
 
 def test_the_order_is_not_vacuous():
-    """An import that goes up, and a circle, are found."""
+    """Modules have different levels, and imports are seen except under TYPE_CHECKING."""
     assert level_of("nsc.compiler.driver") > level_of("nsc.compiler.network") > level_of("nsc.errors")  # type: ignore[operator]
     source = "from nsc.compiler import driver\nif TYPE_CHECKING:\n    from nsc import api\n"
     assert imported_modules(ast.parse(source), set(FILES)) == {"nsc.compiler.driver"}

@@ -9,7 +9,7 @@ from nsc.errors import NetworkError
 from nsc.wording import an, argument, count, in_options
 
 
-def test_an_argument_is_an_option_on_the_command_line_alone():
+def test_an_argument_is_an_option_only_on_the_command_line():
     assert argument("index_base", 1) == "index_base=1"
     with in_options(lambda name: f"--{name.replace('_', '-')}"):
         assert argument("index_base") == "--index-base"
@@ -34,11 +34,11 @@ def test_counts_and_articles_fit(number):
 @pytest.mark.parametrize(
     "text", ["1 wires", "of 1 values", "a output wire", "an rank", "leave it out,, or not", "1,\n, 2"]
 )
-def test_what_does_not_fit_is_seen(text):
+def test_wrong_words_are_found(text):
     with pytest.raises(AssertionError):
         check_words(text)
 
 
 @pytest.mark.parametrize("text", ["0, 1, 2", "1 is", "0 … 1 wires", "a sort", "11 wires", "n = 1, values"])
-def test_what_fits_is_left_alone(text):
+def test_right_words_pass(text):
     check_words(text)

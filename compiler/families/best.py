@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
@@ -13,8 +13,6 @@ from nsc.compiler.passes.untangle import untangle
 
 # (lo, hi): the wire that takes the minimum, and the one that takes the maximum.
 Comparator = tuple[int, int]
-# Networks are compared by this, least first.
-Cost = Callable[[Network], tuple[int, int]]
 # Where larger networks are cut in two, the lower part is a multiple of one of these.
 CUTS = (1, 2, 4, 8, 16, 32, 64)
 

@@ -1,16 +1,16 @@
 """Formats: how a network is read from a file and written to one, a file per format and one table.
 
 Reading takes a text's format from its content, in the order of the table, unless the user states it.
-What a text leaves open is settled here once for all formats (`listing.settle`); a reading that could
-silently be wrong is an error that says what to state.
+`listing.settle` decides, once for all formats, what a text leaves open. If a text can be read in two ways,
+that is an error, which names the option that decides.
 
 - *Counting from 0 or 1.* nsc, dot and graphml count wires from 0 and knuth and table from 1, by
   definition; stating another base for these is an error. The others are read from 0, except that a
   text in which wire 0 is never used is an error if wire n is used, or if n is stated nowhere: state
   an index base of 0 or 1.
-- *Number of wires.* n stated twice must agree. Where it is stated nowhere it is the highest wire
-  plus one if all wires up to that one are used, else an error that lists those that are not. Wires
-  above the highest used one cannot be seen: state n.
+- *Number of wires.* n stated twice must agree. If it is stated nowhere, it is the highest wire plus one,
+  provided that all wires up to that one are used; else an error lists those that are not. Wires above the
+  highest used one cannot be seen: state n.
 - *A layer or a network per line.* ``layers`` is a layer per line: a line that touches a wire twice is
   a whole network and an error; ``json`` reads such a list. A newline in ``cn`` is a comma, and in
   ``knuth`` and ``code`` a space. Several networks in one file are an error where they can be told.

@@ -18,7 +18,7 @@ from nsc.wording import count
 MOST_CELLS = 1 << 26
 
 _SVG_STYLE = (
-    "text{font:11px sans-serif;text-anchor:end;dominant-baseline:central}"
+    "text{font:11px sans-serif;text-anchor:end}"
     ".wire{stroke:#999}.comparator{stroke:#000;stroke-width:1.5}"
     ".reversed .comparator{stroke:#b00}.reversed{fill:#b00}"
 )
@@ -50,7 +50,7 @@ def _write_svg(network: Network) -> str:
     ]
     for wire in range(network.n):
         y = 15 + step * wire
-        lines.append(f'<text x="{left - 8}" y="{y}">{wire}</text>')
+        lines.append(f'<text x="{left - 8}" y="{y}" dy="0.35em">{wire}</text>')
         lines.append(f'<line class="wire" x1="{left}" y1="{y}" x2="{right}" y2="{y}"/>')
     for column, lo, hi in places:
         lines += _svg_comparator(left + column * gap, 15 + step * lo, 15 + step * hi)

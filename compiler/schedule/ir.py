@@ -34,7 +34,7 @@ class Schedule:
         straight_line: comparators that get straight-line code, at most.
         straight_shapes: the first of the shapes, those that get straight-line code; the others run from a
             table.
-        outputs: the wires that are selected, in the order in which they are given out; None: all.
+        outputs: the selected wires, in the order of the results; None: all.
 
     Raises:
         LoweringError: codelets that do not run each of the network's comparators once, in the order of the

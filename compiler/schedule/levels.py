@@ -16,7 +16,9 @@ from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
-# Light cones are worked out for this many columns of P together. No tile is wider where there are more wires.
+# Light cones are worked out for this many columns of P together. Beyond this many wires a tile is no wider:
+# a float32 tile, with two columns a lane, lies on half a warp. On a whole warp it would have 64 columns,
+# which reach more codelets.
 TILE_COLUMNS = 32
 # Up to this many wires a warp has a tile of columns to itself; beyond, a block shares one, with as many
 # warps as a level has codelets for, about.
@@ -117,7 +119,7 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
         most_entries: entries that a table in the text may have.
 
     Raises:
-        LoweringError: a network whose tables would make more text than a compiler takes in a minute.
+        LoweringError: a table would have more than `most_entries` entries.
     """
     ordered, ends = in_levels(schedule)
     n = schedule.network.n

@@ -1,7 +1,8 @@
 """Targets: from a schedule to source text.
 
-The order of the files: records (what templates are given), approximations (polynomials), tables (what all
-targets print), a file per target, backends (the table of targets), module (the Python module of a package).
+The order of the files: records (the input of the templates), approximations (polynomials), tables (the fields
+that all targets share), a file per target, backends (the table of targets), module (a package's Python
+module).
 """
 
 from nsc.compiler.targets.backends import BACKENDS, Backend

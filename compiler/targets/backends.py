@@ -20,13 +20,13 @@ from nsc.contract.targets import TARGETS, Target
 
 @dataclass(frozen=True)
 class Backend:
-    """How the source of a target is made. What `lower` returns is the target's own.
+    """How the source of a target is made. Each target has its own type of plan, which `lower` returns.
 
     Attributes:
         target: what is compiled for.
-        lower: a schedule and a relaxation to what the target runs.
-        launch: from that to the launch parameters in the manifest; None: the target has none.
-        render: a header, what the kernel states of itself, what the target runs, the relaxation and the
+        lower: from a schedule and a relaxation to the plan that the target runs.
+        launch: from the plan to the launch parameters in the manifest; None: the target has none.
+        render: from a header, the facts that the kernel states of itself, the plan, the relaxation and the
             names of arithmetic types to the source text.
     """
 

@@ -1,4 +1,10 @@
-"""The C++ target: a schedule to the text of a kernel for processors."""
+"""The C++ target: a schedule to the text of a kernel for processors.
+
+A call takes its samples in groups whose weights fit SCRATCH_BYTES. A group goes through the keys pass, the
+routing pass and, for gradients, the reverse keys pass. Each pass runs in parallel: the keys over samples, the
+routing over samples × pieces of their columns. So a small batch uses all threads on columns of P, and a large
+one on samples, by the same rule.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,9 @@ from nsc.contract.interface import Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.templates import fill
 
-# Mixes that a piece should have at least: a few microseconds, far above what its sums take.
+# Mixes that a piece of columns should have at least: a few microseconds, far more than its sums take.
 CHUNK_MIXES = 4096
-# Aim for the memory of weights and their gradients that are held at a time.
+# Aim for the memory of the weights, and their gradients, of a group of samples.
 SCRATCH_BYTES = 32 << 20
 
 

@@ -17,7 +17,7 @@ def lower(schedule: Schedule, relaxation: Relaxation) -> Levels:
     """Return a schedule cut for threads that run at the same time.
 
     Raises:
-        LoweringError: a network whose tables would make more text than a compiler takes in a minute.
+        LoweringError: a table would have too many entries; see `levels`.
     """
     return scheduling.levels(schedule, arrays_of_weights(relaxation))
 

@@ -59,12 +59,12 @@ class Schedule:
         codelet_count: how many codelets there are.
         loads: wires that the codelets load together.
         slots: places for weights.
-        slot_alignment: a codelet's slots begin at a multiple of it.
+        slot_alignment: a codelet's slots begin at a multiple of this number.
         widest_codelet, longest_codelet: most wires, most slots of a codelet.
         turned: whether any comparator leaves the minimum on its second wire.
         turn_words: 64-bit words of a codelet's pattern of turned comparators.
         halved: whether there are half comparators.
-        outputs: how many wires are selected; 0: all are given out.
+        outputs: how many wires are selected; 0: the network sorts.
     """
 
     wires: int
@@ -204,6 +204,7 @@ class Losses:
         unit: the number that stands for 1 while P is computed.
         lowest_log, least_probability: where logarithms are cut.
         surrogate_least: the least probability whose reciprocal the error-free form takes.
+        large: above this 1 - p is the sum of the column's other entries.
         each: the losses.
     """
 
@@ -211,6 +212,7 @@ class Losses:
     lowest_log: int
     least_probability: str
     surrogate_least: str
+    large: str
     each: tuple[Loss, ...]
 
 
@@ -383,8 +385,8 @@ class Module:
         dtypes, accepts: the types that are computed in, and those of tensors that are accepted.
         targets: what it is compiled for.
         n, size, depth: of the network.
-        default_steepness: the steepness where none is given.
-        tie_note: what the error-free form adds to the sentence on ties.
+        default_steepness: the steepness of a call without one.
+        tie_note: words that the error-free form adds to the sentence on ties.
     """
 
     name: str

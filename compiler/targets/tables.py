@@ -1,4 +1,4 @@
-"""Tables: what the kernels of all targets are made from, worked out of a schedule and a relaxation."""
+"""Tables: the fields that kernels of all targets share, computed from a schedule and a relaxation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from nsc.compiler.schedule import (
 from nsc.compiler.targets import records
 from nsc.compiler.targets.approximations import APPROXIMATIONS
 from nsc.contract.interface import REALS, Real
-from nsc.contract.routings import LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
+from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
 from nsc.templates import part
 from nsc.wording import count
 
 # The number that stands for 1 while P is computed. It is balanced between P and the gradients of losses,
-# which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1.
+# which begin with reciprocals of P: both stay normal float32 numbers for probabilities from e^-80 to 1. The
+# gradient of a loss begins with 1 / (2^72 p); 1/n is multiplied in first, the caller's gradient last.
 UNIT = 2.0**72
 # Bits of a word in the table of turned comparators.
 _WORD = 64
@@ -73,6 +74,7 @@ def shared_values(
             lowest_log=LOWEST_LOG,
             least_probability=_literal(math.exp(LOWEST_LOG)),
             surrogate_least=repr(SURROGATE_LEAST),
+            large=repr(LARGE),
             each=tuple(records.Loss(name, part(losses.format(name)).rstrip("\n")) for name in LOSSES),
         ),
         "routings": tuple(records.Constant(routing.name, routing.code) for routing in ROUTINGS.values()),

@@ -1,4 +1,4 @@
-"""The C interface of kernels: its version, its arithmetic types, what its functions answer."""
+"""The C interface of kernels: its version, its arithmetic types, the status codes of its functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KERNEL_ABI = 7
 
 
 class Status(IntEnum):
-    """What a C function answers."""
+    """The result of a C function."""
 
     OK = 0
     OUT_OF_MEMORY = 1
@@ -49,6 +49,6 @@ REALS: dict[str, Real] = {
 }
 
 
-def function_name(what: str, real: str) -> str:
+def function_name(name: str, real: str) -> str:
     """Return the name of a kernel's function for an arithmetic type, such as nsc_forward_f32."""
-    return f"nsc_{what}_{REALS[real].suffix}"
+    return f"nsc_{name}_{REALS[real].suffix}"

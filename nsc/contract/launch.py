@@ -1,4 +1,4 @@
-"""Launches: what the threads of a kernel share, and what launches of CUDA kernels depend on."""
+"""Launches: the launch parameters of CUDA kernels, and constants of how threads share their work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ WARP = 32
 # Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
 # weights and sums between more columns, and take more registers.
 LANE_BYTES = 8
-# What exact sorting takes for a value in shared memory, a key and where it comes from, in values.
+# Exact sorting keeps a key and an index of each value in shared memory: as much as this many values.
 ENTRY_REALS = 2
 # Pieces that the columns of a sample's P are cut into, each with its own sums of weight gradients. It is a
 # constant so that the bits depend neither on the number of threads nor on the batch.

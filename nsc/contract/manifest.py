@@ -38,8 +38,8 @@ class Manifest:
         n: number of wires.
         size: number of comparators.
         depth: number of layers.
-        outputs: of a network that selects, in the order in which they are given out: each wire, and the rank
-            that it carries, 0 the smallest value. None: the network sorts, wire w carries rank w.
+        outputs: of a network that selects, each selected wire and its rank, 0 the smallest, in the order of
+            the results. None: the network sorts, wire w carries rank w.
         network: the digest of the network's canonical form.
         proof: the verdict of its proof.
         sigmoid: the name of the relaxation's sigmoid.

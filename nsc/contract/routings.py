@@ -1,4 +1,4 @@
-"""Routings: what the routing pass does, and the losses that it reads off P, in one table each."""
+"""Routings: the kinds of routing, and the losses of P, in one table each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 
 class Payload(Enum):
-    """What a routing takes beside keys and steepness."""
+    """The third operand of a routing, beside keys and steepness."""
 
     NOTHING = "nothing"
     COLUMNS = "columns"  # a payload (batch, n, m), which has a gradient
@@ -18,14 +18,14 @@ class Payload(Enum):
 
 @dataclass(frozen=True)
 class Routing:
-    """One thing that the routing pass does.
+    """A kind of routing.
 
     Attributes:
-        name: as operators, kernels and graphs of torch name it.
-        payload: what it takes.
+        name: its name in operators, kernels and graphs of torch.
+        payload: its third operand.
         is_reversed: whether the comparators run from the last to the first.
         sorter: the method of `Sorter` that it serves.
-        selector: the method of `Selector`; None where it makes no sense if only some wires carry their rank.
+        selector: the method of `Selector` that it serves; None: it needs all n ranks.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Loss:
     """A loss of P against the true ranks.
 
     Attributes:
-        name: that of its routing, and of the functions of the kernels that work it out.
-        sentence: what it is, in one line, for generated modules.
+        name: the name of its routing, and of its functions in kernels.
+        sentence: its definition in one line, for generated modules.
     """
 
     name: str

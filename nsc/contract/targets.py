@@ -1,4 +1,4 @@
-"""Targets: what code may be made for."""
+"""Targets: the kinds of machine that nsc writes kernels for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """What code may be made for.
+    """A kind of machine that kernels are compiled for.
 
     Attributes:
         name: as users call it.

@@ -29,7 +29,7 @@ def budget_of(
         progress: is told how far the proof is.
 
     Raises:
-        PropertyError: a limit that is no number of its kind.
+        PropertyError: a limit that is not a positive integer (memory) or a number of seconds (time).
     """
     megabytes = integer("max_memory", max_memory, PropertyError)
     if megabytes < 1:

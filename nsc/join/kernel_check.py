@@ -14,8 +14,6 @@ from nsc.compiler.verify import Budget, Emitted, Property, check_emitted, parse,
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.kernel import Kernel
 
-_DTYPES = {"float32": np.float32, "float64": np.float64}
-
 
 def read_package(folder: Path) -> tuple[Kernel, Network, Property]:
     """Return a package's kernel, its network, and the property that this was proved to have.
@@ -53,7 +51,7 @@ def check_package(
         def run(
             values: npt.NDArray[np.float64], real: str = real, sort: Callable[..., int] = sort
         ) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
-            x = np.ascontiguousarray(values, dtype=_DTYPES[real])
+            x = np.ascontiguousarray(values, dtype=np.dtype(real))
             out = np.empty((len(x), len(ranks)), dtype=x.dtype)
             indices = np.empty(out.shape, dtype=np.int64)
             status = sort(len(x), x.ctypes.data, out.ctypes.data, indices.ctypes.data, None)

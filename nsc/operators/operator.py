@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Operator:
-    """One compiled network, before what it is used for. Pickles, copies and compares by its package."""
+    """One compiled network: what Sorter and Selector share. Pickles, copies and compares by its package."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """Take a generated package's files: name to text, the manifest among them.

@@ -21,9 +21,9 @@ class Selector(Operator):
     In every method x is (…, n), any leading shape; what is selected takes the place of the last axis, in
     the order of `ranks`. Dtypes, steepness, ties, NaN and infinities are those of `Sorter`; None as
     steepness is 2 × the depth of the restricted network. The soft values and the rows of P are those
-    that the network compiled has for these ranks at the same steepness, with all of its comparators: that
-    of a family or a file, unless redundant comparators were left out. `best` may be another network for
-    every choice of ranks, with other soft values than the sorting network of that name.
+    that the whole network of the family or file has for these ranks at the same steepness, unless redundant
+    comparators were left out. `best` may be another network for every choice of ranks, with other soft
+    values than the sorting network of that name.
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
     """
 
@@ -40,7 +40,7 @@ class Selector(Operator):
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The ranks that are selected, in the order in which they are given out; 0 is the smallest value."""
+        """The selected ranks, in the order of the results; 0 is the smallest value."""
         return self._outputs.ranks
 
     def select(self, x: Tensor, steepness: Steepness = None) -> Tensor:

@@ -22,7 +22,7 @@ class Sorter(Operator):
     dtype and device; bfloat16 and float16 are computed in float32. steepness, in 1 / unit of x, is
     a float or a 0-d tensor, which may need a gradient; None means 2 × depth, the paper's choice.
 
-    NaN spreads to every value it meets. Infinite values sort exactly and have no gradient. Ties mix
+    Every value compared with NaN becomes NaN. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
     smallest normal one (1.2e-38 in float32) count as zero. Cost per sample: O(size) for
     values, O(m·size) for m columns of payload, less than O(n·size) for P.

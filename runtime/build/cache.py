@@ -100,9 +100,9 @@ def _key(compiler: Compiler, source: str, version: str) -> str:
 
 def _folders() -> list[Path]:
     """Return the cache folder and, should it not serve, a temporary one of this process."""
-    stated = os.environ.get("NSC_CACHE_DIR")
+    configured = os.environ.get("NSC_CACHE_DIR")
     # In an environment file or a YAML list no shell has replaced the ~.
-    folder = os.path.expanduser(stated) if stated else _user_folder()
+    folder = os.path.expanduser(configured) if configured else _user_folder()
     return [Path(folder), _process_folder()]
 
 
@@ -164,8 +164,8 @@ def _check_owner(folder: Path) -> None:
 
 def _valid(binary: Path, record: Path) -> bool:
     try:
-        stated = json.loads(record.read_text(encoding="utf-8"))["sha256"]
-        return bool(stated == _digest(binary))
+        recorded = json.loads(record.read_text(encoding="utf-8"))["sha256"]
+        return bool(recorded == _digest(binary))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

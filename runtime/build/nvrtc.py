@@ -95,12 +95,8 @@ class Nvrtc:
             nvrtc.destroyProgram(program)
 
 
-def find_nvrtc(architecture: str, defines: tuple[tuple[str, str], ...] = ()) -> Nvrtc:
-    """Return the compiler for an architecture.
-
-    Args:
-        architecture: such as sm_90.
-        defines: what the source leaves to the build, names to values.
+def find_nvrtc(architecture: str) -> Nvrtc:
+    """Return the compiler for an architecture, such as sm_90.
 
     Raises:
         ToolchainError: no CuPy or no NVRTC, or one that does not know the architecture.
@@ -112,7 +108,7 @@ def find_nvrtc(architecture: str, defines: tuple[tuple[str, str], ...] = ()) -> 
         raise ToolchainError(
             f"NVRTC {version} knows no architecture {architecture!r}; known: {', '.join(known)}"
         )
-    return Nvrtc(architecture, version, defines)
+    return Nvrtc(architecture, version)
 
 
 def whole(cubin: bytes) -> bytes:

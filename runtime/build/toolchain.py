@@ -109,16 +109,16 @@ def find_toolchain() -> Toolchain:
 def _find(nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str | None) -> Toolchain:
     flags = _added_flags(cxxflags or "")
     if nsc_cxx:
-        found = _located(nsc_cxx)
-        if found is None:
+        program = _located(nsc_cxx)
+        if program is None:
             raise ToolchainError(
                 f"NSC_CXX is {nsc_cxx!r}, and no such program is on the PATH: correct or unset it"
             )
-        return _probe(found, flags)
+        return _probe(program, flags)
     for candidate in filter(None, (cxx, "c++", "g++", "clang++")):
-        found = _located(candidate)
-        if found is not None:
-            return _probe(found, flags)
+        program = _located(candidate)
+        if program is not None:
+            return _probe(program, flags)
     if importlib.util.find_spec("ziglang") is not None:
         return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS), flags)
     tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
@@ -152,8 +152,8 @@ def _located(command: str) -> _Program | None:
     return (path, *words[1:flags]), tuple(words[flags:])
 
 
-def _probe(found: _Program, added: tuple[str, ...]) -> Toolchain:
-    program, flags = found
+def _probe(compiler: _Program, added: tuple[str, ...]) -> Toolchain:
+    program, flags = compiler
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     version = _output((*program, "--version"))
     own = () if "clang" in version else _GCC_FLAGS

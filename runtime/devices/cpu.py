@@ -49,7 +49,7 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does without argument checks; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     kernel = find(spec)
     library = kernel.library()
     if library is None:
@@ -85,7 +85,7 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None.
+    """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
 
     The weights are computed anew, so forward saves only its inputs.
     """
@@ -138,8 +138,8 @@ def loss(
     if library is None:
         check_values(kernel, steepness, target, routing)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
-        one = torch.ones_like(losses)
-        grads = reference_vjp(None, one, x, steepness, target, routing, spec)[:2]
+        losses_grad = torch.ones_like(losses)
+        grads = reference_vjp(None, losses_grad, x, steepness, target, routing, spec)[:2]
         return losses, _apart(grads[0], x), _apart(grads[1], steepness)
     losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
     x = x.contiguous()

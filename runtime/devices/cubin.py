@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nsc.errors import ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.nvrtc import Nvrtc, find_nvrtc
@@ -45,4 +47,4 @@ def compiler_of(kernel: Kernel, architecture: str, shared_bytes: int | None = No
             )
         shared_bytes = SHARED_KIB[architecture] * 1024
     defines = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes).defines
-    return Nvrtc(architecture, compiler.version, defines)
+    return replace(compiler, defines=defines)

@@ -1,8 +1,8 @@
 """The CUDA implementations of the operators: scratch memory, grids, and the order of the launches.
 
-Nothing waits for the device. What a kernel finds wrong in values (a steepness, a target) it answers
-with NaN, for the same reason. All scratch memory comes from torch's allocator on the current stream,
-so that calls may be captured in CUDA graphs, and one that runs out of memory leaves nothing behind.
+GPU calls do not check values on the host: an invalid steepness or target gives NaN. All scratch
+memory comes from torch's allocator on the current stream, so that calls may be captured in CUDA graphs, and
+one that runs out of memory leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def relax(
 def relax_unchecked(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor | None]:
-    """Do what `relax` does without argument checks; what routing "none" routes is None."""
+    """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     shapes = output_shapes(x, payload, routing)
     with calling(x, steepness, payload, routing, spec, with_gradients=False) as call:
         values = x.new_empty(shapes[0])
@@ -87,7 +87,7 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does without argument checks; gradients that nothing asks for are None."""
+    """Do what `relax_backward` does without argument checks; gradients that are not needed are None."""
     if is_loss(routing) and routed_grad is not None:
         assert payload is not None
         return through_loss(
@@ -236,7 +236,7 @@ class Call:
         size = self._samples_at_once
         kept = 0
         if self.with_gradients:
-            kept = self._routing_blocks("_backward", size) * self._kept_bytes_per_block
+            kept = self._routing_blocks(True, size) * self._kept_bytes_per_block
         return size * self._bytes_per_sample + kept
 
     def empty_weights(self, count: int) -> Tensor:
@@ -294,7 +294,7 @@ class Call:
     def route(self, first: int, count: int, weights: Tensor, routed: Tensor) -> Tensor | None:
         """Route a group; a loss is returned in parts (count, chunks)."""
         losses = self.empty_losses(count) if self.is_loss else None
-        self._launch_routing("", first, count, weights, None if self.is_loss else routed[first:], losses)
+        self._launch_routing(False, first, count, weights, None if self.is_loss else routed[first:], losses)
         return losses
 
     def route_backward(
@@ -313,7 +313,7 @@ class Call:
         the losses.
         """
         self._launch_routing(
-            "_backward",
+            True,
             first,
             count,
             weights,
@@ -323,18 +323,18 @@ class Call:
             losses,
         )
 
-    def _launch(self, what: str, items: int, *arguments: Argument) -> None:
+    def _launch(self, name: str, items: int, *arguments: Argument) -> None:
         """Launch a function with as many blocks as so many of its items take."""
         if not items:
             return
         assert self.program is not None
-        function = function_name(what, self.real)
+        function = function_name(name, self.real)
         blocks = _ceil(items, self.program.launches.blocks[function].items)
         self.program.launch(function, blocks, arguments)
 
-    def _routing_function(self, what: str) -> str:
+    def _routing_function(self, is_backward: bool) -> str:
         direction = "reversed" if ROUTINGS[self.routing].is_reversed else "route"
-        return function_name(direction + what, self.real)
+        return function_name(f"{direction}_backward" if is_backward else direction, self.real)
 
     @property
     def _kept_rows(self) -> int:
@@ -345,33 +345,34 @@ class Call:
     @property
     def _kept_bytes_per_block(self) -> int:
         assert self.program is not None
-        tiles = self.program.launches.blocks[self._routing_function("_backward")].items
+        tiles = self.program.launches.blocks[self._routing_function(is_backward=True)].items
         return tiles * self._kept_rows * self._tile_columns * self.x.element_size()
 
-    def _routing_blocks(self, what: str, count: int) -> int:
+    def _routing_blocks(self, is_backward: bool, count: int) -> int:
         """Return how many blocks route a group: as many as have work, run at a time, and may keep rows."""
         assert self.program is not None
-        function = self._routing_function(what)
+        function = self._routing_function(is_backward)
         tasks = _ceil(count, self._tile_columns // self._group) * self.chunks
         blocks = _ceil(tasks, self.program.launches.blocks[function].items)
         blocks = min(blocks, self.program.resident_blocks(function))
-        if what:
+        if is_backward:
             blocks = min(blocks, KEPT_BYTES // max(1, self._kept_bytes_per_block))
         return max(1, blocks)
 
     def _launch_routing(
-        self, what: str, first: int, count: int, weights: Tensor, *arguments: Argument
+        self, is_backward: bool, first: int, count: int, weights: Tensor, *arguments: Argument
     ) -> None:
         assert self.program is not None
-        blocks = self._routing_blocks(what, count)
-        # The weights twice: see `Call` in templates/cuda/tile.cu.j2.
-        both = (weights, weights) if what else (weights,)
-        if what:
+        blocks = self._routing_blocks(is_backward, count)
+        # The weights twice: see `Call` in templates/cuda/tile.cu.j2. By one pointer the backward routing of
+        # 16 wires spills 900 bytes.
+        both = (weights, weights) if is_backward else (weights,)
+        if is_backward:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
             arguments = (*arguments, kept, self._kept_rows)
         payload = self.payload
         self.program.launch(
-            self._routing_function(what),
+            self._routing_function(is_backward),
             blocks,
             (
                 ROUTINGS[self.routing].code,

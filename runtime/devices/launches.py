@@ -1,4 +1,4 @@
-"""How kernels are launched: what a block of each CUDA function does and takes of a device, in one place."""
+"""Launches: the threads, work and shared memory of a block of each CUDA function."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Block:
         threads: how many it has.
         items: how many samples (keys and exact sorting), tiles of columns (routing) or slots (sums) it works
             on at a time.
-        shared_bytes: shared memory that its launch asks for.
+        shared_bytes: its shared memory.
     """
 
     threads: int
@@ -57,7 +57,7 @@ class Launches:
 
     @property
     def defines(self) -> tuple[tuple[str, str], ...]:
-        """What the source leaves to the build, names and values."""
+        """The macros that the build defines, names and values."""
         return (("NSC_TILE_LANES", str(self.tile_lanes)),)
 
 
@@ -66,7 +66,7 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
 
     Args:
         n: number of wires.
-        launch: what the kernel's launches depend on.
+        launch: the kernel's launch parameters.
         reals: the arithmetic types that it is compiled for.
         shared_bytes: what a block of the device may ask for.
 
@@ -80,13 +80,13 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
     for real in sorted(reals):
         samples = launch.keys_threads // launch.sample_threads
         keys = Block(launch.keys_threads, samples, samples * sample_places(n) * REALS[real].bytes)
-        of_each = dict.fromkeys(FUNCTIONS, routing) | {
+        by_name = dict.fromkeys(FUNCTIONS, routing) | {
             "keys": keys,
             "keys_backward": keys,
             "sum": Block(launch.keys_threads, launch.keys_threads, 0),
             "sort": _sort_block(n, launch, real, shared_bytes),
         }
-        blocks |= {function_name(what, real): block for what, block in of_each.items()}
+        blocks |= {function_name(name, real): block for name, block in by_name.items()}
     for function, block in blocks.items():
         _check_fits(f"a block of {function}", n, block.shared_bytes, shared_bytes)
     return Launches(lanes, blocks)
@@ -113,9 +113,9 @@ def _sort_block(n: int, launch: Launch, real: str, shared_bytes: int) -> Block:
     return Block(warps * WARP, warps * WARP, warps * warp_bytes)
 
 
-def _check_fits(what: str, n: int, needed: int, shared_bytes: int) -> None:
+def _check_fits(subject: str, n: int, needed: int, shared_bytes: int) -> None:
     if needed > shared_bytes:
         raise BuildError(
-            f"{what} on {n} wires takes {needed:,} bytes of shared memory, a block of the device has "
+            f"{subject} on {n} wires takes {needed:,} bytes of shared memory, a block of the device has "
             f"{shared_bytes:,}: use a smaller network, or the cpu target"
         )

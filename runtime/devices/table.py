@@ -1,4 +1,4 @@
-"""Devices: what implements the operators for the tensors of each type of device."""
+"""Devices: the implementation of the operators for each type of device, in one table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nsc.runtime.devices import cpu, cuda
 class Implementation(Protocol):
     """The operators for the tensors of one type of device; `spec` names the kernel.
 
-    A function that ends in `unchecked` takes only arguments that fit together, and leaves out what nothing
-    asks for.
+    A function that ends in `unchecked` does not check its arguments, and returns None for results that are
+    not needed.
     """
 
     def relax(
@@ -25,7 +25,7 @@ class Implementation(Protocol):
     def relax_unchecked(
         self, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
     ) -> tuple[Tensor, Tensor | None]:
-        """Return what `relax` does; None for what routing "none" routes."""
+        """Return what `relax` does, and None in place of an empty result of routing "none"."""
 
     def relax_backward(
         self,
@@ -50,7 +50,7 @@ class Implementation(Protocol):
         spec: str,
         with_steepness: bool = True,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """Return what `relax_backward` does; None for gradients that nothing asks for."""
+        """Return what `relax_backward` does, and None for gradients that are not needed."""
 
     def loss(
         self, x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
@@ -61,7 +61,7 @@ class Implementation(Protocol):
         """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
 
 
-# Type of device, as torch names it, to what implements the operators for its tensors.
+# Type of device, as torch names it, to the implementation for its tensors.
 DEVICES: dict[str, Implementation] = {"cpu": cpu, "cuda": cuda}
 
 

@@ -103,14 +103,14 @@ class PlainLoss(torch.autograd.Function):
 
 
 def _below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
-    """Call what of an operator lies below its Autograd kernel."""
+    """Call the kernels of an operator that lie below its Autograd kernel."""
     with torch._C._AutoDispatchBelowAutograd():
         operator = getattr(torch.ops.nsc, name).default
         return operator.redispatch(keyset & torch._C._after_autograd_keyset, *args)
 
 
 def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
-    """Do the same inside a Function, which turns gradients off: outer levels of torch.func lie below too."""
+    """Do the same inside a Function. It turns gradients off, which outer levels of torch.func below need."""
     with torch.enable_grad():
         return _below(name, keyset, args)
 
@@ -202,8 +202,8 @@ def _autograd_kernel(
     return call
 
 
-# The operators' kernels for the Autograd key. `hard_sort` has none: what calls it gathers the values anew
-# where a gradient is wanted.
+# The operators' kernels for the Autograd key. `hard_sort` has none: `entries.hard_sort` gathers the values
+# anew where a gradient is needed.
 AUTOGRAD_KERNELS: dict[str, Callable[..., Any]] = {
     "relax": _autograd_kernel("relax", _Relax, _relax_by_reference),
     "relax_backward": _autograd_kernel("relax_backward", _RelaxBackward, _relax_backward_by_reference),

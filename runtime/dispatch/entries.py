@@ -1,4 +1,4 @@
-"""Entries: from an operator's method to its kernel, by the way that suits the call."""
+"""Entries: what an operator's methods call; each chooses the way to the kernel."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def relax(
 def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: str) -> Tensor:
     """Run a routing that is a loss and return it, (batch,). Arguments as in `relax`.
 
-    Where a gradient will be wanted it is worked out in the same pass over P, block by block.
+    If a gradient will be needed, it is computed in the same pass over P, block by block.
     """
     if torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad):
         match way_of(x, steepness, target):
@@ -61,8 +61,10 @@ def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: 
 
 
 def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x, (batch, n), ascending, or what of it is selected, and where the values come from: ties by
-    position, NaN last."""
+    """Return the sorted, or selected, values of x (batch, n), and the index of each in its sample.
+
+    Ties keep their order; NaN comes last.
+    """
     match way_of(x):
         case Way.PLAIN:
             sort = BY_DEVICE[x.device].hard_sort

@@ -1,4 +1,4 @@
-"""How the tests call the command, and what they call it with."""
+"""Ways to call the command, and networks to call it with."""
 
 import os
 import signal
@@ -28,9 +28,9 @@ def process(*words, **environment):
 
 
 def start(*words, **environment):
-    """Start the command in a process and a session of its own, which hears SIGINT.
+    """Start the command in a process and a session of its own that receives SIGINT.
 
-    A shell's background jobs ignore it, and so would their children.
+    Background jobs of a shell ignore SIGINT, and their children would too.
     """
     return subprocess.Popen(
         [sys.executable, "-m", "nsc", *map(str, words)],
@@ -44,7 +44,7 @@ def start(*words, **environment):
 
 
 def call(*words, code=0):
-    """Run the command in this process and return what it printed, standard output and error."""
+    """Run the command in this process and return its standard output and error."""
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, (result.stdout, result.stderr)

@@ -5,8 +5,8 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """An empty working folder."""
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+    """Change to an empty working folder, and return it."""
+    path = tmp_path / "work"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path

@@ -1,4 +1,4 @@
-"""nsc compile: the package it writes is the one that it says."""
+"""nsc compile writes the package that its output describes."""
 
 import json
 import os
@@ -14,25 +14,25 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, readable
 
 
-def test_compile_writes_a_package_that_is_used_as_it_says():
-    done = process("compile", "--net", "bitonic", "--n", 4)
-    assert (done.returncode, done.stderr) == (0, "")
-    first, proof, last = done.stdout.splitlines()
+def test_compile_writes_a_package_and_says_how_to_use_it():
+    result = process("compile", "--net", "bitonic", "--n", 4)
+    assert (result.returncode, result.stderr) == (0, "")
+    first, proof, last = result.stdout.splitlines()
     assert first == "generated/bitonic_4: 4 wires, 6 comparators, 3 layers"
     assert proof.startswith("sorts: exhaustion: ")
     assert last.endswith("use it with: nsc.load('generated/bitonic_4')")
-    place = Path("generated/bitonic_4")
-    assert sorted(path.name for path in place.iterdir()) == sorted([*FILES, "bitonic_4.cpp"])
+    folder = Path("generated/bitonic_4")
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "bitonic_4.cpp"])
     code = (
         "import torch; from generated import bitonic_4\n"
         "assert bitonic_4.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0].tolist() == [0, 1, 2, 3]"
     )
     path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
-    assert done.returncode == 0
+    result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
+    assert result.returncode == 0
 
 
-def test_compile_for_some_ranks_writes_a_package_that_is_used_as_it_says():
+def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
     Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
     out, _ = call("compile", "--net", "small.txt", "--ranks", "2,0", "--out", "generated")
     assert "rank-2,0: proved: exhaustion" in out
@@ -46,8 +46,8 @@ def test_compile_for_some_ranks_writes_a_package_that_is_used_as_it_says():
         "assert torch.allclose(net.route(x, torch.eye(3), 1000.0), rows) and net.select(x).shape == (2,)"
     )
     path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
-    assert done.returncode == 0
+    result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
+    assert result.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -59,28 +59,27 @@ def test_compile_for_some_ranks_writes_a_package_that_is_used_as_it_says():
         ("--top-k 1 --remove-redundant --out there", "bitonic_6_top_1_remove_redundant", "[[5, 5]]"),
     ],
 )
-def test_what_is_selected_reaches_the_package_and_the_command_that_makes_it_again(words, name, ranks):
+def test_a_selection_reaches_the_package_and_its_command(words, name, ranks):
     line = f"compile --net bitonic --n 6 {words}"
     facts = json.loads(call(*line.split(), "--json")[0])
     manifest = Path(facts["folder"], "manifest.json").read_text(encoding="utf-8")
     assert facts["name"] == name
     assert json.dumps(json.loads(manifest)["outputs"]).startswith(ranks)
     assert facts["size"] < 24 or "5,0,1" in words
-    again = json.loads(manifest)["command"]
-    assert again == f"nsc {line.removesuffix(' --out there')}"
+    assert json.loads(manifest)["command"] == f"nsc {line.removesuffix(' --out there')}"
 
 
-def test_a_second_compile_finds_all_in_place():
+def test_a_second_compile_changes_nothing():
     call("compile", "--net", "bitonic", "--n", 4)
-    place = Path("generated/bitonic_4")
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in place.iterdir()}
+    folder = Path("generated/bitonic_4")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
     out, err = call("compile", "--net", "bitonic", "--n", 4)
     assert "built before" in out
     assert err == ""
-    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in place.iterdir()} == before
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
 
 
-def test_a_package_is_replaced_by_another_with_a_word():
+def test_compile_says_that_it_replaced_another_package():
     line = "compile --net odd_even --n 3 --relaxation cauchy"
     assert call(*line.split())[0].startswith("generated/odd_even_3_cauchy: ")
     assert "replaced" not in call(*line.split(), "--name", "three")[0]
@@ -91,7 +90,7 @@ def test_a_package_is_replaced_by_another_with_a_word():
     assert facts["replaced"] is True
 
 
-def test_the_same_command_gives_the_same_bytes_elsewhere():
+def test_the_same_command_gives_the_same_bytes_in_another_folder():
     for out in ("one", "two/deep"):
         call("compile", "--net", "bitonic", "--n", 4, "--out", out)
     for path in Path("one/bitonic_4").iterdir():
@@ -145,7 +144,7 @@ def test_network_files_of_every_format_are_read(text):
     assert out.endswith("\n4 wires, 5 comparators, 3 layers\n")
 
 
-def test_an_unproved_network_needs_the_users_word():
+def test_an_unproved_network_needs_an_option():
     out, err = call("compile", "--net", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
     assert (out, paths()) == ("", [])
     assert err.startswith("nsc: the network is unproved: ")

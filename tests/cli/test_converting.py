@@ -43,18 +43,18 @@ def test_optimize_writes_nothing_that_is_unproved():
 
 def test_convert_goes_by_content_and_suffix():
     Path("four.txt").write_text(FORMATS["knuth"].example, encoding="utf-8")
-    line = ": 4 wires, 5 comparators, 3 layers, as "
-    assert call("convert", "four.txt", "four.cn")[0] == f"four.cn{line}cn\n"
+    sizes = ": 4 wires, 5 comparators, 3 layers, as "
+    assert call("convert", "four.txt", "four.cn")[0] == f"four.cn{sizes}cn\n"
     assert Path("four.cn").read_text(encoding="utf-8") == FORMATS["cn"].example + "\n"
     for name in ("four.json", "four.dot", "four.graphml", "four.csv", "four.h", "four.table", "four.layers"):
         call("convert", "four.cn", name)
         facts = json.loads(call("verify", name, "--json")[0])
         assert facts["network"] == nsc.Network.from_layers(4, json.loads(SORTER)["layers"]).digest
-    assert call("convert", "four.cn", "four.x", "--to", "svg")[0] == f"four.x{line}svg\n"
+    assert call("convert", "four.cn", "four.x", "--to", "svg")[0] == f"four.x{sizes}svg\n"
     assert Path("four.x").read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_convert_takes_the_users_word():
+def test_convert_takes_options_for_reading():
     Path("a").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
     _, err = call("convert", "a", "b.cn", code=2)
     assert "--index-base 1" in err
@@ -78,18 +78,18 @@ def test_convert_says_what_a_format_does_not_hold():
 def test_convert_is_a_filter():
     command = [sys.executable, "-m", "nsc", "convert", "-", "-"]
     for words, expected in (([], '"n": 4,'), (["--to", "ascii"], "○")):
-        done = subprocess.run(
+        result = subprocess.run(
             [*command, *words],
             input=FORMATS["code"].example.encode(),
             capture_output=True,
             timeout=60,
             env={**os.environ, "PYTHONIOENCODING": "ascii"},
         )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert expected in done.stdout.decode()
-    done = subprocess.run(command, input=b"\xff", capture_output=True, timeout=60)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"nsc: cannot read the network file standard input: ")
+        assert (result.returncode, result.stderr) == (0, b"")
+        assert expected in result.stdout.decode()
+    result = subprocess.run(command, input=b"\xff", capture_output=True, timeout=60)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert result.stderr.startswith(b"nsc: cannot read the network file standard input: ")
 
 
 def test_convert_replaces_a_file_even_its_own_source():
@@ -100,14 +100,14 @@ def test_convert_replaces_a_file_even_its_own_source():
 
 
 @pytest.mark.parametrize("line", ["verify four.cn", "show --net four.cn", "explain --net four.cn"])
-def test_every_command_reads_a_file_as_the_user_says(line):
+def test_every_command_takes_options_for_reading(line):
     Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
     check_refused(line.split())
     assert call(*line.split(), "--format", "cn", "--index-base", 1)[0]
     check_refused([*line.split(), "--format", "knuth", "--index-base", 1])
 
 
-def test_compile_reads_a_file_as_the_user_says():
+def test_compile_takes_options_for_reading():
     Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
     call("compile", "--net", "four.cn", "--format", "cn", "--index-base", 1)
     assert json.loads(Path("generated/four_4/network.json").read_text(encoding="utf-8"))["n"] == 4

@@ -1,4 +1,4 @@
-"""Builds and proofs that fail, are interrupted, killed or run out of time leave nothing."""
+"""Builds and proofs that fail, are interrupted, are killed or run out of time leave nothing behind."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from commands import paths, process, start
 
 
 def script(text):
-    """Write a stand-in for a compiler that runs the real one unless it is to build a library."""
+    """Write a compiler that runs `text` to build a library, and the real compiler otherwise."""
     path = Path("compiler.sh").resolve()
     path.write_text(f'#!/bin/sh\ncase "$*" in *.so) {text} ;; *) exec c++ "$@" ;; esac\n', encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -23,11 +23,11 @@ def script(text):
 def test_a_compiler_that_fails_shows_its_command_and_log(tmp_path):
     compiler = script('echo "out of luck" >&2; exit 7')
     cache = tmp_path / "cache"
-    done = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
-    assert (done.returncode, done.stdout, paths()) == (2, "", ["compiler.sh"])
+    result = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
+    assert (result.returncode, result.stdout, paths()) == (2, "", ["compiler.sh"])
     for part in ("exit code 7", "out of luck", f"command: {compiler}", "-std=c++17"):
-        assert part in done.stderr
-    assert "Traceback" not in done.stderr
+        assert part in result.stderr
+    assert "Traceback" not in result.stderr
     assert not [path for path in cache.iterdir() if path.suffix != ".lock"]
 
 
@@ -51,14 +51,14 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
-def test_a_proof_that_is_ended_leaves_nothing_behind(ending):
+def test_an_ended_proof_leaves_nothing_behind(ending):
     running = start("optimize", "pairwise", "--n", 200, "-o", "small.json")
-    time.sleep(3)  # in the midst of it: nothing settles this network within the 20 s that SAT takes
+    time.sleep(3)  # the proof still runs: no method settles this network within the 20 s of SAT
     assert running.poll() is None
-    sent = time.monotonic()
+    signal_time = time.monotonic()
     os.killpg(running.pid, ending)
     out, err = running.communicate(timeout=30)
-    assert time.monotonic() - sent < 5
+    assert time.monotonic() - signal_time < 5
     assert running.returncode == (130 if ending == signal.SIGINT else -ending)
     assert (out, paths()) == ("", [])
     assert "Traceback" not in err
@@ -66,9 +66,9 @@ def test_a_proof_that_is_ended_leaves_nothing_behind(ending):
 
 def test_a_time_limit_ends_a_proof_with_nothing_written():
     start = time.monotonic()
-    done = process("optimize", "pairwise", "--n", 200, "-o", "small.json", "--time-limit", 1)
-    assert (done.returncode, done.stdout, paths()) == (3, "", [])
-    assert "unproved" in done.stderr
+    result = process("optimize", "pairwise", "--n", 200, "-o", "small.json", "--time-limit", 1)
+    assert (result.returncode, result.stdout, paths()) == (3, "", [])
+    assert "unproved" in result.stderr
     assert time.monotonic() - start < 15
 
 
@@ -82,12 +82,12 @@ def test_a_time_limit_ends_a_proof_with_nothing_written():
     ],
 )
 def test_output_that_cannot_be_written_is_no_refutation(line):
-    """1 would say that the network does not sort."""
+    """Exit code 1 would say that the network does not sort."""
     Path("two.txt").write_text("[(0,1)]", encoding="utf-8")
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "nsc", *line.split()]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
-        assert (done.returncode, done.stderr) == (
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        assert (result.returncode, result.stderr) == (
             2,
             "nsc: cannot write the output: No space left on device\n",
         )
@@ -112,8 +112,8 @@ sys.meta_path.insert(0, Finder())
 sys.argv = ["nsc", "--version"]
 runpy.run_module("nsc", run_name="__main__")
 """
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
     if ignored:
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (result.returncode, result.stderr) == (0, "")
     else:
-        assert (done.returncode, done.stdout, done.stderr) == (130, "", "nsc: interrupted\n")
+        assert (result.returncode, result.stdout, result.stderr) == (130, "", "nsc: interrupted\n")

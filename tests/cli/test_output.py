@@ -1,4 +1,4 @@
-"""What is printed: in pipes, in poor terminals, of hostile files."""
+"""Output in pipes, in terminals without Unicode, and for hostile files."""
 
 import json
 import re
@@ -21,22 +21,22 @@ def test_piped_output_has_no_control_characters():
         ["list"],
         ["show", "--net", "bitonic", "--n", 4],
     ):
-        done = process(*words, FORCE_COLOR="", TERM="xterm-256color")
-        assert done.returncode == 0
-        assert (done.stdout + done.stderr).replace("\n", "").isprintable()
+        result = process(*words, FORCE_COLOR="", TERM="xterm-256color")
+        assert result.returncode == 0
+        assert (result.stdout + result.stderr).replace("\n", "").isprintable()
 
 
 def test_output_survives_a_terminal_without_unicode():
     for words in (["list"], ["show", "--net", "bitonic", "--n", 4], ["verify", "missing…"]):
-        done = process(*words, PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
-        assert "Traceback" not in done.stderr
+        result = process(*words, PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
+        assert "Traceback" not in result.stderr
 
 
 def test_a_family_list_without_docstrings():
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-OO", "-m", "nsc", "list"], capture_output=True, text=True, timeout=60
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_a_hostile_network_file_puts_nothing_into_generated_text():
@@ -48,13 +48,13 @@ def test_a_hostile_network_file_puts_nothing_into_generated_text():
         path.write_text(json.dumps(content), encoding="utf-8")
     facts = json.loads(call("compile", "--net", name, "--json")[0])
     call("compile", "--net", Path("deep", name).resolve(), "--out", "other")
-    place = Path(facts["folder"])
-    assert place == Path("generated/x_evil_quote_4")
-    assert sorted(path.name for path in place.iterdir()) == sorted([*FILES, "x_evil_quote_4.cpp"])
-    for path in place.iterdir():
-        assert path.read_bytes() == (Path("other") / place.name / path.name).read_bytes()
+    folder = Path(facts["folder"])
+    assert folder == Path("generated/x_evil_quote_4")
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "x_evil_quote_4.cpp"])
+    for path in folder.iterdir():
+        assert path.read_bytes() == (Path("other") / folder.name / path.name).read_bytes()
         text = path.read_text(encoding="utf-8")
-        for word in (evil, "system", "import evil", "*∕", '"""quote', str(Path.cwd())):
+        for word in (evil, "system()", "import evil", "*∕", '"""quote', str(Path.cwd())):
             assert word not in text
 
 
@@ -109,7 +109,7 @@ REFUSED_AT_ONE = (
 
 
 def test_counts_fit_their_nouns():
-    """Of one wire, one comparator, one rank: what is printed and what is written."""
+    """Output, files and errors are checked for one wire, one comparator and one rank."""
     Path("swap.txt").write_text("[(0,1)]\n", encoding="utf-8")
     Path("one.txt").write_text("[(1,1)]\n", encoding="utf-8")
     for line in SMALLEST:

@@ -117,8 +117,8 @@ IN_OPTIONS = {
 
 
 @pytest.mark.parametrize("line", IN_OPTIONS)
-def test_the_command_answers_in_options(line):
-    """What Python calls index_base is --index-base here, or what the command has for it."""
+def test_errors_of_the_command_name_options(line):
+    """They name --index-base, where errors of Python name index_base."""
     Path("one.cn").write_text("1:2", encoding="utf-8")
     Path("two.txt").write_text("[(0,1),(0,1)]", encoding="utf-8")
     Path("four.json").write_text(SORTER, encoding="utf-8")
@@ -161,9 +161,9 @@ def test_a_network_that_does_not_sort_is_not_compiled():
 
 
 def test_a_bad_line_ends_the_process_without_a_traceback():
-    done = process("compile", "--net", "bitonic", "--n", 0)
-    assert (done.returncode, done.stdout, paths()) == (2, "", [])
-    assert done.stderr == "nsc: bitonic needs n >= 1, got 0\n"
+    result = process("compile", "--net", "bitonic", "--n", 0)
+    assert (result.returncode, result.stdout, paths()) == (2, "", [])
+    assert result.stderr == "nsc: bitonic needs n >= 1, got 0\n"
 
 
 @pytest.mark.parametrize("out", ["file", "file/below", "x" * 300])
@@ -176,9 +176,9 @@ def test_an_output_folder_that_cannot_be_written_is_an_error(out):
 
 
 def test_a_foreign_folder_is_kept():
-    place = Path("generated/bitonic_4")
-    place.mkdir(parents=True)
-    (place / "thesis.txt").write_text("years of work", encoding="utf-8")
+    folder = Path("generated/bitonic_4")
+    folder.mkdir(parents=True)
+    (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
     before = paths()
     _, err = call("compile", "--net", "bitonic", "--n", 4, code=2)
     assert "no nsc package" in err
@@ -194,7 +194,7 @@ def test_a_foreign_folder_is_kept():
     ],
 )
 def test_a_missing_or_broken_compiler_is_an_error(compiler, message):
-    done = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=compiler)
-    assert (done.returncode, done.stdout, paths()) == (2, "", [])
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    result = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=compiler)
+    assert (result.returncode, result.stdout, paths()) == (2, "", [])
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Progress: a line per phase in a pipe where the user wants it, phase and counts on a terminal."""
+"""Progress: a line per phase in a pipe with --verbose, phase and counts on a terminal."""
 
 import os
 import pty
@@ -43,14 +43,14 @@ def test_compile_says_each_phase_once_in_a_pipe(option):
 def test_other_long_commands_say_their_phases():
     Path("sorter.json").write_text(SORTER, encoding="utf-8")
     proof = ["prove by sampling", "prove by lint", "prove by primitive", "prove by exhaustion"]
-    for line, wanted in (
+    for line, expected in (
         ("verify sorter.json", ["read", *proof]),
         ("verify --method lint sorter.json", ["read", "prove by sampling", "prove by lint"]),
         ("optimize sorter.json -o out.json", ["read", *proof, "optimise", "write"]),
         ("convert sorter.json out.txt", ["read", "write"]),
     ):
         code = 3 if "lint" in line else 0
-        assert phases(call(*line.split(), "-v", code=code)[1]) == wanted
+        assert phases(call(*line.split(), "-v", code=code)[1]) == expected
         assert call(*line.split(), code=code)[1] == ""
 
 
@@ -68,7 +68,7 @@ def test_counts_follow_the_phase(monkeypatch):
 
 
 class Calls:
-    """Counts what it is told."""
+    """Records phases and counts."""
 
     def __init__(self):
         self.phases, self.counts = [], []
@@ -76,36 +76,36 @@ class Calls:
     def phase(self, name):
         self.phases.append(name)
 
-    def count(self, what, number, total=None):
+    def count(self, unit, number, total=None):
         assert total is None or number <= total
-        self.counts.append((what, number))
+        self.counts.append((unit, number))
 
 
-def test_nobody_is_told_per_comparator():
+def test_progress_is_not_reported_per_comparator():
     network = FAMILIES["odd_even"](512)
-    told = Calls()
-    parse_network(write_network(network, "cn"), progress=told)
-    verify(FAMILIES["bitonic"](256), budget=Budget(progress=told))
-    assert len(told.counts) < 300
-    assert told.phases[0] == "prove by sampling"
-    assert all(phase.removeprefix("prove by ") in {*METHODS, "sampling"} for phase in told.phases)
+    calls = Calls()
+    parse_network(write_network(network, "cn"), progress=calls)
+    verify(FAMILIES["bitonic"](256), budget=Budget(progress=calls))
+    assert len(calls.counts) < 300
+    assert calls.phases[0] == "prove by sampling"
+    assert all(phase.removeprefix("prove by ") in {*METHODS, "sampling"} for phase in calls.phases)
 
 
-def test_a_terminal_shows_the_phase_and_forgets_it():
+def test_a_terminal_shows_the_phase_and_erases_it():
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "nsc", "verify", "--net", "bitonic", "--n", "256"]
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm-256color"}
     )
     os.close(theirs)
-    shown = b""
+    output = b""
     while True:
         try:
-            shown += os.read(ours, 1 << 16)
-        except OSError:  # Linux says so where the other end is closed
+            output += os.read(ours, 1 << 16)
+        except OSError:  # Linux raises it once the other end is closed
             break
     os.close(ours)
     out, _ = running.communicate(timeout=60)
     assert out.startswith(b"sorts: 256 wires")
-    assert b"prove by" in shown
-    assert shown.rstrip().endswith(b"\x1b[2K")
+    assert b"prove by" in output
+    assert output.rstrip().endswith(b"\x1b[2K")

@@ -1,6 +1,7 @@
-"""nsc verify: proofs, counterexamples, kept proofs, packages."""
+"""nsc verify: proofs, counterexamples, stored proofs, packages."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,12 @@ from click.testing import CliRunner
 from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 
 from nsc.cli import main
-from nsc.compiler import driver
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
+from nsc.compiler.targets import BACKENDS
 
 
-def test_verify_says_what_it_found_by_its_exit_code():
+def test_the_exit_code_of_verify_is_its_verdict():
     Path("sorter.json").write_text(SORTER, encoding="utf-8")
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     assert call("verify", "sorter.json")[0].startswith("sorts: 4 wires, 5 comparators, 3 layers\nmethod: ")
@@ -22,11 +23,11 @@ def test_verify_says_what_it_found_by_its_exit_code():
     out, err = call("verify", "not.txt", code=1)
     assert out.startswith("does not sort: 3 wires, 2 comparators, 2 layers\n")
     assert err == ""
-    shown = [line.partition(":")[2].split() for line in out.splitlines()[2:6]]
+    vectors = [line.partition(":")[2].split() for line in out.splitlines()[2:6]]
     network = Network.from_comparators(3, [(0, 1), (1, 2)])
-    for given, comes_out in zip(shown[::2], shown[1::2], strict=True):
-        values = network.apply(list(map(int, given))).tolist()
-        assert list(map(str, values)) == comes_out
+    for inputs, outputs in zip(vectors[::2], vectors[1::2], strict=True):
+        values = network.apply(list(map(int, inputs))).tolist()
+        assert list(map(str, values)) == outputs
         assert values != sorted(values)
     unproved, _ = call("verify", "--net", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
     assert unproved.startswith("unproved: ")
@@ -40,9 +41,9 @@ def test_verify_exit_codes_of_the_process():
         (["missing.txt"], 2),
         (["--net", "pairwise", "--n", 256, "--time-limit", 0.5], 3),
     ):
-        done = process("verify", *words)
-        assert done.returncode == code
-        assert "Traceback" not in done.stderr
+        result = process("verify", *words)
+        assert result.returncode == code
+        assert "Traceback" not in result.stderr
 
 
 def test_verify_prints_json():
@@ -90,7 +91,7 @@ def test_verify_says_what_would_mend_a_network():
     assert facts["mend"] == "insert (1, 2) behind layer 1"
 
 
-def test_verify_checks_a_proof_that_was_kept():
+def test_verify_checks_a_stored_proof():
     words = "verify", "--net", "bitonic", "--n", 8
     Path("proof.json").write_text(call(*words, "--json")[0], encoding="utf-8")
     assert call(*words, "--check", "proof.json")[0].startswith("sorts: 8 wires")
@@ -115,14 +116,16 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     assert "states its network and property itself" in err
     call("compile", "--net", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
     assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
-    # A wrong kernel: the lesser of two entries on both wires.
-    right = driver.render_cpp
-    wrong = "lo.both = a < b ? a : b, hi.both = a < b ? a : b;"
-    monkeypatch.setattr(
-        driver,
-        "render_cpp",
-        lambda *args: right(*args).replace("lo.both = a < b ? a : b, hi.both = a < b ? b : a;", wrong),
-    )
+    # A wrong kernel: it leaves the smaller of two entries on both wires.
+    cpu = BACKENDS["cpu"]
+
+    def render_wrong(*arguments):
+        text = cpu.render(*arguments)
+        right = "lo.both = a < b ? a : b, hi.both = a < b ? b : a;"
+        assert right in text
+        return text.replace(right, "lo.both = a < b ? a : b, hi.both = a < b ? a : b;")
+
+    monkeypatch.setitem(BACKENDS, "cpu", replace(cpu, render=render_wrong))
     call("compile", "--net", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
     assert "built kernel, float32: 0-1 input 0 0 0 0 comes out wrong" in out
@@ -132,7 +135,7 @@ def test_verify_takes_a_family_in_the_place_of_a_file():
     assert call("verify", "bitonic", "--n", 8)[0].startswith("sorts: 8 wires")
 
 
-def test_a_log_that_is_cut_is_noted_on_standard_error():
+def test_a_cut_log_is_noted_on_standard_error():
     whole = "{'N':2,'L':1,'nw':[(0,1)]}\n"
     Path("cut.log").write_text(f"{whole}{whole[:12]}", encoding="utf-8")
     out, err = call("verify", "cut.log")
@@ -143,7 +146,7 @@ def test_a_log_that_is_cut_is_noted_on_standard_error():
     )
 
 
-def test_an_unproved_network_is_told_which_option_would_help():
+def test_an_unproved_verdict_names_the_option_that_would_help():
     for words in (["verify"], ["compile"], ["compile", "--median"]):
         out, err = call(*words, "--net", "pairwise", "--n", 40, "--time-limit", 0, code=3)
         assert "--time-limit" in out + err
@@ -168,7 +171,7 @@ def test_a_network_comes_from_standard_input(line):
     assert result.stderr.startswith("nsc: standard input: not a network in a known format")
 
 
-def test_a_proof_that_does_not_fit_says_what_is_wrong():
+def test_verify_says_what_is_wrong_with_a_stored_proof():
     words = "verify", "--net", "bitonic", "--n", 8
     facts = json.loads(call(*words, "--json")[0])
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the compiler's tests draw, and a judge of sorting that shares no code with the compiler."""
+"""Random networks for the compiler's tests, and a check of sorting that shares no code with the compiler."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def layer_lists(draw, n, most=8):
 
 @st.composite
 def networks(draw, wires=(1, 9), most=8):
-    """Draw a network, seldom a sorting one."""
+    """Draw a network; few of them sort."""
     n = draw(st.integers(*wires))
     return Network.from_layers(n, draw(layer_lists(n, most)))
 
 
 @lru_cache(maxsize=2)
 def _zero_one_inputs(n):
-    """All 2^n 0-1 inputs, a row of packed bits per wire; what pads a byte is the input of zeros."""
+    """Return all 2^n 0-1 inputs, a row of packed bits per wire; zeros pad the last byte."""
     index = np.arange(1 << n)
     return np.stack([np.packbits(index >> wire & 1 == 1) for wire in range(n)])
 
 
 def sorts_all(n, comparators):
-    """Say by brute force whether comparators (lo, hi), in order, sort all 0-1 inputs of n wires."""
+    """Return, by brute force, whether comparators (lo, hi), in order, sort all 0-1 inputs of n wires."""
     state = _zero_one_inputs(n).copy()
     for lo, hi in comparators:
         state[lo], state[hi] = state[lo] & state[hi], state[lo] | state[hi]
@@ -45,7 +45,7 @@ def sorts_all(n, comparators):
 
 
 def run(comparators, values):
-    """Return a list of values as it leaves the comparators."""
+    """Return the values behind the comparators."""
     values = list(values)
     for lo, hi in comparators:
         values[lo], values[hi] = min(values[lo], values[hi]), max(values[lo], values[hi])
@@ -57,10 +57,10 @@ def is_unsorted(values):
 
 
 def tangled(network, rng):
-    """Return a network that sorts iff the given one in standard form does, with reversed comparators.
+    """Return a network with reversed comparators that sorts iff `network`, which is in standard form, does.
 
-    Random comparators are reversed, which exchanges their wires in all that follows; the wires are
-    then renamed so that the outputs are in their places again.
+    Random comparators are reversed, which exchanges their wires in all later layers. The wires are then
+    renamed to return the outputs to their places.
     """
     place = np.arange(network.n)
     layers = []

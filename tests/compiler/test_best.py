@@ -1,4 +1,4 @@
-"""Networks of the public lists, and what is made of them."""
+"""Networks of the public lists, and networks merged from them."""
 
 import random
 
@@ -17,7 +17,7 @@ SORTERS = [network for networks in known("sorters").values() for network in netw
 
 @pytest.mark.parametrize("part", range(4))
 def test_every_known_sorter_sorts(part):
-    """Published by n: size and depth of the smallest, proved optimal for n ≤ 12."""
+    """The lists hold the smallest size and depth for each n, proved optimal for n ≤ 12."""
     for network in SORTERS[part::4]:
         assert verify(network).verdict is Verdict.PROVED, network
 
@@ -38,16 +38,16 @@ def test_published_sizes():
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_thousand_changed_sorters_are_told_from_sorters(part):
-    """One comparator is left out, turned, or moved to another wire; what is refuted comes out unsorted."""
+def test_a_thousand_changed_sorters_are_settled(part):
+    """One comparator is removed, reversed or moved to another wire; counterexamples come out unsorted."""
     draw = random.Random(part)
     for _ in range(250):
         network = draw.choice(SORTERS[2:])
         pairs = network.comparators.tolist()
-        at = draw.randrange(len(pairs))
-        lo, hi = pairs[at]
+        index = draw.randrange(len(pairs))
+        lo, hi = pairs[index]
         other = draw.choice([wire for wire in range(network.n) if wire not in (lo, hi)])
-        pairs[at : at + 1] = draw.choice([[], [[hi, lo]], [[lo, other]], [[other, hi]]])
+        pairs[index : index + 1] = draw.choice([[], [[hi, lo]], [[lo, other]], [[other, hi]]])
         changed = Network.from_comparators(network.n, pairs)
         proof = verify(changed)
         assert proof.verdict is not Verdict.UNPROVED, changed
@@ -56,16 +56,16 @@ def test_a_thousand_changed_sorters_are_told_from_sorters(part):
 
 
 @pytest.mark.parametrize("n", [65, 70, 100, 129, 300, 700])
-def test_larger_ones_are_merged_from_known_ones(n):
-    """SAT proves the parts of 64 wires, reachable sets what is merged from them."""
-    made = {"best": best(n), "shallowest": shallowest(n)}
-    for network in made.values():
+def test_larger_networks_are_merged_from_known_ones(n):
+    """SAT proves the parts of 64 wires; reachable sets prove the networks merged from them."""
+    merged = {"best": best(n), "shallowest": shallowest(n)}
+    for network in merged.values():
         assert network.n == n
         assert (network.comparators[:, 0] < network.comparators[:, 1]).all()
         assert verify(network).verdict is Verdict.PROVED
     merge_exchange = family_network("merge_exchange", n)
-    assert made["best"].size == min(m.size for m in (*made.values(), merge_exchange))
-    assert made["shallowest"].depth == min(m.depth for m in (*made.values(), merge_exchange))
+    assert merged["best"].size == min(m.size for m in (*merged.values(), merge_exchange))
+    assert merged["shallowest"].depth == min(m.depth for m in (*merged.values(), merge_exchange))
 
 
 @pytest.mark.parametrize(("p", "q"), [(0, 3), (1, 1), (1, 5), (4, 4), (7, 3), (6, 11)])
@@ -78,7 +78,7 @@ def test_merges_of_any_two_lengths(p, q):
 
 
 @pytest.mark.parametrize(
-    ("asked", "n", "size", "half_operations"),
+    ("text", "n", "size", "half_operations"),
     [
         ("sort", 16, 60, 120),
         ("top-1", 100, 99, 99),
@@ -90,8 +90,8 @@ def test_merges_of_any_two_lengths(p, q):
         ("rank-3,7", 16, 54, 94),
     ],
 )
-def test_the_smallest_network_for_some_ranks(asked, n, size, half_operations):
-    property_ = parse(asked, n)
+def test_the_smallest_network_for_some_ranks(text, n, size, half_operations):
+    property_ = parse(text, n)
     network = smallest_first(property_)[0]
     assert verify(network, property_).verdict is Verdict.PROVED
     assert network.size <= size

@@ -8,10 +8,10 @@ from nsc.compiler.network import Network
 
 
 def comparators_of(text, n):
-    """Read a diagram back: the comparators, column after column."""
+    """Return the comparators of a diagram, column by column."""
     label = len(str(n - 1)) + 2
     rows = [line[label:] for line in text.splitlines()[:n]]
-    found = []
+    pairs = []
     for column in zip(*rows, strict=True):
         open_ends = {}
         for wire, mark in enumerate(column):
@@ -19,14 +19,14 @@ def comparators_of(text, n):
                 if open_ends:
                     (other, other_mark), *_ = open_ends.items()
                     assert {mark, other_mark} == {"○", "●"}
-                    found.append((other, wire) if other_mark == "○" else (wire, other))
+                    pairs.append((other, wire) if other_mark == "○" else (wire, other))
                     open_ends = {}
                 else:
                     open_ends[wire] = mark
             else:
                 assert mark == ("┼" if open_ends else "─")
         assert not open_ends
-    return found
+    return pairs
 
 
 @settings(deadline=None, max_examples=150)
@@ -39,9 +39,9 @@ def test_a_diagram_shows_every_wire_and_comparator(network):
     assert len({len(line) for line in lines[: network.n]}) == 1
     assert text.count("○") == text.count("●") == network.size
     assert text.count("┆") == network.depth
-    shown = comparators_of(text, network.n)
-    assert sorted(shown) == sorted(map(tuple, network.comparators.tolist()))
-    assert Network.from_comparators(network.n, shown) == Network.from_comparators(
+    pairs = comparators_of(text, network.n)
+    assert sorted(pairs) == sorted(map(tuple, network.comparators.tolist()))
+    assert Network.from_comparators(network.n, pairs) == Network.from_comparators(
         network.n, network.comparators
     )
 

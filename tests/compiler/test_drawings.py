@@ -1,4 +1,4 @@
-"""Diagrams as files: every wire and comparator is in them once, and directions are seen."""
+"""Diagrams as files: they show every wire and comparator once, and directions."""
 
 import re
 import shutil
@@ -24,18 +24,20 @@ def test_an_svg_shows_every_wire_and_comparator(network):
     root = ElementTree.fromstring(write_network(network, "svg"))
     lines = list(root.iter(f"{SVG}line"))
     wires = [line for line in lines if line.get("class") == "wire"]
-    drawn = [line for line in lines if line.get("class") == "comparator"]
-    assert (len(wires), len(drawn)) == (network.n, network.size)
+    comparators = [line for line in lines if line.get("class") == "comparator"]
+    assert (len(wires), len(comparators)) == (network.n, network.size)
     assert [text.text for text in root.iter(f"{SVG}text")] == list(map(str, range(network.n)))
     heights = {wire.get("y1"): index for index, wire in enumerate(wires)}
-    by_place = sorted(drawn, key=lambda line: int(line.get("x1")))
-    shown = [(heights[line.get("y1")], heights[line.get("y2")]) for line in by_place]
-    assert sorted(shown) == sorted(map(tuple, network.comparators.tolist()))
-    assert Network.from_comparators(network.n, shown) == Network.from_comparators(
+    left_to_right = sorted(comparators, key=lambda line: int(line.get("x1")))
+    pairs = [(heights[line.get("y1")], heights[line.get("y2")]) for line in left_to_right]
+    assert sorted(pairs) == sorted(map(tuple, network.comparators.tolist()))
+    assert Network.from_comparators(network.n, pairs) == Network.from_comparators(
         network.n, network.comparators
     )
-    taken = [(line.get("x1"), y) for line in drawn for y in span(int(line.get("y1")), int(line.get("y2")))]
-    assert len(taken) == len(set(taken)), "comparators lie on each other"
+    points = [
+        (line.get("x1"), y) for line in comparators for y in span(int(line.get("y1")), int(line.get("y2")))
+    ]
+    assert len(points) == len(set(points)), "comparators lie on each other"
     width, height = int(root.get("width")), int(root.get("height"))
     assert all(0 < int(line.get("x1")) < width and 0 < int(line.get("y2")) < height for line in lines)
     arrows = [path for path in root.iter(f"{SVG}path") if path.get("class") == "arrowhead"]
@@ -53,17 +55,19 @@ def test_tikz_is_balanced_and_complete(network):
     assert text.startswith(r"\begin{tikzpicture}[")
     assert text.endswith("\\end{tikzpicture}\n")
     assert all(line.endswith(";") for line in text.splitlines()[1:-1] if not line.startswith("%"))
-    for one, other in ("{}", "()", "[]"):
-        assert text.count(one) == text.count(other)
-    drawn = re.findall(r"\\draw\[(comparator|reversed)\] \((\d+),-?(\d+)\) -- \(\2,-?(\d+)\);", text)
-    pairs = [(int(lo), int(hi)) for _, _, lo, hi in drawn]
+    for opening, closing in ("{}", "()", "[]"):
+        assert text.count(opening) == text.count(closing)
+    commands = re.findall(r"\\draw\[(comparator|reversed)\] \((\d+),-?(\d+)\) -- \(\2,-?(\d+)\);", text)
+    pairs = [(int(lo), int(hi)) for _, _, lo, hi in commands]
     assert sorted(pairs) == sorted(map(tuple, network.comparators.tolist()))
-    assert all((style == "reversed") == (lo > hi) for (style, *_), (lo, hi) in zip(drawn, pairs, strict=True))
+    assert all(
+        (style == "reversed") == (lo > hi) for (style, *_), (lo, hi) in zip(commands, pairs, strict=True)
+    )
     assert text.count("->]") == sum(lo > hi for lo, hi in pairs)
     assert text.count(r"\draw[gray]") == network.n
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX to set it")
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed")
 def test_latex_sets_tikz(tmp_path):
     networks = FAMILIES["bitonic"](8), Network.from_layers(1, []), Network.from_layers(3, [[(2, 0)]])
     pictures = "\n\n".join(write_network(network, "tikz") for network in networks)
@@ -71,14 +75,14 @@ def test_latex_sets_tikz(tmp_path):
         f"\\documentclass{{article}}\\usepackage{{tikz}}\\begin{{document}}{pictures}\\end{{document}}",
         encoding="utf-8",
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "nets.tex"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stdout
+    assert result.returncode == 0, result.stdout
     assert (tmp_path / "nets.pdf").stat().st_size > 0
 
 
@@ -87,7 +91,7 @@ def test_text_is_the_knuth_diagram():
     assert write_network(network, "ascii") == knuth_diagram(network) + "\n"
 
 
-def test_a_text_that_nobody_reads_is_refused():
+def test_a_text_diagram_too_large_to_read_is_refused():
     with pytest.raises(NetworkError, match=r"65,536 wires and 32,769 columns .*write svg"):
         write_network(Network.from_layers(1 << 16, [[(k, k + (1 << 15)) for k in range(1 << 15)]]), "ascii")
 

@@ -30,7 +30,7 @@ SWAP = Network.from_layers(2, [[(0, 1)]])
 ROOT = Path(nsc.__file__).parent
 
 
-def test_the_best_network_for_some_ranks_is_one_that_is_proved():
+def test_the_best_network_for_some_ranks_is_the_cheapest_that_is_proved():
     selection = parse("rank-7,50", 100)
     compiled = compile_network(Request("best", 100, select=ranks(7, 50)))
     *cheaper, third = smallest_first(selection)[:3]
@@ -38,8 +38,8 @@ def test_the_best_network_for_some_ranks_is_one_that_is_proved():
     assert verify(third, selection).verdict is compiled.proof.verdict is Verdict.PROVED
     for network in cheaper:
         assert half_operations(network, selection.ranks) < half_operations(third, selection.ranks)
-        short = verify(network, selection, Budget(states=FEW_STATES), UNTIMED)
-        assert short.verdict is Verdict.UNPROVED
+        proof = verify(network, selection, Budget(states=FEW_STATES), UNTIMED)
+        assert proof.verdict is Verdict.UNPROVED
 
 
 def test_a_request_names_a_family_a_file_or_a_network(tmp_path):
@@ -72,7 +72,7 @@ def test_a_file_without_a_suffix_is_found(tmp_path, monkeypatch):
         (SWAP, 3, "2 wires, n=3 disagrees"),
     ],
 )
-def test_what_stands_for_no_network_is_refused(network, n, message, tmp_path, monkeypatch):
+def test_a_wrong_network_is_refused(network, n, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NetworkError, match=message):
         describe(network, n)
@@ -155,7 +155,7 @@ def test_default_names_are_identifiers(network, n, name):
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "suffix"),
     [
         ({}, ""),
         ({"targets": ("cpu", "cuda"), "unproved": True, "version": "1"}, ""),
@@ -172,13 +172,13 @@ def test_default_names_are_identifiers(network, n, name):
         ),
     ],
 )
-def test_default_names_say_what_is_not_default(options, what):
-    assert default_name(Request("bitonic", **options), 12) == f"bitonic_12{what}"
+def test_default_names_say_what_is_not_default(options, suffix):
+    assert default_name(Request("bitonic", **options), 12) == f"bitonic_12{suffix}"
     check_name(default_name(Request(Path("x" * 250), **options), 12))
 
 
-def test_what_computes_other_values_has_another_default_name():
-    made = [
+def test_kernels_with_other_values_have_other_default_names():
+    names = [
         default_name(
             Request("bitonic", relaxation=Relaxation(sigmoid, strength, error_free), dtypes=dtypes), 4
         )
@@ -187,7 +187,7 @@ def test_what_computes_other_values_has_another_default_name():
         for error_free in (False, True)
         for dtypes in (("float32",), ("float64",), ("float32", "float64"))
     ]
-    assert len(set(made)) == len(made)
+    assert len(set(names)) == len(names)
 
 
 def test_a_long_file_name_makes_a_usable_name():
@@ -207,7 +207,7 @@ def test_a_network_that_does_not_sort_is_refused_with_its_counterexample(n):
         assert " ".join(map(str, values[:64])) in str(error)
 
 
-def test_an_unproved_network_is_refused_unless_asked_for():
+def test_an_unproved_network_is_refused_unless_allowed():
     no_time = Budget(deadline=time.monotonic())
     network = FAMILIES["pairwise"](64)
     with pytest.raises(UnprovedError, match="add unproved=True"):
@@ -253,7 +253,7 @@ def test_the_manifest_says_what_the_package_is():
         ),
     ],
 )
-def test_headers_name_a_command_that_makes_the_package_again(request_, command):
+def test_headers_name_a_command_that_writes_the_same_package(request_, command):
     compiled = compile_network(request_)
     files = compiled.package.files
     assert json.loads(files["manifest.json"])["command"] == command
@@ -264,7 +264,7 @@ def test_headers_name_a_command_that_makes_the_package_again(request_, command):
 
 
 def imports_of(path):
-    """Yield the modules that a file imports anywhere in it."""
+    """Yield the modules that a file imports anywhere."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -274,7 +274,7 @@ def imports_of(path):
 
 
 @pytest.mark.parametrize(
-    ("room", "unknown"),
+    ("room", "forbidden"),
     [
         ("compiler", ["nsc.runtime", "torch", "cupy"]),
         ("runtime", ["nsc.compiler"]),
@@ -282,18 +282,18 @@ def imports_of(path):
         ("runtime", ["nsc.cli", "nsc.api"]),
     ],
 )
-def test_imports_go_one_way(room, unknown):
+def test_imports_go_one_way(room, forbidden):
     modules = sorted((ROOT / room).rglob("*.py"))
     assert len(modules) > 3
     for path in modules:
         for name in imports_of(path):
-            assert not any(name == other or name.startswith(f"{other}.") for other in unknown), (
+            assert not any(name == other or name.startswith(f"{other}.") for other in forbidden), (
                 path.name,
                 name,
             )
 
 
 @pytest.mark.parametrize("module", ["nsc", "nsc.cli", "nsc.compiler.driver"])
-def test_torch_is_not_imported_for_nothing(module):
+def test_torch_is_not_imported_before_it_is_needed(module):
     code = f"import sys, {module}; sys.exit(int('torch' in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

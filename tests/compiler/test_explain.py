@@ -9,14 +9,14 @@ from nsc.compiler.schedule import CONE_COLUMNS, explain, schedule
 
 
 def test_figures_of_bitonic_1024():
-    made = explain(schedule(FAMILIES["bitonic"](1024)))
-    assert made.comparators == 28160
-    assert made.comparators_per_load == pytest.approx(made.comparators / made.loads)
-    assert made.comparators_per_load > 2.1
-    assert made.flops_per_byte == pytest.approx(0.75 * made.comparators_per_load)
-    assert made.widest == 16
-    assert made.straight_line == 1
-    assert 0.3 < made.light_cone < 0.4
+    figures = explain(schedule(FAMILIES["bitonic"](1024)))
+    assert figures.comparators == 28160
+    assert figures.comparators_per_load == pytest.approx(figures.comparators / figures.loads)
+    assert figures.comparators_per_load > 2.1
+    assert figures.flops_per_byte == pytest.approx(0.75 * figures.comparators_per_load)
+    assert figures.widest == 16
+    assert figures.straight_line == 1
+    assert 0.3 < figures.light_cone < 0.4
 
 
 def test_shapes_that_run_from_a_table_are_not_straight_line():
@@ -25,18 +25,18 @@ def test_shapes_that_run_from_a_table_are_not_straight_line():
     assert 0 < explain(schedule(network, straight_line=150)).straight_line < 1
 
 
-def test_small_networks_have_no_light_cone_to_gain_from():
+def test_a_light_cone_saves_nothing_on_small_networks():
     assert explain(schedule(FAMILIES["odd_even"](16))).light_cone == 1
 
 
 def test_an_empty_network():
-    made = explain(schedule(Network.from_layers(2, [])))
-    assert (made.codelets, made.loads, made.comparators_per_load, made.light_cone) == (0, 0, 0, 0)
+    figures = explain(schedule(Network.from_layers(2, [])))
+    assert (figures.codelets, figures.loads, figures.comparators_per_load, figures.light_cone) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("family", "n"), [("bitonic", 64), ("odd_even", 128), ("bitonic", 256)])
-def test_what_lies_outside_the_light_cone_is_zero_in_P(family, n):
-    """The routing run densely, half and half: blocks of columns that are zero on a codelet's rows go."""
+def test_P_is_zero_outside_the_light_cone(family, n):
+    """A dense P with weights of 1/2 shows which blocks of columns are not zero in a codelet's rows."""
     network = FAMILIES[family](n)
     scheduled = schedule(network)
     P = np.eye(n)
@@ -51,11 +51,11 @@ def test_what_lies_outside_the_light_cone_is_zero_in_P(family, n):
     blocks = n // CONE_COLUMNS
     share = needed / (blocks * network.size)
     assert share < 1, "some of P is zero on the way"
-    # All wires of a codelet count as one, so a little of what it is run on is zero.
+    # A light cone holds all wires of a codelet or none, so a few of its blocks are zero.
     assert share <= explain(scheduled).light_cone <= 1.05 * share
 
 
-def test_P_is_whole_where_half_of_the_work_is_skipped():
+def test_P_is_right_where_half_of_the_work_is_skipped():
     """Two networks side by side, then a sorter: no column of either reaches the other's codelets."""
     halves = [FAMILIES["bitonic"](16).comparators + 16 * side for side in (0, 1)]
     network = Network.from_comparators(32, [*halves[0].tolist(), *halves[1].tolist()])

@@ -13,7 +13,7 @@ BATCHER = ["bitonic", "odd_even_merge", "merge_exchange", "pairwise"]
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_every_family_grows_as_its_record_says(family):
-    """Twice the wires: four times the size, or less than three times."""
+    """Twice the wires make four times the size, or less than three times."""
     ratio = family(256).size / family(128).size
     assert (ratio > 3.9) if family.growth is Growth.QUADRATIC else (2 < ratio < 3)
 
@@ -105,7 +105,7 @@ def test_numbers_of_wires_out_of_range_are_refused(name, n):
 
 
 @pytest.mark.parametrize("name", ["odd_even", "insertion"])
-def test_quadratic_families_name_another_when_they_grow_too_large(name):
+def test_a_quadratic_family_that_grows_too_large_names_another(name):
     with pytest.raises(NetworkError, match="merge_exchange"):
         family_network(name, MAX_WIRES)
 

@@ -1,4 +1,4 @@
-"""A proof that must end at its budget is known to before it begins, and no other is."""
+"""A proof that must end at its budget is foreseen before it begins, and no other proof is."""
 
 import re
 import time
@@ -51,7 +51,7 @@ def cases():
             yield FAMILIES[family](n), sort(n)
             yield FAMILIES[family](n), parse("top-5", n)
     for n in (8, 24, 40):
-        # Sorters of parts joined where it was drawn, the same wires on both sides again and again.
+        # Comparators at a random layer join parts, and join wires of one part again.
         merger = FAMILIES["bitonic"](n)
         for _ in range(6):
             extra = [[draw.permutation(n)[:2].tolist()] for _ in range(3)]
@@ -62,7 +62,7 @@ def cases():
     yield Network.from_layers(64, list(FAMILIES["bitonic"](64).layers())[-6:]), parse("merge-32+32", 64)
 
 
-def test_what_is_foreseen_happens(monkeypatch):
+def test_a_foreseen_end_happens(monkeypatch):
     foreseen = dict.fromkeys(("states", "memory"), 0)
     for network, property_ in cases():
         for limits in ({"states": 64}, {"states": 256}, {"states": 1024}, {"memory": 1 << 10}):
@@ -75,7 +75,7 @@ def test_what_is_foreseen_happens(monkeypatch):
 
 
 @pytest.mark.parametrize("family", ["bitonic", "odd_even_merge", "merge_exchange"])
-def test_merges_are_foreseen_to_the_pattern(family, monkeypatch):
+def test_merges_are_foreseen_to_the_exact_number_of_patterns(family, monkeypatch):
     needed = search(question_of(FAMILIES[family](256), sort(256), Budget())).peak
     for states in (needed - 1, needed):
         question = question_of(FAMILIES[family](256), sort(256), Budget(states))
@@ -100,7 +100,7 @@ def test_a_network_too_wide_for_the_methods_says_so_at_once(monkeypatch):
         assert part in detail
 
 
-def test_what_is_foreseen_names_every_option_that_would_help(monkeypatch):
+def test_a_foreseen_end_names_every_option_that_would_help(monkeypatch):
     monkeypatch.setattr(reachable, "FEW_STATES", 1 << 10)
     network, end = FAMILIES["bitonic"](1024), time.monotonic()
     detail = unproved(network, monkeypatch, memory=1 << 20, deadline=end + 0.5)
@@ -112,7 +112,7 @@ def test_what_is_foreseen_names_every_option_that_would_help(monkeypatch):
     assert "no practical time limit suffices" in detail
 
 
-def test_who_follows_the_hints_comes_to_a_proof():
+def test_following_the_hints_leads_to_a_proof():
     network, megabytes = FAMILIES["bitonic"](1024), 1
     for _ in range(4):
         proof = verify(network, None, Budget(memory=megabytes << 20), ["reachable sets"])
@@ -123,7 +123,7 @@ def test_who_follows_the_hints_comes_to_a_proof():
     assert 1 < megabytes < 64
 
 
-def test_what_is_proved_today_is_not_foreseen_to_fail():
+def test_networks_that_are_proved_are_not_foreseen_to_fail():
     for family in ("bitonic", "odd_even_merge", "merge_exchange"):
         network = FAMILIES[family](4096)
         assert forced_join(network, (), JoinRule(Budget(), FEW_STATES, 4096, sort(4096).ranks)) is None

@@ -1,4 +1,4 @@
-"""What a network file leaves open: each case has its error or its choice (nsc.compiler.formats)."""
+"""Files that can be read in two ways: each is refused, or read as nsc.compiler.formats says."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ FROM_ONE = "1:3,2:4,1:2,3:4,2:3"
 # ------------------------------------------------------------------------------------------ both ways
 
 
-def test_the_table_says_what_is_read_written_and_kept():
+def test_the_table_of_formats():
     assert list(FORMATS) == [
         *["nsc", "sorterhunter", "sorterhunter-log", "layers", "json", "knuth", "cn", "table"],
         *["csv", "dot", "graphml", "code", "svg", "tikz", "ascii"],
@@ -48,19 +48,19 @@ def test_a_written_network_is_read_back(name, network, seed):
     text = write_network(network, name)
     assert text == write_network(network, name)
     assert text.isascii()
-    again = parse_network(text, network.n, format=name)
+    parsed = parse_network(text, network.n, format=name)
     relayered = Network.from_comparators(network.n, network.comparators)
-    assert again == (network if FORMATS[name].holds_layers else relayered)
+    assert parsed == (network if FORMATS[name].holds_layers else relayered)
     values = np.random.default_rng(seed).integers(0, 9, (20, network.n))
-    np.testing.assert_array_equal(again.apply(values), network.apply(values))
+    np.testing.assert_array_equal(parsed.apply(values), network.apply(values))
     if FORMATS[name].holds_wires:
-        assert parse_network(text, format=name) == again
+        assert parse_network(text, format=name) == parsed
     if network.size:  # an empty text has no format
-        assert parse_network(text, network.n) == again
+        assert parse_network(text, network.n) == parsed
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_written_family_is_found_from_its_content_alone(name):
+def test_a_written_family_is_read_by_its_content_alone(name):
     network = FAMILIES["bitonic"](16)
     assert parse_network(write_network(network, name)) == network
 
@@ -68,10 +68,10 @@ def test_a_written_family_is_found_from_its_content_alone(name):
 @pytest.mark.parametrize("name", BOTH)
 def test_reversed_comparators_keep_their_meaning(name):
     network = Network.from_layers(3, [[(2, 0)], [(1, 0)], [(1, 2)]])
-    again = parse_network(write_network(network, name))
-    assert again == network
-    assert again.apply([5, 3, 4]).tolist() == network.apply([5, 3, 4]).tolist() == [5, 3, 4]
-    assert again.apply([1, 2, 3]).tolist() == [3, 1, 2]
+    parsed = parse_network(write_network(network, name))
+    assert parsed == network
+    assert parsed.apply([5, 3, 4]).tolist() == network.apply([5, 3, 4]).tolist() == [5, 3, 4]
+    assert parsed.apply([1, 2, 3]).tolist() == [3, 1, 2]
 
 
 # ---------------------------------------------------------------------------------------- index bases
@@ -80,7 +80,7 @@ def test_reversed_comparators_keep_their_meaning(name):
 @pytest.mark.parametrize(
     "text", [FROM_ONE, "[(1,3),(2,4)]\n[(1,2),(3,4)]\n[(2,3)]", "[[1,3],[2,4],[1,2],[3,4],[2,3]]"]
 )
-def test_a_file_that_counts_from_one_is_read_when_the_user_says_so(text):
+def test_a_file_that_counts_from_one_is_read_with_its_index_base(text):
     with pytest.raises(NetworkError, match=r"no comparator touches wire 0: .*index_base=1.*index_base=0"):
         parse_network(text)
     with pytest.raises(NetworkError, match=r"wire 0 and one touches wire 4, of 4 wires.*index_base=1"):
@@ -90,7 +90,7 @@ def test_a_file_that_counts_from_one_is_read_when_the_user_says_so(text):
     with pytest.raises(NetworkError, match=r"no comparator touches 0: state n"):
         parse_network(text, index_base=0)
     assert parse_network(text, 5, index_base=0).apply([9, 4, 3, 2, 1]).tolist() == [9, 1, 2, 3, 4]
-    assert parse_network(text, 5).n == 5  # wire 5 is not used, so nothing speaks against 0
+    assert parse_network(text, 5).n == 5  # in either base one wire is unused, so the base is 0
 
 
 def test_a_file_that_counts_from_zero_is_not_shifted():
@@ -108,13 +108,13 @@ def test_sorterhunter_files_may_count_from_one_too():
 
 
 @pytest.mark.parametrize(
-    ("name", "other"), [("knuth", 0), ("table", 0), ("nsc", 1), ("dot", 1), ("graphml", 1)]
+    ("name", "wrong_base"), [("knuth", 0), ("table", 0), ("nsc", 1), ("dot", 1), ("graphml", 1)]
 )
-def test_formats_with_a_base_by_definition_keep_it(name, other):
+def test_formats_with_a_base_by_definition_keep_it(name, wrong_base):
     text = write_network(FOUR, name)
-    assert parse_network(text, index_base=1 - other) == FOUR
-    with pytest.raises(NetworkError, match=f"counts wires from {1 - other} by definition"):
-        parse_network(text, index_base=other)
+    assert parse_network(text, index_base=1 - wrong_base) == FOUR
+    with pytest.raises(NetworkError, match=f"counts wires from {1 - wrong_base} by definition"):
+        parse_network(text, index_base=wrong_base)
 
 
 def test_there_are_two_bases():
@@ -132,18 +132,18 @@ def test_messages_count_as_the_file_does():
 # ------------------------------------------------------------------------- wires, lines and nesting
 
 
-def test_unused_wires_must_be_vouched_for():
+def test_unused_wires_need_a_stated_n():
     with pytest.raises(NetworkError, match=r"of 0 … 5 no comparator touches 1, 3, 4: state n"):
         parse_network("0:2,2:5")
     assert parse_network("0:2,2:5", 6).n == 6
     with pytest.raises(NetworkError, match=r"touches 1, 2, 3, 4, 5, 6, 7, 8, …: state"):
         parse_network("0:99")
-    assert parse_network("0:1,1:2").n == 3  # wires above the highest used one cannot be seen
+    assert parse_network("0:1,1:2").n == 3  # a list does not show wires above the highest used wire
     with pytest.raises(NetworkError, match=r"65,536 wires"):
         parse_network("0:999999999")
 
 
-def test_a_line_is_a_layer_or_else_refused():
+def test_a_line_that_is_no_layer_is_refused():
     flat = "[(0,2),(1,3),(0,1),(2,3),(1,2)]"
     with pytest.raises(NetworkError, match=r"line 1 touches wire 0 twice, .* whole network.*format='json'"):
         parse_network(flat)
@@ -228,17 +228,17 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(error, tmp_path, mo
     path = tmp_path / "net.cn"
     path.write_text("old", encoding="utf-8")
 
-    def fails(*_):
+    def fail(*_):
         raise error
 
-    monkeypatch.setattr("nsc.compiler.formats.saving.os.replace", fails)
+    monkeypatch.setattr("nsc.compiler.formats.saving.os.replace", fail)
     with pytest.raises((NetworkError, KeyboardInterrupt)):
         save_network(FOUR, path)
     assert [p.name for p in tmp_path.iterdir()] == ["net.cn"]
     assert path.read_text(encoding="utf-8") == "old"
 
 
-def test_places_that_cannot_be_written_are_named(tmp_path):
+def test_paths_that_cannot_be_written_are_named(tmp_path):
     for path in (tmp_path, tmp_path / "missing" / "net.cn"):
         with pytest.raises(NetworkError, match=r"cannot write the network file"):
             save_network(FOUR, path, "cn")

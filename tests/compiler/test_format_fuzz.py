@@ -1,11 +1,11 @@
-"""Hostile network files: nothing but a network or a NetworkError, in bounded time and memory."""
+"""Hostile network files give a network or a NetworkError, in bounded time and memory."""
 
 import io
 import random
 import time
 import tracemalloc
 
-import networkx  # noqa: F401  its import is no part of a reading's time
+import networkx  # noqa: F401  imported here, so that times of reading exclude it
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +17,8 @@ from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
 MEGABYTE = 1 << 20
-PART = MEGABYTE // 16  # for quick tests; what grows faster than the file shows here too
-SECONDS_PER_MEGABYTE = (
-    2  # 0.9 at most where nothing else runs; the cores of shared machines are slower at times
-)
+PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
+SECONDS_PER_MEGABYTE = 2  # at most 0.9 on an idle machine; cores of shared machines may be slower
 MEGABYTES_PER_MEGABYTE = 100
 BOTH = [name for name in readable() if name in writable()]
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
@@ -32,7 +30,7 @@ WORDS = [
 
 
 def check(text, n=None, format=None, index_base=None):
-    """A network comes out or a NetworkError."""
+    """Check that a text gives a network, or a NetworkError with a short and printable message."""
     try:
         assert isinstance(parse_network(text, n, format=format, index_base=index_base), Network)
     except NetworkError as error:
@@ -61,8 +59,8 @@ def test_damaged_files(name, network, seed):
     text = write_network(network, name) if name in BOTH else FORMATS[name].example
     draw = random.Random(seed)
     for _ in range(draw.randint(1, 3)):
-        at, length = draw.randint(0, len(text)), draw.choice([0, 0, 1, 1, 5, 50])
-        text = text[:at] + draw.choice(["", *WORDS, text[:at]]) + text[at + length :]
+        start, length = draw.randint(0, len(text)), draw.choice([0, 0, 1, 1, 5, 50])
+        text = text[:start] + draw.choice(["", *WORDS, text[:start]]) + text[start + length :]
     for format in (None, name):
         check(text, None, format)
         check(text, network.n, format)

@@ -60,8 +60,8 @@ def test_the_same_sorter_in_every_format(text, tmp_path):
 
 def test_every_example_is_the_same_sorter():
     for name in readable():
-        for stated in (None, name):
-            assert parse_network(FORMATS[name].example, format=stated) == FOUR
+        for format_ in (None, name):
+            assert parse_network(FORMATS[name].example, format=format_) == FOUR
 
 
 @settings(deadline=None, max_examples=100)
@@ -86,7 +86,7 @@ def test_lists_of_layers_and_flat_lists_are_read(network):
 
 
 @pytest.mark.parametrize("name", ["odd_even", "bitonic"])
-def test_large_networks_are_written_as_runs(name, monkeypatch):
+def test_large_networks_are_written_as_progressions(name, monkeypatch):
     network = FAMILIES[name](512)
     assert (network.size > LONGEST_PLAIN) == (name == "odd_even")
     monkeypatch.setattr("nsc.compiler.formats.nsc_json.LONGEST_PLAIN", 100)
@@ -252,7 +252,7 @@ def flat(n, pairs):
         ('{"n": ' + "1" * 5000 + "}", "not valid JSON"),
     ],
 )
-def test_bad_files_are_refused_with_what_was_found(text, message, tmp_path):
+def test_bad_files_are_refused_with_their_fault(text, message, tmp_path):
     with pytest.raises(NetworkError, match=message):
         parse_network(text)
     path = tmp_path / "network.json"
@@ -310,7 +310,9 @@ def test_messages_carry_no_control_characters(text):
 
 
 @pytest.mark.parametrize(
-    ("n", "layer"), [(10**6, [[0, 1, 1, 10**5]]), (60_000, [[0, 1, 1, 59_999]] * 2)], ids=["wires", "runs"]
+    ("n", "layer"),
+    [(10**6, [[0, 1, 1, 10**5]]), (60_000, [[0, 1, 1, 59_999]] * 2)],
+    ids=["wires", "progressions"],
 )
 def test_a_short_file_cannot_ask_for_much_memory(n, layer):
     text = nsc(n, [layer])
@@ -351,7 +353,7 @@ near_lines = st.text(alphabet='[](),0123 \n-{}":n', max_size=40)
     st.one_of(st.text(), near_lines, plausible.map(json.dumps), values.map(json.dumps)),
     st.none() | st.integers(-1, 6) | st.integers(),
 )
-def test_nothing_but_a_network_or_a_network_error_comes_out(text, n):
+def test_any_text_gives_a_network_or_a_network_error(text, n):
     try:
         network = parse_network(text, n)
     except NetworkError:
@@ -361,7 +363,7 @@ def test_nothing_but_a_network_or_a_network_error_comes_out(text, n):
 
 @settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=40) | st.text(alphabet="[](),01\n", max_size=20).map(str.encode))
-def test_nothing_but_a_network_or_a_network_error_comes_out_of_a_file(tmp_path_factory, content):
+def test_any_file_gives_a_network_or_a_network_error(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "fuzz.json"
     path.write_bytes(content)
     try:
@@ -375,7 +377,7 @@ LOG = "SorterHunter V0.4\n{'N':4,'L':5,'D':3,'sw':'','nw':[(0,2),(1,3),(0,1),(2,
 
 
 def test_a_log_that_is_cut_in_the_middle_of_a_network_is_read_with_a_warning():
-    """Wherever it is cut: the network that is lost may be the better one."""
+    """Wherever the log is cut, the lost network may be the better one."""
     record = LOG.splitlines()[1]
     for end in range(1, len(record)):
         with pytest.warns(UserWarning, match="nsc: line 3 of the log is cut off .* of line 2, is read"):

@@ -19,12 +19,14 @@ BUILDS = Budget(build=build_checker)
 @pytest.mark.parametrize("text", ["sort", "rank-3", "top-2", "median", "bottom-3-set"])
 @pytest.mark.parametrize("n", [4, 9, 10, 13])
 def test_verdicts_are_those_of_numpy(n, text):
-    """Of a network that has the property, and of the same with one comparator turned."""
+    """One network has the property; the other has one of its comparators reversed."""
     pairs = family_network("odd_even_merge", n).comparators.tolist()
-    turned = random.Random(n).randrange(len(pairs))
+    reversed_index = random.Random(n).randrange(len(pairs))
     for network in (
         Network.from_comparators(n, pairs),
-        Network.from_comparators(n, [*pairs[:turned], pairs[turned][::-1], *pairs[turned + 1 :]]),
+        Network.from_comparators(
+            n, [*pairs[:reversed_index], pairs[reversed_index][::-1], *pairs[reversed_index + 1 :]]
+        ),
     ):
         property_ = parse(text, n)
         proof, expected = (
@@ -53,11 +55,11 @@ def test_thirty_two_wires():
     assert proof.detail.startswith("all 2^32 0-1 inputs come out sorted, in generated C++")
 
 
-def test_without_a_compiler_or_the_time_it_says_nothing():
+def test_without_a_compiler_or_time_it_settles_nothing():
     for budget in (Budget(), Budget(build=lambda name, source: None)):
         assert verify(best(27), None, budget, METHOD).verdict is Verdict.UNPROVED
-    ended = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_checker), METHOD)
-    assert "generated exhaustion ended at the time limit" in ended.detail
+    proof = verify(best(32), None, Budget(deadline=time.monotonic(), build=build_checker), METHOD)
+    assert "generated exhaustion ended at the time limit" in proof.detail
 
 
 def test_the_text_is_the_same_for_the_same_question(golden):

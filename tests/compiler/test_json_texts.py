@@ -1,4 +1,4 @@
-"""Lists that are decoded in pieces are those that json reads, and what json refuses is refused."""
+"""Lists decoded in pieces equal those that json reads, and text that json refuses is refused."""
 
 import itertools
 import random
@@ -24,7 +24,7 @@ SIGNS = '[]{},:"0 \\-.eE\nna'
 
 
 def decoded(text):
-    """Return the value as the pieces give it."""
+    """Return the value of a text that is decoded in pieces."""
     if text.lstrip()[:1] == "[":
         return list(itertools.chain.from_iterable(json_list(text)))
     return {
@@ -34,9 +34,9 @@ def decoded(text):
 
 
 def mutated(text):
-    place = random.randrange(len(text) + 1)
-    end = min(len(text), place + random.choice([0, 1, 1, 5]))
-    return text[:place] + random.choice(["", *SIGNS]) + text[end:]
+    start = random.randrange(len(text) + 1)
+    end = min(len(text), start + random.choice([0, 1, 1, 5]))
+    return text[:start] + random.choice(["", *SIGNS]) + text[end:]
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 16])
@@ -67,10 +67,10 @@ def test_errors_name_the_place_in_the_whole_text(monkeypatch):
 
 
 def test_a_key_twice_is_an_error():
-    for twice, key in (
+    for text, key in (
         ('{"format":"nsc-network/1","n":2,"layers":[],"layers":[[[0,1]]]}', "layers"),
         ('{"format":"nsc-network/1","n":2,"by":{"who":1,"who":2},"layers":[[[0,1]]]}', "who"),
         ('[[0,1],{"lo":0,"lo":1}]', "lo"),
     ):
         with pytest.raises(NetworkError, match=f'the key "{key}" is stated twice'):
-            parse_network(twice)
+            parse_network(text)

@@ -1,4 +1,4 @@
-"""Files of very many comparators: memory in proportion to the comparators, and little of it."""
+"""Files of very many comparators take little memory, in proportion to the comparators."""
 
 import itertools
 import tracemalloc
@@ -50,7 +50,7 @@ OTHERS = {
 
 
 def peak_of(write, format_, count):
-    """Return the most bytes held while a text is read, the text among them, and the network."""
+    """Return the peak of memory in bytes while a text is read, with the text itself, and the network."""
     text = write(layers_of(count)).encode().decode()
     tracemalloc.start()
     try:
@@ -75,5 +75,5 @@ def test_memory_is_linear_and_small(format_, write):
 
 
 def test_every_format_that_can_hold_so_many_is_tried():
-    # A node of a graph takes some hundred bytes of text, so that such files end at the limit of their size.
+    # A node of a graph takes a hundred bytes of text and more, so such files would exceed the limit of size.
     assert {*WRITERS} == {*readable()} - {"dot", "graphml"}

@@ -1,4 +1,4 @@
-"""Schedules for threads that run at the same time: rounds of comparators, light cones, code for spreads."""
+"""Schedules for parallel threads: rounds of comparators, light cones, code for spreads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cut(network):
 
 
 def in_slots(codelets):
-    """The comparators with their slots, codelet by codelet, as the routing has them."""
+    """Yield the comparators with their slots in the order of the routing, codelet by codelet."""
     first = 0
     for codelet in codelets:
         for index, (a, b, _) in enumerate(codelet.shape):
@@ -31,18 +31,18 @@ def in_slots(codelets):
 
 @given(networks(), st.sampled_from([1, 3, 512]))
 def test_rounds_run_the_network(network, threads):
-    """Rounds share no wire, are no longer than the threads, and leave every wire what the network leaves."""
+    """A round has distinct wires and at most a comparator per thread; rounds give the network's values."""
     codelets = cut(network).schedule.codelets
     rounds = rounds_of(network.n, codelets, threads)
-    assert sorted(c for turn in rounds for c in turn) == sorted(in_slots(codelets))
-    for turn in rounds:
-        wires = [wire for c in turn for wire in (c.lo, c.hi)]
+    assert sorted(c for round_ in rounds for c in round_) == sorted(in_slots(codelets))
+    for round_ in rounds:
+        wires = [wire for c in round_ for wire in (c.lo, c.hi)]
         assert len(set(wires)) == len(wires)
-        assert 0 < len(turn) <= threads
-        assert [c.slot for c in turn] == sorted(c.slot for c in turn)
+        assert 0 < len(round_) <= threads
+        assert [c.slot for c in round_] == sorted(c.slot for c in round_)
     values = np.random.default_rng(0).integers(0, 9, network.n)
-    again = Network.from_layers(network.n, [[(c.lo, c.hi) for c in turn] for turn in rounds])
-    assert (again.apply(values) == network.apply(values)).all()
+    in_rounds = Network.from_layers(network.n, [[(c.lo, c.hi) for c in round_] for round_ in rounds])
+    assert (in_rounds.apply(values) == network.apply(values)).all()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_light_cones_list_the_codelets_that_columns_reach(network):
 
 
 def test_every_codelet_has_code():
-    """Those whose spread is not known take it from the table, and known spreads stay within their bound."""
+    """Codelets of unknown spread take it from the table; known spreads stay within their bound."""
     for network in (family_network("bitonic", 256), family_network("odd_even_merge", 256)):
         in_levels = cut(network)
         known = 0

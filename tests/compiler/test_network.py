@@ -73,7 +73,7 @@ def test_bad_arrays_are_refused(comparators, starts):
         Network(3, np.array(comparators), np.array(starts))
 
 
-def test_arrays_are_frozen_and_its_own():
+def test_a_network_has_frozen_arrays_of_its_own():
     pairs, starts = np.array([[0, 1], [1, 2]]), np.array([0, 1, 2])
     network = Network(3, pairs, starts)
     pairs[:] = starts[:] = 7
@@ -91,8 +91,8 @@ def test_arrays_are_frozen_and_its_own():
 def test_equality_ignores_order_inside_a_layer_and_empty_layers(data, n):
     layers = data.draw(layer_lists(n))
     shuffled = [data.draw(st.permutations(layer)) for layer in layers]
-    for place in data.draw(st.lists(st.integers(0, len(layers)), max_size=3)):
-        shuffled.insert(place, [])
+    for index in data.draw(st.lists(st.integers(0, len(layers)), max_size=3)):
+        shuffled.insert(index, [])
     a, b = Network.from_layers(n, layers), Network.from_layers(n, shuffled)
     assert a == b
     assert hash(a) == hash(b)
@@ -133,7 +133,7 @@ def test_integer_types_of_n_make_the_same_network():
 
 @quick
 @given(networks())
-def test_from_comparators_puts_each_comparator_as_early_as_it_can_be(network):
+def test_from_comparators_puts_each_comparator_in_the_earliest_layer(network):
     pairs = [tuple(pair) for pair in network.comparators.tolist()]
     free, layers = [0] * network.n, {}
     for lo, hi in pairs:

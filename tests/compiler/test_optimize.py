@@ -1,4 +1,4 @@
-"""Passes that make a network smaller: each keeps what it claims, and none makes it larger or deeper."""
+"""Passes that make a network smaller: each keeps its outputs, and none makes it larger or deeper."""
 
 import itertools
 import random
@@ -30,38 +30,38 @@ def outputs_of(network, wires):
 
 
 def padded(n, extra, seed):
-    """Return a sorting network with comparators behind and between that change nothing."""
+    """Return a sorting network with redundant comparators behind and inside it."""
     draw = random.Random(seed)
     pairs = FAMILIES["merge_exchange"](n).comparators.tolist()
     for _ in range(extra):
         lo, hi = sorted(draw.sample(range(n), 2))
         pairs.append([lo, hi])
-    place = draw.randrange(len(pairs))
-    return Network.from_comparators(n, [*pairs[:place], pairs[place], *pairs[place:]])
+    index = draw.randrange(len(pairs))
+    return Network.from_comparators(n, [*pairs[:index], pairs[index], *pairs[index:]])
 
 
 @many
 @given(networks(wires=(1, 8)), st.data())
-def test_restricting_keeps_the_outputs_asked_for(network, data):
+def test_restricting_keeps_the_outputs_of_its_wires(network, data):
     wires = data.draw(st.sets(st.integers(0, network.n - 1)))
     small = restrict(network, wires)
     assert small.size <= network.size
     assert small.depth <= network.depth
     assert (outputs_of(small, wires) == outputs_of(network, wires)).all()
     halves = live_halves(small, wires)
-    assert halves.any(axis=1).all()  # a second time there is nothing to gain
+    assert halves.any(axis=1).all()  # to restrict again gains nothing
     assert restrict(small, wires) == small
     assert live_halves(network, wires).sum() == halves.sum()
 
 
 @many
 @given(networks(wires=(2, 8)), st.data())
-def test_wires_together_may_exchange_their_values_and_no_more(network, data):
+def test_wires_of_a_group_may_only_exchange_their_values(network, data):
     wires = sorted(data.draw(st.sets(st.integers(0, network.n - 1), min_size=2)))
     small = restrict(network, wires, [wires])
     assert small.size <= restrict(network, wires).size
-    found, wanted = outputs_of(small, wires), outputs_of(network, wires)
-    assert (np.sort(found, axis=1) == np.sort(wanted, axis=1)).all()
+    actual, expected = outputs_of(small, wires), outputs_of(network, wires)
+    assert (np.sort(actual, axis=1) == np.sort(expected, axis=1)).all()
 
 
 def test_the_minimum_takes_a_tree_of_half_comparators():
@@ -83,7 +83,7 @@ def test_truncated_sorting_networks_sort(name, n):
     assert small == whole
 
 
-def test_what_cannot_be_truncated():
+def test_networks_that_cannot_be_truncated():
     with pytest.raises(NetworkError, match="untangle it first"):
         truncate(FAMILIES["bitonic"](8), 5)
     for n in (0, 9):
@@ -92,21 +92,21 @@ def test_what_cannot_be_truncated():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_redundant_comparators_go_and_no_others(seed):
+def test_redundant_comparators_are_removed_and_no_others(seed):
     n = 5 + seed
     network = padded(n, 6, seed)
     small = remove_redundant(network, sort(n), Budget())
     assert small.size <= network.size - 7
     assert sorts_all(n, small.comparators.tolist())
-    for gone in range(small.size):  # what is left exchanges something
-        less = Network.from_comparators(n, np.delete(small.comparators, gone, axis=0))
+    for index in range(small.size):  # every comparator left exchanges some values
+        less = Network.from_comparators(n, np.delete(small.comparators, index, axis=0))
         assert (outputs_of(less, range(n)) != outputs_of(small, range(n))).any()
     values = list(range(n))
     random.Random(seed).shuffle(values)
     assert run(small.comparators.tolist(), values) == run(network.comparators.tolist(), values)
 
 
-def test_redundant_comparators_are_not_looked_for_in_vain():
+def test_redundant_comparators_are_not_removed_without_a_proof():
     with pytest.raises(NetworkError, match="verify it first"):
         remove_redundant(Network.from_layers(3, [[(0, 1)]]), sort(3), Budget())
     with pytest.raises(BudgetError):
@@ -115,7 +115,7 @@ def test_redundant_comparators_are_not_looked_for_in_vain():
 
 @many
 @given(networks(wires=(1, 8)), st.data())
-def test_the_canonical_form_is_one_for_all_layerings(network, data):
+def test_all_layerings_have_one_canonical_form(network, data):
     form = canonical(network)
     assert canonical(form) == form
     assert form.size == network.size
@@ -133,24 +133,24 @@ def test_the_canonical_form_is_one_for_all_layerings(network, data):
 )
 def test_optimised_networks_keep_the_property_and_are_never_larger(name, text, presorted):
     network, property_ = FAMILIES[name](10), parse(text, 10, None, presorted)
-    made = optimize(network, property_, Budget())
-    assert verify(made.network, property_).verdict is Verdict.PROVED
-    assert made.before == counts(network, property_)
-    assert made.after == counts(made.network, property_)
-    assert made.skipped is None
+    result = optimize(network, property_, Budget())
+    assert verify(result.network, property_).verdict is Verdict.PROVED
+    assert result.before == counts(network, property_)
+    assert result.after == counts(result.network, property_)
+    assert result.skipped is None
     for name_ in ("size", "depth", "half_operations"):
-        assert getattr(made.after, name_) <= getattr(made.before, name_)
+        assert getattr(result.after, name_) <= getattr(result.before, name_)
     if name not in ("best", "shallowest") and (text != "sort" or presorted):
-        assert made.after.size < made.before.size
+        assert result.after.size < result.before.size
 
 
-def test_merging_is_what_is_left_of_sorting_presorted_halves():
-    made = optimize(FAMILIES["odd_even_merge"](16), parse("merge-8+8", 16), Budget())
-    assert (made.after.size, made.after.depth) == (25, 4)  # Knuth 5.3.4: Batcher's merge of 8 and 8
+def test_sorting_presorted_halves_becomes_merging():
+    result = optimize(FAMILIES["odd_even_merge"](16), parse("merge-8+8", 16), Budget())
+    assert (result.after.size, result.after.depth) == (25, 4)  # Knuth 5.3.4: Batcher's merge of 8 and 8
 
 
 def runs_of(draw, n):
-    """Draw disjoint runs of wires, of any wires in any order."""
+    """Draw disjoint runs of any wires in any order."""
     wires = draw(st.permutations(range(n)))
     cuts = sorted(draw(st.lists(st.integers(0, n), max_size=4)))
     return [wires[start:end] for start, end in itertools.pairwise(cuts)]
@@ -169,14 +169,15 @@ def test_presorted_inputs_come_out_as_before(network, data):
     assert (small.apply(vectors) == network.apply(vectors)).all()
 
 
-def test_what_presorted_halves_leave_of_a_sorter():
+def test_a_sorter_of_presorted_halves_becomes_a_merge():
     halves = range(8), range(8, 16)
     assert presorted(FAMILIES["odd_even_merge"](16), halves).size == 25  # Knuth 5.3.4: Batcher's merge
     assert presorted(untangle(FAMILIES["bitonic"](16)).network, halves).size == 32  # a bitonic merge
     repeated = Network.from_layers(3, [[(0, 1)], [(1, 2)], [(1, 2)]])
     assert presorted(repeated, []).size == 2
     assert presorted(repeated, [(0, 1, 2)]).size == 0
-    assert presorted(repeated, [(2, 1, 0)]) == presorted(repeated, [])  # these have something to exchange
+    # Wires that run downwards may still exchange values.
+    assert presorted(repeated, [(2, 1, 0)]) == presorted(repeated, [])
 
 
 @pytest.mark.parametrize(("runs", "why"), [([(0, 3)], "outside"), ([(0, 1), (1, 2)], "twice")])
@@ -187,14 +188,14 @@ def test_runs_that_a_network_does_not_have(runs, why):
 
 def test_presorted_inputs_help_beyond_the_budget_too():
     property_ = parse("merge-32+32", 64)
-    made = optimize(FAMILIES["odd_even_merge"](64), property_, Budget(states=32))
-    assert "reachable sets ended at" in made.skipped
-    assert (made.after.size, made.after.depth) == (161, 6)  # Batcher's merge of 32 and 32
+    result = optimize(FAMILIES["odd_even_merge"](64), property_, Budget(states=32))
+    assert "reachable sets ended at" in result.skipped
+    assert (result.after.size, result.after.depth) == (161, 6)  # Batcher's merge of 32 and 32
 
 
 def test_beyond_the_budget_only_redundant_comparators_stay():
     property_ = parse("top-2", 32)
-    made = optimize(FAMILIES["pairwise"](32), property_, Budget(states=32))
-    assert "reachable sets ended at" in made.skipped
-    assert made.after.size < made.before.size
-    assert verify(made.network, property_).verdict is Verdict.PROVED
+    result = optimize(FAMILIES["pairwise"](32), property_, Budget(states=32))
+    assert "reachable sets ended at" in result.skipped
+    assert result.after.size < result.before.size
+    assert verify(result.network, property_).verdict is Verdict.PROVED

@@ -32,11 +32,11 @@ def contents(folder):
 
 def test_a_package_is_frozen():
     files = {"a": "1"}
-    made = Package("x", files)
+    frozen = Package("x", files)
     files["a"] = "2"
-    assert made.files["a"] == "1"
+    assert frozen.files["a"] == "1"
     with pytest.raises(TypeError):
-        made.files["a"] = "3"
+        frozen.files["a"] = "3"
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "a.b", "", "é", "ﬁ", "1", "if", "a\n", "x" * 250])
@@ -48,49 +48,49 @@ def test_a_name_stays_in_its_folder(name):
 
 
 def test_every_file_is_written_byte_for_byte(tmp_path):
-    made = package(b="one\r\ntwo\n")
-    place = write(made, tmp_path / "deep" / "out")
-    assert place == tmp_path / "deep" / "out" / "net_4"
-    assert {path.name: path.read_bytes() for path in place.iterdir()} == {
-        name: text.encode() for name, text in made.files.items()
+    original = package(b="one\r\ntwo\n")
+    folder = write(original, tmp_path / "deep" / "out")
+    assert folder == tmp_path / "deep" / "out" / "net_4"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        name: text.encode() for name, text in original.files.items()
     }
-    assert not [path for path in place.parent.iterdir() if path.name.startswith(".")]
+    assert not [path for path in folder.parent.iterdir() if path.name.startswith(".")]
 
 
-def test_what_is_there_already_is_left_alone(tmp_path):
-    place = write(package(), tmp_path)
+def test_the_same_package_is_left_alone(tmp_path):
+    folder = write(package(), tmp_path)
     stamps = {}
-    for path in (place, *place.iterdir()):
+    for path in (folder, *folder.iterdir()):
         os.utime(path, ns=(10**18, 10**18))
         stamps[path] = path.stat().st_ino
     write(package(), tmp_path)
-    assert {path: path.stat().st_ino for path in (place, *place.iterdir())} == stamps
+    assert {path: path.stat().st_ino for path in (folder, *folder.iterdir())} == stamps
     assert all(path.stat().st_mtime_ns == 10**18 for path in stamps)
 
 
 def test_an_older_package_is_replaced_whole(tmp_path):
     write(package(old="old"), tmp_path)
-    place = write(package(new="new"), tmp_path)
-    assert sorted(path.name for path in place.iterdir()) == ["a.txt", "manifest.json", "new"]
+    folder = write(package(new="new"), tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "manifest.json", "new"]
     assert sorted(path.name for path in tmp_path.iterdir()) in (["net_4"], ["__init__.py", "net_4"])
 
 
 def test_a_file_of_the_users_in_an_older_package_is_kept(tmp_path):
-    place = write(package(old="old"), tmp_path)
-    (place / "__pycache__").mkdir()  # not the user's
-    (place / "thesis.txt").write_text("years of work", encoding="utf-8")
+    folder = write(package(old="old"), tmp_path)
+    (folder / "__pycache__").mkdir()  # not the user's
+    (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
     before = contents(tmp_path)
     with pytest.raises(LoweringError, match=r"'thesis.txt', which nsc did not write.*another name or folder"):
         write(package(new="new"), tmp_path)
     assert contents(tmp_path) == before
-    assert write(package(old="old"), tmp_path) == place  # nothing is replaced
+    assert write(package(old="old"), tmp_path) == folder  # nothing is replaced
 
 
 def test_a_damaged_package_is_mended(tmp_path):
-    place = write(package(), tmp_path)
-    (place / "a.txt").write_text("damaged", encoding="utf-8")
+    folder = write(package(), tmp_path)
+    (folder / "a.txt").write_text("damaged", encoding="utf-8")
     write(package(), tmp_path)
-    assert (place / "a.txt").read_text(encoding="utf-8") == "text é\n"
+    assert (folder / "a.txt").read_text(encoding="utf-8") == "text é\n"
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ def test_a_damaged_package_is_mended(tmp_path):
     ],
 )
 def test_a_foreign_folder_is_not_overwritten(tmp_path, files):
-    place = tmp_path / "out" / "net_4"
-    place.mkdir(parents=True)
+    folder = tmp_path / "out" / "net_4"
+    folder.mkdir(parents=True)
     for name, text in files.items():
-        (place / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     before = contents(tmp_path)
     with pytest.raises(LoweringError, match=r"no nsc package.*another name or folder"):
         write(package(), tmp_path / "out")
     assert contents(tmp_path) == before
 
 
-def test_a_file_or_a_link_in_the_place_is_not_overwritten(tmp_path):
+def test_a_file_or_a_link_in_place_of_the_folder_is_not_overwritten(tmp_path):
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "net_4").write_text("mine", encoding="utf-8")
     (tmp_path / "link").mkdir()
@@ -138,8 +138,8 @@ def test_a_file_in_the_way_of_the_folder_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("fails_at", ["write", "rename"])
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-def test_a_failure_half_way_leaves_what_was_there(tmp_path, monkeypatch, fails_at, error):
-    place = write(package(), tmp_path)
+def test_a_failure_half_way_leaves_the_old_package(tmp_path, monkeypatch, fails_at, error):
+    folder = write(package(), tmp_path)
     before = contents(tmp_path)
     real = {"write": Path.write_text, "rename": os.rename}[fails_at]
 
@@ -154,7 +154,7 @@ def test_a_failure_half_way_leaves_what_was_there(tmp_path, monkeypatch, fails_a
     with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else LoweringError):
         write(package(other="text"), tmp_path)
     monkeypatch.undo()
-    assert place.is_dir()
+    assert folder.is_dir()
     assert contents(tmp_path) == before
 
 
@@ -176,7 +176,7 @@ def test_folders_of_packages_become_importable(tmp_path, folder, occupied, marke
     assert (out / "__init__.py").exists() == marked
 
 
-def test_an_own_init_is_kept(tmp_path):
+def test_an_init_of_the_users_is_kept(tmp_path):
     out = tmp_path / "generated"
     out.mkdir()
     (out / "__init__.py").write_text("mine = 1\n", encoding="utf-8")

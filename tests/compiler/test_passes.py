@@ -13,14 +13,14 @@ many = settings(deadline=None, max_examples=150)
 
 @many
 @given(networks(), st.data())
-def test_untangled_wires_carry_what_the_original_ones_do(network, data):
+def test_untangled_wires_carry_the_original_values(network, data):
     standard, outputs = untangle(network)
     assert (standard.comparators[:, 0] < standard.comparators[:, 1]).all()
     assert sorted(outputs.tolist()) == list(range(network.n))
     assert (standard.size, standard.depth) == (network.size, network.depth)
     values = data.draw(st.lists(st.integers(-3, 3), min_size=network.n, max_size=network.n))
-    after = run(standard.comparators.tolist(), values)
-    assert run(network.comparators.tolist(), values) == [after[wire] for wire in outputs]
+    untangled = run(standard.comparators.tolist(), values)
+    assert run(network.comparators.tolist(), values) == [untangled[wire] for wire in outputs]
 
 
 @many
@@ -39,9 +39,9 @@ def test_untangling_undoes_tangling(name, n):
     standard = untangle(FAMILIES[name](n)).network
     network = tangled(standard, np.random.default_rng(n))
     assert sorts_all(n, network.comparators.tolist())
-    again, outputs = untangle(network)
+    untangled, outputs = untangle(network)
     assert outputs.tolist() == list(range(n))
-    assert sorts_all(n, again.comparators.tolist())
+    assert sorts_all(n, untangled.comparators.tolist())
 
 
 def test_the_standard_form_stays_as_it_is():

@@ -1,4 +1,4 @@
-"""Properties other than sorting: every method against brute force, and what is said of a failure."""
+"""Properties other than sorting: every method against brute force, and the diagnosis of failures."""
 
 import itertools
 import random
@@ -20,7 +20,7 @@ FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
 
 
 def inputs_of(property_):
-    """All 0-1 inputs whose runs ascend."""
+    """Return all 0-1 inputs whose presorted runs ascend."""
     vectors = np.array(list(itertools.product([False, True], repeat=property_.n)))
     for run in property_.presorted:
         vectors = vectors[(np.diff(vectors[:, list(run)].astype(int), axis=1) >= 0).all(axis=1)]
@@ -28,7 +28,7 @@ def inputs_of(property_):
 
 
 def holds(network, property_):
-    """Say by all permutations whether a network has a property; shares no code with the methods."""
+    """Return whether a network has a property, on all permutations; shares no code with the methods."""
     for values in itertools.permutations(range(property_.n)):
         if any([values[k] for k in run] != sorted(values[k] for k in run) for run in property_.presorted):
             continue
@@ -36,14 +36,14 @@ def holds(network, property_):
         for lo, hi in network.comparators.tolist():
             out[lo], out[hi] = min(out[lo], out[hi]), max(out[lo], out[hi])
         for group in property_.groups:
-            wanted = range(group.first, group.first + len(group.wires))
-            if sorted(out[wire] for wire in group.wires) != list(wanted):
+            ranks = range(group.first, group.first + len(group.wires))
+            if sorted(out[wire] for wire in group.wires) != list(ranks):
                 return False
     return True
 
 
-def drawn(draw, most):
-    """Return a random network of 1 to `most` wires, sorting or nearly so or neither, and a property."""
+def draw_case(draw, most):
+    """Return a network of 1 to `most` wires, which sorts, nearly sorts or is random, and a property."""
     n = draw.randint(1, most)
     pairs = []
     if n > 1 and draw.random() < 0.6:
@@ -61,15 +61,15 @@ def drawn(draw, most):
         + ([f"merge-{k}+{n - k}"] if k < n else [])
     )
     outputs = {"r": 1, "m": 2 - n % 2}.get(form[0], k)
-    named = form != "sort" and not form.startswith("merge") and draw.random() < 0.4
-    wires = draw.sample(range(n), outputs) if named else None
+    names_wires = form != "sort" and not form.startswith("merge") and draw.random() < 0.4
+    wires = draw.sample(range(n), outputs) if names_wires else None
     first = draw.randint(0, max(0, n - 2))
     run = f"{first}-{draw.randint(first + 1, n - 1)}" if n > 1 and draw.random() < 0.3 else ""
     presorted = "" if form.startswith("merge") else run
     return Network.from_comparators(n, pairs), parse(form, n, wires, presorted)
 
 
-# The other one needs a compiler and ten wires: see test_generated.
+# Generated exhaustion needs a compiler and ten wires: see test_generated.
 IN_PYTHON = {name: method for name, method in METHODS.items() if name != "generated exhaustion"}
 
 
@@ -78,7 +78,7 @@ def test_every_method_agrees_with_brute_force(seed):
     draw = random.Random(seed)
     settled = {(name, proved): 0 for name in IN_PYTHON for proved in (True, False)}
     for _ in range(120):
-        network, property_ = drawn(draw, 7)
+        network, property_ = draw_case(draw, 7)
         vectors = inputs_of(property_)
         truth = not property_.fails(network, vectors).any()
         proof = verify(network, property_)
@@ -98,11 +98,11 @@ def test_every_method_agrees_with_brute_force(seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_on_0_1_inputs_is_on_all(seed):
+def test_verdicts_on_0_1_inputs_hold_on_all_inputs(seed):
     draw = random.Random(seed)
     truths = []
     for _ in range(60):
-        network, property_ = drawn(draw, 5)
+        network, property_ = draw_case(draw, 5)
         truths.append(holds(network, property_))
         assert (verify(network, property_).verdict is Verdict.PROVED) == truths[-1]
     assert 10 < sum(truths) < 50
@@ -137,12 +137,12 @@ def test_large_selections_are_proved_and_refuted(name, n, text):
 def test_reflected_and_tangled_networks_keep_reflected_properties(seed):
     draw = random.Random(seed)
     for _ in range(40):
-        network, _ = drawn(draw, 6)
+        network, _ = draw_case(draw, 6)
         n = network.n
         assert reflect(reflect(network)) == network
         for rank in range(n):
-            there = verify(network, parse(f"rank-{rank}", n)).verdict
-            assert verify(reflect(network), parse(f"rank-{n - 1 - rank}", n)).verdict is there
+            verdict = verify(network, parse(f"rank-{rank}", n)).verdict
+            assert verify(reflect(network), parse(f"rank-{n - 1 - rank}", n)).verdict is verdict
         sorts = verify(network).verdict
         if sorts is Verdict.PROVED and (network.comparators[:, 0] < network.comparators[:, 1]).all():
             assert verify(tangled(network, np.random.default_rng(seed))).verdict is sorts
@@ -166,7 +166,7 @@ def test_reflected_and_tangled_networks_keep_reflected_properties(seed):
         ("sort", 5, {"presorted": "0-5"}, "outside 0 … 4"),
     ],
 )
-def test_properties_that_make_no_sense(text, n, options, message):
+def test_impossible_properties_are_refused(text, n, options, message):
     with pytest.raises(PropertyError, match=message):
         parse(text, n, **options)
     with pytest.raises(PropertyError, match="the network has 4"):
@@ -183,7 +183,7 @@ def test_the_name_of_a_property_is_parsed_again(text):
         assert parse(property_.name, 5) == property_
 
 
-def test_the_lightest_counterexample_where_it_is_wrong_and_its_mend():
+def test_a_diagnosis_is_the_lightest_counterexample_its_wires_and_a_mend():
     pairs = FOUR.comparators.tolist()
     less = Network.from_comparators(4, pairs[:-1])
     failure = diagnose(less, sort(4), (0, 1, 0, 1))
@@ -209,10 +209,10 @@ def test_the_lightest_counterexample_where_it_is_wrong_and_its_mend():
 
 
 @pytest.mark.parametrize("n", [6, 9, 12])
-def test_a_comparator_taken_out_is_mended(n):
+def test_a_removed_comparator_is_mended(n):
     whole = FAMILIES["merge_exchange"](n)
-    for gone in range(0, whole.size, 5):
-        less = Network.from_comparators(n, np.delete(whole.comparators, gone, axis=0))
+    for index in range(0, whole.size, 5):
+        less = Network.from_comparators(n, np.delete(whole.comparators, index, axis=0))
         proof = verify(less)
         if proof.verdict is Verdict.REFUTED:
             failure = diagnose(less, sort(n), proof.counterexample)
@@ -230,21 +230,21 @@ def test_a_heavy_counterexample_of_many_wires_is_made_lighter():
     assert failure.mend is None
 
 
-def test_proofs_are_kept_and_checked():
+def test_proofs_are_stored_and_checked():
     median = parse("median", 4)
     for network, property_ in ((FOUR, sort(4)), (FOUR, median), (Network.from_layers(4, []), median)):
         proof = verify(network, property_)
-        again = Proof.from_json(proof.to_json())
-        assert again == proof
-        assert check_proof(network, again) == proof
+        parsed = Proof.from_json(proof.to_json())
+        assert parsed == proof
+        assert check_proof(network, parsed) == proof
         with pytest.raises(PropertyError, match="is of network"):
-            check_proof(FAMILIES["odd_even"](4), again)
+            check_proof(FAMILIES["odd_even"](4), parsed)
     forged = Proof.from_json(proof.to_json().replace(proof.network, FOUR.digest))
     with pytest.raises(PropertyError, match="counterexample"):
         check_proof(FOUR, forged)
 
 
-def test_a_proof_is_of_a_network_however_it_is_written_down():
+def test_a_proof_holds_for_every_form_of_its_network():
     network = FAMILIES["bitonic"](8)
     proof = verify(network)
     spread = Network.from_layers(8, [[pair] for pair in network.comparators.tolist()])
@@ -259,6 +259,6 @@ def test_a_proof_is_of_a_network_however_it_is_written_down():
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"format": "nsc-proof/1"}', '{"format": 3}', "[" * 100_000]
 )
-def test_what_is_no_proof(text):
+def test_text_that_is_no_proof_is_refused(text):
     with pytest.raises(PropertyError, match=r"not a proof|the proof was changed"):
         Proof.from_json(text)

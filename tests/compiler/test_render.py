@@ -35,11 +35,11 @@ def test_golden_text_compiles_without_a_warning(golden):
     compiles_without_a_warning(golden("bitonic_4.cpp", source(**FOUR_LOGISTIC)))
 
 
-def test_golden_text_of_an_error_free_kernel_is_what_differs(golden, tmp_path):
-    """All else is the library's part, which the whole text of the other kernel holds."""
+def test_golden_text_of_an_error_free_kernel_is_its_difference(golden, tmp_path):
+    """The other lines are the library's part, which the golden text of the other kernel holds."""
     text = source(**THREE_EXACT)
     lines = difflib.unified_diff(source(**FOUR_LOGISTIC).splitlines(), text.splitlines(), n=0, lineterm="")
-    # Without the numbers of lines, which any line in front would change.
+    # Numbers of lines are left out, as any line in front would change them.
     parts = ["@@" if line.startswith("@@") else line for line in list(lines)[2:]]
     golden("odd_even_3_error_free.diff", "\n".join(parts) + "\n")
     path = tmp_path / "kernel.cpp"
@@ -49,8 +49,8 @@ def test_golden_text_of_an_error_free_kernel_is_what_differs(golden, tmp_path):
 
 def compiles_without_a_warning(path):
     flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    done = subprocess.run(["g++", *flags, str(path)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(["g++", *flags, str(path)], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
 
 
 def neon_compiler():
@@ -89,8 +89,8 @@ def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_pa
         "-o",
         str(tmp_path / "kernel.o"),
     ]
-    done = subprocess.run([*command, *flags, str(path)], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([*command, *flags, str(path)], capture_output=True, text=True, timeout=240)
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)
@@ -98,8 +98,8 @@ def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_pa
 def test_the_smallest_networks_have_valid_text(sigmoid, network, tmp_path):
     path = tmp_path / "kernel.cpp"
     path.write_text(source(network, relaxation=Relaxation(sigmoid, 0.0)), encoding="utf-8")
-    done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(path)])
-    assert done.returncode == 0
+    result = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(path)])
+    assert result.returncode == 0
 
 
 def test_the_same_request_gives_the_same_bytes():
@@ -147,7 +147,7 @@ def test_no_path_date_or_user_text_in_generated_files(tmp_path):
     assert package.name == "evil_quote_import_os_2"
 
 
-def test_generated_files_begin_with_what_they_are():
+def test_generated_files_begin_with_their_names():
     files = compile_network(Request(**THREE_EXACT)).package.files
     assert files["odd_even_3_exact.cpp"].startswith("// odd_even_3_exact: ")
     assert files["__init__.py"].startswith('"""odd_even_3_exact: ')

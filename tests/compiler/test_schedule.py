@@ -17,7 +17,7 @@ from nsc.errors import LoweringError
 
 
 def test_a_schedule_runs_the_network():
-    """The constructor checks it; here the comparators of the codelets run on numbers."""
+    """The constructor checks the comparators of codelets; this test runs them on numbers."""
     draw = np.random.default_rng(0)
     for name, n in itertools.product(FAMILIES, [1, 2, 3, 16, 17, 100, 256]):
         network = FAMILIES[name](n)
@@ -27,7 +27,7 @@ def test_a_schedule_runs_the_network():
 
 
 def with_codelets(whole, codelets):
-    """The schedule with other codelets, and their shapes."""
+    """Return the schedule with other codelets and their shapes."""
     return replace(whole, codelets=codelets, shapes=shapes_of(codelets), straight_shapes=())
 
 
@@ -51,9 +51,9 @@ def test_a_schedule_of_another_network_is_refused(network):
     turned = {"turned": first.turned ^ 1}
     (a, b, _), *rest = first.shape
     half = {"shape": (PlacedComparator(a, b, Needed.FIRST), *rest)}
-    one_after_another = next(k for k in range(len(first.shape)) if set(first.shape[k][:2]) & {a, b} and k)
+    next_on_wire = next(k for k in range(len(first.shape)) if set(first.shape[k][:2]) & {a, b} and k)
     swapped = list(first.shape)
-    swapped[0], swapped[one_after_another] = swapped[one_after_another], swapped[0]
+    swapped[0], swapped[next_on_wire] = swapped[next_on_wire], swapped[0]
     broken = [
         lambda: with_codelets(whole, (last, second, *others, first)),
         lambda: with_codelet(whole, 0, **wire),
@@ -133,7 +133,7 @@ def test_codelets_that_no_kernel_can_run(codelet, message):
     ],
 )
 def test_comparators_per_wire_loaded(name, n, least):
-    """A layer at a time it is one half."""
+    """A schedule of one layer at a time has one half."""
     network = FAMILIES[name](n)
     assert network.size / schedule(network).loads >= least
 
@@ -151,37 +151,37 @@ def test_regular_networks_have_few_shapes():
 @settings(deadline=None, max_examples=50)
 @given(networks(wires=(1, 40), most=300))
 def test_a_schedule_adds_up(network):
-    """Codelets of every kind of graph pass the constructor's check."""
-    made = schedule(network)
-    assert made.loads == sum(len(c.wires) for c in made.codelets)
-    assert made.slots % SLOT_ALIGNMENT == 0
-    assert network.size <= made.slots < network.size + SLOT_ALIGNMENT * (len(made.codelets) + 1)
-    counts = [sum(c.shape == shape for c in made.codelets) for shape in made.shapes]
+    """The constructor accepts the codelets of every kind of graph."""
+    whole = schedule(network)
+    assert whole.loads == sum(len(c.wires) for c in whole.codelets)
+    assert whole.slots % SLOT_ALIGNMENT == 0
+    assert network.size <= whole.slots < network.size + SLOT_ALIGNMENT * (len(whole.codelets) + 1)
+    counts = [sum(c.shape == shape for c in whole.codelets) for shape in whole.shapes]
     assert counts == sorted(counts, reverse=True)
     assert all(np.array(counts) > 0)
 
 
 @settings(deadline=None, max_examples=50)
 @given(networks(wires=(1, 20), most=60), st.data())
-def test_half_comparators_are_those_of_which_one_wire_is_needed(network, data):
+def test_comparators_with_one_needed_wire_are_halves(network, data):
     outputs = data.draw(st.lists(st.integers(0, network.n - 1), min_size=1, unique=True))
     restricted = restrict(network, outputs)
-    made = schedule(restricted, tuple(outputs))
+    whole = schedule(restricted, tuple(outputs))
     halves = live_halves(restricted, outputs)
-    found = Counter()
-    for codelet in made.codelets:
+    actual = Counter()
+    for codelet in whole.codelets:
         for index, (a, b, needed) in enumerate(codelet.shape):
             turned = codelet.turned >> index & 1
             lo, hi = (b, a) if turned else (a, b)
             ends = {Needed.BOTH: (True, True), Needed.FIRST: (not turned, bool(turned))}.get(
                 needed, (bool(turned), not turned)
             )
-            found[codelet.wires[lo], codelet.wires[hi], ends] += 1
-    due = zip(restricted.comparators.tolist(), halves.tolist(), strict=True)
-    assert found == Counter((lo, hi, tuple(ends)) for (lo, hi), ends in due)
-    assert made.halved == (not halves.all())
+            actual[codelet.wires[lo], codelet.wires[hi], ends] += 1
+    expected = zip(restricted.comparators.tolist(), halves.tolist(), strict=True)
+    assert actual == Counter((lo, hi, tuple(ends)) for (lo, hi), ends in expected)
+    assert whole.halved == (not halves.all())
 
 
 def test_a_network_without_comparators_has_an_empty_schedule():
-    made = schedule(Network.from_layers(3, []))
-    assert (made.codelets, made.shapes, made.slots) == ((), (), 0)
+    whole = schedule(Network.from_layers(3, []))
+    assert (whole.codelets, whole.shapes, whole.slots) == ((), (), 0)

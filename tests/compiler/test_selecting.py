@@ -17,10 +17,10 @@ from nsc.errors import NetworkError
 def test_every_candidate_finds_the_k_largest(n):
     values = np.array(list(itertools.permutations(range(n)))[:: 1 if n < 8 else 37])
     for k in range(1, n + 1):
-        made = top_k_candidates(n, k)
-        assert len({candidate.name for candidate in made}) == len(made)
-        assert len(made) == len(FAMILIES) - 2 + (len(BLOCK_MERGES) + 1) * (k < n)
-        for candidate in made:
+        candidates = top_k_candidates(n, k)
+        assert len({candidate.name for candidate in candidates}) == len(candidates)
+        assert len(candidates) == len(FAMILIES) - 2 + (len(BLOCK_MERGES) + 1) * (k < n)
+        for candidate in candidates:
             assert (candidate.network.apply(values)[:, n - k :] == range(n - k, n)).all(), candidate.name
 
 
@@ -33,7 +33,7 @@ def test_candidates_of_any_size_are_proved(n, k):
 
 
 def minima_and_maxima(network, outputs):
-    """Count, from the outputs back, the ends of comparators that they depend on."""
+    """Count the ends of comparators that the outputs depend on, from the last comparator back."""
     live, count = set(outputs), 0
     for ends in network.comparators[::-1].tolist():
         count += len(live.intersection(ends))
@@ -43,7 +43,7 @@ def minima_and_maxima(network, outputs):
 
 
 @pytest.mark.parametrize(("n", "k"), [(100, 7), (40, 39), (64, 4)])
-def test_the_first_has_the_fewest_half_operations(n, k):
+def test_the_first_candidate_has_the_fewest_half_operations(n, k):
     candidates = top_k_candidates(n, k)
     costs = [minima_and_maxima(candidate.network, range(n - k, n)) for candidate in candidates]
     assert [candidate.half_operations for candidate in candidates] == costs
@@ -52,12 +52,15 @@ def test_the_first_has_the_fewest_half_operations(n, k):
 
 
 def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
-    made = {candidate.name: candidate for candidate in top_k_candidates(1024, 8)}
-    tree, fold = made["blocks of 8, tree of bitonic merges"], made["blocks of 8, left fold of bitonic merges"]
+    by_name = {candidate.name: candidate for candidate in top_k_candidates(1024, 8)}
+    tree, fold = (
+        by_name["blocks of 8, tree of bitonic merges"],
+        by_name["blocks of 8, left fold of bitonic merges"],
+    )
     assert (tree.network.size, tree.network.depth) == (4972, 34)
     assert (fold.network.size, fold.live_wires) == (4972, 16)
-    assert made["pruned bitonic"].network.size == 24068
-    cut = made["known sorters, cut and merged"]
+    assert by_name["pruned bitonic"].network.size == 24068
+    cut = by_name["known sorters, cut and merged"]
     assert (cut.network.size, cut.half_operations, cut.network.depth) == (4651, 8286, 36)
     assert verify(cut.network, parse("top-8", 1024)).verdict is Verdict.PROVED
     assert verify(fold.network, parse("top-8", 1024)).verdict is Verdict.PROVED
@@ -67,25 +70,25 @@ def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 8])
 def test_merges_keep_the_k_largest_of_two_lists(name, k):
     for p, q in itertools.product(range(1, k + 1), repeat=2):
-        pairs, kept = MERGES[name](range(p), range(p, p + q), k)
-        asked = parse(f"top-{len(kept)}", p + q, kept)
+        pairs, outputs = MERGES[name](range(p), range(p, p + q), k)
+        property_ = parse(f"top-{len(outputs)}", p + q, outputs)
         runs = tuple(run for run in (tuple(range(p)), tuple(range(p, p + q))) if len(run) > 1)
-        asked = Property(asked.name, p + q, asked.groups, runs)
-        assert verify(Network.from_comparators(p + q, pairs), asked).verdict is Verdict.PROVED
-        assert len(kept) == min(k, p + q)
+        property_ = Property(property_.name, p + q, property_.groups, runs)
+        assert verify(Network.from_comparators(p + q, pairs), property_).verdict is Verdict.PROVED
+        assert len(outputs) == min(k, p + q)
 
 
-def test_where_to_cut_costs_no_more_than_blocks():
+def test_cut_sorters_cost_no_more_than_blocks():
     for n, k in ((70, 2), (130, 3), (200, 32)):
-        pairs, kept = cut_sorters(n, k)
+        pairs, outputs = cut_sorters(n, k)
         network = Network.from_comparators(n, pairs)
-        assert verify(network, parse(f"top-{k}", n, kept)).verdict is Verdict.PROVED
+        assert verify(network, parse(f"top-{k}", n, outputs)).verdict is Verdict.PROVED
         blocks = (make(n, k) for make in BLOCK_MERGES.values())
-        least = min(half_operations(Network.from_comparators(n, made), outputs) for made, outputs in blocks)
-        assert half_operations(network, kept) <= least
+        costs = [half_operations(Network.from_comparators(n, block), ends) for block, ends in blocks]
+        assert half_operations(network, outputs) <= min(costs)
 
 
-def test_the_lowest_ranks_cost_what_the_highest_do():
+def test_the_lowest_ranks_cost_as_much_as_the_highest():
     lowest = smallest_first(parse("rank-0,1,2,3,4,5,6,7", 300))[0]
     assert half_operations(lowest, range(8)) == top_k_candidates(300, 8)[0].half_operations
     assert verify(lowest, parse("bottom-8", 300)).verdict is Verdict.PROVED
@@ -99,6 +102,6 @@ def test_the_maximum_takes_half_a_comparator_per_value():
 
 
 @pytest.mark.parametrize(("n", "k"), [(0, 1), (4, 0), (4, 5), (-1, 1)])
-def test_what_cannot_be_selected(n, k):
+def test_impossible_selections_are_refused(n, k):
     with pytest.raises(NetworkError):
         top_k_candidates(n, k)

@@ -47,15 +47,15 @@ def test_a_selection_names_itself_and_its_property(select):
 
 @pytest.mark.parametrize("select", SELECTIONS)
 def test_the_command_line_reads_the_option_that_a_selection_names(select):
-    read = []
+    selections = []
 
     @click.command()
     @selection_options
     def reader(select):
-        read.append(select)
+        selections.append(select)
 
     reader.main(select.option.split(), standalone_mode=False)
-    assert read == [select]
+    assert selections == [select]
 
 
 def test_wires_are_named_from_the_smallest_rank_or_as_the_ranks_are():
@@ -66,21 +66,21 @@ def test_wires_are_named_from_the_smallest_rank_or_as_the_ranks_are():
     assert ranks(3, 0).property_of(4, (1, 2)) == parse("rank-3,0", 4, (1, 2))
 
 
-def tried(request, network):
+def candidates_of(request, network):
     return list(candidates(network, request.property_of(network.n), request, Budget()))
 
 
 def test_most_requests_have_one_candidate():
     network = FAMILIES["bitonic"](7)
     for select in (None, median(), top_k(2), ranks(1, 2)):
-        (only,) = tried(Request(network, select=select), network)
-        assert only.network is network
-        assert only.next_after is None
+        (candidate,) = candidates_of(Request(network, select=select), network)
+        assert candidate.network is network
+        assert candidate.next_after is None
 
 
 def test_the_median_of_an_even_number_may_take_one_comparator_more():
     network = FAMILIES["bitonic"](6)
-    first, second = tried(Request(network, select=median(), wires=(4, 1)), network)
+    first, second = candidates_of(Request(network, select=median(), wires=(4, 1)), network)
     assert first.network is network
     assert first.next_after is VerificationError
     assert second.network.comparators[:-1].tolist() == network.comparators.tolist()
@@ -91,11 +91,11 @@ def test_the_median_of_an_even_number_may_take_one_comparator_more():
 def test_the_best_network_is_the_first_that_is_proved_quickly():
     network, request = FAMILIES["best"](10), Request("best", 10, select=top_k(3))
     networks = smallest_first(parse("top-3", 10))
-    *quick, last = tried(request, network)
+    *quick, last = candidates_of(request, network)
     assert [candidate.network for candidate in quick] == networks
     assert {candidate.next_after for candidate in quick} == {UnprovedError}
     assert {candidate.budget for candidate in quick} == {Budget(states=FEW_STATES)}
     assert last.budget == Budget()
     assert (last.network, last.next_after) == (networks[0], None)
-    trusted = tried(Request("best", 10, select=top_k(3), unproved=True), network)
+    trusted = candidates_of(Request("best", 10, select=top_k(3), unproved=True), network)
     assert [candidate.network for candidate in trusted] == [networks[0]]

@@ -28,8 +28,9 @@ def ranks(network):
 
 
 def exhaust(network):
-    """Return a failing input that trying them all finds, or None."""
-    return next((found for found in zero_one.exhaust(network, ranks(network)) if found is not None), None)
+    """Return a failing input from a trial of all inputs, or None."""
+    chunks = zero_one.exhaust(network, ranks(network))
+    return next((failing for failing in chunks if failing is not None), None)
 
 
 def is_counterexample(network, vector):
@@ -62,17 +63,17 @@ def mutated(rng):
         network = tangled(untangle(network).network, rng)
     pairs = network.comparators.tolist()
     for _ in range(rng.integers(0, 4)):
-        place = int(rng.integers(len(pairs))) if pairs else 0
+        index = int(rng.integers(len(pairs))) if pairs else 0
         other = rng.choice(n, 2, replace=False).tolist()
         change = rng.integers(4)
         if change == 0 and pairs:
-            del pairs[place]
+            del pairs[index]
         elif change == 1 and pairs:
-            pairs[place] = pairs[place][::-1]
+            pairs[index] = pairs[index][::-1]
         elif change == 2 and pairs:
-            pairs[place] = other
+            pairs[index] = other
         else:
-            pairs.insert(place, other)
+            pairs.insert(index, other)
     return Network.from_comparators(n, pairs)
 
 
@@ -125,7 +126,7 @@ def test_the_method_for_neighbours_is_exact(n, data):
 
 
 @pytest.mark.parametrize("pairs", [[(0, 2)], [(1, 0)], [(0, 1), (0, 2)]])
-def test_the_method_for_neighbours_says_nothing_of_others(pairs):
+def test_the_method_for_neighbours_settles_no_other_network(pairs):
     assert METHODS["primitive"](sort_question(Network.from_comparators(3, pairs))) is None
 
 
@@ -144,7 +145,7 @@ def test_every_method_settles_some_network():
 
 
 @pytest.mark.parametrize(
-    ("method", "family", "n", "gone"),
+    ("method", "family", "n", "index"),
     [
         ("lint", "pairwise", 12, -1),
         ("primitive", "odd_even", 25, 0),
@@ -153,10 +154,10 @@ def test_every_method_settles_some_network():
         ("SAT", "pairwise", 64, 272),
     ],
 )
-def test_every_method_refutes_where_sampling_fails(method, family, n, gone, monkeypatch):
+def test_every_method_refutes_where_sampling_fails(method, family, n, index, monkeypatch):
     monkeypatch.setattr(zero_one, "sample_inputs", lambda n, *_: [np.zeros((1, n), dtype=bool)])
     whole = untangle(FAMILIES[family](n)).network
-    network = Network.from_comparators(n, np.delete(whole.comparators, gone, axis=0))
+    network = Network.from_comparators(n, np.delete(whole.comparators, index, axis=0))
     assert check(network, sorts=False).method == method
 
 
@@ -183,12 +184,12 @@ def test_a_proof_is_true_exactly_where_it_proves():
     assert not unproved
     for proof in (verify(sorts), unproved):
         assert bool(Proof.from_json(proof.to_json())) == bool(proof)
-    twice = verify(sorts).to_json().replace("{", '{"verdict": "refuted",', 1)
+    text = verify(sorts).to_json().replace("{", '{"verdict": "refuted",', 1)
     with pytest.raises(PropertyError, match='"verdict" is stated twice'):
-        Proof.from_json(twice)
+        Proof.from_json(text)
 
 
-def test_what_no_method_settles_in_its_time_is_unproved():
+def test_a_network_that_no_method_settles_in_time_is_unproved():
     proof = verify(FAMILIES["pairwise"](256), budget=Budget(deadline=time.monotonic() + 0.5))
     assert proof.verdict is Verdict.UNPROVED
     assert proof.method not in METHODS
@@ -204,7 +205,7 @@ def test_the_search_ends_at_its_budget():
         reachable.search(sort_question(FAMILIES["bitonic"](32), deadline=time.monotonic() - 1))
 
 
-def test_without_a_solver_the_ladder_ends_before_it(monkeypatch):
+def test_without_a_solver_sat_settles_nothing(monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat", None)
     assert METHODS["SAT"](sort_question(FAMILIES["bitonic"](32))) is None
 
@@ -231,28 +232,28 @@ def test_the_median_of_the_best_sorter_of_64_wires_is_proved_by_default():
 
 
 @pytest.mark.parametrize(
-    ("n", "limits", "named"),
+    ("n", "limits", "message"),
     [
         (49, {"memory": 1 << 10}, "try max_memory=1"),
         (64, {"deadline": 6.0}, "71,233,600 patterns in a join, about 8 s: try time_limit=78"),
         (64, {"deadline": 0.0}, "the time limit, which time_limit sets"),
     ],
 )
-def test_an_unproved_message_names_the_option_that_would_help(n, limits, named):
+def test_an_unproved_message_names_the_option_that_would_help(n, limits, message):
     network = known("medians")[49][0] if n == 49 else best(n)
     if "deadline" in limits:
         limits = {"deadline": time.monotonic() + limits["deadline"]}
     proof = verify(network, parse("median", n), Budget(**limits), ["reachable sets"])
     assert proof.verdict is Verdict.UNPROVED
-    assert named in proof.detail
+    assert message in proof.detail
 
 
 @pytest.mark.parametrize(("name", "n"), [("bitonic", 64), ("merge_exchange", 100), ("odd_even", 40)])
 def test_one_comparator_less_is_refuted(name, n):
     network = FAMILIES[name](n)
     refuted = 0
-    for gone in np.linspace(0, network.size - 1, 12).astype(int):
-        less = Network.from_comparators(n, np.delete(network.comparators, gone, axis=0))
+    for index in np.linspace(0, network.size - 1, 12).astype(int):
+        less = Network.from_comparators(n, np.delete(network.comparators, index, axis=0))
         proof = verify(less)
         assert proof.verdict is not Verdict.UNPROVED
         if proof.verdict is Verdict.REFUTED:
@@ -262,10 +263,10 @@ def test_one_comparator_less_is_refuted(name, n):
 
 
 def textbook_bitonic_without_its_top_wires(n):
-    """The paper's bitonic for the power of two above n, its last wires dropped: the wrong ones."""
+    """Return the paper's bitonic for the power of two above n, wrongly without its last wires."""
     whole = FAMILIES["bitonic"](1 << (n - 1).bit_length())
-    kept = (whole.comparators < n).all(axis=1)
-    return Network.from_comparators(n, whole.comparators[kept])
+    inside = (whole.comparators < n).all(axis=1)
+    return Network.from_comparators(n, whole.comparators[inside])
 
 
 @pytest.mark.parametrize("n", [5, 6, 7, 9, 11, 13])
@@ -317,8 +318,8 @@ def test_inputs_are_exhausted_chunk_by_chunk(name, monkeypatch):
     monkeypatch.setattr(zero_one, "_CHUNK_WORDS", 1)
     whole = FAMILIES[name](9)
     assert exhaust(whole) is None
-    for gone in range(whole.size):
-        less = Network.from_comparators(9, np.delete(whole.comparators, gone, axis=0))
+    for index in range(whole.size):
+        less = Network.from_comparators(9, np.delete(whole.comparators, index, axis=0))
         failing = exhaust(less)
         assert (failing is None) == sorts_all(9, less.comparators.tolist())
         assert failing is None or is_counterexample(less, failing)

@@ -1,4 +1,4 @@
-"""A manifest is read as it was written, and none can hold a fact that a call could go wrong by."""
+"""A manifest reads back as it was written, and refuses facts that could make a call go wrong."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_files_lie_in_the_folder(name):
         manifest(files={"network.json": "3", name: "1"})
 
 
-def test_launch_parameters_are_those_of_cuda_alone():
+def test_only_cuda_has_launch_parameters():
     assert manifest(targets=("cpu",), cuda=None).cuda is None
     with pytest.raises(PackageError, match="'cuda'"):
         manifest(targets=("cpu",))
@@ -83,10 +83,10 @@ def test_launch_parameters_are_those_of_cuda_alone():
 
 
 @pytest.mark.parametrize("facts", [{}, {"outputs": None}, {"targets": ("cpu",), "cuda": None}])
-def test_a_manifest_is_read_as_it_was_written(facts):
-    written = manifest(**facts)
-    assert Manifest.from_text(written.to_text()) == written
-    assert Manifest.from_text(written.to_text()).to_text() == written.to_text()
+def test_a_manifest_reads_back_as_it_was_written(facts):
+    original = manifest(**facts)
+    assert Manifest.from_text(original.to_text()) == original
+    assert Manifest.from_text(original.to_text()).to_text() == original.to_text()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_edited_manifest_is_refused(edit, message):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '"x"', "{" * 100_000, '{"n": 1, "n": 1}'])
-def test_what_is_no_manifest(text):
+def test_text_that_is_no_manifest_is_refused(text):
     with pytest.raises(PackageError, match="no readable manifest"):
         Manifest.from_text(text)
 
@@ -125,28 +125,28 @@ def test_every_fact_is_needed():
 
 def test_a_package_lists_the_digest_of_every_file():
     files = compile_network(Request("odd_even", 3, targets=("cpu", "cuda"))).package.files
-    written = Manifest.from_text(files["manifest.json"])
-    assert written.files == {name: digest(text) for name, text in files.items() if name != "manifest.json"}
-    written.check_files(files)
+    listing = Manifest.from_text(files["manifest.json"])
+    assert listing.files == {name: digest(text) for name, text in files.items() if name != "manifest.json"}
+    listing.check_files(files)
     with pytest.raises(PackageError, match=r"odd_even_3\.cu was changed or is missing"):
-        written.check_files(files | {"odd_even_3.cu": files["odd_even_3.cu"] + "\n"})
+        listing.check_files(files | {"odd_even_3.cu": files["odd_even_3.cu"] + "\n"})
     with pytest.raises(PackageError, match="does not list"):
-        written.with_files({"network.json": files["network.json"]})
+        listing.with_files({"network.json": files["network.json"]})
     with pytest.raises(PackageError, match="'files'"):
-        written.with_files(dict(files) | {"network.json": "{}"})
+        listing.with_files(dict(files) | {"network.json": "{}"})
 
 
 def test_a_kernel_states_the_launch_parameters_only_for_cuda():
-    one = manifest()
-    assert json.loads(one.stated("cuda")) == json.loads(one.stated("cpu")) | {
-        "cuda": dataclasses.asdict(one.cuda)
+    facts = manifest()
+    assert json.loads(facts.stated("cuda")) == json.loads(facts.stated("cpu")) | {
+        "cuda": dataclasses.asdict(facts.cuda)
     }
-    check_stated(one.stated("cpu"), one.stated("cpu"), "here")
+    check_stated(facts.stated("cpu"), facts.stated("cpu"), "here")
     with pytest.raises(PackageError, match=r"'n' is 3, and here has 4; 'size' is 3, and here has 5"):
-        check_stated(one.stated("cpu"), manifest(n=4, size=5).stated("cpu"), "here")
-    for nothing in (None, "", "[]", "no JSON"):
+        check_stated(facts.stated("cpu"), manifest(n=4, size=5).stated("cpu"), "here")
+    for statement in (None, "", "[]", "no JSON"):
         with pytest.raises(PackageError, match="here does not state what kernel it is"):
-            check_stated(one.stated("cpu"), nothing, "here")
+            check_stated(facts.stated("cpu"), statement, "here")
 
 
 def test_routings_are_numbered_as_kernels_know_them():

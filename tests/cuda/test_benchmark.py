@@ -31,6 +31,7 @@ from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P, Peer
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
+from nsc.contract.targets import TARGETS
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cubin, cuda
@@ -130,10 +131,8 @@ class Graph:
 
 
 def operator_on_the_cpu(subject):
-    """Return the operator for CUDA, with CPU tensors allowed."""
-    operator = Sorter(subject.files)
-    operator._devices = frozenset(["cpu"])
-    return operator
+    """Return the operator for CUDA, by the table of targets that the fixture makes."""
+    return Sorter(subject.files)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +175,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
+    monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
     monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
     monkeypatch.setattr(peers, "MOST_SMALL_SAMPLES", 5)
@@ -192,9 +192,9 @@ def subject():
     def compiled(network, n):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cubin, "build", lambda *arguments: None)
-            found = building.build(network, n, H100)
-        assert isinstance(found, Subject), found
-        return found
+            result = building.build(network, n, H100)
+        assert isinstance(result, Subject), result
+        return result
 
     return compiled
 
@@ -359,8 +359,8 @@ def test_limits_are_measured(device, monkeypatch, tmp_path):
     types = {name: getattr(ctypes, f"c_{name}") for name in ("uint64", "int32", "uint32")}
     stand_in = SimpleNamespace(RawModule=Module, float32=ctypes.c_float, **types)
     monkeypatch.setitem(sys.modules, "cupy", stand_in)
-    found = limits.measure()
-    assert all(value > 0 for value in vars(found).values())
+    measured = limits.measure()
+    assert all(value > 0 for value in vars(measured).values())
     assert set(launched) == {"multiply_adds", "mixed_instructions", "empty"}
 
 
@@ -384,16 +384,18 @@ def test_limits_grow_with_the_work(subject):
 
 def test_kernels_are_timed_launch_by_launch(device, subject):
     subject = subject("bitonic", 4)
-    found = timing.time_launches(NSC, peers._nsc(P_GRAD, subject, 3))
-    assert {launch.function for launch in found} == {
+    launches = timing.time_launches(NSC, peers._nsc(P_GRAD, subject, 3))
+    assert {launch.function for launch in launches} == {
         "nsc_keys_f32",
         "nsc_route_f32",
         "nsc_route_backward_f32",
         "nsc_keys_backward_f32",
     }
-    assert sum(launch.share for launch in found) == pytest.approx(1)
-    assert [launch.seconds for launch in found] == sorted((launch.seconds for launch in found), reverse=True)
-    assert {launch.function: launch.launches for launch in found}["nsc_keys_f32"] == 2
+    assert sum(launch.share for launch in launches) == pytest.approx(1)
+    assert [launch.seconds for launch in launches] == sorted(
+        (launch.seconds for launch in launches), reverse=True
+    )
+    assert {launch.function: launch.launches for launch in launches}["nsc_keys_f32"] == 2
     assert cuda.program_of == device.program_of
     assert tensor_cores.program_of == device.tensor_program_of
 
@@ -468,26 +470,26 @@ def run(folder, *options, code=0):
     return done.output
 
 
-def held(folder):
+def stored_files(folder):
     """Return the results and the report in the files; both must agree."""
     (data,) = folder.glob("*.json")
     (text,) = folder.glob("*.md")
     assert sorted(folder.iterdir()) == sorted((data, text))
     assert (data.name, text.name) == ("gpu-some_gpu_1_gb.json", "gpu-some_gpu_1_gb.md")
-    found = Results.from_json(data.read_text())
-    assert text.read_text() == report.markdown(found)
-    return found, text.read_text()
+    stored = Results.from_json(data.read_text())
+    assert text.read_text() == report.markdown(stored)
+    return stored, text.read_text()
 
 
 def test_a_run_writes_all_it_found(small, tmp_path):
     output = run(tmp_path)
     assert "4 cases run, 0 failures" in output
-    found, text = held(tmp_path)
-    assert list(found.outcomes) == ALL
-    assert (found.device, found.limits) == ("Some GPU (1 GB)", LIMITS)
-    assert list(found.builds) == [("bitonic", 4)]
-    assert {outcome.versions for outcome in found.outcomes.values()} == {"torch 2"}
-    assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+    stored, text = stored_files(tmp_path)
+    assert list(stored.outcomes) == ALL
+    assert (stored.device, stored.limits) == ("Some GPU (1 GB)", LIMITS)
+    assert list(stored.builds) == [("bitonic", 4)]
+    assert {outcome.versions for outcome in stored.outcomes.values()} == {"torch 2"}
+    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
     for heading in ("Limits", "Checks", "Times", "Kernels", "Builds"):
         assert f"\n## {heading}\n" in text
     assert "Failures" not in text
@@ -497,13 +499,13 @@ def test_a_run_writes_all_it_found(small, tmp_path):
 def test_tensor_cores_are_cases_beside_the_others(small, tmp_path):
     output = run(tmp_path, "--tensor-cores")
     assert "7 cases run, 0 failures" in output
-    found, text = held(tmp_path)
+    stored, text = stored_files(tmp_path)
     check, *timed = [f"{case}, tensor cores, bitonic 4" for case in ("check", P, P_GRAD)]
-    assert list(found.outcomes) == [*ALL, check, *timed]
+    assert list(stored.outcomes) == [*ALL, check, *timed]
     assert f"| {check} | right |" in text
     of_p = {"tensor_matrices", "tensor_forward"}
     for name, kernels in zip(timed, (of_p, of_p | {"tensor_backward", "tensor_weights"}), strict=True):
-        outcome = found.outcomes[name]
+        outcome = stored.outcomes[name]
         assert [t.peer for t in outcome.timings] == [NSC, TENSOR_CORES]
         assert outcome.timings[0].share is not None
         launched = {launch.function for launch in outcome.launches if launch.peer == TENSOR_CORES}
@@ -533,12 +535,12 @@ def test_a_new_process_has_the_options_of_the_first(small, tmp_path, monkeypatch
 def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
     small.edit = edited
     output = run(tmp_path, code=1)
-    found, text = held(tmp_path)
-    assert list(found.outcomes) == ALL
-    assert any("gradient of x off by" in failure for failure in found.outcomes[ALL[0]].failures)
+    stored, text = stored_files(tmp_path)
+    assert list(stored.outcomes) == ALL
+    assert any("gradient of x off by" in failure for failure in stored.outcomes[ALL[0]].failures)
     assert "gradient of x off by" in text
     assert "FAILED: check, bitonic 4: permutation" in output
-    assert found.outcomes[ALL[2]].timings
+    assert stored.outcomes[ALL[2]].timings
 
 
 def peer_that_raises(error):
@@ -556,8 +558,8 @@ def test_a_peer_that_fails_leaves_the_others_their_times(small, tmp_path, monkey
     output = run(tmp_path, code=1)
     assert f"FAILED: {ALL[2]}: other, batch 7: {type(error).__name__}: {error}" in output
     assert "4 cases run, 1 failure\n" in output
-    found, text = held(tmp_path)
-    assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+    stored, text = stored_files(tmp_path)
+    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
     assert str(error) in text
 
 
@@ -572,8 +574,8 @@ def test_a_peer_that_fails_in_a_round_leaves_the_others_their_times(small, tmp_p
     peer = Peer("other", lambda work, subject: 7, lambda work, subject, batch: call)
     small.peers.insert(0, peer)
     assert "1 failure" in run(tmp_path, code=1)
-    found, _ = held(tmp_path)
-    assert [t.peer for t in found.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
+    stored, _ = stored_files(tmp_path)
+    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
 
 
 @pytest.mark.parametrize("where", ["build", "limits", "job"])
@@ -589,15 +591,15 @@ def test_an_exception_fails_one_case(small, tmp_path, monkeypatch, where):
         monkeypatch.setattr(cuda, "relax_backward_unchecked", broken)
         monkeypatch.setattr(checks, "_run_reference", lambda kernel, samples: pytest.fail("not reached"))
     output = run(tmp_path, code=1)
-    found, text = held(tmp_path)
-    assert list(found.outcomes) == ALL
+    stored, text = stored_files(tmp_path)
+    assert list(stored.outcomes) == ALL
     assert "the driver says no" in output
     assert "the driver says no" in text
-    failed = [name for name, outcome in found.outcomes.items() if outcome.failures]
+    failed = [name for name, outcome in stored.outcomes.items() if outcome.failures]
     expected = {"build": [name for name in ALL if name != "limits"], "limits": ["limits"]}
     assert failed == expected.get(where, [name for name in ALL if name != "limits" and "entropy" not in name])
     if where == "limits":
-        assert found.outcomes[ALL[2]].timings[0].share is None
+        assert stored.outcomes[ALL[2]].timings[0].share is None
 
 
 def test_an_interrupted_run_keeps_what_it_found_and_is_resumed(small, tmp_path, monkeypatch):
@@ -610,14 +612,14 @@ def test_an_interrupted_run_keeps_what_it_found_and_is_resumed(small, tmp_path, 
 
     monkeypatch.setattr(timing, "time_case", interrupted)
     run(tmp_path, code=1)
-    found, text = held(tmp_path)
-    assert list(found.outcomes) == ALL[:3]
+    stored, text = stored_files(tmp_path)
+    assert list(stored.outcomes) == ALL[:3]
     assert f"Not run: {ALL[3]}; {ALL[4]}." in text
     monkeypatch.setattr(timing, "time_case", plain)
     monkeypatch.setattr(command, "versions", lambda: "torch 3")
     run(tmp_path, "--resume")
-    found, text = held(tmp_path)
-    assert [outcome.versions for outcome in found.outcomes.values()] == ["torch 2"] * 3 + ["torch 3"] * 2
+    stored, text = stored_files(tmp_path)
+    assert [outcome.versions for outcome in stored.outcomes.values()] == ["torch 2"] * 3 + ["torch 3"] * 2
     assert "with torch 2; or torch 3." in text
 
 
@@ -639,15 +641,15 @@ def test_a_part_of_it_writes_nothing_unless_told_where(small, tmp_path, monkeypa
     assert not list(tmp_path.iterdir())
     done = CliRunner().invoke(command.main, [])
     assert done.exit_code == 0, done.output
-    assert list(held(tmp_path)[0].outcomes) == ALL
+    assert list(stored_files(tmp_path)[0].outcomes) == ALL
 
 
 def test_a_part_of_it_replaces_its_own_cases_alone(small, tmp_path, monkeypatch):
     run(tmp_path)
-    before, _ = held(tmp_path)
+    before, _ = stored_files(tmp_path)
     monkeypatch.setattr(command, "versions", lambda: "torch 3")
     run(tmp_path, "--only", "strides", "--only", "entropy")
-    after, _ = held(tmp_path)
+    after, _ = stored_files(tmp_path)
     assert sorted(after.outcomes) == sorted(ALL)
     replaced = {name for name, outcome in after.outcomes.items() if outcome != before.outcomes[name]}
     assert replaced == {"limits", *ALL[3:]}
@@ -661,7 +663,7 @@ def test_a_whole_run_begins_anew(small, tmp_path):
     facts["outcomes"][0]["name"] = "a case of old"
     path.write_text(json.dumps(facts))
     run(tmp_path)
-    assert list(held(tmp_path)[0].outcomes) == ALL
+    assert list(stored_files(tmp_path)[0].outcomes) == ALL
 
 
 @pytest.mark.parametrize(
@@ -704,12 +706,12 @@ def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, 
     module = [sys.executable, "-m", "benchmarks.gpu"]
     options = ["--out", str(tmp_path), "--only", "bitonic", "--only", "4", "--resume"]
     assert started == [(sys.executable, [*module, *options])]
-    assert list(held(tmp_path)[0].outcomes) == ALL[:3]
+    assert list(stored_files(tmp_path)[0].outcomes) == ALL[:3]
     # The new process.
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(timing, "time_case", plain)
     assert "4 cases run, 1 failure\n" in run(tmp_path, *options[2:], code=1)
-    assert list(held(tmp_path)[0].outcomes) == ALL
+    assert list(stored_files(tmp_path)[0].outcomes) == ALL
     # Without files there is nothing to resume.
     monkeypatch.setattr(timing, "time_case", losing)
     done = CliRunner().invoke(command.main, ["--only", "bitonic"])
@@ -738,13 +740,13 @@ def test_names_tell_jobs_apart():
 
 
 def test_the_report():
-    found = Results("Some GPU", LIMITS)
+    stored = Results("Some GPU", LIMITS)
     timings = (
         Timing(P_GRAD, "bitonic", 16, 1000, NSC, 1e-5, 9e-6, 2e-5, {"memory": 1e-6, "issue": 6e-7}),
         Timing(P_GRAD, "bitonic", 16, 10, "indexed torch", 1e-5, 9e-6, 2e-5, {}),
     )
     launches = (timing.LaunchTime(NSC, "nsc_keys_f32", 132, 2, 5e-6, 0.5),)
-    found.outcomes = {
+    stored.outcomes = {
         name: Outcome(name, **facts)
         for name, facts in {
             f"{P_GRAD}, bitonic 16": {"timings": timings, "launches": launches},
@@ -752,9 +754,9 @@ def test_the_report():
             "memory, bitonic 1024": {"memory": 0.5},
         }.items()
     }
-    found.builds["bitonic", 16] = Build("bitonic", 16, 0.25, 4.5)
-    assert Results.from_json(found.to_json()) == found
-    text = report.markdown(found)
+    stored.builds["bitonic", 16] = Build("bitonic", 16, 0.25, 4.5)
+    assert Results.from_json(stored.to_json()) == stored
+    text = report.markdown(stored)
     for line in (
         "| P + gradient | nsc | 16 | 1,000 | 10.0 | 9.0 – 20.0 | 10% of memory |  |",
         "| P + gradient | indexed torch | 16 | 10 | 1,000.0 | 900.0 – 2,000.0 |  | 100.0 |",

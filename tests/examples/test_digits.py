@@ -1,4 +1,4 @@
-"""The digits example: run as its user runs it, and its parts on hand-made cases."""
+"""The digits example, run as its user runs it, and its parts on cases worked out by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def digits() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up while they are made.
+    # Dataclasses look up their module while they are defined.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
@@ -43,7 +43,7 @@ def digits() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of the runs: one cache for all of them, and nsc from this tree."""
+    """Return the environment of the runs: one cache for all, and nsc from this tree."""
     paths = [str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH", "")]
     return os.environ | {
         "NSC_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
@@ -80,13 +80,13 @@ def write_mnist(root: Path, suffix: str) -> None:
 
 
 def test_run_prints_the_table_and_draws_the_picture(tmp_path: Path, environment: dict[str, str]) -> None:
-    done = run(tmp_path, environment, *SMALL)
-    assert done.returncode == 0, done.stderr
+    result = run(tmp_path, environment, *SMALL)
+    assert result.returncode == 0, result.stderr
     for row in ("EM ", "EW ", "EM5"):
-        assert len(re.findall(rf"{row}.*\d\.\d\d%.*\d\.\d\d%", done.stdout)) == 1, done.stdout
-    assert "compiled here" in done.stdout
-    assert "3/3" in done.stdout
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.stdout + done.stderr)
+        assert len(re.findall(rf"{row}.*\d\.\d\d%.*\d\.\d\d%", result.stdout)) == 1, result.stdout
+    assert "compiled here" in result.stdout
+    assert "3/3" in result.stdout
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", result.stdout + result.stderr)
     assert (tmp_path / "examples/output/digits.png").read_bytes().startswith(PNG_MAGIC)
 
 
@@ -97,9 +97,9 @@ def test_same_seed_same_run(
     monkeypatch.setenv("NSC_CACHE_DIR", environment["NSC_CACHE_DIR"])
 
     def table(seed: str) -> str:
-        done = CliRunner().invoke(digits.main, [*SMALL, "--seed", seed])
-        assert done.exit_code == 0, done.output
-        return done.output[done.output.index("Held-out") :]
+        result = CliRunner().invoke(digits.main, [*SMALL, "--seed", seed])
+        assert result.exit_code == 0, result.output
+        return result.output[result.output.index("Held-out") :]
 
     assert table("3") == table("3")
     assert table("3") != table("4")
@@ -119,9 +119,9 @@ def test_mnist_files(digits: ModuleType, tmp_path: Path, suffix: str, place: str
 def test_mnist_run(tmp_path: Path, environment: dict[str, str]) -> None:
     write_mnist(tmp_path / "data", ".gz")
     options = ("--data", "mnist", "--root", "data", "--out", "new/folder/picture.png")
-    done = run(tmp_path, environment, *SMALL, *options)
-    assert done.returncode == 0, done.stderr
-    assert "40 digits to train on, 20 to test on" in done.stdout
+    result = run(tmp_path, environment, *SMALL, *options)
+    assert result.returncode == 0, result.stderr
+    assert "40 digits to train on, 20 to test on" in result.stdout
     assert (tmp_path / "new/folder/picture.png").read_bytes().startswith(PNG_MAGIC)
 
 
@@ -129,42 +129,42 @@ def test_malformed_idx_files(digits: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "file"
     good = np.zeros((2, 3, 3))
 
-    def refused(message: str, name: str = "file") -> None:
+    def check_refused(message: str, name: str = "file") -> None:
         with pytest.raises(digits.DataError, match=message):
             digits.read_idx(tmp_path / name, 3)
 
-    refused("cannot be read")
+    check_refused("cannot be read")
     for content in (b"", b"\0\0", b"no IDX file at all, but text"):
         file.write_bytes(content)
-        refused("no IDX file of 3 axes")
+        check_refused("no IDX file of 3 axes")
     write_idx(file, good[0])
-    refused("no IDX file of 3 axes")
+    check_refused("no IDX file of 3 axes")
     write_idx(file, good, magic=0x0D03)
-    refused("begins with 00000d03")
+    check_refused("begins with 00000d03")
     write_idx(file, good)
     file.write_bytes(file.read_bytes()[:-1])
-    refused("18 bytes of data, found 17")
+    check_refused("18 bytes of data, found 17")
     file.write_bytes(file.read_bytes() + b"12")
-    refused("18 bytes of data, found 19")
+    check_refused("18 bytes of data, found 19")
     for content in (b"no gzip", gzip.compress(b"cut" * 99)[:-9]):
         (tmp_path / "file.gz").write_bytes(content)
-        refused("cannot be read", "file.gz")
+        check_refused("cannot be read", "file.gz")
 
 
-def test_mnist_parts_that_do_not_fit(digits: ModuleType, tmp_path: Path) -> None:
-    def refused(message: str) -> None:
+def test_mnist_files_that_do_not_fit_together(digits: ModuleType, tmp_path: Path) -> None:
+    def check_refused(message: str) -> None:
         with pytest.raises(digits.DataError, match=message):
             digits.load_mnist(tmp_path / "data")
 
-    refused("no train-images-idx3-ubyte")
+    check_refused("no train-images-idx3-ubyte")
     write_mnist(tmp_path / "data", "")
     labels = tmp_path / "data/t10k-labels-idx1-ubyte"
     write_idx(labels, np.arange(19) % 10)
-    refused("20 images and 19 labels")
+    check_refused("20 images and 19 labels")
     write_idx(labels, np.full(20, 10))
-    refused("label 10 .* no digit")
+    check_refused("label 10 .* no digit")
     write_idx(tmp_path / "data/train-images-idx3-ubyte", np.zeros((40, 8, 8)))
-    refused("28×28 expected, found 8×8")
+    check_refused("28×28 expected, found 8×8")
 
 
 @pytest.mark.parametrize(
@@ -193,18 +193,18 @@ def test_bad_options(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NSC_CACHE_DIR", environment["NSC_CACHE_DIR"])
-    done = CliRunner().invoke(digits.main, [*SMALL, *options])
-    assert done.exit_code in (1, 2)
+    result = CliRunner().invoke(digits.main, [*SMALL, *options])
+    assert result.exit_code in (1, 2)
     # Click's own exit; any other exception would be a traceback.
-    assert isinstance(done.exception, SystemExit)
-    (line,) = [line for line in done.output.splitlines() if line.startswith("Error: ")]
+    assert isinstance(result.exception, SystemExit)
+    (line,) = [line for line in result.output.splitlines() if line.startswith("Error: ")]
     assert message in line
 
 
 def test_error_of_a_real_run_is_one_message(tmp_path: Path, environment: dict[str, str]) -> None:
-    done = run(tmp_path, environment, "--data", "mnist", "--root", "nowhere")
-    assert done.returncode == 2
-    assert re.fullmatch(r"Error: nowhere: no train-images.*\n", done.stderr)
+    result = run(tmp_path, environment, "--data", "mnist", "--root", "nowhere")
+    assert result.returncode == 2
+    assert re.fullmatch(r"Error: nowhere: no train-images.*\n", result.stderr)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process")
@@ -218,7 +218,7 @@ def test_interrupt_ends_with_a_message(tmp_path: Path, environment: dict[str, st
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
-        # A shell's background jobs ignore SIGINT, and so would their children.
+        # Background jobs of a shell ignore SIGINT, and their children would too.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         assert process.stdout is not None
@@ -239,7 +239,7 @@ def test_metrics_by_hand(digits: ModuleType) -> None:
     assert digits.measure(swapped, numbers, n=5) == digits.Metrics(em=0.5, ew=0.8, em5=0.5)
     # In samples of two, four of five keep their order; the last number of a ragged cut is left out.
     assert digits.measure(swapped[1:], numbers[1:], n=2).ew == 0.75
-    # The right order in fives, the wrong one across them.
+    # The order is right within fives, and wrong across them.
     assert digits.measure(swapped, numbers, n=10).ew == 0
 
 
@@ -254,8 +254,8 @@ def test_numbers_join_four_digits(digits: ModuleType) -> None:
     one_hot = digits.Digits(torch.arange(10.0).reshape(10, 1, 1).expand(10, 2, 3), torch.arange(10))
     images, numbers = one_hot.numbers(50, np.random.default_rng(0))
     assert images.shape == (50, 1, 2, 12)
-    read = images[:, 0, 1, ::3].long() @ torch.tensor([1000, 100, 10, 1])
-    assert torch.equal(read, numbers)
+    values = images[:, 0, 1, ::3].long() @ torch.tensor([1000, 100, 10, 1])
+    assert torch.equal(values, numbers)
 
 
 def test_held_out_digits_are_none_of_the_training_digits(digits: ModuleType) -> None:
@@ -274,7 +274,7 @@ def test_scorer_is_the_papers_network(digits: ModuleType) -> None:
     assert shapes == [(32, 1, 5, 5), (64, 32, 5, 5), (64, 64 * 2 * 8), (1, 64)]
 
 
-def test_op_comes_from_the_generated_folder_only_if_it_fits(
+def test_a_generated_operator_is_used_only_if_it_fits(
     digits: ModuleType, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -284,7 +284,7 @@ def test_op_comes_from_the_generated_folder_only_if_it_fits(
     op, origin = digits.find_operator("odd_even", 5, "logistic")
     assert op == nsc.load("generated/odd_even_5")
     assert "generated" in origin
-    for asked in (("odd_even", 5, "cauchy"), ("odd_even", 6, "logistic")):
-        op, origin = digits.find_operator(*asked)
-        assert (op.n, op.kernel.sigmoid) == asked[1:]
+    for request in (("odd_even", 5, "cauchy"), ("odd_even", 6, "logistic")):
+        op, origin = digits.find_operator(*request)
+        assert (op.n, op.kernel.sigmoid) == request[1:]
         assert "compiled here" in origin

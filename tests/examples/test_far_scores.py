@@ -16,8 +16,8 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "far_scores.py"
 def test_run_prints_both_losses():
     words = [sys.executable, SCRIPT, "--n", "4", "--steps", "2", "--batch", "2", "--seeds", "1"]
     words += ["--test-numbers", "200"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "log of a stored P, cut at 1e-12" in done.stdout
-    assert "nsc's cross_entropy" in done.stdout
-    assert done.stdout.count("%") == 2
+    result = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "log of a stored P, cut at 1e-12" in result.stdout
+    assert "nsc's cross_entropy" in result.stdout
+    assert result.stdout.count("%") == 2

@@ -1,7 +1,7 @@
-"""`python edit_manifests.py FOLDER`: what calls of a package do once its manifest says something else.
+"""`python edit_manifests.py FOLDER`: call the operator of a package after each of many edits of its manifest.
 
-Prints a line an edit: "refused", "right", or what came out. A process of its own, because a call that took
-its memory for what it is not would end it.
+Prints a line per edit: "refused", "right", or the fault. It needs a process of its own, because a call that
+reads beyond its memory would end the process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import nsc
 
 
 def changed(value: Any) -> list[Any]:
-    """Values that are near to one, far from it, or of another type."""
+    """Return values that are near to a value, far from it, or of another type."""
     if isinstance(value, bool):
         return [not value, int(value), None]
     if isinstance(value, int | float):
@@ -43,7 +43,7 @@ def changed(value: Any) -> list[Any]:
 
 
 def edits(value: Any) -> Iterator[Any]:
-    """Every way to change, leave out or repeat one part of a JSON value."""
+    """Yield a JSON value with one part changed, left out or repeated, in every way."""
     yield from changed(value)
     if isinstance(value, dict):
         for key, part in value.items():
@@ -52,38 +52,38 @@ def edits(value: Any) -> Iterator[Any]:
         yield {**value, "float64": ["float64"]}
     if isinstance(value, list):
         yield from (value[:-1], value[::-1], [*value, *value[:1]])
-        for place, part in enumerate(value):
-            yield from ([*value[:place], edit, *value[place + 1 :]] for edit in edits(part))
+        for index, part in enumerate(value):
+            yield from ([*value[:index], edit, *value[index + 1 :]] for edit in edits(part))
 
 
 def manifests(
     manifest: dict[str, Any], files: dict[str, str]
 ) -> Iterator[tuple[str, dict[str, Any], dict[str, str]]]:
-    """Edits by name: the manifest and the files beside it."""
+    """Yield the name of an edit, the edited manifest, and the files beside it."""
     for key, value in manifest.items():
-        # Another version of nsc is another build, which takes long.
+        # Not the version of nsc: another version needs another build, which takes long.
         for edit in edits(value) if key != "nsc" else ():
             yield f"{key}: {json.dumps(edit)[:60]}", manifest | {key: edit}, files
         yield f"no {key}", {k: v for k, v in manifest.items() if k != key}, files
-    # A whole network of other wires, signed.
+    # A network of another number of wires, with its digest.
     for n in (2, 64):
         layers = json.dumps({"format": "nsc-network/1", "n": n, "layers": [[[0, 1]]]})
-        signed = {**manifest["files"], "network.json": hashlib.sha256(layers.encode()).hexdigest()}
-        facts = {"n": n, "size": 1, "depth": 1, "outputs": None, "files": signed}
+        digests = {**manifest["files"], "network.json": hashlib.sha256(layers.encode()).hexdigest()}
+        facts = {"n": n, "size": 1, "depth": 1, "outputs": None, "files": digests}
         yield f"network of {n}", manifest | facts, files | {"network.json": layers}
-        yield f"network of {n} alone", manifest | {"files": signed}, files | {"network.json": layers}
-    # A source with a remark that it is of fewer wires, signed: what is built from it knows better.
+        yield f"network of {n} alone", manifest | {"files": digests}, files | {"network.json": layers}
+    # A source with a comment that states fewer wires, with its digest: the kernel states the right number.
     source = manifest["sources"]["cpu"]
-    (stated,) = re.findall(r'nsc_facts.*?"n.*', files[source])
+    (statement,) = re.findall(r'nsc_facts.*?"n.*', files[source])
     n = manifest["n"]
-    text = "// " + stated.replace(f'\\"n\\": {n}', f'\\"n\\": {n - 1}') + "\n" + files[source]
-    signed = {**manifest["files"], source: hashlib.sha256(text.encode()).hexdigest()}
-    facts = {"n": n - 1, "files": signed, "sources": {"cpu": source}, "cuda": {}}
+    text = "// " + statement.replace(f'\\"n\\": {n}', f'\\"n\\": {n - 1}') + "\n" + files[source]
+    digests = {**manifest["files"], source: hashlib.sha256(text.encode()).hexdigest()}
+    facts = {"n": n - 1, "files": digests, "sources": {"cpu": source}, "cuda": {}}
     yield "a source that remarks on itself", manifest | facts, files | {source: text}
 
 
 def results(folder: Path, n: int) -> list[torch.Tensor]:
-    """What calls of a package give."""
+    """Return the results of calls of a package."""
     x = torch.linspace(-1, 1, 5 * n).sin().reshape(5, n)
     operator = nsc.load(folder)
     if isinstance(operator, nsc.Selector):
@@ -99,14 +99,14 @@ def main(folder: Path) -> None:
     text = (folder / "manifest.json").read_text()
     manifest = json.loads(text)
     files = {name: (folder / name).read_text() for name in manifest["files"]}
-    wanted = results(folder, manifest["n"])
+    expected = results(folder, manifest["n"])
     for name, edit, beside in manifests(manifest, files):
         for file, content in {**beside, "manifest.json": json.dumps(edit)}.items():
             (folder / file).write_text(content)
         try:
             n = edit.get("n")
-            given = results(folder, n if type(n) is int and 0 < n < 100 else manifest["n"])
-            same = all(torch.equal(a, b) for a, b in zip(given, wanted, strict=True))
+            actual = results(folder, n if type(n) is int and 0 < n < 100 else manifest["n"])
+            same = all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
             outcome = "right" if same else "WRONG"
         except nsc.PackageError:
             outcome = "refused"

@@ -30,7 +30,7 @@ def weights(sigmoid, art_lambda, steepness, d):
 
 
 def mix_rows(P, lo, hi, alpha, beta):
-    """Take the rows of a matrix, a list of lists, through one comparator, in place."""
+    """Mix two rows of a matrix, a list of lists, in place, as one comparator does."""
     a, b = P[lo], P[hi]
     P[lo] = [alpha * p + beta * q for p, q in zip(a, b, strict=True)]
     P[hi] = [beta * p + alpha * q for p, q in zip(a, b, strict=True)]
@@ -70,10 +70,10 @@ def binary_cross_entropy(P, target):
     return total / n**2
 
 
-def ulps(found, exact, dtype):
+def ulps(values, exact, dtype):
     """Return distances in units in the last place of the exact values, which are mpmath numbers."""
     number = np.dtype(dtype).type
     return [
         abs(mpmath.mpf(float(f)) - e) / float(np.spacing(number(float(abs(e)))))
-        for f, e in zip(found, exact, strict=True)
+        for f, e in zip(values, exact, strict=True)
     ]

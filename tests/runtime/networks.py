@@ -11,14 +11,14 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 
-# Large networks run some shapes from their table, which builds sooner and tests both.
+# Large networks run some shapes from a table: kernels build faster, and both kinds of code are tested.
 FEW_STRAIGHT = 120
 
 
 def irregular(n, size, seed):
-    """A sorting network with redundant comparators in front, so that its graph has no pattern.
+    """Return a sorting network with redundant comparators in front, so that its graph has no pattern.
 
-    They point either way: half of them are reversed.
+    About half of these comparators are reversed.
     """
     rng = random.Random(seed)
     front = [rng.sample(range(n), 2) for _ in range(size)]
@@ -37,7 +37,7 @@ def partly_tabled(
     error_free=False,
     **options,
 ):
-    """Return what `nsc.compile` returns, with less straight-line code; `select` is that of a Request."""
+    """Return what `nsc.compile` returns, with less straight-line code; `select` is as in a Request."""
     request = Request(
         network,
         n,

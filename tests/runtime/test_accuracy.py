@@ -1,4 +1,4 @@
-"""Both weights of a comparator, and what they are multiplied to, against 50 digits, tails included."""
+"""Both weights of a comparator, and P as their product, against 50 digits, tails included."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import nsc
 from nsc.runtime import reference
 
 DIGITS = 50
-# A name of these tests' own, so that no kernel is taken that others built without an optimiser.
+# No other test uses this name, so no kernel of theirs, built without an optimiser, is taken.
 NAME = "as_users_build_it"
 SMOOTH = [sigmoid for sigmoid in exact.SIGMOIDS if sigmoid != "hard"]
 DTYPES = ["float32", "float64"]
 
 
 def points(dtype, count):
-    """Differences of every size and both signs, and those where the sigmoids have their tails."""
+    """Return differences of every size and both signs, many of them in the tails of the sigmoids."""
     least, most = {"float32": (-30, 30), "float64": (-200, 200)}[dtype]
     rng = np.random.default_rng(0)
     sizes = np.concatenate([10 ** rng.uniform(least, most, count), rng.uniform(0, 110, 2 * count)])
@@ -41,8 +41,8 @@ def by_kernel(op, x, steepness):
 
 
 def by_reference(op, x, steepness):
-    wanted = torch.full((len(x),), steepness, dtype=x.dtype)
-    return reference.relax(op.kernel, x, wanted, None, "permutation")[1]
+    steepnesses = torch.full((len(x),), steepness, dtype=x.dtype)
+    return reference.relax(op.kernel, x, steepnesses, None, "permutation")[1]
 
 
 def weights(op, gaps, steepness=1.0, permutation=by_kernel):
@@ -54,13 +54,13 @@ def weights(op, gaps, steepness=1.0, permutation=by_kernel):
     return P[:, 0, 0], P[:, 1, 0]
 
 
-def check_weights(found, expected, dtype, allowed):
+def check_weights(actual, expected, dtype, allowed):
     """Check weights against mpmath numbers, each within its allowance; tiny ones may be 0."""
     normal = [i for i, e in enumerate(expected) if e >= SMALLEST_NORMAL[dtype]]
     tiny = sorted(set(range(len(expected))) - set(normal))
-    errors = ulps(found[normal], [expected[i] for i in normal], dtype)
+    errors = ulps(actual[normal], [expected[i] for i in normal], dtype)
     assert all(error <= allowed[i] for i, error in zip(normal, errors, strict=True))
-    assert (found[tiny] <= SMALLEST_NORMAL[dtype]).all()
+    assert (actual[tiny] <= SMALLEST_NORMAL[dtype]).all()
 
 
 @pytest.mark.parametrize("permutation", [by_kernel, by_reference])
@@ -76,9 +76,9 @@ def test_both_weights_are_within_4_units_of_their_tails(sigmoid, dtype, permutat
         allowed = (4 + 2 * gaps**2).tolist()
     with mpmath.workdps(DIGITS + 20):
         values = [mpmath.mpf(float(d)) for d in gaps]
-        for found, sign in ((alpha, 1), (beta, -1)):
+        for weight, sign in ((alpha, 1), (beta, -1)):
             expected = [exact.SIGMOIDS[sigmoid](sign * v) for v in values]
-            check_weights(found, expected, dtype, allowed)
+            check_weights(weight, expected, dtype, allowed)
     assert (alpha[gaps == 0] == 0.5).all()
     assert torch.equal(beta, weights(op, -gaps, permutation=permutation)[0])
 
@@ -100,20 +100,20 @@ def test_both_weights_with_the_activation_replacement_trick(sigmoid, art_lambda,
     f = exact.SIGMOIDS[sigmoid]
     with mpmath.workdps(DIGITS + 20):
         arguments = [3 * exact.activation(mpmath.mpf(float(d)), art_lambda) for d in gaps]
-        for found, sign in ((alpha, 1), (beta, -1)):
+        for weight, sign in ((alpha, 1), (beta, -1)):
             expected, allowed = [], []
             for v in arguments:
                 value = f(sign * v)
-                # f(v (1 + h)) / f(v) - 1 = κ h for a small h: no derivative to write down, none to get wrong.
+                # f(v (1 + h)) / f(v) - 1 = κ h for a small h, so the test needs no derivative.
                 step = mpmath.mpf(10) ** -20
                 kappa = abs(f(sign * v * (1 + step)) / value - 1) / step if value else 0
                 expected.append(value)
                 allowed.append(4 + 4 * kappa)
-            check_weights(found, expected, dtype, allowed)
+            check_weights(weight, expected, dtype, allowed)
 
 
 def through_pairs(network, x, steepness):
-    """Run a network pair by pair through that on two wires; with its weights multiply P in 50 digits."""
+    """Run a network pair by pair on the kernel for two wires, and multiply its weights to P in 50 digits."""
     pair = compiled("bitonic", 2, dtypes=(str(x.dtype).removeprefix("torch."),))
     products = [exact.unit_matrix(network.n) for _ in x]
     for layer in network.layers():
@@ -138,20 +138,20 @@ def test_entries_of_P_given_the_weights(spread, dtype):
     values, P = op.sort_with_permutation(x, steepness)
     with mpmath.workdps(DIGITS):
         expected_values, expected = through_pairs(network, x, steepness)
-        found = P.flatten().tolist()
+        entries = P.flatten().tolist()
         normal = [i for i, e in enumerate(expected) if e >= SMALLEST_NORMAL[dtype]]
-        errors = ulps([found[i] for i in normal], [expected[i] for i in normal], dtype)
+        errors = ulps([entries[i] for i in normal], [expected[i] for i in normal], dtype)
     assert torch.equal(expected_values, values)
     assert max(errors) <= 2 * network.depth + 8
     assert min(expected) < 1e-18  # there are tails to get wrong
     tiny = sorted(set(range(len(expected))) - set(normal))
-    assert all(found[i] <= 2 * SMALLEST_NORMAL[dtype] for i in tiny)
+    assert all(entries[i] <= 2 * SMALLEST_NORMAL[dtype] for i in tiny)
 
 
 @pytest.mark.parametrize("art_lambda", [0.0, 0.25])
 @pytest.mark.parametrize("sigmoid", SMOOTH)
-def test_P_end_to_end_is_as_good_as_the_problem(sigmoid, art_lambda):
-    """Against 50 digits, the relative error is that of the input rounded anew in each layer."""
+def test_P_is_as_accurate_as_its_condition_allows(sigmoid, art_lambda):
+    """The relative error is at most that of rounding the input again in each layer."""
     network = irregular(5, 4, seed=1)
     pairs = network.comparators.tolist()
     op = compiled(network, dtypes=("float32", "float64"), relaxation=sigmoid, art_lambda=art_lambda)
@@ -162,12 +162,12 @@ def test_P_end_to_end_is_as_good_as_the_problem(sigmoid, art_lambda):
             unit = torch.finfo(dtype).eps
             P = op.sort_with_permutation(x.to(dtype), steepness)[1]
             allowed = 2 * network.depth * steepness * x.abs().max().item() * unit
-            for sample, found in zip(x.tolist(), P, strict=True):
+            for sample, rows in zip(x.tolist(), P, strict=True):
                 with mpmath.workdps(DIGITS):
                     sample = [mpmath.mpf(v) for v in sample]
                     expected = exact.permutation(pairs, sample, sigmoid, art_lambda, steepness)
-                    for row, wanted in zip(found.tolist(), expected, strict=True):
-                        for p, e in zip(row, wanted, strict=True):
+                    for row, expected_row in zip(rows.tolist(), expected, strict=True):
+                        for p, e in zip(row, expected_row, strict=True):
                             if e > 1e-28:
                                 # The gaussian is steeper than exponential: its condition grows with |v|.
                                 size = max(1, -mpmath.log(e)) if sigmoid == "gaussian" else 1
@@ -176,24 +176,24 @@ def test_P_end_to_end_is_as_good_as_the_problem(sigmoid, art_lambda):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_renaming_the_wires_changes_no_bit(dtype):
-    """The new names turn comparators: where a pair's order falls, its second wire takes the minimum."""
+    """New names reverse the comparators whose first wire gets the higher number."""
     network = irregular(12, 20, seed=5)
     names = np.random.default_rng(3).permutation(network.n)
     renamed = nsc.Network.from_layers(network.n, [names[layer] for layer in network.layers()])
-    place = torch.from_numpy(names)
+    new_wires = torch.from_numpy(names)
     x = torch.randn(40, network.n, dtype=getattr(torch, dtype))
     x[0, :4] = 0.5
     moved = torch.empty_like(x)
-    moved[:, place] = x
+    moved[:, new_wires] = x
     op = compiled(network, dtypes=(dtype,))
-    # The renamed network leaves its ranks on other wires: it is a selection of all of them.
-    every = nsc.ranks(*range(network.n))
-    selector = nsc.compile(renamed, name=NAME, select=every, wires=names.tolist(), dtypes=(dtype,))
+    # The renamed network leaves its ranks on other wires, so it is compiled as a selection of all ranks.
+    all_ranks = nsc.ranks(*range(network.n))
+    selector = nsc.compile(renamed, name=NAME, select=all_ranks, wires=names.tolist(), dtypes=(dtype,))
     values, P = op.sort_with_permutation(x, 24.0)
     assert torch.equal(selector.select(moved, 24.0), values)
     # P is computed from 2^72 times the unit matrix, whose rows move with the wires.
     unit = torch.zeros(network.n, network.n, dtype=x.dtype)
-    unit[place, torch.arange(network.n)] = 2.0**72
+    unit[new_wires, torch.arange(network.n)] = 2.0**72
     moved_P = selector.route(moved, unit.expand(len(x), -1, -1), 24.0) * 2.0**-72
     normal = SMALLEST_NORMAL[dtype] <= P
     assert torch.equal(moved_P[normal], P[normal])

@@ -1,4 +1,4 @@
-"""Arguments: NumPy's numbers are taken wherever Python's are; nsc itself refuses what has a wrong type."""
+"""Calls take the numbers of Python and NumPy, and refuse every value of a wrong type by errors of nsc."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def settled(proof):
     return proof.verdict, proof.detail
 
 
-# Callable and parameter to a call with a number in its place, and the number.
+# Callable and parameter: a call that passes a number for it, and the number.
 WHOLE = {
     "compile.n": (lambda v: nsc.compile("bitonic", v), 4),
     "compile.index_base": (lambda v: nsc.compile([(1, 2)], 2, index_base=v), 1),
@@ -100,7 +100,7 @@ REAL = {
         0.5,
     ),
 }
-# Callable and parameter to a call with a truth value in its place.
+# Callable and parameter: a call that passes a truth value for it.
 FLAGS = {
     "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
     "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
@@ -109,7 +109,7 @@ FLAGS = {
     "SortingNetwork.learnable": lambda v: len([*SortingNetwork(operator(), learnable=v).parameters()]),
     "SelectionNetwork.learnable": lambda v: len([*SelectionNetwork(selector(), learnable=v).parameters()]),
 }
-# Callable and parameter to a call with a name in its place, and a right name.
+# Callable and parameter: a call that passes a name for it, and a right name.
 NAMES = {
     "compile.relaxation": (lambda v: nsc.compile("bitonic", 4, relaxation=v), "cauchy"),
     "compile.dtypes": (lambda v: nsc.compile("bitonic", 4, dtypes=v), "float32"),
@@ -128,9 +128,9 @@ NAMES = {
     "DiffSortNet.interpolation_type": (lambda v: DiffSortNet("bitonic", 4, interpolation_type=v), "cauchy"),
     "DiffSortNet.distribution": (lambda v: DiffSortNet("bitonic", 4, distribution=v), "cauchy"),
 }
-# An array has one dtype: beside numbers a truth value is the number 0 or 1 before nsc sees it.
+# An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
-# Records that nsc fills in, what it calls itself, and errors that it raises take no number from a user.
+# Records that nsc fills in and errors that it raises take no number from a user.
 OWN = ("Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
 
 
@@ -171,63 +171,63 @@ def test_every_public_truth_value_and_name_is_tried():
     assert parameters_taken("str") - files == set(NAMES)
 
 
-def same(one, other):
-    if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
+def same(a, b):
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
-@pytest.mark.parametrize("place", WHOLE)
-def test_whole_numbers_of_numpy_are_whole_numbers(place):
-    call, value = WHOLE[place]
+@pytest.mark.parametrize("parameter", WHOLE)
+def test_whole_numbers_of_numpy_are_whole_numbers(parameter):
+    call, value = WHOLE[parameter]
     expected = call(value)
     for kind in (np.int8, np.int64, np.uint16, np.array):
         assert same(call(kind(value)), expected), kind
 
 
-@pytest.mark.parametrize("place", WHOLE)
-def test_what_is_no_whole_number_is_refused(place):
-    call, value = WHOLE[place]
-    truths = () if place in ARRAYS else (True, np.bool_(True), np.array(True))
+@pytest.mark.parametrize("parameter", WHOLE)
+def test_other_values_than_whole_numbers_are_refused(parameter):
+    call, value = WHOLE[parameter]
+    truths = () if parameter in ARRAYS else (True, np.bool_(True), np.array(True))
     for other in (float(value), str(value), np.float64(value), 1j, *truths):
         with pytest.raises(nsc.NscError):
             call(other)
 
 
-@pytest.mark.parametrize("place", REAL)
-def test_real_numbers_of_numpy_are_real_numbers(place):
-    call, value = REAL[place]
+@pytest.mark.parametrize("parameter", REAL)
+def test_real_numbers_of_numpy_are_real_numbers(parameter):
+    call, value = REAL[parameter]
     expected = call(value)
     for kind in (np.float16, np.float32, np.float64, np.array):
         assert same(call(kind(value)), expected), kind
 
 
-@pytest.mark.parametrize("place", REAL)
-def test_what_is_no_real_number_is_refused(place):
-    call, value = REAL[place]
+@pytest.mark.parametrize("parameter", REAL)
+def test_other_values_than_real_numbers_are_refused(parameter):
+    call, value = REAL[parameter]
     for other in (str(value), True, np.bool_(True), np.array([value, value]), 1j, [value]):
         with pytest.raises(nsc.NscError):
             call(other)
 
 
-@pytest.mark.parametrize("place", FLAGS)
-def test_truth_values_of_numpy_are_truth_values(place):
+@pytest.mark.parametrize("parameter", FLAGS)
+def test_truth_values_of_numpy_are_truth_values(parameter):
     for value in (True, False):
-        expected = FLAGS[place](value)
-        assert FLAGS[place](np.bool_(value)) == FLAGS[place](torch.tensor(value)) == expected
+        expected = FLAGS[parameter](value)
+        assert FLAGS[parameter](np.bool_(value)) == FLAGS[parameter](torch.tensor(value)) == expected
 
 
-@pytest.mark.parametrize("place", FLAGS)
-def test_what_is_no_truth_value_is_refused(place):
+@pytest.mark.parametrize("parameter", FLAGS)
+def test_what_is_no_truth_value_is_refused(parameter):
     """A text too: "no" and "False" would count as true."""
     for other in ("no", "False", "", 0, 1, 1.0, [True], np.array([True, True]), torch.tensor(1)):
-        with pytest.raises(nsc.NscError, match=f"{place.split('.')[1]} must be True or False, got"):
-            FLAGS[place](other)
+        with pytest.raises(nsc.NscError, match=f"{parameter.split('.')[1]} must be True or False, got"):
+            FLAGS[parameter](other)
 
 
-@pytest.mark.parametrize("place", NAMES)
-def test_what_is_no_name_is_refused(place):
-    call, name = NAMES[place]
+@pytest.mark.parametrize("parameter", NAMES)
+def test_what_is_no_name_is_refused(parameter):
+    call, name = NAMES[parameter]
     if name is not None:
         call(name)
     others = (1.5, b"cpu", {"a": 1}, [["a"]], object(), torch.float32, np.float32, torch.tensor([1, 2]))

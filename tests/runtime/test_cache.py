@@ -1,4 +1,4 @@
-"""Toolchains and the build cache: what may go wrong with compilers, folders and processes."""
+"""Toolchains and the build cache, and their errors with compilers, folders and processes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(values.tolist(), op.kernel.library() is not None, [str(w.message) for w in
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty build cache of the test's own."""
+    """Set an empty build cache for one test, and return its folder."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("NSC_CXX", "CXX", "NSC_CXXFLAGS"):
         monkeypatch.delenv(name, raising=False)
@@ -54,7 +54,7 @@ def kernel(n=3, **options):
 
 
 def tiny():
-    """Build a library of one function, in a moment."""
+    """Build a library of one function, which takes a moment."""
     source = 'extern "C" __attribute__((visibility("default"))) int answer() { return 42; }'
     return cache.build("tiny", source, toolchain.find_toolchain(), nsc.__version__)
 
@@ -76,7 +76,7 @@ def finish(process):
 
 
 def counting_compiler(tmp_path, before="", after=""):
-    """A compiler that writes a line for each library it builds."""
+    """Return a compiler that writes a line for each library it builds."""
     script = tmp_path / "counting-c++"
     script.write_text(
         f'#!/bin/sh\ncase "$*" in *.cpp*) echo built >> {tmp_path}/count; {before} ;; esac\n'
@@ -101,22 +101,30 @@ def test_a_second_build_is_a_hit_and_leaves_nothing_behind(folder):
 
 
 def test_the_key_covers_source_version_command_and_instruction_set(folder, monkeypatch):
-    here = toolchain.find_toolchain()
-    assert here.instruction_set, "the compiler resolves -march=native"
+    native = toolchain.find_toolchain()
+    assert native.instruction_set, "the compiler resolves -march=native"
     builds = [
-        ("int x;", here, "1"),
-        ("int x;", toolchain.Toolchain((*here.command, "-DX"), here.version, here.instruction_set), "1"),
-        ("int x;", toolchain.Toolchain(here.command, here.version + "1", here.instruction_set), "1"),
-        ("int x;", toolchain.Toolchain(here.command, here.version, here.instruction_set + "-mfma4"), "1"),
-        ("int y;", here, "1"),
-        ("int x;", here, "2"),
+        ("int x;", native, "1"),
+        (
+            "int x;",
+            toolchain.Toolchain((*native.command, "-DX"), native.version, native.instruction_set),
+            "1",
+        ),
+        ("int x;", toolchain.Toolchain(native.command, native.version + "1", native.instruction_set), "1"),
+        (
+            "int x;",
+            toolchain.Toolchain(native.command, native.version, native.instruction_set + "-mfma4"),
+            "1",
+        ),
+        ("int y;", native, "1"),
+        ("int x;", native, "2"),
     ]
     first = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
     assert not any(artifact.cached for artifact in first)
     assert len({artifact.binary for artifact in first}) == len(builds)
-    again = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
-    assert all(artifact.cached for artifact in again)
-    assert [artifact.binary for artifact in again] == [artifact.binary for artifact in first]
+    second = [cache.build("k", source, compiler, version) for source, compiler, version in builds]
+    assert all(artifact.cached for artifact in second)
+    assert [artifact.binary for artifact in second] == [artifact.binary for artifact in first]
 
 
 def test_no_fast_math():
@@ -128,8 +136,8 @@ def test_no_fast_math():
 def test_two_processes_at_once_build_once(folder, tmp_path):
     compiler = counting_compiler(tmp_path, before="sleep 1")
     running = [start(USE, "twice", NSC_CXX=str(compiler)) for _ in range(3)]
-    printed = {finish(process) for process in running}
-    assert printed == {"[1.0, 2.0, 3.0] True []\n"}
+    outputs = {finish(process) for process in running}
+    assert outputs == {"[1.0, 2.0, 3.0] True []\n"}
     assert builds(tmp_path) == 1
 
 
@@ -143,11 +151,11 @@ def test_a_killed_build_is_built_again_and_swept_up(folder, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not list(folder.glob("*.so"))
-    left = [path for path in folder.iterdir() if path.is_dir()]
-    assert left
+    leftovers = [path for path in folder.iterdir() if path.is_dir()]
+    assert leftovers
     slow.write_text(slow.read_text().replace("sleep 60", ":"))
     assert finish(start(USE, "killed", NSC_CXX=str(slow))).startswith("[1.0, 2.0, 3.0] True")
-    assert not [path for path in left if path.exists()]
+    assert not [path for path in leftovers if path.exists()]
     assert builds(tmp_path) == 2
 
 
@@ -166,9 +174,9 @@ def test_a_damaged_entry_is_built_again(folder, damage):
         record.unlink()
     else:
         record.write_text("[]")
-    again = tiny()
-    assert not again.cached
-    assert again.binary == library
+    rebuilt = tiny()
+    assert not rebuilt.cached
+    assert rebuilt.binary == library
     assert tiny().cached
     assert ctypes.CDLL(str(library)).answer() == 42
 
@@ -180,7 +188,7 @@ from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 
 toolchain = find_toolchain()
-# Root may write everywhere, so as root become nobody; all that is needed is imported by now.
+# Root may write everywhere, so root becomes nobody, after all imports.
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
@@ -191,8 +199,8 @@ try:
         folder.chmod(mode)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            built = cache.build("k", source, toolchain, "1")
-        print(built.cached, folder in built.binary.parents, *[w.message for w in caught])
+            artifact = cache.build("k", source, toolchain, "1")
+        print(artifact.cached, folder in artifact.binary.parents, *[w.message for w in caught])
 finally:
     folder.chmod(0o700)
     import shutil
@@ -200,7 +208,7 @@ finally:
 """
 
 
-def test_a_read_only_cache_folder_serves_hits_and_else_one_warning_says_so():
+def test_a_read_only_cache_folder_serves_hits_and_warns_once_without_one():
     folder = Path(tempfile.gettempdir()) / f"nsc-read-only-{os.getpid()}"
     lines = finish(start(READ_ONLY, NSC_CACHE_DIR=str(folder), HOME=str(folder))).splitlines()
     assert lines[0] == "False True"
@@ -210,7 +218,7 @@ def test_a_read_only_cache_folder_serves_hits_and_else_one_warning_says_so():
     assert lines[3] == "True False"
 
 
-def test_a_cache_folder_that_cannot_be_made(folder, tmp_path, monkeypatch):
+def test_a_cache_folder_that_cannot_be_created(folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.warns(RuntimeWarning, match="NSC_CACHE_DIR"):
@@ -304,13 +312,13 @@ def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_pa
     hide = "import sys; sys.modules['ziglang'] = None\n"
     empty = tmp_path / "bin"
     empty.mkdir()
-    error, warned, *without = finish(start(hide + WITHOUT, PATH=str(empty))).splitlines()
+    error, warning, *reference_lines = finish(start(hide + WITHOUT, PATH=str(empty))).splitlines()
     assert "each rank" in error
-    assert warned.startswith("1 nsc: no C++ compiler found")
-    assert "nsc[compiler]" in warned
-    _, quiet, *with_compiler = finish(start(WITHOUT, NSC_CXX="c++ -O0")).splitlines()
-    assert quiet == "0"
-    for plain, compiled in zip(without, with_compiler, strict=True):
+    assert warning.startswith("1 nsc: no C++ compiler found")
+    assert "nsc[compiler]" in warning
+    _, no_warning, *kernel_lines = finish(start(WITHOUT, NSC_CXX="c++ -O0")).splitlines()
+    assert no_warning == "0"
+    for plain, compiled in zip(reference_lines, kernel_lines, strict=True):
         assert plain.startswith("True")
         assert compiled.startswith("False")
         ours, theirs = (list(map(float, re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", x))) for x in (plain, compiled))
@@ -322,8 +330,8 @@ def test_ziglang_is_tried_before_the_reference(folder, tmp_path):
     pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
     empty = tmp_path / "bin"
     empty.mkdir()
-    printed = finish(start(USE, "zig", PATH=str(empty)))
-    assert printed == "[1.0, 2.0, 3.0] True []\n"
+    output = finish(start(USE, "zig", PATH=str(empty)))
+    assert output == "[1.0, 2.0, 3.0] True []\n"
 
 
 def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):

@@ -54,10 +54,10 @@ def test_defaults_are_diffsorts():
 
 
 def test_attributes_set_after_construction_act_as_diffsorts_do():
-    """All that diffsort's forward reads; the network is made at construction in both."""
+    """diffsort's forward reads these attributes; both classes build the network at construction."""
     x = torch.randn(3, 4)
     theirs, ours = diffsort.DiffSortNet("odd_even", 4), DiffSortNet("odd_even", 4)
-    seen = [ours(x)[1]]
+    results = [ours(x)[1]]
     for name, value in (
         ("distribution", "logistic_phi"),
         ("art_lambda", 0.5),
@@ -69,8 +69,8 @@ def test_attributes_set_after_construction_act_as_diffsorts_do():
         setattr(ours, name, value)
         for actual, expected in zip(ours(x), theirs(x), strict=True):
             torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
-        seen.append(ours(x)[1])
-    assert [torch.equal(a, b) for a, b in itertools.pairwise(seen)] == [False] * 4 + [True]
+        results.append(ours(x)[1])
+    assert [torch.equal(a, b) for a, b in itertools.pairwise(results)] == [False] * 4 + [True]
     ours.distribution = "laplace"
     with pytest.raises(nsc.LoweringError, match="got 'laplace'"):
         ours(x)
@@ -167,7 +167,7 @@ def test_one_comparator_has_the_tabulated_weight_and_slope(sigmoid, art_lambda):
 
 
 @pytest.mark.parametrize(
-    ("sigmoid", "error", "at"),
+    ("sigmoid", "error", "gap"),
     [
         ("logistic", 0.27846, 1.2785),
         ("gaussian", 0.16997, 0.7518),
@@ -176,10 +176,10 @@ def test_one_comparator_has_the_tabulated_weight_and_slope(sigmoid, art_lambda):
         ("optimal", 1 / 16, math.inf),
     ],
 )
-def test_softening_error_has_the_known_bound(sigmoid, error, at):
+def test_softening_error_has_the_known_bound(sigmoid, error, gap):
     op = nsc.compile("odd_even", 2, relaxation=sigmoid, art_lambda=0, dtypes=("float64",))
     d = torch.logspace(-3, 5, 4001, dtype=torch.float64)
     softening = op.sort(torch.stack([torch.zeros_like(d), d], -1), 1.0)[:, 0]
     assert softening.max().item() == pytest.approx(error, rel=1e-3)
-    if math.isfinite(at):
-        assert d[softening.argmax()].item() == pytest.approx(at, rel=5e-3)
+    if math.isfinite(gap):
+        assert d[softening.argmax()].item() == pytest.approx(gap, rel=5e-3)

@@ -1,4 +1,4 @@
-"""Every operator's gradient against finite differences of what it returns, on inputs that are hard for it."""
+"""Every operator's gradient against finite differences of its result, on difficult inputs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ STEP = 1e-7
 
 
 def spread_out():
-    """Far apart: most weights round to 0 or 1."""
+    """Return values so far apart that most weights round to 0 or 1."""
     return 3 * torch.randn(4, N, dtype=torch.float64), 20.0
 
 
 def nearly_tied():
-    """Pairs that differ in the fourth digit, in both orders."""
+    """Return pairs of values that differ in the fourth digit, in both orders."""
     halves = torch.randn(4, N // 2, dtype=torch.float64)
     gaps = 1e-4 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
     return torch.cat([halves, halves + gaps], -1), 5.0
 
 
 def steep():
-    """Close together, at a steepness that tells them apart."""
+    """Return values close together, at a steepness that tells them apart."""
     return 0.01 * torch.randn(4, N, dtype=torch.float64), 1e3
 
 
 def outputs(op, x, steepness):
-    """Return what each operator returns, by name; targets are wrong, so that their entries of P are tails."""
+    """Return the result of each operator by its name; targets are wrong, so their entries of P are tails."""
     wrong = x.detach().argsort(-1).argsort(-1).flip(-1)
     payload = torch.linspace(-1, 2, N * 2, dtype=x.dtype).view(N, 2).expand(len(x), N, 2)
     return {
@@ -59,7 +59,7 @@ def test_gradients_are_finite_differences(sigmoid, art_lambda, inputs):
 
     above, below = moved(1), moved(-1)
     for name, result in outputs(op, x, steepness).items():
-        # Weights of the outputs that favour no sign: cancelling sums would hide a wrong gradient.
+        # All weights are positive: sums that cancel would hide a wrong gradient.
         upstream = torch.rand_like(result) + 0.5
         (grad,) = torch.autograd.grad(result, x, upstream)
         expected = (upstream * (above[name] - below[name])).sum() / (2 * step)

@@ -1,4 +1,4 @@
-"""Exact sorting is torch's stable sort, bit for bit; relaxed kernels and the thread's arithmetic."""
+"""Exact sorting is torch's stable sort, bit for bit; only relaxed kernels flush subnormal numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DTYPES = {"float32": np.int32, "float64": np.int64}
 
 @functools.cache
 def operator(n):
-    return partly_tabled("bitonic", n, dtypes=tuple(DTYPES))  # textbook bitonic: half of it is turned
+    return partly_tabled("bitonic", n, dtypes=tuple(DTYPES))  # textbook bitonic: half of it is reversed
 
 
 def bits(x):
@@ -29,7 +29,7 @@ def bits(x):
 
 
 def strange(dtype):
-    """Ties, both zeros, infinities, numbers below the smallest normal one, NaN of any sign and payload."""
+    """Draw ties, both zeros, infinities, subnormal numbers, and NaN of any sign and payload."""
     few = st.sampled_from([0.0, -0.0, 1.0, -1.0, float("inf"), -float("inf"), 1e-40, -1e-40, 2e-40, 1e-45])
     number = st.floats(width=32 if dtype == "float32" else 64, allow_subnormal=True)
     nan = st.integers(1, 2**22 - 1).map(lambda payload: _nan(dtype, payload))
@@ -55,8 +55,8 @@ def test_exact_sorting_is_the_stable_sort_of_torch(n, dtype, data):
     assert (bits(values) == bits(x.gather(-1, indices))).all()
 
 
-def test_relaxed_kernels_count_numbers_below_the_normal_ones_as_zero():
-    """P is full of them, and they would cost a hundred times the time of others."""
+def test_relaxed_kernels_flush_subnormal_numbers():
+    """They are common in P, and would take a hundred times as long as other numbers."""
     gaps = torch.tensor([[0.0, 200.0], [0.0, -200.0], [0.0, 88.0], [0.0, -88.0]])
     op = partly_tabled("bitonic", 2, art_lambda=0)
     P = op.sort_with_permutation(gaps, 1.0)[1]

@@ -1,4 +1,4 @@
-"""The losses: their values and gradients against float64 with both tails, and that against 50 digits."""
+"""The losses: values and gradients against the reference in float64, and the reference against 50 digits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH = ("float32", "float64")
 
 
 def draw(batch, n, spread, dtype=torch.float32):
-    """Return scores and targets that have nothing to do with each other: most entries of P are tails."""
+    """Return scores and independent targets, so that most entries of P are tails."""
     x = spread * torch.randn(batch, n)
     return x.to(dtype), torch.stack([torch.randperm(n) for _ in range(batch)])
 
@@ -30,12 +30,12 @@ def draw(batch, n, spread, dtype=torch.float32):
 def reference_loss(op, loss, x, target, steepness):
     """Return the losses of the samples and their gradients, by autograd in float64."""
     x = x.double().requires_grad_()
-    wanted = torch.full((len(x),), steepness, dtype=torch.float64)
-    losses = reference.relax(op.kernel, x, wanted, target, loss)[1]
+    steepnesses = torch.full((len(x),), steepness, dtype=torch.float64)
+    losses = reference.relax(op.kernel, x, steepnesses, target, loss)[1]
     return losses.detach(), torch.autograd.grad(losses.sum(), x)[0]
 
 
-def found_loss(op, loss, x, target, steepness):
+def kernel_loss(op, loss, x, target, steepness):
     """Return the losses of the samples and their gradients, one call for each."""
     leaf = x.clone().requires_grad_()
     samples = zip(leaf.split(1), target.split(1), strict=True)
@@ -60,23 +60,23 @@ def test_value_and_gradient_of_the_largest_network():
 def check_against_reference(op, loss, batch, spread):
     x, target = draw(batch, op.n, spread)
     losses, grads = reference_loss(op, loss, x, target, op.default_steepness)
-    found, found_grads = found_loss(op, loss, x.double(), target, op.default_steepness)
-    torch.testing.assert_close(found, losses, rtol=1e-9, atol=0)
-    errors = (found_grads - grads).norm(dim=1)
+    actual, actual_grads = kernel_loss(op, loss, x.double(), target, op.default_steepness)
+    torch.testing.assert_close(actual, losses, rtol=1e-9, atol=0)
+    errors = (actual_grads - grads).norm(dim=1)
     assert (errors <= 1e-6 * grads.norm(dim=1)).all()
-    found, found_grads = found_loss(op, loss, x, target, op.default_steepness)
-    assert found_grads.isfinite().all()
-    torch.testing.assert_close(found.double(), losses, rtol=1e-5, atol=0)
-    norms, found_norms = grads.norm(dim=1), found_grads.double().norm(dim=1)
-    assert ((found_norms - norms).abs() <= 0.01 * norms).all()
-    assert ((found_grads * grads).sum(1) >= 0.9999 * norms * found_norms).all()
+    actual, actual_grads = kernel_loss(op, loss, x, target, op.default_steepness)
+    assert actual_grads.isfinite().all()
+    torch.testing.assert_close(actual.double(), losses, rtol=1e-5, atol=0)
+    norms, actual_norms = grads.norm(dim=1), actual_grads.double().norm(dim=1)
+    assert ((actual_norms - norms).abs() <= 0.01 * norms).all()
+    assert ((actual_grads * grads).sum(1) >= 0.9999 * norms * actual_norms).all()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("art_lambda", [0.0, 0.25])
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)
 def test_the_reference_against_50_digits(sigmoid, art_lambda, loss):
-    """The values, and derivatives that are differences of values in 200 digits."""
+    """Exact derivatives are differences of values in 200 digits."""
     op = nsc.compile("odd_even", 4, dtypes=("float64",), relaxation=sigmoid, art_lambda=art_lambda)
     pairs = op_pairs(op)
     x, target = draw(3, 4, 2.0, torch.float64)
@@ -89,13 +89,13 @@ def test_the_reference_against_50_digits(sigmoid, art_lambda, loss):
                 P = exact.permutation(pairs, numbers, sigmoid, art_lambda, 8)
                 return getattr(exact, loss)(P, ranks)
 
-            at = [mpmath.mpf(v.item()) for v in sample]
-            assert abs(exact_loss(*at) - value.item()) <= 1e-12 * abs(value.item())
-            for wire, found in enumerate(grad.tolist()):
+            point = [mpmath.mpf(v.item()) for v in sample]
+            assert abs(exact_loss(*point) - value.item()) <= 1e-12 * abs(value.item())
+            for wire, actual in enumerate(grad.tolist()):
                 orders = tuple(int(w == wire) for w in range(4))
                 with mpmath.workdps(200):
-                    derivative = mpmath.diff(exact_loss, tuple(at), orders)
-                assert abs(derivative - found) <= 1e-9 * grad.abs().max().item()
+                    derivative = mpmath.diff(exact_loss, tuple(point), orders)
+                assert abs(derivative - actual) <= 1e-9 * grad.abs().max().item()
 
 
 def op_pairs(op):
@@ -116,18 +116,18 @@ def test_a_pair_costs_the_same_either_way():
 
 @pytest.mark.parametrize("dtype", BOTH)
 def test_values_far_from_0(dtype):
-    """Of a network of five wires whose comparators point either way, near 100."""
+    """The network has five wires and comparators in both directions; values are near 100."""
     network = irregular(5, 9, seed=2)
     op = nsc.compile(network, dtypes=(dtype,), art_lambda=0)
     x, target = draw(10, 5, 1.0, getattr(torch, dtype))
     x = x + 100
-    losses, _ = found_loss(op, "cross_entropy", x, target, 6.0)
+    losses, _ = kernel_loss(op, "cross_entropy", x, target, 6.0)
     with mpmath.workdps(50):
-        for sample, ranks, found in zip(x, target.tolist(), losses.tolist(), strict=True):
-            at = [mpmath.mpf(v.item()) for v in sample]
-            P = exact.permutation(op_pairs(op), at, "logistic", 0, 6)
+        for sample, ranks, actual in zip(x, target.tolist(), losses.tolist(), strict=True):
+            point = [mpmath.mpf(v.item()) for v in sample]
+            P = exact.permutation(op_pairs(op), point, "logistic", 0, 6)
             condition = 6 * 101 * network.depth * torch.finfo(x.dtype).eps
-            assert abs(exact.cross_entropy(P, ranks) - found) <= condition
+            assert abs(exact.cross_entropy(P, ranks) - actual) <= condition
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -147,8 +147,8 @@ def test_where_all_logarithms_are_cut_there_is_no_gradient(dtype, loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("dtype", BOTH)
-def test_the_loss_of_what_is_nearly_right_keeps_its_digits(dtype, loss):
-    """-log p of a p that rounds to 1 is what the other entries of its column add up to."""
+def test_the_loss_of_a_nearly_right_order_keeps_its_digits(dtype, loss):
+    """Where p rounds to 1, -log p is the sum of the other entries of its column."""
     op = nsc.compile("odd_even", 2, art_lambda=0, dtypes=(dtype,))
     for gap in (2.0, 4.0, 7.0):
         x = torch.tensor([0.0, gap], dtype=getattr(torch, dtype), requires_grad=True)
@@ -162,7 +162,7 @@ def test_the_loss_of_what_is_nearly_right_keeps_its_digits(dtype, loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_callers_gradient_multiplies_last(loss):
-    """A scale that would leave float32, were it taken before the products."""
+    """The scale would leave the range of float32 if it were applied before the products."""
     op = nsc.compile("bitonic", 8)
     x, target = draw(6, 8, 3.0)
     x.requires_grad_()
@@ -177,13 +177,13 @@ def test_the_callers_gradient_multiplies_last(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_error_free_form_keeps_a_surrogate(loss):
-    """P is 0 or 1: the gradient of a wrong entry is that of 1e-12, which sends x the right way."""
+    """P is 0 or 1. The gradient of a wrong entry is that of 1e-12, which moves x in the right direction."""
     op = nsc.compile("bitonic", 8, dtypes=BOTH, error_free=True)
     x, target = draw(20, 8, 1.0)
     losses, grads = reference_loss(op, loss, x, target, op.default_steepness)
-    found, found_grads = found_loss(op, loss, x.double(), target, op.default_steepness)
-    torch.testing.assert_close(found, losses)
-    torch.testing.assert_close(found_grads, grads, rtol=1e-9, atol=1e-9 * grads.abs().max().item())
+    actual, actual_grads = kernel_loss(op, loss, x.double(), target, op.default_steepness)
+    torch.testing.assert_close(actual, losses)
+    torch.testing.assert_close(actual_grads, grads, rtol=1e-9, atol=1e-9 * grads.abs().max().item())
     P = op.sort_with_permutation(x)[1]
     wrong = 1 - P.gather(-2, target.unsqueeze(-2)).squeeze(-2)
     each = 80 / 8 if loss == "cross_entropy" else 2 * 80 / 64
@@ -211,7 +211,7 @@ def test_the_reference_has_every_loss_of_the_contract():
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("spread", [1, 3, 10])
 def test_second_derivatives_in_float32(loss, spread):
-    """They hold 1/p², which leaves float32 long before p does."""
+    """They contain 1/p², which leaves the range of float32 long before p does."""
     op = nsc.compile("bitonic", 16, dtypes=BOTH)
     x, target = draw(10, 16, spread)
     results = []
@@ -219,5 +219,5 @@ def test_second_derivatives_in_float32(loss, spread):
         leaf = x.to(dtype).requires_grad_()
         (grad,) = torch.autograd.grad(getattr(op, loss)(leaf, target), leaf, create_graph=True)
         results.append(torch.autograd.grad((grad * grad).sum(), leaf)[0].double())
-    found, expected = results
-    assert (found - expected).norm() <= 1e-3 * expected.norm()
+    actual, expected = results
+    assert (actual - expected).norm() <= 1e-3 * expected.norm()

@@ -1,4 +1,4 @@
-"""What a manifest says is what the network and the built kernel are, or the package is refused."""
+"""A manifest agrees with the network and the built kernel, or the package is refused."""
 
 import ctypes
 import subprocess
@@ -24,14 +24,14 @@ EDITS = Path(__file__).parent / "edit_manifests.py"
     "request_", [Request("bitonic", 4, targets=("cpu", "cuda")), Request("bitonic", 6, select=top_k(2))]
 )
 def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, tmp_path):
-    """Every fact, changed, left out, of another type, and whole packages that agree with themselves."""
+    """Edits change a fact, its type, or leave it out; some change a whole package without contradiction."""
     folder = write(compile_network(request_).package, tmp_path)
     done = subprocess.run([sys.executable, EDITS, folder], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     assert len(lines) > 200
     assert [line for line in lines if not line.startswith(("refused", "right"))] == []
-    # What calls do not depend on may be edited.
+    # Facts that no call depends on may be edited.
     right = {line.split(" -- ")[1].split(":")[0] for line in lines if line.startswith("right")}
     assert right <= {"command", "network", "proof", "outputs", "art_lambda", "sources", "cuda", "files"} | {
         f"no {fact}" for fact in ("command", "network", "proof")
@@ -56,16 +56,16 @@ def test_a_library_of_another_package_is_refused():
 def test_a_library_may_be_prepared_again_and_by_many_threads():
     operator = nsc.compile("bitonic", 6)
     x = torch.randn(3, 6)
-    wanted = operator.sort_with_permutation(x), operator.hard_sort(x)
+    expected = operator.sort_with_permutation(x), operator.hard_sort(x)
     library = ctypes.CDLL(str(operator.kernel.build().binary))
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(library.nsc_prepare())) for _ in range(4)]
+    statuses = []
+    threads = [threading.Thread(target=lambda: statuses.append(library.nsc_prepare())) for _ in range(4)]
     for thread in threads:
         thread.start()
-    again = operator.sort_with_permutation(x), operator.hard_sort(x)
+    actual = operator.sort_with_permutation(x), operator.hard_sort(x)
     for thread in threads:
         thread.join()
-    assert found == [0] * 4
-    for first, second in zip(wanted, again, strict=True):
+    assert statuses == [0] * 4
+    for first, second in zip(expected, actual, strict=True):
         assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert torch.equal(operator.sort_with_permutation(x)[1], wanted[0][1])
+    assert torch.equal(operator.sort_with_permutation(x)[1], expected[0][1])

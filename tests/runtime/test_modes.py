@@ -1,4 +1,4 @@
-"""What torch does with a program (compile, trace, convert, checkpoint, share): right, or one clear line."""
+"""Programs that torch compiles, traces, converts, checkpoints or shares are right, or refused in one line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ranks(*lead):
 
 
 def methods(batch=4):
-    """The differentiable methods as functions of x alone, each to a tensor."""
+    """Return the differentiable methods as functions of x alone that return one tensor."""
     op, target, payload = operator(), ranks(batch), torch.randn(batch, N, 2)
     return {
         "sort": op.sort,
@@ -51,7 +51,7 @@ METHODS = list(methods())
 
 
 def gradient(function, x):
-    """The gradient of a sum of squares, as every transform below is asked for it."""
+    """Return the gradient of the sum of squares of a result."""
     leaf = x.detach().clone().requires_grad_()
     return torch.autograd.grad(function(leaf).square().sum(), leaf)[0]
 
@@ -101,7 +101,7 @@ def _counted(times):
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("method", ["sort", "cross_entropy"])
 def test_a_changing_float_steepness_does_not_recompile(method, backend):
-    """Once for the first value, once for all others, once for all whole numbers."""
+    """It compiles once for the first value, once for all others, and once for all whole numbers."""
     torch._dynamo.reset()
     op, target = operator(), ranks(4)
     call = op.sort if method == "sort" else lambda x, s: op.cross_entropy(x, target, s)
@@ -171,7 +171,7 @@ def test_linearize(method):
 
 @pytest.mark.parametrize("name", ["relax", "loss", "relax_backward"])
 def test_the_registered_operators_themselves_are_right_in_every_transform(name):
-    """They are public names of torch: no transform may find a zero or an error there."""
+    """They are public operators of torch, so every transform of them must be right, or refused by name."""
     spec, steepness, target = operator().kernel.spec, torch.ones(2, dtype=DOUBLE), ranks(2)
     weights = torch.randn(2, N, dtype=DOUBLE)
     function = {
@@ -210,8 +210,8 @@ def test_a_tangent_of_the_cotangent_is_not_lost():
         (pulled,) = torch.autograd.grad(
             values, x, forward_ad.make_dual(cotangent, tangent), retain_graph=True
         )
-        found = forward_ad.unpack_dual(pulled).tangent
-    torch.testing.assert_close(found, torch.autograd.grad(values, x, tangent)[0])
+        pulled_tangent = forward_ad.unpack_dual(pulled).tangent
+    torch.testing.assert_close(pulled_tangent, torch.autograd.grad(values, x, tangent)[0])
 
 
 # Graphs of torch.jit and torch.fx.
@@ -283,7 +283,7 @@ def test_aot_inductor(tmp_path):
 
 
 def test_tensors_with_a_negation_bit():
-    """They share the memory of the tensor that they negate: kernels must not read it as it lies."""
+    """They share the memory of the tensor that they negate, so kernels must not read it unchanged."""
     op = operator()
     x, payload, steepness = torch.randn(4, N), torch.randn(4, N, 2), torch.tensor(-2.0)
     negated = torch._neg_view(x)
@@ -308,7 +308,7 @@ def test_tensors_with_a_negation_bit():
 def unusual():
     x = torch.randn(2, N)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's prototypes
+        warnings.simplefilter("ignore")  # these kinds are prototypes
         return {
             "sparse_coo": (x.to_sparse(), r"\.to_dense\(\)"),
             "sparse_csr": (x.to_sparse_csr(), r"\.to_dense\(\)"),
@@ -363,26 +363,26 @@ def test_a_sparse_gradient():
 def test_repr_of_a_module_without_values(where):
     if where == "meta":
         with torch.device("meta"):
-            shown = repr(SortingNetwork(operator()))
+            text = repr(SortingNetwork(operator()))
     elif where == "moved":
-        shown = repr(SortingNetwork(operator()).to("meta"))
+        text = repr(SortingNetwork(operator()).to("meta"))
     elif where == "fake":
         layer = SortingNetwork(operator())
         layer.log_steepness = torch._subclasses.FakeTensorMode().from_tensor(layer.log_steepness)
-        shown = repr(layer)
+        text = repr(layer)
     else:
         layer, texts = SortingNetwork(operator()), []
 
-        def see(log):
-            torch.func.functional_call(Shown(layer, texts), {"layer.log_steepness": log}, ())
+        def record(log):
+            torch.func.functional_call(Printed(layer, texts), {"layer.log_steepness": log}, ())
             return log
 
-        vmap(see)(torch.zeros(2, 1))
-        (shown,) = texts
-    assert shown == f"SortingNetwork({operator()!r}, steepness=?)"
+        vmap(record)(torch.zeros(2, 1))
+        (text,) = texts
+    assert text == f"SortingNetwork({operator()!r}, steepness=?)"
 
 
-class Shown(torch.nn.Module):
+class Printed(torch.nn.Module):
     def __init__(self, layer, texts):
         super().__init__()
         self.layer, self.texts = layer, texts
@@ -426,7 +426,7 @@ def test_data_parallel_on_the_cpu():
 
 
 def test_threads():
-    """Many at once, the first call of a kernel too."""
+    """Many threads call a kernel at once, its first call included."""
     op = nsc.compile("odd_even", N, name="called_by_threads")
     inputs = torch.randn(32, 4, N)
     with ThreadPoolExecutor(8) as pool:

@@ -136,11 +136,11 @@ def test_a_bad_steepness_is_named_with_its_method(method):
     steep = (
         "steepness must be a float or a 0-d tensor, finite and above 0 (in float32 1.2e-38 … 3.4e+38), got "
     )
-    for found, values in BAD_STEEPNESS.items():
+    for description, values in BAD_STEEPNESS.items():
         for value in values:
             with pytest.raises(nsc.NscError) as caught:
                 SOFT_METHODS[method](operator(), value)
-            assert str(caught.value) == f"bitonic_4.{method}: {steep}{found}", value
+            assert str(caught.value) == f"bitonic_4.{method}: {steep}{description}", value
 
 
 def test_a_bad_steepness_is_named_where_plain_torch_runs():
@@ -212,7 +212,7 @@ def test_damaged_packages(tmp_path, case):
         nsc.load(folder)
 
 
-def test_a_kernel_that_is_not_known_here():
+def test_an_unknown_kernel_is_refused():
     with pytest.raises(nsc.PackageError, match="import its generated package"):
         torch.ops.nsc.relax(X, torch.ones(2), None, "none", "unheard-of")
 
@@ -241,7 +241,7 @@ BAD_CALLS = {
 
 
 @pytest.mark.parametrize("case", BAD_CALLS)
-def test_registered_operators_check_what_they_are_given(case):
+def test_registered_operators_check_their_operands(case):
     """They are public names of torch too: a wrong call must not read beyond a tensor."""
     with pytest.raises(nsc.OperandError, match="bitonic_4"):
         BAD_CALLS[case](torch.ops.nsc)

@@ -1,4 +1,4 @@
-"""The operators against the plain torch reference, against torch itself, and what must hold."""
+"""The operators against the plain torch reference and torch itself, and laws that must hold."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def check_against_reference(op):
     steepness=st.floats(1e-3, 1e3),
     sigmoid=st.sampled_from(SIGMOIDS[:-1]),
 )
-def test_what_must_hold(values, steepness, sigmoid):
+def test_laws(values, steepness, sigmoid):
     op = operator(relaxation=sigmoid)
     x = torch.tensor(values, dtype=torch.float64)
     y, P = op.sort_with_permutation(x, steepness)
@@ -197,8 +197,8 @@ def test_error_free_values_are_exact_and_P_is_zero_one():
     expected, indices = torch.sort(x)
     assert torch.equal(values, expected)
     assert torch.equal(P, torch.nn.functional.one_hot(indices, 16).float())
-    same = op.sort_with_permutation(torch.zeros(1, 16))[1][0]
-    assert torch.equal(same, torch.eye(16)), "a tie keeps its places"
+    P_of_ties = op.sort_with_permutation(torch.zeros(1, 16))[1][0]
+    assert torch.equal(P_of_ties, torch.eye(16)), "equal values keep their places"
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (3,), (2, 3), (2, 1, 4), (0,), (2, 0, 3)])
@@ -280,7 +280,7 @@ def test_non_contiguous_inputs():
     torch.testing.assert_close(grad, torch.zeros_like(grad), rtol=0, atol=1e-9)
 
 
-def test_steepness_none_is_twice_the_depth_and_tensors_do_as_floats():
+def test_steepness_none_is_twice_the_depth_and_tensors_act_as_floats():
     op = operator("bitonic", 8)
     x = torch.randn(3, 8)
     assert op.default_steepness == 12
@@ -423,7 +423,7 @@ def test_a_sample_does_not_depend_on_its_batch():
 
 
 def irregular(n, size, seed):
-    """A sorting network with redundant comparators in front, so that its graph has no pattern."""
+    """Return a sorting network with redundant comparators in front, so that its graph has no pattern."""
     rng = random.Random(seed)
     front = [rng.sample(range(n), 2) for _ in range(size)]
     back = merge_exchange(n).comparators.tolist()
@@ -432,7 +432,7 @@ def irregular(n, size, seed):
 
 @pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 480)])
 def test_irregular_networks(n, size):
-    """Codelets longer than one may be, more wires than fit, and more shapes than get their own code."""
+    """The networks exceed a codelet's length and wires, and have more shapes than straight-line code."""
     check_against_reference(
         partly_tabled(irregular(n, size, n), name=f"irregular_{n}", dtypes=("float64",), unproved=True)
     )
@@ -472,25 +472,25 @@ print(" ".join(op.kernel.build().command))
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are of x86")
 @pytest.mark.parametrize("flag", ["-mno-avx512f", "-mno-avx"])
 def test_narrower_registers(flag):
-    """The same source for AVX2 and for SSE2, where a row is fewer lanes."""
-    done = subprocess.run(
+    """AVX2 and SSE2 run the same source with fewer lanes."""
+    result = subprocess.run(
         [sys.executable, "-c", NARROW],
         capture_output=True,
         text=True,
         env=os.environ | {"NSC_CXX": f"g++ {flag}"},
     )
-    assert done.returncode == 0, done.stderr
-    assert flag in done.stdout
+    assert result.returncode == 0, result.stderr
+    assert flag in result.stdout
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("error_free", [False, True])
 @pytest.mark.parametrize("n", [8, 17])
 def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtype):
-    """Alone the lanes of the keys pass are comparators, in larger batches they are samples."""
+    """The lanes of the keys pass are comparators of a single sample, and samples of a larger batch."""
     op = partly_tabled("bitonic", n, error_free=error_free, dtypes=("float32", "float64"))
     crowd = torch.randn(40, n, dtype=dtype)
-    crowd[3, 1] = torch.inf  # its group takes the careful way
+    crowd[3, 1] = torch.inf  # its group takes the path for infinite values
     crowd[25, 2] = torch.nan
     ranks = torch.rand(40, n).argsort(-1)
     upstream, values_upstream = torch.randn(40, n, n, dtype=dtype), torch.randn(40, n, dtype=dtype)
@@ -499,25 +499,25 @@ def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtype):
         x = crowd[rows].clone().requires_grad_()
         steepness = torch.tensor(7.0, dtype=dtype, requires_grad=True)
         values, P = op.sort_with_permutation(x, steepness)
-        through = (P * upstream[rows]).sum() + (values * values_upstream[rows]).sum()
+        total = (P * upstream[rows]).sum() + (values * values_upstream[rows]).sum()
         alone = torch.autograd.grad(op.sort(x, steepness), x, values_upstream[rows])[0]
         loss = torch.autograd.grad(op.cross_entropy(x, ranks[rows], steepness) * len(rows), x)[0]
-        return values, P, torch.autograd.grad(through, x)[0], alone, loss
+        return values, P, torch.autograd.grad(total, x)[0], alone, loss
 
     whole = results(list(range(40)))
     for rows in ([0], [5], list(range(4, 20)), list(range(30, 40))):
-        for all_of_them, some in zip(whole, results(rows), strict=True):
-            torch.testing.assert_close(some, all_of_them[rows], rtol=0, atol=0, equal_nan=True)
+        for in_whole, in_part in zip(whole, results(rows), strict=True):
+            torch.testing.assert_close(in_part, in_whole[rows], rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_by_its_name(name):
     op = nsc.compile("bitonic", 6)
     x, target = torch.randn(2, 3, 6), torch.rand(2, 3, 6).argsort(-1)
-    wanted = getattr(op, name)(x, target, 2.0)
-    assert torch.equal(op.loss(name, x, target, 2.0), wanted)
+    expected = getattr(op, name)(x, target, 2.0)
+    assert torch.equal(op.loss(name, x, target, 2.0), expected)
     module = nsc.nn.SortingNetwork(op, steepness=2.0)
-    assert torch.allclose(module.loss(name, x, target), wanted)
+    assert torch.allclose(module.loss(name, x, target), expected)
 
 
 def test_an_unknown_loss_lists_the_known():
@@ -526,7 +526,7 @@ def test_an_unknown_loss_lists_the_known():
         op.loss("hinge", torch.randn(1, 6), torch.arange(6).unsqueeze(0))
 
 
-def test_an_operator_knows_what_was_compiled(tmp_path):
+def test_an_operator_has_its_network_and_proof(tmp_path):
     compiled = compile_network(Request("odd_even", 5, select=top_k(2)))
     operator = nsc.load(write(compiled.package, tmp_path))
     assert operator.network == compiled.network
@@ -544,5 +544,5 @@ def test_a_package_is_loaded_without_the_compiler(tmp_path):
         "assert not [name for name in sys.modules if name.startswith('nsc.compiler')]\n"
         "assert operator.network.n == 5\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr

@@ -16,14 +16,14 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
-# An optimiser would take ten times as long, and hide what is undefined.
+# An optimiser would take ten times as long, and hide undefined behaviour.
 COMMAND = ("g++", "-std=c++17", "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 NATIVE = "-march=native"
 
-# Some codelets run straight-line code and some their table, in every network.
+# In every network some codelets run straight-line code, and others run from a table.
 STRAIGHT_LINE = 100
 REALS = {"float32": "float", "float64": "double"}
-# What is built for narrower registers alone.
+# The case for narrower registers.
 NARROWER = "neighbours"
 CASES = {
     "one wire": (("bitonic", 1), Relaxation(), "float64"),
@@ -41,18 +41,18 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def drivers(tmp_path_factory):
-    """The driver's object files: they are the same for every kernel of a dtype."""
+    """Return the driver's object file for each dtype, which all kernels of the dtype share."""
     folder = tmp_path_factory.mktemp("drivers")
-    made = {dtype: folder / f"{dtype}.o" for dtype in REALS}
-    for dtype, path in made.items():
+    objects = {dtype: folder / f"{dtype}.o" for dtype in REALS}
+    for dtype, path in objects.items():
         run(*COMMAND, f"-DREAL={REALS[dtype]}", "-Wall", "-Wextra", "-Werror", "-c", DRIVER, "-o", path)
-    return made
+    return objects
 
 
 def run(*command, env=None):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env=env)
-    assert done.returncode == 0, done.stderr[:4000]
-    return done.stdout
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, env=env)
+    assert result.returncode == 0, result.stderr[:4000]
+    return result.stdout
 
 
 def check(case, flags, drivers, tmp_path):
@@ -71,7 +71,7 @@ def check(case, flags, drivers, tmp_path):
     source.write_text(package.files[f"{package.name}.cpp"], encoding="utf-8")
     run(*COMMAND, *flags, source, drivers[dtype], "-o", program, "-pthread")
     n = request.n or request.network.n
-    # New memory is full of zeros and then of NaN, which must make no difference.
+    # New memory is full of zeros in one run and of NaN in the other; results must not differ.
     fill = "max_malloc_fill_size=1000000000:malloc_fill_byte="
     outputs = n if select is None else 3
     zeros, nans = (

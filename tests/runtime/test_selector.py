@@ -1,4 +1,4 @@
-"""Operators of some ranks alone, against those of whole networks, plain torch and torch.sort."""
+"""Selectors against sorters of whole networks, the plain torch reference and torch.sort."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ CASES = {
 }
 
 
-def wanted(op, x, payload):
-    """Values, rows of P and a routed payload of the plain torch reference, at the wanted wires."""
+def reference_results(op, x, payload):
+    """Return values, rows of P and a routed payload of the plain torch reference, at the output wires."""
     wires = list(op.kernel.outputs.wires)
     steepness = torch.full((len(x),), STEEPNESS, dtype=x.dtype)
     values, p = reference.relax(op.kernel, x, steepness, None, "permutation")
     return values[:, wires], p[:, wires], p[:, wires] @ payload
 
 
-def close(found, expected):
+def close(actual, expected):
     tolerance = {torch.float64: 1e-11, torch.float32: 5e-5}[expected.dtype]
-    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+    torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("network", "same"), [("bitonic", True), ("odd_even_merge", True), ("best", False)])
 def test_soft_values_are_those_of_the_whole_network_but_of_best(network, same):
-    """best is another network for every choice of ranks."""
+    """best chooses another network for each choice of ranks."""
     n = 11
     x, steepness = torch.randn(5, n, dtype=torch.float64), torch.full((5,), STEEPNESS, dtype=torch.float64)
     whole = nsc.compile(network, n, dtypes=("float64",)).kernel
@@ -72,14 +72,14 @@ def test_values_rows_and_gradients_are_the_references(op):
         for batch in (1, 19):
             x = torch.randn(batch, op.n, dtype=dtype, requires_grad=True)
             payload = torch.randn(batch, op.n, 3, dtype=dtype, requires_grad=True)
-            found = (*op.select_with_rows(x, STEEPNESS), op.route(x, payload, STEEPNESS))
-            expected = wanted(op, x, payload)
+            actual = (*op.select_with_rows(x, STEEPNESS), op.route(x, payload, STEEPNESS))
+            expected = reference_results(op, x, payload)
             grads = [torch.randn_like(t) for t in expected]
-            for f, e in zip(found, expected, strict=True):
+            for f, e in zip(actual, expected, strict=True):
                 close(f, e)
-            assert torch.equal(op.select(x, STEEPNESS), found[0])
+            assert torch.equal(op.select(x, STEEPNESS), actual[0])
             leaves = (x, payload)
-            pairs = (torch.autograd.grad(outputs, leaves, grads) for outputs in (found, expected))
+            pairs = (torch.autograd.grad(outputs, leaves, grads) for outputs in (actual, expected))
             for f, e in zip(*pairs, strict=True):
                 close(f, e)
 
@@ -98,14 +98,14 @@ def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
         assert torch.equal(indices, expected.indices[:, list(op.ranks)])
 
 
-def test_it_is_what_the_whole_network_has_for_these_ranks():
+def test_a_selector_agrees_with_its_whole_network():
     whole = nsc.compile("bitonic", 8, dtypes=("float64",))
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
     x = torch.randn(2, 3, 8, dtype=torch.float64)
     values, rows = op.select_with_rows(x, STEEPNESS)
     assert op.size < whole.size
-    for found, expected in zip((values, rows), whole.topk(x, 3, STEEPNESS), strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    for actual, expected in zip((values, rows), whole.topk(x, 3, STEEPNESS), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
     assert op.ranks == (7, 6, 5)
     assert op.hard_select(x)[0].shape == (2, 3, 3)
 
@@ -118,7 +118,7 @@ def test_the_error_free_form_selects_exactly():
 
 
 def test_a_network_that_only_selects():
-    """A block merge leaves the largest on its last wires and anything on the others."""
+    """A block merge leaves the largest values on its last wires, in order, and others on the rest."""
     candidate = top_k_candidates(40, 4)[0]
     op = nsc.compile(candidate.network, select=nsc.top_k(4))
     x = torch.randn(9, 40)
@@ -131,8 +131,8 @@ def test_a_network_that_only_selects():
 
 
 def test_the_median_of_an_even_number_from_a_network_that_leaves_two_in_any_order():
-    both = nsc.Network.from_layers(4, [[(0, 1), (2, 3)], [(0, 2), (1, 3)]])
-    op = nsc.compile(both, select=nsc.median())
+    network = nsc.Network.from_layers(4, [[(0, 1), (2, 3)], [(0, 2), (1, 3)]])
+    op = nsc.compile(network, select=nsc.median())
     x = torch.randn(20, 4)
     assert op.size == 5
     assert torch.equal(op.hard_select(x)[0], x.sort(-1).values[:, 1:3])
@@ -141,21 +141,23 @@ def test_the_median_of_an_even_number_from_a_network_that_leaves_two_in_any_orde
 
 
 def test_outputs_on_other_wires():
-    """Reversed, bitonic 4 leaves the largest first."""
-    turned = nsc.Network.from_layers(
+    """bitonic 4 with all comparators reversed leaves the largest value on wire 0."""
+    descending = nsc.Network.from_layers(
         4,
         [[(hi, lo) for lo, hi in layer.tolist()] for layer in nsc.compiler.families.bitonic(4).layers()],
     )
-    op = nsc.compile(turned, select=nsc.ranks(3, 0), wires=[0, 3])
+    op = nsc.compile(descending, select=nsc.ranks(3, 0), wires=[0, 3])
     x = torch.randn(5, 4)
     assert torch.equal(op.hard_select(x)[0], torch.stack([x.amax(-1), x.amin(-1)], -1))
     with pytest.raises(VerificationError):
-        nsc.compile(turned, select=nsc.ranks(3, 0))
+        nsc.compile(descending, select=nsc.ranks(3, 0))
 
 
 def test_redundant_comparators_are_removed_on_request():
-    twice = nsc.Network.from_layers(3, [[(0, 1)], [(0, 1)], [(1, 2)], [(0, 1)]])
-    plain, op = (nsc.compile(twice, select=nsc.median(), remove_redundant=remove) for remove in (False, True))
+    network = nsc.Network.from_layers(3, [[(0, 1)], [(0, 1)], [(1, 2)], [(0, 1)]])
+    plain, op = (
+        nsc.compile(network, select=nsc.median(), remove_redundant=remove) for remove in (False, True)
+    )
     x = torch.randn(50, 3)
     assert (plain.size, op.size) == (4, 3)
     assert torch.equal(op.hard_select(x)[0], plain.hard_select(x)[0])
@@ -165,11 +167,11 @@ def test_redundant_comparators_are_removed_on_request():
 def test_without_a_compiler(monkeypatch):
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     x, payload = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8, 2)
-    found = (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0])
-    grads = torch.autograd.grad(found[1].square().sum(), x)
+    actual = (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0])
+    grads = torch.autograd.grad(actual[1].square().sum(), x)
     monkeypatch.setattr(Kernel, "library", lambda kernel: None)
     for f, e in zip(
-        found, (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0]), strict=True
+        actual, (*op.select_with_rows(x), op.route(x, payload), op.hard_select(x)[0]), strict=True
     ):
         close(f, e)
     close(grads[0], torch.autograd.grad(op.select_with_rows(x)[1].square().sum(), x)[0])
@@ -183,8 +185,8 @@ def test_transforms_of_torch():
     close(torch.func.vmap(op.select)(x.detach()), op.select(x.detach()))
     tangent = torch.randn_like(x)
     primal, slope = torch.func.jvp(lambda x: op.select(x, STEEPNESS), (x.detach(),), (tangent,))
-    wanted_slope = torch.autograd.grad(op.select(x, STEEPNESS).sum(), x)[0] @ tangent.T
-    close(slope.sum(-1), wanted_slope.diagonal())
+    expected_slope = torch.autograd.grad(op.select(x, STEEPNESS).sum(), x)[0] @ tangent.T
+    close(slope.sum(-1), expected_slope.diagonal())
     close(primal, op.select(x.detach(), STEEPNESS))
     compiled = torch.compile(
         lambda x: op.hard_select(x)[0] + op.select(x, STEEPNESS), fullgraph=True, backend="eager"
@@ -213,7 +215,7 @@ def test_routings_that_need_all_wires_are_refused():
         ({"select": nsc.top_k(2), "wires": [1]}, PropertyError, "2 outputs, wires names 1 wire"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, error, message):
+def test_impossible_selections_are_refused(options, error, message):
     with pytest.raises(error, match=message):
         nsc.compile("bitonic", 8, **options)
 
@@ -253,8 +255,8 @@ def test_a_bad_steepness_is_named_with_its_method():
     [torch.inference_mode, lambda: torch.device("meta"), torch._subclasses.fake_tensor.FakeTensorMode],
     ids=["inference mode", "meta", "fake tensors"],
 )
-def test_where_a_selector_is_compiled_does_not_matter(context):
-    """What is compiled is kept for the process, so nothing of the place may stay with it."""
+def test_a_selector_does_not_depend_on_the_context_that_compiles_it(context):
+    """A compiled operator is kept for the process, so it must not hold anything of the context."""
     with context():
         selector = nsc.compile("odd_even", 5, select=nsc.median())
     x = torch.randn(2, 5, requires_grad=True)

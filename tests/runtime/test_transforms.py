@@ -1,4 +1,4 @@
-"""Every transform of torch: right, or a loud error; never a silent zero."""
+"""Every transform of torch gives the right result or an error, never a silent zero."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def inputs(batch=3):
 
 
 def methods():
-    """The operators as functions of (x, steepness, payload), all outputs differentiable."""
+    """Return the operators as functions of (x, steepness, payload) with differentiable outputs."""
     op, ranks = operator(), target(3)
     return {
         "sort": lambda x, s, v: op.sort(x, s),
@@ -51,7 +51,7 @@ METHODS = list(methods())
 
 
 def used(method, x, steepness, payload):
-    """The inputs that the method depends on, and the function of these alone."""
+    """Return the inputs that a method depends on, and the method as a function of these alone."""
     function = methods()[method]
     if method == "hard_sort":
         return (x,), lambda a: function(a, None, None)
@@ -82,7 +82,7 @@ def test_forward_mode(method):
 
 
 def operands(routing):
-    """What `nsc::relax` takes for a routing."""
+    """Return the operands of `nsc::relax` for a routing."""
     x, steepness, payload = inputs()
     extra = {
         "route": payload,
@@ -252,8 +252,8 @@ def test_checkpoint():
     op = operator()
     x, ranks = torch.randn(3, N, requires_grad=True), target(3)
     plain = torch.autograd.grad(op.cross_entropy(x * 2, ranks), x)[0]
-    again = checkpoint(lambda a: op.cross_entropy(a * 2, ranks), x, use_reentrant=False)
-    assert torch.equal(torch.autograd.grad(again, x)[0], plain)
+    loss = checkpoint(lambda a: op.cross_entropy(a * 2, ranks), x, use_reentrant=False)
+    assert torch.equal(torch.autograd.grad(loss, x)[0], plain)
 
 
 def test_functional_call_and_no_grad():
@@ -268,22 +268,22 @@ def test_functional_call_and_no_grad():
 
 
 def test_a_loss_on_values_alone_gives_P_no_gradient_to_allocate():
-    seen = []
+    gradients_of_P = []
 
     class Probe(torch.utils._python_dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             if "relax_backward" in str(func):
-                seen.append(args[1])
+                gradients_of_P.append(args[1])
             return func(*args, **(kwargs or {}))
 
     x = torch.randn(2, N, requires_grad=True)
     values, _ = operator().sort_with_permutation(x)
     with Probe():
         values.sum().backward()
-    assert seen == [None]
+    assert gradients_of_P == [None]
 
 
-def test_no_warning_on_any_of_the_ways():
+def test_no_way_warns():
     op = operator()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Each thing that torch may do with a call has its way, and each device of the targets its kernels."""
+"""Every mode of torch has its way, and every device of a target has its kernels."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_a_tracer():
 def test_transforms_and_forward_mode():
     ways = []
 
-    def seen(x):
+    def record(x):
         ways.append((way_of(x), way_of_primals(x)))
         return (x * x).sum()
 
-    torch.func.grad(seen)(torch.ones(2))
+    torch.func.grad(record)(torch.ones(2))
     with forward_ad.dual_level():
-        seen(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+        record(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
     assert ways == [(Way.TRANSFORMED, Way.TRANSFORMED), (Way.FORWARD, Way.PLAIN)]
 
 

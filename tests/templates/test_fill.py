@@ -1,4 +1,4 @@
-"""The engine of templates: what it lays out, and what it refuses."""
+"""The template engine lays out records, and refuses templates that do more."""
 
 import math
 import re
@@ -52,7 +52,7 @@ low
 
 
 def filled(text, record=TREE, **parts):
-    """Fill a template of this text; the other parts are included by their names, _ for the dot."""
+    """Fill a template with this text, which may include `parts` by their names, with _ for the dot."""
     texts = {"any.j2": text} | {name.replace("_", "."): part for name, part in parts.items()}
     return fill("any.j2", record, texts.__getitem__)
 
@@ -96,7 +96,7 @@ def test_a_misspelt_field_of_an_included_part_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("used", "instead", "left_over"),
+    ("used", "replacement", "unused"),
     [
         ("{{ name }}", "", "Tree: name"),
         ("if is_tall", "if name", "Tree: is_tall"),
@@ -105,10 +105,10 @@ def test_a_misspelt_field_of_an_included_part_is_refused():
         ("{{ leaf.y }}", "", "Leaf: y"),
     ],
 )
-def test_a_field_that_is_not_used_is_refused(used, instead, left_over):
-    text = WHOLE.replace("{{ branch.leaf.y }}", "") if left_over == "Leaf: y" else WHOLE
-    with pytest.raises(LoweringError, match=f"does not use these fields of {left_over}. Use them"):
-        filled(text.replace(used, instead))
+def test_a_field_that_is_not_used_is_refused(used, replacement, unused):
+    text = WHOLE.replace("{{ branch.leaf.y }}", "") if unused == "Leaf: y" else WHOLE
+    with pytest.raises(LoweringError, match=f"does not use these fields of {unused}. Use them"):
+        filled(text.replace(used, replacement))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_only_text_and_whole_numbers_are_printed(hole):
 
 
 @pytest.mark.parametrize("value", [0.1, 1.0, True, False, None, math.nan, [1], {"a": 1}, b"x"])
-def test_a_value_that_is_not_of_its_field_is_not_printed(value):
+def test_a_value_of_a_wrong_type_is_not_printed(value):
     with pytest.raises(LoweringError, match="may print str and int"):
         filled("{{ x }}{{ y }}", Leaf("a", value))
 
