@@ -211,8 +211,8 @@ def check_wires(n: object) -> int:
 def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.NDArray[np.int64]:
     try:
         rows = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs))
-    except ValueError:
-        rows = np.empty(0, object)
+    except (TypeError, ValueError):
+        rows = np.empty(1, object)
     if rows.size == 0 and len(pairs) == 0:
         return np.empty((0, 2), np.int64)
     if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu":

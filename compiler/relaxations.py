@@ -7,9 +7,9 @@ section 3.3) in the form that is finite at ties, φ(d) = d / (|d| + 1e-10)^λ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from nsc.arguments import real
+from nsc.arguments import flag, is_name, real
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
@@ -86,7 +86,7 @@ class Relaxation:
             the exact intermediate values (Kim et al., ICLR 2024).
 
     Raises:
-        LoweringError: an unknown sigmoid, or λ out of range.
+        LoweringError: an unknown sigmoid, λ out of range, or an error_free that is no bool.
     """
 
     sigmoid: str = "logistic"
@@ -94,13 +94,13 @@ class Relaxation:
     error_free: bool = False
 
     def __post_init__(self) -> None:
-        if self.sigmoid not in SIGMOIDS:
+        if not is_name(self.sigmoid, SIGMOIDS):
             raise LoweringError(f"no relaxation is called {self.sigmoid!r}; known: {', '.join(SIGMOIDS)}")
         strength = real(self.art_lambda)
         if strength is None or not 0 <= strength < 1:
             raise LoweringError(f"{argument('art_lambda')} must be in [0, 1), got {self.art_lambda!r}")
         object.__setattr__(self, "art_lambda", strength)
-        object.__setattr__(self, "error_free", bool(self.error_free))
+        object.__setattr__(self, "error_free", flag("error_free", self.error_free, LoweringError))
 
     @property
     def root(self) -> int | None:
@@ -143,7 +143,7 @@ def relaxation_of(
     options = {"art_lambda": art_lambda, "error_free": error_free}
     named = {name: value for name, value in options.items() if value is not None}
     if not isinstance(relaxation, Relaxation):
-        return replace(Relaxation(relaxation), **named)  # type: ignore[arg-type]
+        return Relaxation(relaxation, **named)  # type: ignore[arg-type]
     if named:
         first = next(iter(named))
         raise LoweringError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nsc.arguments import integer, wholes
+from nsc.arguments import flag, integer, is_name, wholes
 from nsc.compiler.describe import Named
 from nsc.compiler.package import check_name
 from nsc.compiler.relaxations import Relaxation
@@ -39,8 +39,8 @@ class Request:
 
     Raises:
         NetworkError: n or an index base that is no integer.
-        LoweringError: an unknown dtype or target, no dtype, a value that is no Selection, wires without a
-            selection, or a name that no package may have.
+        LoweringError: an unknown dtype or target, no dtype, a flag that is no bool, a value that is no
+            Selection, wires without a selection, or a name that no package may have.
     """
 
     network: Named
@@ -63,7 +63,7 @@ class Request:
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else integer(name, value, NetworkError))
         for name in ("unproved", "remove_redundant"):
-            object.__setattr__(self, name, bool(getattr(self, name)))
+            object.__setattr__(self, name, flag(name, getattr(self, name), LoweringError))
         for name, known in (("dtypes", REALS), ("targets", TARGETS)):
             object.__setattr__(self, name, _some_of(name, getattr(self, name), tuple(known)))
         if self.name is not None:
@@ -101,7 +101,7 @@ class Request:
 
 def _some_of(name: str, names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names in the order of the known ones, each once."""
-    if not names or any(word not in known for word in names):
+    if not names or not all(is_name(word, known) for word in names):
         note = " (float32 also serves bfloat16 and float16)" if name == "dtypes" else ""
         raise LoweringError(
             f"{argument(name)} must be some of {', '.join(known)}{note}, got "

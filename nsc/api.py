@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast, overload
 
@@ -100,7 +100,7 @@ def compile(
             the wires that carry them in a sorting network.
         remove_redundant: remove comparators that never exchange anything, which changes soft values.
         relaxation: how comparators are softened: logistic, gaussian, reciprocal, cauchy, optimal or hard, or
-            an nsc.Relaxation, which says the next two too.
+            an nsc.Relaxation, which holds the next two options itself.
         art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none; None: 0.25.
         error_free: forward exact values and a 0/1 P, backward the soft gradients; None: no.
         dtypes: one arithmetic type or several, float32 (serves bfloat16 and float16 too) and float64.
@@ -163,7 +163,10 @@ class _Key:
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    """Return one name or several as a tuple. Request refuses what is no name."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return (names,)
+    return tuple(names)
 
 
 def _resolved(request: Request) -> Request:

@@ -1,8 +1,8 @@
-"""Arguments: which objects count as whole numbers or as real numbers, the same in every room.
+"""Arguments: which objects count as numbers, truth values or names, the same in every room.
 
 A whole number is any object with `__index__`; a real number is any `numbers.Real`. Both include NumPy's
 numbers and arrays without axes, and become Python's int or float. A bool is not a number, nor is its NumPy
-or torch equivalent.
+or torch equivalent; these, without axes, are the truth values. A name is a str that a table has.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Iterable
 from numbers import Real
+from typing import TypeGuard
 
 from nsc.errors import NscError
 from nsc.wording import argument
@@ -84,6 +85,28 @@ def integer(name: str, value: object, error: type[NscError]) -> int:
     if number is None:
         raise error(f"{argument(name)} must be an integer, got {value!r}")
     return number
+
+
+def flag(name: str, value: object, error: type[NscError]) -> bool:
+    """Return the value of an argument that switches something on. A text such as "no" does not.
+
+    Raises:
+        error: the value is not a bool.
+    """
+    if value is True or value is False:
+        return value
+    if not _is_bool(value) or getattr(value, "shape", None) != ():
+        raise error(f"{argument(name)} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def is_name(value: object, names: Iterable[str]) -> TypeGuard[str]:
+    """Return whether a value is one of some names. It may be of any type, one without a hash too.
+
+    >>> is_name("a", {"a": 1}), is_name("b", {"a": 1}), is_name(["a"], {"a": 1})
+    (True, False, False)
+    """
+    return isinstance(value, str) and value in names
 
 
 def _is_bool(value: object) -> bool:

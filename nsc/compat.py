@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from nsc.api import compile
+from nsc.arguments import is_name
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
-from nsc.errors import LoweringError, OperandError
+from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.operators.sorter import Sorter
 
 # diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
@@ -82,19 +83,18 @@ class DiffSortNet(torch.nn.Module):
                     "the same and disagree: leave interpolation_type out"
                 )
             distribution = interpolation_type
-        if sorting_network_type not in NETWORKS:
+        if not is_name(sorting_network_type, NETWORKS):
             raise LoweringError(
                 f"sorting_network_type must be one of {', '.join(NETWORKS)}, got {sorting_network_type!r}"
             )
-        if torch.device(device).type not in ("cpu", "cuda"):
-            raise LoweringError(f"device must be 'cpu' or 'cuda', got {device!r}")
+        targets = _targets(device)
         self.sorting_network_type = sorting_network_type
         self.size = check_wires(size)
         self.steepness = steepness
         self.art_lambda = art_lambda
         self.distribution = distribution
         self._network = sorting_network_type, self.size
-        self._targets = ("cpu", "cuda") if torch.device(device).type == "cuda" else ("cpu",)
+        self._targets = targets
         # Refuses a bad size, distribution or art_lambda here; builds nothing yet.
         self._operator("float32")
 
@@ -103,7 +103,10 @@ class DiffSortNet(torch.nn.Module):
 
         Raises:
             OperandError: vectors that are not (batch, size).
+            OperandTypeError: vectors that are no tensor.
         """
+        if not isinstance(vectors, Tensor):
+            raise OperandTypeError(f"DiffSortNet sorts a tensor, got {type(vectors).__name__}")
         if vectors.dim() != 2 or vectors.shape[1] != self.size:
             raise OperandError(
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
@@ -114,13 +117,29 @@ class DiffSortNet(torch.nn.Module):
 
     def _operator(self, real: str) -> Sorter:
         """Return the operator for an arithmetic type, of the attributes as they are now."""
-        if self.distribution not in DISTRIBUTIONS:
+        if not is_name(self.distribution, DISTRIBUTIONS):
             raise LoweringError(
                 f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {self.distribution!r}"
             )
         sigmoid, has_art = DISTRIBUTIONS[self.distribution]
         relaxation = Relaxation(sigmoid, self.art_lambda if has_art else 0.0)
         return _operator(*self._network, relaxation, real, self._targets)
+
+
+def _targets(device: object) -> tuple[str, ...]:
+    """Return the targets to compile for.
+
+    Raises:
+        LoweringError: a device that is neither of the two.
+    """
+    is_written = isinstance(device, str | torch.device)  # torch takes 1.5 for a device too
+    try:
+        kind = torch.device(device).type if is_written else None  # type: ignore[call-overload]
+    except RuntimeError:
+        kind = None
+    if kind not in ("cpu", "cuda"):
+        raise LoweringError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    return ("cpu", "cuda") if kind == "cuda" else ("cpu",)
 
 
 @functools.cache

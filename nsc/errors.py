@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class NscError(Exception):
@@ -29,6 +30,10 @@ class VerificationError(NscError):
         super().__init__(message)
         self.counterexample = tuple(counterexample)
         self.failing_input = tuple(failing_input)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickled as other exceptions are, by its message alone, it could not be read again.
+        return type(self), (str(self), self.counterexample, self.failing_input)
 
 
 class UnprovedError(NscError):

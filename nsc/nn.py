@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nsc.api import Options, compile, with_dtype
-from nsc.arguments import real, shown
+from nsc.arguments import flag, real, shown
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import Selection
 from nsc.errors import LoweringError, OperandError, OperandTypeError
@@ -45,9 +45,10 @@ class _Layer(torch.nn.Module, Generic[AnyOperator]):
                 else (OperandError, shown(steepness))
             )
             raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
+        is_parameter = flag("learnable", learnable, OperandTypeError)
         # FSDP2 takes parameters that have an axis, and a dtype in common.
-        log = torch.tensor([math.log(start)], dtype=None if learnable else torch.float64)
-        if learnable:
+        log = torch.tensor([math.log(start)], dtype=None if is_parameter else torch.float64)
+        if is_parameter:
             self.log_steepness = torch.nn.Parameter(log)
         else:
             self.register_buffer("log_steepness", log)
@@ -118,7 +119,7 @@ class SortingNetwork(_Layer[Sorter]):
     Raises:
         OperandError: a steepness that is no finite number above 0, or options beside a Sorter, which is
             compiled already.
-        OperandTypeError: a Selector, which is for SelectionNetwork.
+        OperandTypeError: a Selector, which is for SelectionNetwork, or a learnable that is no bool.
         LoweringError: select, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.
 
@@ -206,7 +207,7 @@ class SelectionNetwork(_Layer[Selector]):
         OperandError: a steepness that is no finite number above 0, or options beside a Selector, which is
             compiled already.
         LoweringError: nothing is selected.
-        OperandTypeError: a Sorter, which is for SortingNetwork.
+        OperandTypeError: a Sorter, which is for SortingNetwork, or a learnable that is no bool.
         NscError: what `nsc.compile` raises.
 
     >>> import nsc

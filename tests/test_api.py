@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -254,3 +256,13 @@ def test_python_sets_the_limits_of_a_proof():
 
 def test_limits_do_not_change_the_operator():
     assert nsc.compile("bitonic", 4, max_memory=7, time_limit=60) is nsc.compile("bitonic", 4)
+
+
+@pytest.mark.parametrize("name", [name for name in nsc.__all__ if name.endswith("Error")])
+def test_errors_pass_between_processes(name):
+    """An error that cannot be read again makes a pool of processes wait forever."""
+    kind = getattr(nsc, name)
+    error = kind("why", (1, 0), (1, 0)) if kind is VerificationError else kind("why")
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(twin) is kind
+        assert (str(twin), vars(twin)) == ("why", vars(error))

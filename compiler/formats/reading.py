@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from nsc.arguments import is_name
 from nsc.compiler.formats import (
     code,
     colons,
@@ -131,7 +132,7 @@ def parse_network(
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     name = _recognised(text) if format is None else format
-    parse = _known(name).parse
+    parse = _known(name, readable()).parse
     if parse is None:
         raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
     try:
@@ -146,15 +147,16 @@ def write_network(network: Network, format: str = "nsc") -> str:
     Raises:
         NetworkError: no such format, or one that is read only.
     """
-    write = _known(format).write
+    write = _known(format, writable()).write
     if write is None:
         raise NetworkError(f"{format} is read only; formats that are written: {', '.join(writable())}")
     return write(network)
 
 
-def _known(name: str) -> Format:
-    if name not in FORMATS:
-        raise NetworkError(f"no format {name[:40]!r}; known: {', '.join(FORMATS)}")
+def _known(name: object, usable: list[str]) -> Format:
+    """Return the format of a name. The error for another name lists those that are of use here."""
+    if not is_name(name, FORMATS):
+        raise NetworkError(f"no format {str(name)[:40]!r}; known: {', '.join(usable)}")
     return FORMATS[name]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from nsc.arguments import is_name
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify import zero_one
@@ -65,9 +66,11 @@ def verify(
     """
     property_ = sort(network.n) if property_ is None else property_
     if not isinstance(property_, Property):
-        raise PropertyError(f"{argument('property')} must be text or a Property, got {property_!r}")
-    unknown = [] if methods is None else [name for name in methods if name not in METHODS]
-    if isinstance(methods, str) or unknown:
+        raise PropertyError(
+            f"{argument('property')} must be text, such as 'median' or 'top-8', got {property_!r}"
+        )
+    is_list = isinstance(methods, Collection) and not isinstance(methods, str)
+    if methods is not None and not (is_list and all(is_name(name, METHODS) for name in methods)):
         raise PropertyError(f"methods must be some of {', '.join(METHODS)}, got {methods!r}")
     if property_.n != network.n:
         raise PropertyError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from nsc.arguments import whole
+from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
 from nsc.operators.operands import Steepness, unfolded
@@ -111,7 +111,7 @@ class Sorter(Operator):
         Raises:
             OperandError: an unknown loss, or a target that is no permutation.
         """
-        if name not in LOSSES:
+        if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         self._operands.check_tensor(name, "x", x)
         self._operands.check_target(name, x, target)

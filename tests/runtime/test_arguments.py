@@ -1,4 +1,4 @@
-"""Calls that take numbers take those of Python and NumPy, and refuse truth values and text."""
+"""Calls take the numbers of Python and NumPy, and refuse every value of a wrong type by errors of nsc."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 import nsc
 from nsc.compat import DiffSortNet
 from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import write_network
 from nsc.nn import SelectionNetwork, SortingNetwork
 
 SWAP = [(0, 1)]
@@ -29,6 +30,16 @@ def operator():
 @functools.cache
 def selector():
     return nsc.compile("bitonic", 4, select=nsc.top_k(1))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def network_file(tmp_path_factory):
+    """A file that calls may read, in the working folder of this module's tests."""
+    folder = tmp_path_factory.mktemp("networks")
+    (folder / "two.json").write_text(write_network(nsc.Network.from_layers(2, [SWAP])), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield
 
 
 def starts(value):
@@ -89,36 +100,75 @@ REAL = {
         0.5,
     ),
 }
+# Callable and parameter: a call that passes a truth value for it.
+FLAGS = {
+    "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
+    "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
+    "compile.remove_redundant": lambda v: nsc.compile("bitonic", 4, remove_redundant=v),
+    "Relaxation.error_free": lambda v: nsc.Relaxation(error_free=v),
+    "SortingNetwork.learnable": lambda v: len([*SortingNetwork(operator(), learnable=v).parameters()]),
+    "SelectionNetwork.learnable": lambda v: len([*SelectionNetwork(selector(), learnable=v).parameters()]),
+}
+# Callable and parameter: a call that passes a name for it, and a right name.
+NAMES = {
+    "compile.relaxation": (lambda v: nsc.compile("bitonic", 4, relaxation=v), "cauchy"),
+    "compile.dtypes": (lambda v: nsc.compile("bitonic", 4, dtypes=v), "float32"),
+    "compile.targets": (lambda v: nsc.compile("bitonic", 4, targets=v), "cpu"),
+    "compile.name": (lambda v: nsc.compile("bitonic", 4, name=v), "four"),
+    "compile.format": (lambda v: nsc.compile("two.json", format=v), "nsc"),
+    "load.folder": (nsc.load, None),
+    "verify.property": (lambda v: nsc.verify("bitonic", 4, property=v), "sort"),
+    "verify.methods": (lambda v: nsc.verify("bitonic", 4, methods=v), ["exhaustion"]),
+    "verify.format": (lambda v: nsc.verify("two.json", format=v), "nsc"),
+    "Relaxation.sigmoid": (nsc.Relaxation, "cauchy"),
+    "Sorter.loss.name": (lambda v: operator().loss(v, X, RANKS), "cross_entropy"),
+    "SortingNetwork.loss.name": (lambda v: SortingNetwork(operator()).loss(v, X, RANKS), "cross_entropy"),
+    "DiffSortNet.sorting_network_type": (lambda v: DiffSortNet(v, 4), "bitonic"),
+    "DiffSortNet.device": (lambda v: DiffSortNet("bitonic", 4, device=v), "cpu"),
+    "DiffSortNet.interpolation_type": (lambda v: DiffSortNet("bitonic", 4, interpolation_type=v), "cauchy"),
+    "DiffSortNet.distribution": (lambda v: DiffSortNet("bitonic", 4, distribution=v), "cauchy"),
+}
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
 OWN = ("Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
 
 
-def number_parameters():
-    """Yield the parameters of public callables that take a number."""
+def parameters_taken(types):
+    """Return the parameters of public callables whose type is one of some, a regular expression."""
+    return set(_parameters_taken(re.compile(rf"\b({types})\b")))
+
+
+def _parameters_taken(types):
     public = {name: getattr(nsc, name) for name in nsc.__all__ if name not in OWN}
     public |= {kind.__name__: kind for kind in (SortingNetwork, SelectionNetwork, DiffSortNet)} | FAMILIES
     for name, thing in public.items():
         if inspect.ismodule(thing):
             continue
-        yield from parameters_of(name, thing)
+        yield from parameters_of(name, thing, types)
         if inspect.isclass(thing):
             for method in vars(thing):
                 if not method.startswith("_") or method == "__call__":
-                    yield from parameters_of(f"{name}.{method}", getattr(thing, method))
+                    yield from parameters_of(f"{name}.{method}", getattr(thing, method), types)
 
 
-def parameters_of(name, thing):
+def parameters_of(name, thing, types):
     if callable(thing):
         for parameter in inspect.signature(thing).parameters.values():
-            if re.search(r"\b(int|float|Steepness|NDArray|Comparators)\b", str(parameter.annotation)):
+            if types.search(str(parameter.annotation)):
                 yield f"{name}.{parameter.name}"
 
 
 def test_every_public_number_is_tried():
-    missing = set(number_parameters()) - {*WHOLE, *REAL, "Network.comparators"}
-    assert not missing, missing
+    numbers = parameters_taken("int|float|Steepness|NDArray|Comparators")
+    assert numbers - {*WHOLE, *REAL} == {"Network.comparators"}
+
+
+def test_every_public_truth_value_and_name_is_tried():
+    assert parameters_taken("bool") == set(FLAGS)
+    # A package's files come from `nsc.load` and from pickles.
+    files = {f"{kind}.files" for kind in ("Operator", "Sorter", "Selector")}
+    assert parameters_taken("str") - files == set(NAMES)
 
 
 def same(a, b):
@@ -160,6 +210,27 @@ def test_other_values_than_real_numbers_are_refused(parameter):
             call(other)
 
 
-@pytest.mark.parametrize("flag", ["error_free", "unproved"])
-def test_truth_values_of_numpy_are_truth_values(flag):
-    assert nsc.compile("bitonic", 4, **{flag: np.True_}) == nsc.compile("bitonic", 4, **{flag: True})
+@pytest.mark.parametrize("parameter", FLAGS)
+def test_truth_values_of_numpy_are_truth_values(parameter):
+    for value in (True, False):
+        expected = FLAGS[parameter](value)
+        assert FLAGS[parameter](np.bool_(value)) == FLAGS[parameter](torch.tensor(value)) == expected
+
+
+@pytest.mark.parametrize("parameter", FLAGS)
+def test_what_is_no_truth_value_is_refused(parameter):
+    """A text too: "no" and "False" would count as true."""
+    for other in ("no", "False", "", 0, 1, 1.0, [True], np.array([True, True]), torch.tensor(1)):
+        with pytest.raises(nsc.NscError, match=f"{parameter.split('.')[1]} must be True or False, got"):
+            FLAGS[parameter](other)
+
+
+@pytest.mark.parametrize("parameter", NAMES)
+def test_what_is_no_name_is_refused(parameter):
+    call, name = NAMES[parameter]
+    if name is not None:
+        call(name)
+    others = (1.5, b"cpu", {"a": 1}, [["a"]], object(), torch.float32, np.float32, torch.tensor([1, 2]))
+    for other in others:
+        with pytest.raises(nsc.NscError):
+            call(other)
