@@ -69,7 +69,7 @@ def describe(
             raise NetworkError(f"family {network} needs {argument('n')}, the number of wires")
         return family_network(network, n)
     path = Path(network)
-    looks_like_file = os.path.exists(path) or path.suffix or len(path.parts) > 1
+    looks_like_file = network and (os.path.exists(path) or path.suffix or len(path.parts) > 1)
     if not looks_like_file:
         raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
     return read_network(path, n, format=format, index_base=index_base, progress=progress)

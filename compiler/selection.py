@@ -116,13 +116,15 @@ class Ranks(Selection):
 
     def __post_init__(self) -> None:
         numbers = wholes(self.ranks)
+        listed = ", ".join(map(repr, self.ranks)) or "none"
         if not numbers or min(numbers) < 0:
-            listed = ", ".join(map(repr, self.ranks)) or "none"
             is_list = len(self.ranks) == 1 and wholes(self.ranks[0]) is not None
             raise LoweringError(
                 f"{argument('ranks')} must be one or more integers, each 0 or more, got {listed}"
                 + (": spread a list, as nsc.ranks(*ranks)" if is_list else "")
             )
+        if len(set(numbers)) < len(numbers):
+            raise LoweringError(f"{argument('ranks')} must name each rank once, got {listed}")
         object.__setattr__(self, "ranks", numbers)
 
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:

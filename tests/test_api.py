@@ -109,6 +109,7 @@ def test_selections_are_refused_in_the_words_of_arguments():
         (lambda: nsc.top_k(1.0), "top_k must be an integer, got 1.0"),
         (lambda: nsc.ranks(), "ranks must be one or more integers, each 0 or more, got none"),
         (lambda: nsc.ranks(2, -1), "got 2, -1"),
+        (lambda: nsc.ranks(2, 1, 2), "ranks must name each rank once, got 2, 1, 2"),
         (lambda: nsc.ranks("12"), "got '12'"),
         (lambda: nsc.ranks([1, 2]), r"got \[1, 2\]: spread a list, as nsc.ranks\(\*ranks\)"),
         (lambda: nsc.compile("bitonic", 4, select=nsc.ranks(1), wires=[0.5]), "wires must list integers"),

@@ -24,6 +24,7 @@ from nsc.compiler.formats import (
 from nsc.compiler.formats.listing import Format, settle
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
+from nsc.contract.manifest import NETWORK
 from nsc.errors import NetworkError
 
 # In the order in which a text's format is looked for.
@@ -83,6 +84,10 @@ def read_network(
     try:
         with path.open("rb") as stream:
             return read_stream(stream, str(path), n, format=format, index_base=index_base, progress=progress)
+    except IsADirectoryError:
+        network = path / NETWORK
+        package = f"; the network of this package is {network}" if network.is_file() else ""
+        raise NetworkError(f"cannot read the network file {path}: it is a folder{package}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, NetworkError):
             raise

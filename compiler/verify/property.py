@@ -50,7 +50,7 @@ class Property:
         wires = [wire for group in self.groups for wire in group.wires]
         ranks = [group.first + k for group in self.groups for k in range(len(group.wires))]
         inputs = [wire for run in self.presorted for wire in run]
-        for noun, numbers in (("output wire", wires), ("rank", ranks), ("presorted wire", inputs)):
+        for noun, numbers in (("rank", ranks), ("output wire", wires), ("presorted wire", inputs)):
             if any(not 0 <= number < self.n for number in numbers):
                 raise PropertyError(f"{self.name}: {an(noun)} is outside 0 … {self.n - 1} (n = {self.n})")
             if len(set(numbers)) < len(numbers):
@@ -140,7 +140,7 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
     >>> parse("top-2", 8).ranks
     {6: 6, 7: 7}
     """
-    named = re.fullmatch(r"(\S+?)(?: on wires ([\d,]+))?(?:, presorted ([\d,-]+))?", text)
+    named = re.fullmatch(r"(\S+?)(?: on wires ([\d,]+))?(?:, presorted ([\d,-]+))?", text, re.ASCII)
     if named and (named[2] or named[3]):
         listed = None if named[2] is None else [int(wire) for wire in named[2].split(",") if wire]
         return parse(named[1], n, listed, named[3] or "")
@@ -148,6 +148,7 @@ def parse(text: str, n: int, wires: Sequence[int] | None = None, presorted: str 
         r"(sort|median|(top|bottom)-(\d{1,6})(-set)?|rank-(\d{1,6}(?:,\d{1,6})*)|"
         r"merge-(\d{1,6})\+(\d{1,6}))",
         text,
+        re.ASCII,
     )
     if match is None:
         raise PropertyError(f"no property is called {text!r}; there are: {', '.join(FORMS)}")
@@ -209,7 +210,7 @@ def _carried(
 def _runs(text: str) -> tuple[tuple[int, ...], ...]:
     runs = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        match = re.fullmatch(r"(\d{1,6})-(\d{1,6})", part)
+        match = re.fullmatch(r"(\d{1,6})-(\d{1,6})", part, re.ASCII)
         if match is None or int(match[1]) >= int(match[2]):
             raise PropertyError(f"presorted runs are such as 0-7,8-15, lower wire first; found {part!r}")
         runs.append(tuple(range(int(match[1]), int(match[2]) + 1)))

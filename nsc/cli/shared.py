@@ -213,7 +213,7 @@ def numbers_of(option: str, text: str | None) -> list[int] | None:
     """Return the numbers that an option lists; None if it is not given."""
     if text is None:
         return None
-    if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
+    if not re.fullmatch(r"\d{1,6}(,\d{1,6})*", text, re.ASCII):
         raise click.UsageError(f"{option} takes numbers such as 3,1,2, found {text!r}")
     return [int(number) for number in text.split(",")]
 

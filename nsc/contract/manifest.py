@@ -40,7 +40,7 @@ class Manifest:
         depth: number of layers.
         outputs: of a network that selects, each selected wire and its rank, 0 the smallest, in the order of
             the results. None: the network sorts, wire w carries rank w.
-        network: the digest of the network's canonical form.
+        network: the digest of the network.
         proof: the verdict of its proof.
         sigmoid: the name of the relaxation's sigmoid.
         art_lambda: the strength of the activation replacement trick.
@@ -105,10 +105,10 @@ class Manifest:
         """Return the manifest of a package of these texts.
 
         Raises:
-            PackageError: the source of a target is not among them, or the network is another one.
+            PackageError: a target's source or the proof is not among them, or the network is another one.
         """
         manifest = replace(self, files={name: digest(text) for name, text in texts.items()})
-        manifest._check_lists([*self.sources.values(), NETWORK])
+        manifest._check_lists([*self.sources.values(), PROOF])
         manifest._check("files", manifest.files[NETWORK] == self.files[NETWORK])
         return manifest
 
@@ -120,6 +120,12 @@ class Manifest:
                     f"{self.name}: {name} was changed or is missing since nsc wrote it: {_AGAIN} (an edited "
                     "source is not covered by its proof)"
                 )
+        proof = _parsed(texts[PROOF])
+        verdict = proof.get("verdict") if isinstance(proof, dict) else None
+        if verdict != self.proof:
+            raise PackageError(
+                f"{self.name}: {PROOF} says {verdict!r}, the manifest says {self.proof!r}: {_AGAIN}"
+            )
 
     def to_text(self) -> str:
         """Return the manifest as it is written, JSON."""
@@ -149,8 +155,11 @@ class Manifest:
                 raise _wrong(key, None)
             values[field.name] = read(facts[key])
         manifest = cls(**values)
-        manifest._check_lists(manifest.sources.values())
-        for key, value in manifest._facts().items():
+        manifest._check_lists([*manifest.sources.values(), PROOF])
+        written = manifest._facts()
+        for key in facts.keys() - written.keys() - {"format"}:
+            raise PackageError(f"the manifest has {key!r}, which nsc does not write: {_AGAIN}")
+        for key, value in written.items():
             # As text: 4, 4.0 and True are equal in Python.
             if json.dumps(value) != json.dumps(facts[key]):
                 raise _wrong(key, facts[key])

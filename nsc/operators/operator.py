@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nsc.contract.manifest import NETWORK, PROOF
+from nsc.errors import PackageError, PropertyError
 from nsc.operators.operands import Operands, Steepness, unfolded
 from nsc.runtime.dispatch import entries
 from nsc.runtime.kernel import Kernel, register
@@ -63,17 +64,39 @@ class Operator:
 
     @cached_property
     def network(self) -> Network:
-        """The network that was compiled, read from the package when first used."""
+        """The network that was compiled, read from the package when first used.
+
+        Raises:
+            PackageError: it is not the one of the manifest, which was edited.
+        """
         from nsc.compiler.formats import parse_network  # a package is loaded without the compiler
 
-        return parse_network(self._kernel.files[NETWORK], format="nsc")
+        network = parse_network(self._kernel.files[NETWORK], format="nsc")
+        if network.digest != self._kernel.manifest.network:
+            raise PackageError(
+                f"{self.name}: {NETWORK} is not the manifest's network: compile the package again"
+            )
+        return network
 
     @cached_property
     def proof(self) -> Proof:
-        """The proof that the package came with, read from it when first used."""
-        from nsc.compiler.verify import Proof  # a package is loaded without the compiler
+        """The proof that the package came with, read from it when first used.
 
-        return Proof.from_json(self._kernel.files[PROOF])
+        Raises:
+            PackageError: it is not a proof that `network` does what the operator is for, so it was edited.
+        """
+        from nsc.compiler.verify import Proof, check_proof, parse  # a package is loaded without the compiler
+
+        outputs = self._kernel.outputs
+        wires, ranks = (range(self.n),) * 2 if outputs is None else (outputs.wires, outputs.ranks)
+        try:
+            proof = check_proof(self.network, Proof.from_json(self._kernel.files[PROOF]))
+        except PropertyError as error:
+            raise PackageError(f"{self.name}: {PROOF}: {error}") from None
+        claim = parse(proof.property, self.n)
+        if claim.presorted or claim.ranks != dict(zip(wires, ranks, strict=True)):
+            raise PackageError(f"{self.name}: {PROOF} is of {proof.property}: compile the package again")
+        return proof
 
     def _run(
         self,

@@ -276,6 +276,15 @@ def test_a_stated_n_must_fit_the_wires(n):
         parse_network("[(0,2),(1,3)]", n)
 
 
+def test_a_folder_names_the_network_in_it(tmp_path):
+    with pytest.raises(NetworkError, match=f"{tmp_path}: it is a folder$"):
+        read_network(tmp_path)
+    (tmp_path / "network.json").write_text(write_network(FOUR), encoding="utf-8")
+    with pytest.raises(NetworkError, match=f"the network of this package is {tmp_path}/network.json$"):
+        read_network(tmp_path)
+    assert read_network(tmp_path / "network.json") == FOUR
+
+
 def test_unreadable_files_are_refused(tmp_path):
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     (tmp_path / "utf16").write_text("[(0,1)]", encoding="utf-16")

@@ -32,7 +32,7 @@ def manifest(**facts):
         reals=("float32",),
         targets=("cpu", "cuda"),
         cuda=Launch(*range(1, 11)),
-        files={"odd_even_3.cpp": "1", "odd_even_3.cu": "2", "network.json": "3"},
+        files={"odd_even_3.cpp": "1", "odd_even_3.cu": "2", "network.json": "3", "proof.json": "4"},
     )
     return dataclasses.replace(defaults, **facts)
 
@@ -102,6 +102,7 @@ def test_a_manifest_reads_back_as_it_was_written(facts):
         ({"cuda": {"slots": 1}}, "'cuda' is"),
         ({"files": {"network.json": "3"}}, "does not list"),
         ({"size": 3.0}, "'size' is 3.0"),
+        ({"wires": 3}, "has 'wires', which nsc does not write"),
     ],
 )
 def test_an_edited_manifest_is_refused(edit, message):
@@ -130,10 +131,25 @@ def test_a_package_lists_the_digest_of_every_file():
     listing.check_files(files)
     with pytest.raises(PackageError, match=r"odd_even_3\.cu was changed or is missing"):
         listing.check_files(files | {"odd_even_3.cu": files["odd_even_3.cu"] + "\n"})
-    with pytest.raises(PackageError, match="does not list"):
-        listing.with_files({"network.json": files["network.json"]})
+    for missing in ("odd_even_3.cu", "network.json", "proof.json"):
+        with pytest.raises(PackageError, match=rf"does not list \['{missing}'\]"):
+            listing.with_files({name: text for name, text in files.items() if name != missing})
     with pytest.raises(PackageError, match="'files'"):
         listing.with_files(dict(files) | {"network.json": "{}"})
+
+
+def test_a_manifest_and_its_proof_agree():
+    """Even where the manifest has the proof's digest."""
+    files = dict(compile_network(Request("odd_even", 3)).package.files)
+    listing, proof = Manifest.from_text(files["manifest.json"]), json.loads(files["proof.json"])
+    for text, stated in (
+        (json.dumps(proof | {"verdict": "unproved"}), "'unproved'"),
+        ("[]", "None"),
+        ("", "None"),
+    ):
+        files["proof.json"] = text
+        with pytest.raises(PackageError, match=rf"proof\.json says {stated}, the manifest says 'proved'"):
+            listing.with_files(files).check_files(files)
 
 
 def test_a_kernel_states_the_launch_parameters_only_for_cuda():

@@ -65,6 +65,7 @@ def manifests(
         for edit in edits(value) if key != "nsc" else ():
             yield f"{key}: {json.dumps(edit)[:60]}", manifest | {key: edit}, files
         yield f"no {key}", {k: v for k, v in manifest.items() if k != key}, files
+    yield "another fact", manifest | {"wires": manifest["n"]}, files
     # A network of another number of wires, with its digest.
     for n in (2, 64):
         layers = json.dumps({"format": "nsc-network/1", "n": n, "layers": [[[0, 1]]]})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
+import json
 import os
 import platform
 import random
@@ -533,6 +535,33 @@ def test_an_operator_has_its_network_and_proof(tmp_path):
     assert operator.proof == compiled.proof
     assert operator.network is operator.network
     assert nsc.compile("bitonic", 4).proof.sentence() == "sorts"
+
+
+def resigned(files, name, text):
+    """Return a package's files with another text in one of them, whose digest the manifest has."""
+    manifest = json.loads(files["manifest.json"])
+    manifest["files"][name] = hashlib.sha256(text.encode()).hexdigest()
+    return {**files, name: text, "manifest.json": json.dumps(manifest)}
+
+
+def test_a_proof_of_something_else_is_refused():
+    """Of another network, or of another property of this one, though the manifest has its digest."""
+    operator = nsc.compile("odd_even", 5, select=nsc.ranks(3, 4))
+    files = dict(operator.kernel.files)
+    for proof, message in (
+        (nsc.compile("odd_even", 5).proof, r"proof\.json: the proof is of network "),
+        (
+            nsc.verify(operator.network, property="top-1"),
+            r"proof\.json is of top-1: compile the package again",
+        ),
+    ):
+        edited = nsc.Selector(resigned(files, "proof.json", proof.to_json()))
+        with pytest.raises(nsc.PackageError, match=message):
+            edited.proof  # noqa: B018
+    manifest = json.loads(files["manifest.json"]) | {"network": "0" * 64}
+    operator = nsc.Selector({**files, "manifest.json": json.dumps(manifest)})
+    with pytest.raises(nsc.PackageError, match=r"network\.json is not the manifest's network"):
+        operator.network  # noqa: B018
 
 
 def test_a_package_is_loaded_without_the_compiler(tmp_path):

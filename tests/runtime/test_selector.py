@@ -209,7 +209,6 @@ def test_routings_that_need_all_wires_are_refused():
     [
         ({"select": nsc.top_k(9)}, PropertyError, "1 to 8"),
         ({"select": nsc.ranks(8)}, PropertyError, "ranks are 0 … 7"),
-        ({"select": nsc.ranks(1, 1)}, PropertyError, "named twice"),
         ({"select": "top-2"}, LoweringError, r"select must be nsc.top_k\(8\), .*, got 'top-2'"),
         ({"wires": [1]}, LoweringError, "say what is selected"),
         ({"select": nsc.top_k(2), "wires": [1]}, PropertyError, "2 outputs, wires names 1 wire"),
