@@ -21,7 +21,7 @@ test check: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/mypy examples/digits.py examples/far_scores.py benchmarks/__main__.py benchmarks/gpu/__main__.py \
-		benchmarks/tensor_cores.py
+		benchmarks/tensor_cores.py tests/typed_calls.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-quick: $(VENV)/test.stamp

@@ -140,14 +140,17 @@ def relaxation_of(
     >>> relaxation_of("cauchy", art_lambda=0.5) == relaxation_of(Relaxation("cauchy", 0.5))
     True
     """
-    options = {"art_lambda": art_lambda, "error_free": error_free}
-    named = {name: value for name, value in options.items() if value is not None}
-    if not isinstance(relaxation, Relaxation):
-        return Relaxation(relaxation, **named)  # type: ignore[arg-type]
-    if named:
-        first = next(iter(named))
-        raise LoweringError(
-            f"{argument('relaxation')} is a Relaxation, which has {' and '.join(named)} itself: leave "
-            f"{argument(first)} out, or name the sigmoid alone, as {relaxation.sigmoid!r}"
-        )
-    return relaxation
+    if isinstance(relaxation, Relaxation):
+        options = {"art_lambda": art_lambda, "error_free": error_free}
+        named = [name for name, value in options.items() if value is not None]
+        if named:
+            raise LoweringError(
+                f"{argument('relaxation')} is a Relaxation, which has {' and '.join(named)} itself: leave "
+                f"{argument(named[0])} out, or name the sigmoid alone, as {relaxation.sigmoid!r}"
+            )
+        return relaxation
+    return Relaxation(
+        relaxation,
+        Relaxation.art_lambda if art_lambda is None else art_lambda,
+        Relaxation.error_free if error_free is None else error_free,
+    )

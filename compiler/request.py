@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nsc.arguments import flag, integer, is_name, wholes
@@ -61,11 +61,12 @@ class Request:
     def __post_init__(self) -> None:
         for name in ("n", "index_base"):
             value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else integer(name, value, NetworkError))
+            if value is not None:
+                object.__setattr__(self, name, integer(name, value, NetworkError))
         for name in ("unproved", "remove_redundant"):
             object.__setattr__(self, name, flag(name, getattr(self, name), LoweringError))
         for name, known in (("dtypes", REALS), ("targets", TARGETS)):
-            object.__setattr__(self, name, _some_of(name, getattr(self, name), tuple(known)))
+            object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
         if self.name is not None:
             check_name(self.name)
         if self.select is not None and not isinstance(self.select, Selection):
@@ -99,12 +100,12 @@ class Request:
         return None if self.select is None else self.select.outputs(n, self.wires)
 
 
-def _some_of(name: str, names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+def _some_of(name: str, names: tuple[str, ...], known: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names in the order of the known ones, each once."""
-    if not names or not all(is_name(word, known) for word in names):
+    if not names or [word for word in names if not is_name(word, known)]:
         note = " (float32 also serves bfloat16 and float16)" if name == "dtypes" else ""
         raise LoweringError(
             f"{argument(name)} must be some of {', '.join(known)}{note}, got "
             f"{', '.join(map(repr, names)) or 'none'}"
         )
-    return tuple(word for word in known if word in names)
+    return tuple([word for word in known if word in names])

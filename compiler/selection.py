@@ -56,7 +56,7 @@ class Selection(ABC):
         """The option of `nsc compile` for it, such as "--top-k 8"."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TopK(Selection):
     """The k largest values, largest first."""
 
@@ -67,6 +67,9 @@ class TopK(Selection):
         if k < 1:
             raise LoweringError(f"{argument('top_k')} must be 1 or more, got {k}")
         object.__setattr__(self, "k", k)
+
+    def __repr__(self) -> str:
+        return f"nsc.top_k({self.k})"
 
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
         return top(n, self.k, wires)
@@ -87,9 +90,12 @@ class TopK(Selection):
         return f"--top-k {self.k}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Median(Selection):
     """The middle value; of an even n the two middle ones, smaller first."""
+
+    def __repr__(self) -> str:
+        return "nsc.median()"
 
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
         middle = middle_ranks(n)
@@ -108,7 +114,7 @@ class Median(Selection):
         return "--median"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ranks(Selection):
     """The values of some ranks, in this order; rank 0 is the smallest value."""
 
@@ -126,6 +132,9 @@ class Ranks(Selection):
         if len(set(numbers)) < len(numbers):
             raise LoweringError(f"{argument('ranks')} must name each rank once, got {listed}")
         object.__setattr__(self, "ranks", numbers)
+
+    def __repr__(self) -> str:
+        return f"nsc.ranks({', '.join(map(str, self.ranks))})"
 
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
         return ranked(n, self.ranks, wires)
@@ -152,7 +161,7 @@ def top_k(k: int) -> Selection:
             network is compiled.
 
     >>> top_k(8)
-    TopK(k=8)
+    nsc.top_k(8)
     """
     return TopK(k)
 
@@ -172,6 +181,6 @@ def ranks(*ranks: int) -> Selection:
             checked when a network is compiled.
 
     >>> ranks(3, 7)
-    Ranks(ranks=(3, 7))
+    nsc.ranks(3, 7)
     """
     return Ranks(ranks)

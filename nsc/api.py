@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast, overload
 
@@ -164,9 +164,10 @@ class _Key:
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return one name or several as a tuple. Request refuses what is no name."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        return (names,)
-    return tuple(names)
+    try:
+        return (names,) if isinstance(names, str) else tuple(names)
+    except TypeError:  # no iterable
+        return (names,)  # type: ignore[return-value]
 
 
 def _resolved(request: Request) -> Request:

@@ -86,6 +86,9 @@ class Kernel:
         self._library: Library | None = None
         self._unbuilt: str | None = None
 
+    def __repr__(self) -> str:
+        return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
+
     @classmethod
     def from_folder(cls, folder: Path) -> Kernel:
         """Read a generated folder.

@@ -210,6 +210,21 @@ def test_selections_compare_by_value():
         nsc.top_k(3).k = 4
 
 
+def test_a_selection_is_shown_as_the_call_that_makes_it():
+    for select in (nsc.top_k(8), nsc.median(), nsc.ranks(3), nsc.ranks(7, 3)):
+        assert eval(repr(select), {"nsc": nsc}) == select
+
+
+def test_what_users_hold_is_shown_by_its_facts():
+    sorter, selector = nsc.compile("bitonic", 4), nsc.compile("bitonic", 4, select=nsc.median())
+    layers = SortingNetwork(sorter), SelectionNetwork(selector), nsc.compat.DiffSortNet("bitonic", 4)
+    for op in (sorter, selector):
+        for thing in (op, op.kernel, op.network, op.proof):
+            assert repr(thing).startswith(f"{type(thing).__name__}(")
+    assert repr(sorter.kernel).startswith("Kernel(bitonic_4: n=4, dtypes=['float32', ")
+    assert [repr(layer).split("(")[0] for layer in layers] == [type(layer).__name__ for layer in layers]
+
+
 # ------------------------------------------------------------------------------------------ names
 
 

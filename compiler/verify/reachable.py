@@ -23,7 +23,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import networkx
 import numpy as np
 import numpy.typing as npt
 
@@ -229,6 +228,8 @@ class _Search:
 
         All wires have ranks.
         """
+        import networkx  # which takes as long to import as all of nsc
+
         graph = networkx.Graph(set(self.pairs))
         graph.add_nodes_from(range(self.network.n))
         for run in runs:
