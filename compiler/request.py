@@ -64,7 +64,9 @@ class Request:
             if value is not None:
                 object.__setattr__(self, name, integer(name, value, NetworkError))
         for name in ("unproved", "remove_redundant"):
-            object.__setattr__(self, name, flag(name, getattr(self, name), LoweringError))
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                object.__setattr__(self, name, flag(name, value, LoweringError))
         for name, known in (("dtypes", REALS), ("targets", TARGETS)):
             object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
         if self.name is not None:
