@@ -103,7 +103,7 @@ def main(only: str) -> None:
 
     Scores are N(0, 1) times 1, 3 and 10, targets are random, the steepness is 2 × depth.
     """
-    from benchmarks.report import machine
+    from benchmarks.report import machine, paragraph
 
     cases = [case for case in CASES if only in f"{case[0]}_{case[1]}"]
     if not cases:
@@ -127,7 +127,7 @@ def main(only: str) -> None:
     if not only:
         lines = [COLUMNS, (*["---"] * 3, *["---:"] * 4), *rows]
         head = (
-            f"# Accuracy of the losses\n\n`python -m benchmarks.accuracy` on {machine()}. Scores are N(0, 1) "
+            f"`python -m benchmarks.accuracy` on {machine()}. Scores are N(0, 1) "
             "times 1, 3 and 10, targets random, the steepness 2 × depth. Each figure is the worst sample's, "
             "relative to float64 with both tails. Bad is the share of samples whose gradient has a cosine "
             "below 0.9999 or a norm off by more than 1 %. The logarithms of torch's losses are cut at -100, "
@@ -135,7 +135,7 @@ def main(only: str) -> None:
         )
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         partial = RESULTS.with_suffix(".partial")
-        partial.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
+        partial.write_text(f"# Accuracy of the losses\n\n{paragraph(head)}\n\n{text}\n", encoding="utf-8")
         os.replace(partial, RESULTS)
         console.print(f"wrote {RESULTS}", soft_wrap=True)
 

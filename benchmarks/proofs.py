@@ -110,7 +110,7 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(only: str, rounds: int) -> None:
     """Time proofs: medians of some rounds, with the peak memory of their processes."""
-    from benchmarks.report import machine
+    from benchmarks.report import machine, paragraph
 
     names = [name for name in CASES if only in name]
     if not names:
@@ -132,12 +132,12 @@ def main(only: str, rounds: int) -> None:
         lines = [columns, ("---", "---", *["---:"] * 4), *rows]
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         head = (
-            f"# Proofs\n\n`python -m benchmarks.proofs` on {machine()}. Medians of "
+            f"`python -m benchmarks.proofs` on {machine()}. Medians of "
             f"{count(rounds, 'round')}, each in a process of its own: seconds of all proofs of a row and of "
             "its slowest, the limit for all, peak memory of the process."
         )
         partial = RESULTS.with_suffix(".partial")
-        partial.write_text(f"{head}\n\n{text}\n", encoding="utf-8")
+        partial.write_text(f"# Proofs\n\n{paragraph(head)}\n\n{text}\n", encoding="utf-8")
         os.replace(partial, RESULTS)
         console.print(f"wrote {RESULTS}", soft_wrap=True)
 

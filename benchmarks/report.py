@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import platform
+import textwrap
 from pathlib import Path
 
 import torch
@@ -44,6 +45,11 @@ def write(folder: Path, results: Results) -> list[Path]:
     return [folder / name for name in contents]
 
 
+def paragraph(text: str) -> str:
+    """Return prose in lines of at most 120 columns."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
+
+
 def markdown(results: Results) -> str:
     """Return the whole report as Markdown."""
     return (
@@ -55,7 +61,7 @@ def markdown(results: Results) -> str:
 def _markdown(section: Section) -> str:
     rules = tuple("---" if i < section.left else "---:" for i in range(len(section.columns)))
     table = "\n".join(f"| {' | '.join(row)} |" for row in (section.columns, rules, *section.rows))
-    parts = [f"## {section.title}", section.text]
+    parts = [f"## {section.title}", paragraph(section.text)]
     if section.picture:
         parts.append(f"![{section.title}]({section.picture})")
     return "\n\n".join(filter(None, (*parts, table)))

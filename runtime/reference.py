@@ -14,6 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from nsc.contract.interface import ART_EPSILON
 from nsc.contract.routings import LARGE, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
 from nsc.runtime.kernel import Kernel, Pairs
 
@@ -28,9 +29,6 @@ TAILS: dict[str, Callable[[Tensor], Tensor]] = {
     "optimal": lambda t: torch.where(t > 0.25, 1 / (16 * t.clamp_min(0.25)), 0.5 - t),
     "hard": lambda t: torch.where(t.isnan(), t, 0),
 }
-
-# The ε of the activation replacement trick, as in diffsort.
-ART_EPSILON = 1e-10
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,7 @@ class Relaxation:
         functions: the functions of templates/shared/functions.j2 that are needed.
         has_art: whether λ is not 0.
         art_lambda: λ as people write it.
+        art_epsilon: ε, the same.
         lambda_literal: λ; lambda_high and lambda_low are two parts of it, the first of 12 bits.
         root: 1/λ where it is 2 or 4, else 0.
         root_shift: its logarithm to base 2.
@@ -177,6 +178,7 @@ class Relaxation:
     functions: tuple[str, ...]
     has_art: bool
     art_lambda: str
+    art_epsilon: str
     lambda_literal: str
     lambda_high: str
     lambda_low: str

@@ -19,7 +19,7 @@ from nsc.compiler.schedule import (
 )
 from nsc.compiler.targets import records
 from nsc.compiler.targets.approximations import APPROXIMATIONS
-from nsc.contract.interface import REALS, Real
+from nsc.contract.interface import ART_EPSILON, REALS, Real
 from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload, Routing
 from nsc.templates import part
 from nsc.wording import count
@@ -210,6 +210,7 @@ def _relaxation(relaxation: Relaxation) -> records.Relaxation:
         functions=tuple(sorted(relaxation.functions)),
         has_art=strength > 0,
         art_lambda=repr(strength),
+        art_epsilon=repr(ART_EPSILON),
         lambda_literal=_literal(strength),
         lambda_high=_literal(high),
         lambda_low=_literal(strength - high),

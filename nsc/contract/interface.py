@@ -49,6 +49,10 @@ REALS: dict[str, Real] = {
 }
 
 
+# The ε of the activation replacement trick, which keeps it finite at ties; the value of diffsort.
+ART_EPSILON = 1e-10
+
+
 def function_name(name: str, real: str) -> str:
     """Return the name of a kernel's function for an arithmetic type, such as nsc_forward_f32."""
     return f"nsc_{name}_{REALS[real].suffix}"

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import platform
-import random
 import subprocess
 import sys
 
@@ -19,11 +18,10 @@ pytest.importorskip("hypothesis")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from networks import partly_tabled
+from networks import irregular, partly_tabled
 
 import nsc
 from nsc.compiler.driver import compile_network
-from nsc.compiler.families import merge_exchange
 from nsc.compiler.package import write
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
@@ -422,14 +420,6 @@ def test_a_sample_does_not_depend_on_its_batch():
     x = torch.randn(50, 36)
     alone = torch.stack([op.sort_with_permutation(row, 20.0)[1] for row in x])
     assert torch.equal(op.sort_with_permutation(x, 20.0)[1], alone)
-
-
-def irregular(n, size, seed):
-    """Return a sorting network with redundant comparators in front, so that its graph has no pattern."""
-    rng = random.Random(seed)
-    front = [rng.sample(range(n), 2) for _ in range(size)]
-    back = merge_exchange(n).comparators.tolist()
-    return nsc.Network.from_comparators(n, front + back)
 
 
 @pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 480)])
