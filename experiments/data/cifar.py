@@ -80,6 +80,7 @@ SOURCES = (
         "cifar10",
         "CIFAR-10",
         "classes",
+        32,
         True,
         "data_batch_1.bin to data_batch_5.bin and test_batch.bin, there or in cifar-10-batches-bin: the "
         "binary version of https://www.cs.toronto.edu/~kriz/cifar.html",
@@ -89,6 +90,7 @@ SOURCES = (
         "cifar100",
         "CIFAR-100",
         "classes",
+        32,
         True,
         "train.bin and test.bin, there or in cifar-100-binary: the binary version of "
         "https://www.cs.toronto.edu/~kriz/cifar.html",

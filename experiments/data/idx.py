@@ -92,11 +92,12 @@ _FILES = (
     "plain or .gz, there or in {}/raw, as {}"
 )
 SOURCES = (
-    Source("mnist", "MNIST", "digits", True, _FILES.format("MNIST", "torchvision puts them"), read_mnist),
+    Source("mnist", "MNIST", "digits", 28, True, _FILES.format("MNIST", "torchvision puts them"), read_mnist),
     Source(
         "fashion",
         "Fashion-MNIST",
         "digits",
+        28,
         True,
         _FILES.format("FashionMNIST", "torchvision and Debian's dataset-fashion-mnist put them"),
         functools.partial(read_mnist, folder="FashionMNIST"),

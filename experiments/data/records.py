@@ -58,6 +58,7 @@ class Source:
         title: for tables.
         kind: "digits", images of ten classes, which are joined in fours to numbers; "numbers", images of
             whole numbers; "classes", images to classify.
+        side: of its images, which are square.
         root: whether the user says in which folder the files are.
         files: one line: which files, and where they come from.
         read: returns the data; takes the folder, a Path, if `root` is true, and nothing otherwise.
@@ -66,6 +67,7 @@ class Source:
     name: str
     title: str
     kind: Kind
+    side: int
     root: bool
     files: str
     read: Callable[..., Data]

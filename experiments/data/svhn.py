@@ -118,11 +118,12 @@ _FILES = (
     "{} with digitStruct.mat and its images: format 1 of http://ufldl.stanford.edu/housenumbers, unpacked"
 )
 SOURCES = (
-    Source("svhn", "SVHN", "numbers", True, _FILES.format("train/ and test/, each"), read_svhn),
+    Source("svhn", "SVHN", "numbers", 64, True, _FILES.format("train/ and test/, each"), read_svhn),
     Source(
         "svhn-extra",
         "SVHN with extra",
         "numbers",
+        64,
         True,
         _FILES.format("train/, extra/ and test/, each"),
         functools.partial(read_svhn, learned=("train", "extra")),

@@ -95,7 +95,9 @@ def _differences(settings: Settings) -> tuple[str, ...]:
     same = "The paper's two columns of n = 1,024 are one run."
     if length.images is None:
         return ("The paper averages over 10 runs, which --seeds 10 does.", *protocol(settings)[1:], same)
-    shorter = f"A run learns from {length.images:,} images; a step has {length.images_a_step:,}, the paper's 4,096."
+    shorter = (
+        f"A run learns from {length.images:,} images; a step has {length.images_a_step:,}, the paper's 4,096."
+    )
     return (*protocol(settings), shorter, same)
 
 
@@ -103,7 +105,7 @@ LARGE = Table(
     name="large",
     title="Large sorting networks",
     source="table 3",
-    kind="digits",
+    kinds=("digits",),
     data=lambda profile: profile.digits,
     metrics=("em5", "ew"),
     plan=_plan,

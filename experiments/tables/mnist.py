@@ -26,14 +26,18 @@ def is_paper(profile: Profile) -> bool:
 
 
 def chosen(
-    settings: Settings, papers: tuple[tuple[str, ...], tuple[int, ...]], ours: tuple[tuple[str, ...], tuple[int, ...]]
+    settings: Settings,
+    papers: tuple[tuple[str, ...], tuple[int, ...]],
+    ours: tuple[tuple[str, ...], tuple[int, ...]],
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the methods and sizes that the user asked for, or the paper's in its profile, or ours."""
     names, sizes = papers if is_paper(settings.profile) else ours
     return settings.methods or names, settings.sizes or sizes
 
 
-def tuned_at(settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
+def tuned_at(
+    settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]
+) -> tuple[tuple[str, ...], int]:
     """Return the methods that have a grid, and the n to tune at.
 
     In the paper's profile networks keep the paper's steepness, 2 × depth.
@@ -51,9 +55,7 @@ def _chosen(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
     names, sizes = _chosen(settings)
     return (
-        methods_by_size(
-            settings, temperatures, names, sizes, "mnist", batch=PAPER_BATCH, steps=PAPER_STEPS
-        ),
+        methods_by_size(settings, temperatures, names, sizes, "mnist", batch=PAPER_BATCH, steps=PAPER_STEPS),
     )
 
 
@@ -61,7 +63,9 @@ def protocol(settings: Settings) -> tuple[str, ...]:
     """Return where runs on four-digit numbers differ from the paper's, one sentence each."""
     profile = settings.profile
     if not is_paper(profile):
-        return (f"Data, model, length, rate and noise are those of the profile {profile.name}: {profile.about}.",)
+        return (
+            f"Data, model, length, rate and noise are those of the profile {profile.name}: {profile.about}.",
+        )
     return (
         "The paper trains for up to 10^6 steps; here the model of the best of "
         f"{profile.validations} validations in so many steps is measured.",
@@ -70,7 +74,7 @@ def protocol(settings: Settings) -> tuple[str, ...]:
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    copied = "The paper copies NeuralSort's and optimal transport's rows from Cuturi et al.; here all rows are trained."
+    copied = "The paper copies the rows of NeuralSort and optimal transport from Cuturi et al.; here all are trained."
     return (*protocol(settings), copied)
 
 
@@ -78,7 +82,7 @@ MNIST = Table(
     name="mnist",
     title="Four-digit numbers: sorting networks and other methods",
     source="table 1",
-    kind="digits",
+    kinds=("digits",),
     data=lambda profile: profile.digits,
     metrics=("em5", "ew", "em"),
     plan=_plan,

@@ -77,7 +77,7 @@ class Table:
         name: for the command line and files.
         title: one line.
         source: the table or figure of the paper.
-        kind: of the data it needs: "digits", "numbers" or "classes".
+        kinds: of the data that it takes: "digits", "numbers", "classes".
         data: takes a profile; returns the data set that is used unless another is asked for.
         metrics: keys of METRICS, the most telling first.
         plan: takes settings and temperatures; returns all runs.
@@ -88,7 +88,7 @@ class Table:
     name: str
     title: str
     source: str
-    kind: str
+    kinds: tuple[str, ...]
     data: Callable[[Profile], str]
     metrics: tuple[str, ...]
     plan: Callable[[Settings, Temperatures], tuple[PlannedPanel, ...]]
@@ -113,7 +113,9 @@ def tuning_runs(table: Table, settings: Settings) -> dict[tuple[str, float], Run
         for temperature in methods.find(name).grid:
             run = ranking_run(settings, name, n, TUNING_SEED, temperature)
             steps = max(1, round(run.steps * settings.profile.tuning))
-            runs[name, temperature] = replace(run, steps=steps, validations=1, test=settings.profile.validation)
+            runs[name, temperature] = replace(
+                run, steps=steps, validations=1, test=settings.profile.validation
+            )
     return runs
 
 
