@@ -26,7 +26,8 @@ from experiments.making import Place, make
 from experiments.profiles import PROFILES
 from experiments.tables import TABLES
 from experiments.tables.plan import Settings, Table
-from experiments.writing import report, show, write
+from experiments.writing.console import show
+from experiments.writing.files import write, write_report
 from nsc.errors import NscError
 
 RESULTS = Path(__file__).parent / "results"
@@ -162,4 +163,4 @@ for _table in TABLES.values():
 )
 def report_(out: Path) -> None:
     """Write one page of all tables in a folder, and print where it is."""
-    click.echo(f"wrote {report(out)}")
+    click.echo(f"wrote {write_report(out, list(TABLES))}")
