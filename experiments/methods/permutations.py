@@ -36,22 +36,8 @@ def neuralsort_logits(scores: Tensor, tau: float) -> Tensor:
     # A shift of all scores changes nothing but the rounding.
     centred = scores - scores.mean(-1, keepdim=True).detach()
     weights = torch.arange(1 - n, n, 2, dtype=scores.dtype, device=scores.device)
-    products = weights.unsqueeze(-1) * (centred / tau).unsqueeze(-2)
-    return products - (_distances(centred) / tau).unsqueeze(-2)
-
-
-def _distances(scores: Tensor) -> Tensor:
-    """Return the sum of the distances of each score from the others, (batch, n), in O(n·log n).
-
-    Equal scores have the distance 0 and no gradient from each other.
-    """
-    n = scores.shape[-1]
-    ordered = scores.sort(dim=-1).values
-    sums = functional.pad(ordered.cumsum(-1), (1, 0))  # of the 0 … n smallest
-    fixed = (ordered.detach(), scores.detach().contiguous())
-    lower, not_higher = torch.searchsorted(*fixed), torch.searchsorted(*fixed, right=True)
-    below, up_to = sums.gather(-1, lower), sums.gather(-1, not_higher)
-    return scores * (lower + not_higher - n) - below + sums[..., -1:] - up_to
+    distances = (centred.unsqueeze(-1) - centred.unsqueeze(-2)).abs().sum(-1)
+    return (weights.unsqueeze(-1) * centred.unsqueeze(-2) - distances.unsqueeze(-2)) / tau
 
 
 def softsort_logits(scores: Tensor, tau: float) -> Tensor:
@@ -96,10 +82,10 @@ def _stochastic_neuralsort(n: int, tau: float, generator: torch.Generator) -> Lo
 
     def loss(scores: Tensor, truth: Truth) -> Tensor:
         shape = (DRAWS, *scores.shape)
-        waits = torch.empty(shape, dtype=scores.dtype, device=generator.device)
-        waits = waits.exponential_(generator=generator).to(scores.device)
-        # An exponential draw may round to 0, whose logarithm is infinite.
-        noise = -waits.clamp_min(torch.finfo(scores.dtype).tiny).log()
+        uniform = torch.rand(shape, dtype=scores.dtype, device=generator.device, generator=generator)
+        # A draw may be 0, whose logarithm is infinite.
+        uniform = uniform.clamp_min(torch.finfo(scores.dtype).tiny).to(scores.device)
+        noise = -(-uniform.log()).log()
         logits = neuralsort_logits((scores + noise).flatten(0, 1), tau)
         return rows_cross_entropy(logits, truth.ranks.repeat(DRAWS, 1))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from experiments.methods.records import Loss, Truth, tempered
 
@@ -53,12 +55,48 @@ def log_plan(scores: Tensor, epsilon: float, iterations: int = ITERATIONS) -> Te
     places = torch.linspace(0, 1, scores.shape[-1], dtype=scores.dtype, device=scores.device)
     logs = (places.unsqueeze(-1) - squash(scores).unsqueeze(-2)).square() / -epsilon
     logs = logs.log_softmax(-1).log_softmax(-2)
-    matrix = logs.exp()
-    rows = columns = torch.ones_like(scores).unsqueeze(-1)
-    for _ in range(iterations - 1):
-        rows = (matrix @ columns).reciprocal()
-        columns = (matrix.mT @ rows).reciprocal()
+    factors: tuple[Tensor, Tensor] = _Scaling.apply(logs.exp(), iterations - 1)  # type: ignore[no-untyped-call]
+    rows, columns = factors
     return logs + rows.log() + columns.log().mT
+
+
+class _Scaling(torch.autograd.Function):
+    """Factors of rows and columns after some iterations of Sinkhorn's algorithm.
+
+    Autograd would add a matrix to the gradient for each product. Here these outer products are one product of
+    matrices at the end.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+        """Return the factors of rows and columns, each (batch, n, 1), of a positive (batch, n, n)."""
+        rows, columns = [torch.ones_like(matrix[..., :1])], [torch.ones_like(matrix[..., :1])]
+        for _ in range(iterations):
+            rows.append((matrix @ columns[-1]).reciprocal())
+            columns.append((matrix.mT @ rows[-1]).reciprocal())
+        ctx.save_for_backward(matrix, *rows, *columns)
+        return rows[-1].clone(), columns[-1].clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_rows: Tensor, d_columns: Tensor) -> tuple[Tensor, None]:
+        """Return the gradient of the matrix, by the iterations in reverse."""
+        matrix, *factors = ctx.saved_tensors
+        half = len(factors) // 2
+        rows, columns = factors[:half], factors[half:]
+        left, right = [], []
+        for step in range(half - 1, 0, -1):
+            d_sums = -d_columns * columns[step].square()
+            d_rows = d_rows + matrix @ d_sums
+            left.append(rows[step])
+            right.append(d_sums)
+            d_sums = -d_rows * rows[step].square()
+            left.append(d_sums)
+            right.append(columns[step - 1])
+            d_rows, d_columns = torch.zeros_like(d_rows), matrix.mT @ d_sums
+        if not left:
+            return torch.zeros_like(matrix), None
+        return torch.cat(left, -1) @ torch.cat(right, -1).mT, None
 
 
 def _transport(n: int, epsilon: float, generator: torch.Generator) -> Loss:
