@@ -7,13 +7,13 @@ A method is a file here and a row of METHODS. Methods that relax the permutation
 paper, equation 6: the mean of -log P[rank of c, c]. Time and memory of a sample, forward and backward:
 
     sorting networks    O(n·size) and O(n·depth), P is never stored: bitonic n²·log² n, odd_even n³
-    neuralsort          O(n²); stochastic: five times that
-    softsort            O(n²)
-    ot                  O(n²·iterations) and O(n²)
-    lapsum              O(n·log n) and O(n)
-    fastrank            O(n·rounds) and O(n), rounds about log n
-    ranknet             O(n²)
-    listmle             O(n·log n) and O(n)
+    neural_sort         O(n²); stochastic_neural_sort: five times that
+    soft_sort           O(n²)
+    optimal_transport   O(n²·iterations) and O(n²)
+    lap_sum             O(n·log n) and O(n)
+    fast_rank           O(n·rounds) and O(n), rounds about log n
+    rank_net            O(n²)
+    list_mle            O(n·log n) and O(n)
     regression          O(n)
 """
 

@@ -95,7 +95,7 @@ def _stochastic_neuralsort(n: int, tau: float, generator: torch.Generator) -> Lo
 # The paper's program has τ = 5 where nothing is stated. Scores of an untrained model differ by about 0.1,
 # and smaller τ suit the first steps.
 NEURALSORT = tempered(
-    "neuralsort",
+    "neural_sort",
     "NeuralSort (deterministic)",
     "Grover et al., ICLR 2019",
     _neuralsort,
@@ -103,7 +103,7 @@ NEURALSORT = tempered(
     "τ",
 )
 STOCHASTIC_NEURALSORT = tempered(
-    "neuralsort_stochastic",
+    "stochastic_neural_sort",
     "NeuralSort (stochastic)",
     "Grover et al., ICLR 2019",
     _stochastic_neuralsort,
@@ -112,5 +112,5 @@ STOCHASTIC_NEURALSORT = tempered(
 )
 # The paper's program has τ = 128 and 1024, with a larger learning rate, so that scores grow far apart.
 SOFTSORT = tempered(
-    "softsort", "SoftSort", "Prillo and Eisenschlos, ICML 2020", _softsort, (0.1, 1.0, 10.0), "τ"
+    "soft_sort", "SoftSort", "Prillo and Eisenschlos, ICML 2020", _softsort, (0.1, 1.0, 10.0), "τ"
 )

@@ -108,5 +108,10 @@ def _transport(n: int, epsilon: float, generator: torch.Generator) -> Loss:
 
 
 TRANSPORT = tempered(
-    "ot", "Optimal Transport", "Cuturi et al., NeurIPS 2019", _transport, (0.01, 0.03, 0.1), "ε"
+    "optimal_transport",
+    "Optimal Transport",
+    "Cuturi et al., NeurIPS 2019",
+    _transport,
+    (0.01, 0.03, 0.1),
+    "ε",
 )

@@ -19,7 +19,7 @@ from nsc.compiler.formats import write_network
 
 NETWORKS = ("odd_even", "bitonic")
 # Their loss depends on the place of an item in the sample: through its wire, or through its noise.
-PLACED = (*NETWORKS, "neuralsort_stochastic")
+PLACED = (*NETWORKS, "stochastic_neural_sort")
 UNPLACED = [name for name in METHODS if name not in PLACED]
 
 
@@ -85,7 +85,7 @@ def test_no_temperature_is_the_middle_of_the_grid(name: str) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.inf, math.nan])
-@pytest.mark.parametrize("name", ["bitonic", "softsort"])
+@pytest.mark.parametrize("name", ["bitonic", "soft_sort"])
 def test_a_temperature_is_a_number_above_0(name: str, temperature: float) -> None:
     with pytest.raises(ExperimentError, match=f"{name}: the temperature.*above 0, got {temperature}"):
         find(name).start(4, temperature, generator())
@@ -136,7 +136,7 @@ def test_extreme_scores_have_finite_losses_and_gradients(name: str, kind: str) -
 def test_permuted_items_have_permuted_gradients(name: str, data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 8))
     # SoftSort's derivative at a tie depends on how a sort breaks it.
-    grid = st.lists(st.integers(-20, 20), min_size=n, max_size=n, unique=name == "softsort")
+    grid = st.lists(st.integers(-20, 20), min_size=n, max_size=n, unique=name == "soft_sort")
     scores = torch.tensor([data.draw(grid)], dtype=torch.float64) / 8
     values = torch.tensor([data.draw(st.permutations(range(n)))], dtype=torch.float64)
     order = torch.tensor(data.draw(st.permutations(range(n))))
@@ -162,10 +162,10 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_samples(name: str) -> None:
 
 def test_a_generator_decides_the_noise() -> None:
     scores, truth = drawn(2, 5)
-    loss = find("neuralsort_stochastic").start(5, None, generator())
+    loss = find("stochastic_neural_sort").start(5, None, generator())
     first, second = loss(scores, truth), loss(scores, truth)
     assert first != second
-    assert find("neuralsort_stochastic").start(5, None, generator())(scores, truth) == first
+    assert find("stochastic_neural_sort").start(5, None, generator())(scores, truth) == first
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_file_that_does_not_sort_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("quicksort", ["'quicksort'", "odd_even", "bitonic", "network file", "neuralsort", "listmle"]),
+        ("quicksort", ["'quicksort'", "odd_even", "bitonic", "network file", "neural_sort", "list_mle"]),
         ("", ["neither a family"]),
         ("missing.txt", ["network file", "as many wires"]),
         ("bitonic+soft", ["'soft'", "cauchy", "art=λ", "error_free", "bce"]),
@@ -224,7 +224,7 @@ def test_a_file_that_does_not_sort_is_refused(tmp_path: Path) -> None:
         ("bitonic+", ["no option ''"]),
         ("bitonic+art=1", ["'art=1'", "[0, 1)"]),
         ("bitonic+art=x", ["'art=x'", "art=0.25"]),
-        ("neuralsort+bce", ["'neuralsort'", "neither"]),
+        ("neural_sort+bce", ["'neural_sort'", "neither"]),
     ],
 )
 def test_an_unknown_name_lists_the_known_ones(name: str, words: list[str]) -> None:

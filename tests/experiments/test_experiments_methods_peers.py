@@ -41,9 +41,9 @@ def test_softsort_is_difftopks(tau: float) -> None:
     torch.testing.assert_close(softsort_logits(x, tau).softmax(-1), peer(x).flip(-2))
 
 
-@pytest.mark.parametrize("name", ["neuralsort", "softsort"])
+@pytest.mark.parametrize("name", ["neural_sort", "soft_sort"])
 def test_cross_entropy_is_of_the_entries_at_the_true_ranks(name: str) -> None:
-    logits = {"neuralsort": neuralsort_logits, "softsort": softsort_logits}[name]
+    logits = {"neural_sort": neuralsort_logits, "soft_sort": softsort_logits}[name]
     x, ranks = samples(3, 6), ranks_of(3, 6)
     P = logits(x, 1.0).softmax(-1)
     losses = [-P[b, ranks[b, c], c].log() for b in range(3) for c in range(6)]
@@ -156,11 +156,11 @@ def test_ranknet_and_listmle_are_their_definitions(n: int) -> None:
     ordered = x[0, ranks[0].argsort()]
     pairs = [(1 + (ordered[low] - ordered[high]).exp()).log() for high in range(n) for low in range(high)]
     torch.testing.assert_close(
-        find("ranknet").start(n, 1.0, torch.Generator())(x, truth), sum(pairs) / len(pairs)
+        find("rank_net").start(n, 1.0, torch.Generator())(x, truth), sum(pairs) / len(pairs)
     )
     drawn = [ordered[r].exp() / ordered[: r + 1].exp().sum() for r in range(n)]
     expected = -torch.stack(drawn).log().mean()
-    torch.testing.assert_close(find("listmle").start(n, 1.0, torch.Generator())(x, truth), expected)
+    torch.testing.assert_close(find("list_mle").start(n, 1.0, torch.Generator())(x, truth), expected)
 
 
 def test_regression_is_in_standard_deviations_of_four_digit_numbers() -> None:
