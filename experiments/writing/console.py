@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.writing import comparing, figures
-from experiments.writing.records import METRICS, Column, Finished, Panel, Row
+from experiments.writing.outcomes import METRICS
+from experiments.writing.records import Column, Finished, Panel, Row
 
 
 def show(finished: Finished, console: Console) -> None:

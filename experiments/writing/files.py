@@ -11,7 +11,7 @@ from pathlib import Path
 from experiments.errors import ExperimentError
 from experiments.writing import pictures, reading
 from experiments.writing.listing import to_csv
-from experiments.writing.markdown import markdown, paragraph, table
+from experiments.writing.markdown import how_to_read, markdown, paragraph, table
 from experiments.writing.records import Finished
 
 REPORT = "README.md"
@@ -58,7 +58,12 @@ def report(folder: Path, names: Sequence[str] = ()) -> str:
         "every training. This page is made from NAME-PROFILE.json by `python -m experiments report`."
     )
     sections = [markdown(each, level=2) for each in found]
-    return "\n\n".join(["# The paper's tables", head, _index(found), *sections]).rstrip() + "\n"
+    return (
+        "\n\n".join(
+            ["# The paper's tables", head, paragraph(how_to_read(found)), _index(found), *sections]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def _index(found: Sequence[Finished]) -> str:
@@ -69,7 +74,7 @@ def _index(found: Sequence[Finished]) -> str:
         seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
         title = f"{each.title}: {each.profile}"
         lines.append([f"[{title}](#{_anchor(title)})", each.source, data, seeds, str(len(runs) or "")])
-    return table(["table", "in the paper", "data", "seeds", "trainings"], lines, left=4)
+    return table(["table", "source", "data", "seeds", "trainings"], lines, left=4)
 
 
 def _anchor(heading: str) -> str:

@@ -7,7 +7,8 @@ import io
 from dataclasses import asdict, fields
 
 from experiments.run import Run
-from experiments.writing.records import Finished, Outcome
+from experiments.writing.outcomes import Outcome
+from experiments.writing.records import Finished
 
 
 def to_csv(finished: Finished) -> str:

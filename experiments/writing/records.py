@@ -2,96 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.run import Result, Run
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What a figure measures, and how it is shown.
-
-    Attributes:
-        title: for tables.
-        text: what it is, a phrase.
-        unit: "share", a number in [0, 1] that is shown in % and is best when large; "seconds" or "bytes",
-            best when small.
-    """
-
-    title: str
-    text: str
-    unit: str
-
-
-METRICS = {
-    "em": Metric("EM", "samples of n with all ranks right, %", "share"),
-    "ew": Metric("EW", "right ranks in samples of n, %", "share"),
-    "em5": Metric("EM5", "samples of five with all ranks right, %", "share"),
-    "top1": Metric("top-1", "images whose class scores highest, %", "share"),
-    "top5": Metric("top-5", "images whose class is among the five highest scores, %", "share"),
-    "seconds": Metric("time", "forward and backward, a sample", "seconds"),
-    "bytes": Metric("memory", "peak above the inputs, a sample", "bytes"),
-}
+from experiments.writing.outcomes import METRICS, Outcome, PaperNumber, require, require_known
 
 SCALES = ("ordinal", "linear", "log", "names")
-
-
-@dataclass(frozen=True)
-class PaperNumber:
-    """A number that the paper prints.
-
-    Attributes:
-        value: in % for shares, in seconds, or in bytes.
-        deviation: its standard deviation in the same unit; None if the paper has none.
-    """
-
-    value: float
-    deviation: float | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one training, or one measurement without training, gave.
-
-    Attributes:
-        run: the training; None for a measurement without training.
-        failure: why there are no figures; "" if there are.
-        test: metrics on the test part: shares in [0, 1], seconds, or bytes.
-        training: the same metrics on the training part.
-        seconds: of training; 0 for a measurement.
-        machine: what ran it: processor, threads, versions.
-    """
-
-    run: Run | None
-    failure: str
-    test: dict[str, float]
-    training: dict[str, float]
-    seconds: float
-    machine: str
-
-    def __post_init__(self) -> None:
-        """Check that there are either figures or a failure."""
-        _require(bool(self.failure) != bool(self.test), "an outcome has either metrics or a failure")
-        for metrics in (self.test, self.training):
-            _known("metric", metrics, METRICS)
-            for key, value in metrics.items():
-                _require(math.isfinite(value) and value >= 0, f"{key} must be finite and >= 0, got {value}")
-                most = 1 if METRICS[key].unit == "share" else math.inf
-                _require(value <= most, f"{key} is a share in [0, 1], got {value}")
-
-    @classmethod
-    def of(cls, result: Result) -> Outcome:
-        """Return what a table needs of a result."""
-        return cls(
-            run=result.run,
-            failure=result.failure,
-            test=result.test,
-            training=result.training,
-            seconds=result.seconds,
-            machine=result.machine,
-        )
 
 
 @dataclass(frozen=True)
@@ -183,11 +98,11 @@ class Tuned:
 
     def __post_init__(self) -> None:
         """Check the choice."""
-        _known("metric", [self.metric], METRICS)
-        _require(
+        require_known("metric", [self.metric], METRICS)
+        require(
             len(self.grid) == len(self.scores), f"{len(self.grid)} temperatures, {len(self.scores)} scores"
         )
-        _require(self.chosen in self.grid, f"the temperature {self.chosen} is not in the grid {self.grid}")
+        require(self.chosen in self.grid, f"the temperature {self.chosen} is not in the grid {self.grid}")
 
 
 @dataclass(frozen=True)
@@ -212,16 +127,16 @@ class Panel:
     def __post_init__(self) -> None:
         """Check that every cell has its place."""
         rows, columns = [row.title for row in self.rows], [column.title for column in self.columns]
-        _require(bool(rows and columns and self.metrics), "a panel needs rows, columns and metrics")
-        _known("scale", [self.axis.scale], SCALES)
-        _known("metric", self.metrics, METRICS)
-        _known("row", (cell.row for cell in self.cells), rows)
-        _known("column", (cell.column for cell in self.cells), columns)
+        require(bool(rows and columns and self.metrics), "a panel needs rows, columns and metrics")
+        require_known("scale", [self.axis.scale], SCALES)
+        require_known("metric", self.metrics, METRICS)
+        require_known("row", (cell.row for cell in self.cells), rows)
+        require_known("column", (cell.column for cell in self.cells), columns)
         places = [(cell.row, cell.column) for cell in self.cells]
         for what, titles in (("row", rows), ("column", columns), ("cell", places)):
-            _require(len({*titles}) == len(titles), f"a {what} is stated twice: {titles}")
+            require(len({*titles}) == len(titles), f"a {what} is stated twice: {titles}")
         is_named = self.axis.scale == "names"
-        _require(
+        require(
             all((column.at is None) == is_named for column in self.columns),
             f"columns on an axis that is {self.axis.scale} {'have no' if is_named else 'need a'} place `at`",
         )
@@ -261,9 +176,9 @@ class Finished:
 
     def __post_init__(self) -> None:
         """Check the name, which becomes a file's name."""
-        _require(bool(self.panels), "a table needs a panel")
+        require(bool(self.panels), "a table needs a panel")
         for part in (self.name, self.profile):
-            _require(part.replace("_", "").isalnum(), f"{part!r} must be letters, digits and underscores")
+            require(part.replace("_", "").isalnum(), f"{part!r} must be letters, digits and underscores")
 
     @property
     def stem(self) -> str:
@@ -275,13 +190,3 @@ class Finished:
         """All outcomes, a run that stands in two cells once."""
         outcomes = [o for panel in self.panels for cell in panel.cells for o in cell.outcomes]
         return list({(o.run or index): o for index, o in enumerate(outcomes)}.values())
-
-
-def _require(is_right: bool, message: str) -> None:
-    if not is_right:
-        raise ValueError(message)
-
-
-def _known(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
-    for name in asked:
-        _require(name in known, f"unknown {what} {name!r}; known are {', '.join(known)}")
