@@ -8,7 +8,7 @@ from itertools import combinations
 
 from experiments.writing import figures
 from experiments.writing.figures import Figure
-from experiments.writing.outcomes import METRICS, Metric
+from experiments.writing.quantities import METRICS, Metric
 from experiments.writing.records import Measured, Panel
 
 
@@ -113,9 +113,10 @@ def orders(panel: Panel) -> list[Orders]:
     """Return how the paper's orders hold: of rows in one column, and of columns in one row."""
     found = []
     for metric in panel.metrics:
-        kinds = [("two rows of one column", list(_pairs_in_columns(panel)))]
-        if panel.axis.scale != "names":
-            kinds.append((f"one row, two values of {panel.axis.title}", list(_pairs_in_rows(panel))))
+        kinds = (
+            ("two rows of one column", list(_pairs_in_columns(panel))),
+            ("two columns of one row", list(_pairs_in_rows(panel))),
+        )
         found += [_orders(metric, what, pairs) for what, pairs in kinds]
     return [each for each in found if each.pairs]
 

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.writing.outcomes import Metric, PaperNumber
+from experiments.writing.quantities import Metric
+from experiments.writing.records import PaperNumber
 
 # The difference of two means tells them apart if it exceeds this many of its standard errors.
 LEAST_ERRORS = 1.0

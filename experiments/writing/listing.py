@@ -7,8 +7,7 @@ import io
 from dataclasses import asdict, fields
 
 from experiments.run import Run
-from experiments.writing.outcomes import Outcome
-from experiments.writing.records import Finished
+from experiments.writing.records import Finished, Outcome
 
 
 def to_csv(finished: Finished) -> str:

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from experiments.run import Run
 from experiments.writing import comparing, figures
-from experiments.writing.outcomes import METRICS
+from experiments.writing.quantities import METRICS
 from experiments.writing.records import Column, Finished, Panel, Row, Tuned
 
 MOST_COLUMNS = 120
@@ -22,7 +22,7 @@ def markdown(finished: Finished, level: int = 1) -> str:
     reading = f" {how_to_read([finished])}" if level == 1 else ""
     parts = [
         f"{mark} {finished.title}: {finished.profile}",
-        paragraph(f"{finished.source}. Made by `{finished.command}`.{reading}"),
+        paragraph(f"{capital(finished.source)} of the paper. Made by `{finished.command}`.{reading}"),
         f"![{finished.title}, {finished.profile}]({finished.stem}.png)",
     ]
     for panel in finished.panels:
@@ -50,9 +50,9 @@ def how_to_read(tables: Sequence[Finished]) -> str:
 
 
 _MANY_SEEDS = (
-    "A share is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error of "
-    "the mean. Two shares are told apart if their difference exceeds its own standard error. That is a weak test: "
-    "of two equal methods, about a third of the comparisons pass it by chance."
+    "A share is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error "
+    "of the mean. Two shares are told apart if their difference exceeds its own standard error. That is a "
+    "weak test: of two equal methods, about a third of the comparisons pass it by chance."
 )
 _ONE_SEED = "Shares of one seed have no standard error and cannot be told apart."
 _ONCE = (
@@ -201,6 +201,11 @@ def _value(value: object) -> str:
     return (
         f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )
+
+
+def capital(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.typing import LineStyleType
 
 from experiments.writing import figures
-from experiments.writing.outcomes import METRICS, Metric
+from experiments.writing.quantities import METRICS, Metric
 from experiments.writing.records import Column, Finished, Panel, Row
 
 # Colours that can be told apart by the colour-blind, without the yellow, which is too light for lines.

@@ -2,11 +2,70 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.writing.outcomes import METRICS, Outcome, PaperNumber, require, require_known
+from experiments.run import Result, Run
+from experiments.writing.quantities import METRICS
 
 SCALES = ("ordinal", "linear", "log", "names")
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """A number that the paper prints.
+
+    Attributes:
+        value: in % for shares, in seconds, or in bytes.
+        deviation: its standard deviation in the same unit; None if the paper has none.
+    """
+
+    value: float
+    deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one training, or one measurement without training, gave.
+
+    Attributes:
+        run: the training; None for a measurement without training.
+        failure: why there are no figures; "" if there are.
+        test: metrics on the test part: shares in [0, 1], seconds, or bytes.
+        training: the same metrics on the training part.
+        seconds: of training; 0 for a measurement.
+        machine: what ran it: processor, threads, versions.
+    """
+
+    run: Run | None
+    failure: str
+    test: dict[str, float]
+    training: dict[str, float]
+    seconds: float
+    machine: str
+
+    def __post_init__(self) -> None:
+        """Check that there are either figures or a failure."""
+        _require(bool(self.failure) != bool(self.test), "an outcome has either metrics or a failure")
+        for metrics in (self.test, self.training):
+            _require_known("metric", metrics, METRICS)
+            for key, value in metrics.items():
+                _require(math.isfinite(value) and value >= 0, f"{key} must be finite and >= 0, got {value}")
+                most = 1 if METRICS[key].unit == "share" else math.inf
+                _require(value <= most, f"{key} is a share in [0, 1], got {value}")
+
+    @classmethod
+    def of(cls, result: Result) -> Outcome:
+        """Return what a table needs of a result."""
+        return cls(
+            run=result.run,
+            failure=result.failure,
+            test=result.test,
+            training=result.training,
+            seconds=result.seconds,
+            machine=result.machine,
+        )
 
 
 @dataclass(frozen=True)
@@ -98,11 +157,11 @@ class Tuned:
 
     def __post_init__(self) -> None:
         """Check the choice."""
-        require_known("metric", [self.metric], METRICS)
-        require(
+        _require_known("metric", [self.metric], METRICS)
+        _require(
             len(self.grid) == len(self.scores), f"{len(self.grid)} temperatures, {len(self.scores)} scores"
         )
-        require(self.chosen in self.grid, f"the temperature {self.chosen} is not in the grid {self.grid}")
+        _require(self.chosen in self.grid, f"the temperature {self.chosen} is not in the grid {self.grid}")
 
 
 @dataclass(frozen=True)
@@ -127,16 +186,16 @@ class Panel:
     def __post_init__(self) -> None:
         """Check that every cell has its place."""
         rows, columns = [row.title for row in self.rows], [column.title for column in self.columns]
-        require(bool(rows and columns and self.metrics), "a panel needs rows, columns and metrics")
-        require_known("scale", [self.axis.scale], SCALES)
-        require_known("metric", self.metrics, METRICS)
-        require_known("row", (cell.row for cell in self.cells), rows)
-        require_known("column", (cell.column for cell in self.cells), columns)
+        _require(bool(rows and columns and self.metrics), "a panel needs rows, columns and metrics")
+        _require_known("scale", [self.axis.scale], SCALES)
+        _require_known("metric", self.metrics, METRICS)
+        _require_known("row", (cell.row for cell in self.cells), rows)
+        _require_known("column", (cell.column for cell in self.cells), columns)
         places = [(cell.row, cell.column) for cell in self.cells]
         for what, titles in (("row", rows), ("column", columns), ("cell", places)):
-            require(len({*titles}) == len(titles), f"a {what} is stated twice: {titles}")
+            _require(len({*titles}) == len(titles), f"a {what} is stated twice: {titles}")
         is_named = self.axis.scale == "names"
-        require(
+        _require(
             all((column.at is None) == is_named for column in self.columns),
             f"columns on an axis that is {self.axis.scale} {'have no' if is_named else 'need a'} place `at`",
         )
@@ -153,7 +212,7 @@ class Finished:
     Attributes:
         name: of the table on the command line, such as "mnist".
         title: its heading.
-        source: where the paper has it, such as "Table 1"; a phrase.
+        source: where the paper has it, such as "table 1".
         profile: "quick", "standard" or "paper".
         command: the command that makes it.
         panels: the figures.
@@ -176,9 +235,9 @@ class Finished:
 
     def __post_init__(self) -> None:
         """Check the name, which becomes a file's name."""
-        require(bool(self.panels), "a table needs a panel")
+        _require(bool(self.panels), "a table needs a panel")
         for part in (self.name, self.profile):
-            require(part.replace("_", "").isalnum(), f"{part!r} must be letters, digits and underscores")
+            _require(part.replace("_", "").isalnum(), f"{part!r} must be letters, digits and underscores")
 
     @property
     def stem(self) -> str:
@@ -190,3 +249,16 @@ class Finished:
         """All outcomes, a run that stands in two cells once."""
         outcomes = [o for panel in self.panels for cell in panel.cells for o in cell.outcomes]
         return list({(o.run or index): o for index, o in enumerate(outcomes)}.values())
+
+
+def _require(is_right: bool, message: str) -> None:
+    """Raise ValueError with the message unless it is right."""
+    if not is_right:
+        raise ValueError(message)
+
+
+def _require_known(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ValueError if a name is not among those known."""
+    known = list(known)
+    for name in asked:
+        _require(name in known, f"unknown {what} {name!r}; known are {', '.join(known)}")
