@@ -197,7 +197,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
-        return "as given"
+        return "default"
     return (
         f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )
