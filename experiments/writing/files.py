@@ -84,8 +84,9 @@ def _index(found: Sequence[Finished]) -> str:
         runs = [outcome.run for outcome in each.outcomes if outcome.run]
         data = ", ".join(dict.fromkeys(run.data for run in runs))
         seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
-        title = f"{each.title}: {each.profile}"
-        lines.append([f"[{title}](#{_anchor(title)})", each.source, data, seeds, str(len(runs) or "")])
+        lines.append(
+            [f"[{each.heading}](#{_anchor(each.heading)})", each.source, data, seeds, str(len(runs) or "")]
+        )
     return table(["table", "in the paper", "data", "seeds", "trainings"], lines, left=4)
 
 

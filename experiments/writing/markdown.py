@@ -21,9 +21,9 @@ def markdown(finished: Finished, level: int = 1) -> str:
     mark = "#" * level
     reading = f" {how_to_read([finished])}" if level == 1 else ""
     parts = [
-        f"{mark} {finished.title}: {finished.profile}",
+        f"{mark} {finished.heading}",
         paragraph(f"{capital(finished.source)} of the paper. Made by `{finished.command}`.{reading}"),
-        f"![{finished.title}, {finished.profile}]({finished.stem}.png)",
+        f"![{finished.heading}]({finished.stem}.png)",
     ]
     for panel in finished.panels:
         parts += _panel(panel, mark + "#")

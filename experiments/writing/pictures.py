@@ -56,7 +56,7 @@ def draw(finished: Finished) -> bytes:
             _draw_metric(axes, panel, metric, styles, content)
         for axes in here[len(metrics) :]:
             axes.set_axis_off()
-    picture.suptitle(f"{finished.title}: {finished.profile}", fontsize="large")
+    picture.suptitle(finished.heading, fontsize="large")
     has_lines = any(panel.axis.scale != "names" for panel in finished.panels)
     picture.legend(
         handles=[_handle(title, style, has_lines) for title, style in styles.items()],
@@ -170,7 +170,8 @@ def _finish(axes: Axes, panel: Panel, metric: Metric) -> None:
     if panel.axis.scale == "log":
         axes.set_xscale("log")
     if panel.axis.scale == "names":
-        names = [textwrap.fill(column.title, 14) for column in panel.columns]
+        lines = [column.title.replace(", ", ",\n").split("\n") for column in panel.columns]
+        names = ["\n".join(textwrap.fill(line, 14) for line in each) for each in lines]
         axes.set_xticks(range(len(names)), names)
     else:
         at_steps = panel.axis.scale == "ordinal"

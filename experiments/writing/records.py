@@ -245,6 +245,11 @@ class Finished:
         return f"{self.name}-{self.profile}"
 
     @property
+    def heading(self) -> str:
+        """The title and the profile."""
+        return f"{self.title}, {self.profile} profile"
+
+    @property
     def outcomes(self) -> list[Outcome]:
         """All outcomes, a run that stands in two cells once."""
         outcomes = [o for panel in self.panels for cell in panel.cells for o in cell.outcomes]

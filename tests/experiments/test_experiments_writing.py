@@ -250,7 +250,7 @@ def test_the_page_of_a_table_says_what_was_done():
     words = " ".join(text.split())
     for sentence in (
         "Table 1 of the paper. Made by `python -m experiments mnist`.",
-        "![Four-digit numbers, quick](mnist-quick.png)",
+        "![Four-digit numbers, quick profile](mnist-quick.png)",
         "| Other | all | τ | EM5 | 0.5: 31.0, **1: 38.0**, 2: failed |",
         "- Images are smaller than the paper's.",
         "- Other, n = 5, seed 2: the loss is not a number at step 40",
@@ -445,12 +445,12 @@ def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
     assert text == page(tmp_path)
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == [
-        "Four-digit numbers: paper",
-        "Four-digit numbers: quick",
-        "Time and memory: quick",
-        "Four-digit numbers: quick",
+        "Four-digit numbers, paper profile",
+        "Four-digit numbers, quick profile",
+        "Time and memory, quick profile",
+        "Four-digit numbers, quick profile",
     ]
-    anchors = {heading.lower().replace(":", "").replace(" ", "-") for heading in headings}
+    anchors = {heading.lower().replace(",", "").replace(" ", "-") for heading in headings}
     assert {*re.findall(r"\]\(#(.*?)\)", text)} == anchors
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", text)
     assert len(pictures) == 4
