@@ -22,7 +22,7 @@ def markdown(finished: Finished, level: int = 1) -> str:
     reading = f" {how_to_read([finished])}" if level == 1 else ""
     parts = [
         f"{mark} {finished.heading}",
-        paragraph(f"{capital(finished.source)} of the paper. Made by `{finished.command}`.{reading}"),
+        paragraph(f"In the paper: {finished.source}. Made by `{finished.command}`.{reading}"),
         f"![{finished.heading}]({finished.stem}.png)",
     ]
     for panel in finished.panels:
@@ -201,11 +201,6 @@ def _value(value: object) -> str:
     return (
         f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )
-
-
-def capital(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return text[:1].upper() + text[1:]
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:

@@ -249,7 +249,7 @@ def test_the_page_of_a_table_says_what_was_done():
     text = markdown(finished())
     words = " ".join(text.split())
     for sentence in (
-        "Table 1 of the paper. Made by `python -m experiments mnist`.",
+        "In the paper: table 1. Made by `python -m experiments mnist`.",
         "![Four-digit numbers, quick profile](mnist-quick.png)",
         "| Other | all | τ | EM5 | 0.5: 31.0, **1: 38.0**, 2: failed |",
         "- Images are smaller than the paper's.",
