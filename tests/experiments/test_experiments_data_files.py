@@ -14,7 +14,8 @@ import torch
 from messages import check_words
 
 from experiments.data import Data, load
-from experiments.data.idx import read_idx
+from experiments.data.idx import VALIDATION, read_idx
+from experiments.data.splitting import cut
 from experiments.errors import DataError
 
 FOLDERS = {"mnist": "MNIST/raw", "fashion": "FashionMNIST/raw"}
@@ -75,9 +76,6 @@ def test_idx_files(name, suffix, nested, tmp_path):
 
 def test_the_papers_sizes():
     """55,000, 5,000 and 10,000 images, with MNIST's own counts of the ten digits."""
-    from experiments.data.idx import VALIDATION
-    from experiments.data.splitting import cut
-
     counts = torch.tensor([5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949])
     training, validation = cut(torch.arange(10).repeat_interleave(counts), VALIDATION, "MNIST")
     assert (len(training), len(validation)) == (55_000, 5_000)
