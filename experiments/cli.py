@@ -13,6 +13,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -26,8 +27,7 @@ from experiments.making import Place, make
 from experiments.profiles import PROFILES
 from experiments.tables import TABLES
 from experiments.tables.plan import Settings, Table
-from experiments.writing.console import show
-from experiments.writing.files import write, write_report
+from experiments.writing import report, show, write
 from nsc.errors import NscError
 
 RESULTS = Path(__file__).parent / "results"
@@ -121,12 +121,13 @@ def _command(table: Table) -> click.Command:
         settings = Settings(chosen, name, seeds or chosen.seeds, names, sizes)
         place = Place(out, root, device, jobs or os.cpu_count() or 1, scheduler, resume)
         with Progress(*_COLUMNS, console=Console(stderr=True)) as progress:
-            tasks = {}
+            bars: dict[str, TaskID] = {}
 
             def show_progress(what: str, finished: int, total: int) -> None:
+                if total and what not in bars:
+                    bars[what] = progress.add_task(what, total=total)
                 if total:
-                    tasks.setdefault(what, progress.add_task(what, total=total))
-                    progress.update(tasks[what], completed=finished)
+                    progress.update(bars[what], completed=finished)
 
             finished = make(table, settings, place, _words(), show_progress)
         Console(highlight=False).print(show(finished))
@@ -163,4 +164,4 @@ for _table in TABLES.values():
 )
 def report_(out: Path) -> None:
     """Write one page of all tables in a folder, and print where it is."""
-    click.echo(f"wrote {write_report(out, list(TABLES))}")
+    click.echo(f"wrote {report(out)}")

@@ -111,8 +111,9 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, resume: bool)
 def _chosen(name: str, results: dict[float, Result]) -> Tuned:
     """Return the choice of a temperature: the best validation, of equal ones the first."""
     scores = {t: None if r.failure else max(score for _, score in r.validations) for t, r in results.items()}
+    known = {t: score for t, score in scores.items() if score is not None}
     method = methods.find(name)
-    if all(score is None for score in scores.values()):
+    if not known:
         raise ExperimentError(
             f"{name}: no temperature of {', '.join(f'{t:g}' for t in scores)} could be trained with: "
             f"{next(iter(results.values())).failure}"
@@ -124,7 +125,7 @@ def _chosen(name: str, results: dict[float, Result]) -> Tuned:
         metric=Ranking.watched,
         grid=tuple(scores),
         scores=tuple(scores.values()),
-        chosen=max(scores, key=lambda t: -1.0 if scores[t] is None else scores[t]),
+        chosen=max(known, key=lambda t: known[t]),
     )
 
 

@@ -49,7 +49,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 ABLATION = Table(
     name="ablation",
     title="With and without the activation replacement trick",
-    source="table 4",
+    source="table 5",
     kinds=("digits", "numbers"),
     data=lambda profile: profile.digits,
     metrics=("ew", "em5", "em"),

@@ -6,11 +6,11 @@ from experiments import methods
 from experiments.profiles import Profile
 from experiments.tables.plan import PlannedPanel, Settings, Table, Temperatures, methods_by_size
 
-PAPER_METHODS = ("odd_even", "neuralsort", "stochastic_neuralsort", "ot", "fastrank")
+PAPER_METHODS = ("odd_even", "neural_sort", "stochastic_neural_sort", "optimal_transport", "fast_rank")
 METHODS = (
     *("odd_even", "bitonic", "odd_even+cauchy", "bitonic+cauchy", "odd_even+art=0", "bitonic+art=0"),
-    *("neuralsort", "stochastic_neuralsort", "softsort", "ot", "fastrank", "lapsum"),
-    *("ranknet", "listmle", "regression"),
+    *("neural_sort", "stochastic_neural_sort", "soft_sort", "optimal_transport", "fast_rank", "lap_sum"),
+    *("rank_net", "list_mle", "regression"),
 )
 PAPER_SIZES = (3, 5, 7, 9, 15)
 SIZES = (5, 15, 32)
@@ -74,7 +74,9 @@ def protocol(settings: Settings) -> tuple[str, ...]:
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    copied = "The paper copies the rows of NeuralSort and optimal transport from Cuturi et al.; here all are trained."
+    copied = (
+        "The paper copies NeuralSort's and optimal transport's rows from Cuturi et al.; here all are trained."
+    )
     return (*protocol(settings), copied)
 
 

@@ -160,7 +160,7 @@ def ranking_run(
         data=settings.data,
         side=_pooled(settings),
         model=model or profile.model,
-        method=method,
+        method=methods.record_name(method),
         temperature=temperature,
         n=n,
         batch=batch,

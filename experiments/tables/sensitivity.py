@@ -69,7 +69,7 @@ def _differences(settings: Settings) -> tuple[str, ...]:
 SENSITIVITY = Table(
     name="sensitivity",
     title="Other steepnesses and strengths",
-    source="figures 6 and 7",
+    source="figures 4 and 5",
     kinds=("digits",),
     data=lambda profile: profile.digits,
     metrics=("em5", "ew", "em"),

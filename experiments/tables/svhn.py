@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, chosen, protocol, tuned_at
 from experiments.tables.plan import PlannedPanel, Settings, Table, Temperatures, methods_by_size
 
-METHODS = ("odd_even", "bitonic", "neuralsort", "ot", "fastrank")
+METHODS = ("odd_even", "bitonic", "neural_sort", "optimal_transport", "fast_rank")
 SIZES = (2, 4, 8, 16, 32)
 
 
