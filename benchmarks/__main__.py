@@ -14,6 +14,7 @@ from benchmarks import report
 from benchmarks.arithmetic import measure_arithmetic
 from benchmarks.building import BUILDS, build_name, measure_build
 from benchmarks.cases import GROUPS
+from benchmarks.machine import machine
 from benchmarks.measure import measure
 from benchmarks.memory import MEMORY_CASES, can_measure, measure_memory, memory_name
 from benchmarks.tables import Results, Section, sections
@@ -65,7 +66,7 @@ def main(out: Path, only: str) -> None:
             builds.append(measure_build(network, n))
             progress.advance(task)
     results = Results(timings, arithmetic, peaks, builds)
-    console.print(report.machine())
+    console.print(machine())
     for section in sections(results):
         console.print(_table(section))
     if not only:

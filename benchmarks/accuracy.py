@@ -103,7 +103,8 @@ def main(only: str) -> None:
 
     Scores are N(0, 1) times 1, 3 and 10, targets are random, the steepness is 2 × depth.
     """
-    from benchmarks.report import machine, paragraph
+    from benchmarks.machine import machine
+    from benchmarks.report import paragraph
 
     cases = [case for case in CASES if only in f"{case[0]}_{case[1]}"]
     if not cases:

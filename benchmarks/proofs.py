@@ -110,7 +110,8 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
 @click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
 def main(only: str, rounds: int) -> None:
     """Time proofs: medians of some rounds, with the peak memory of their processes."""
-    from benchmarks.report import machine, paragraph
+    from benchmarks.machine import machine
+    from benchmarks.report import paragraph
 
     names = [name for name in CASES if only in name]
     if not names:

@@ -5,26 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import platform
 import textwrap
 from pathlib import Path
 
-import torch
-
-import nsc
 from benchmarks import growth, pictures
 from benchmarks.cases import Case
+from benchmarks.machine import machine
 from benchmarks.tables import Results, Section, sections
-
-
-def machine() -> str:
-    """Return the machine and the versions, for the head of a report."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
-        model = f"{len(models)} × {models[0].partition(': ')[2]}" if models else model
-    return f"{model}, torch {torch.__version__}, Python {platform.python_version()}, nsc {nsc.__version__}"
 
 
 def write(folder: Path, results: Results) -> list[Path]:

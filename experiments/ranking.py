@@ -1,0 +1,73 @@
+"""The task of most tables: a model scores each item of a sample, and learns from their ranks alone."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from experiments import methods
+from experiments.data import DATA, Data, Part
+from experiments.methods import Truth
+from experiments.metrics import ranking_metrics
+from experiments.run import Run
+from experiments.samples import Crop, FourDigits, HouseNumbers, Samples
+
+# Items scored at once where nothing is learned.
+CHUNK = 1000
+
+
+class Ranking:
+    """Samples of run.n items, scores, and a method's loss of the scores and ranks.
+
+    The items that are measured are drawn by a fixed seed of their part, so all runs on a data set with the
+    same counts are measured on the same items.
+
+    Attributes:
+        watched: the metric that validates, EM5.
+        shape: of an image, (c, h, w).
+        outputs: of the model for an image, one score.
+    """
+
+    watched = "em5"
+    outputs = 1
+
+    def __init__(self, run: Run, data: Data, device: torch.device, generator: torch.Generator) -> None:
+        """Take the run, its data, and the generator that its method may draw from."""
+        self._run, self._device, self._generator = run, device, generator
+        is_cropped = DATA[run.data].kind == "numbers"
+
+        def samples(part: Part, crop: Crop) -> Samples:
+            return HouseNumbers(part, crop) if is_cropped else FourDigits(part)
+
+        self._learned = samples(data.training, "random")
+        self._measured = {
+            "training": samples(data.training, "centre"),
+            "validation": samples(data.validation, "centre"),
+            "test": samples(data.test, "centre"),
+        }
+        self._counts = {"training": run.test, "validation": run.validation, "test": run.test}
+        self.shape = self._learned.shape
+        self._loss = methods.find(run.method).start(run.n, run.temperature, generator)
+
+    def loss(self, model: nn.Module) -> Tensor:
+        """Draw run.batch samples of the training part, and return the loss."""
+        run = self._run
+        images, values = self._learned.draw(run.batch * run.n, self._generator)
+        if run.noise:
+            images += run.noise * torch.randn(images.shape, generator=self._generator)
+        values = values.reshape(run.batch, run.n)
+        ranks = values.argsort(-1, stable=True).argsort(-1)
+        scores = model(images.to(self._device)).reshape(run.batch, run.n)
+        return self._loss(scores, Truth(ranks.to(self._device), values.to(self._device)))
+
+    def measure(self, model: nn.Module, part: str) -> dict[str, float]:
+        """Return EM, EW and EM5 on items of a part, as shares."""
+        count = max(self._counts[part], self._run.n)
+        generator = torch.Generator().manual_seed(list(self._measured).index(part))
+        scores, values = [], []
+        with torch.inference_mode():
+            for start in range(0, count, CHUNK):
+                images, numbers = self._measured[part].draw(min(CHUNK, count - start), generator)
+                scores.append(model(images.to(self._device)).cpu())
+                values.append(numbers)
+        return ranking_metrics(torch.cat(scores), torch.cat(values), self._run.n)

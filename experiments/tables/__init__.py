@@ -1,0 +1,15 @@
+"""Tables: one table from names to tables. A table says which runs it needs; `experiments.making` makes it."""
+
+from __future__ import annotations
+
+from experiments.tables.ablation import ABLATION
+from experiments.tables.large import LARGE
+from experiments.tables.mnist import MNIST
+from experiments.tables.networks import NETWORKS
+from experiments.tables.plan import Table
+from experiments.tables.sensitivity import SENSITIVITY
+from experiments.tables.svhn import SVHN
+
+TABLES: dict[str, Table] = {
+    table.name: table for table in (MNIST, NETWORKS, SVHN, LARGE, ABLATION, SENSITIVITY)
+}

@@ -1,0 +1,38 @@
+"""Odd-even and bitonic networks on four-digit numbers: the second part of the paper's first table."""
+
+from __future__ import annotations
+
+from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, chosen, protocol
+from experiments.tables.plan import (
+    PlannedPanel,
+    Settings,
+    Table,
+    Temperatures,
+    methods_by_size,
+    nothing_tuned,
+)
+
+METHODS = ("odd_even", "bitonic")
+SIZES = (2, 4, 8, 16, 32)
+
+
+def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
+    names, sizes = chosen(settings, (METHODS, SIZES), (METHODS, SIZES))
+    return (
+        methods_by_size(
+            settings, temperatures, names, sizes, "networks", batch=PAPER_BATCH, steps=PAPER_STEPS
+        ),
+    )
+
+
+NETWORKS = Table(
+    name="networks",
+    title="Four-digit numbers: odd-even and bitonic networks",
+    source="table 1, second part",
+    kinds=("digits",),
+    data=lambda profile: profile.digits,
+    metrics=("em5", "ew", "em"),
+    plan=_plan,
+    tuned=nothing_tuned,
+    differences=protocol,
+)

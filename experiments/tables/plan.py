@@ -1,0 +1,218 @@
+"""What a table is: rows, columns, and the runs of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from experiments import methods
+from experiments.data import DATA
+from experiments.profiles import Profile
+from experiments.run import Run
+from experiments.writing.records import Axis, Column, Row
+
+# Tuning has a seed that no table uses, so a temperature is not chosen by a run that is shown.
+TUNING_SEED = 1_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked of a table.
+
+    Attributes:
+        profile: the size of its runs.
+        data: the data set.
+        seeds: runs of each cell, with the seeds 0, 1, …
+        methods: the methods of its rows; () are the table's own.
+        sizes: the n of its columns; () are the table's own.
+    """
+
+    profile: Profile
+    data: str
+    seeds: int
+    methods: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run and its place in a panel.
+
+    Attributes:
+        row, column: in a panel they come in the order in which they appear first.
+        run: the record.
+        paper: the key of the paper's numbers for this cell, (table, row, column); None if it has none.
+    """
+
+    row: Row
+    column: Column
+    run: Run
+    paper: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True)
+class PlannedPanel:
+    """Runs by rows and columns.
+
+    Attributes:
+        title: a heading; "" if the table has one panel.
+        axis: what the columns vary.
+        runs: all runs of all cells.
+    """
+
+    title: str
+    axis: Axis
+    runs: tuple[Planned, ...]
+
+
+Temperatures = Mapping[str, float]
+"""From a method's name to the temperature that was chosen for it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results.
+
+    Attributes:
+        name: for the command line and files.
+        title: one line.
+        source: the table or figure of the paper.
+        kinds: of the data that it takes: "digits", "numbers", "classes".
+        data: takes a profile; returns the data set that is used unless another is asked for.
+        metrics: keys of METRICS, the most telling first.
+        plan: takes settings and temperatures; returns all runs.
+        tuned: takes settings; returns the methods whose temperature is tuned, and the n to tune at.
+        differences: takes settings; returns where the runs differ from the paper's, one sentence each.
+    """
+
+    name: str
+    title: str
+    source: str
+    kinds: tuple[str, ...]
+    data: Callable[[Profile], str]
+    metrics: tuple[str, ...]
+    plan: Callable[[Settings, Temperatures], tuple[PlannedPanel, ...]]
+    tuned: Callable[[Settings], tuple[tuple[str, ...], int]]
+    differences: Callable[[Settings], tuple[str, ...]]
+
+
+def nothing_tuned(settings: Settings) -> tuple[tuple[str, ...], int]:
+    """Return no methods, for tables whose temperatures are the paper's."""
+    return (), 0
+
+
+def tuning_runs(table: Table, settings: Settings) -> dict[tuple[str, float], Run]:
+    """Return the runs that choose temperatures: one for each method of a table and each value of its grid.
+
+    Each is a shorter run of the table, at one n, with a seed of its own. The temperature with the best
+    validation wins; of equal ones the first.
+    """
+    names, n = table.tuned(settings)
+    runs = {}
+    for name in names:
+        for temperature in methods.find(name).grid:
+            run = ranking_run(settings, name, n, TUNING_SEED, temperature)
+            steps = max(1, round(run.steps * settings.profile.tuning))
+            runs[name, temperature] = replace(
+                run, steps=steps, validations=1, test=settings.profile.validation
+            )
+    return runs
+
+
+def ranking_run(
+    settings: Settings,
+    method: str,
+    n: int,
+    seed: int,
+    temperature: float | None = None,
+    *,
+    batch: int | None = None,
+    steps: int | None = None,
+    images_a_step: int | None = None,
+    images: int | None = None,
+    model: str | None = None,
+) -> Run:
+    """Return a run that learns from samples of n.
+
+    Args:
+        settings: of the table.
+        method: a name that `methods.find` takes.
+        n: items of a sample.
+        seed: of the run.
+        temperature: of the method; None is the middle of its grid.
+        batch: samples of a step, if the profile leaves it to the table.
+        steps: of the run, if the profile leaves them to the table.
+        images_a_step: images of a step, if the table does not take the profile's.
+        images: of the run, if the table does not take the profile's.
+        model: the model, if the table does not take the profile's.
+    """
+    profile = settings.profile
+    images_a_step = images_a_step or profile.images_a_step
+    images = images or profile.images
+    if images_a_step is not None:
+        batch = max(1, round(images_a_step / n))
+    assert batch is not None
+    if images is not None:
+        steps = max(1, round(images / (batch * n)))
+    assert steps is not None
+    return Run(
+        task="ranking",
+        data=settings.data,
+        side=_pooled(settings),
+        model=model or profile.model,
+        method=method,
+        temperature=temperature,
+        n=n,
+        batch=batch,
+        steps=steps,
+        learning_rate=profile.learning_rate,
+        one_cycle=profile.one_cycle,
+        noise=profile.noise,
+        validations=min(profile.validations, steps),
+        validation=profile.validation,
+        test=profile.test,
+        seed=seed,
+    )
+
+
+def methods_by_size(
+    settings: Settings,
+    temperatures: Temperatures,
+    names: tuple[str, ...],
+    sizes: tuple[int, ...],
+    table: str,
+    *,
+    batch: int,
+    steps: int,
+    model: str | None = None,
+) -> PlannedPanel:
+    """Return a panel with a row for each method and a column for each n.
+
+    Args:
+        settings: of the table.
+        temperatures: of methods that were tuned.
+        names: the methods.
+        sizes: of the columns.
+        table: the table of the paper's numbers.
+        batch, steps, model: as of `ranking_run`.
+    """
+    runs = tuple(
+        Planned(
+            row=Row(methods.find(name).title, reference=name == "regression"),
+            column=Column(f"n = {n}", n),
+            run=ranking_run(
+                settings, name, n, seed, temperatures.get(name), batch=batch, steps=steps, model=model
+            ),
+            paper=(table, name, str(n)),
+        )
+        for name in names
+        for n in sizes
+        for seed in range(settings.seeds)
+    )
+    return PlannedPanel("", Axis("n"), runs)
+
+
+def _pooled(settings: Settings) -> int | None:
+    """Return the side to pool to: the profile's for digits that are larger, else None."""
+    source, side = DATA[settings.data], settings.profile.side
+    return side if source.kind == "digits" and side is not None and source.side > side else None

@@ -1,0 +1,221 @@
+"""One run, from its seed to its result.
+
+Batches, noise and methods that draw have one generator, whose state is part of a checkpoint. A run that was
+resumed gives the same bits as one that was not interrupted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.machine import machine
+from experiments.data import Data, load
+from experiments.models import MODELS
+from experiments.ranking import Ranking
+from experiments.run import Result, Run
+
+CHECKPOINT_SECONDS = 30.0
+LOSS_POINTS = 200
+
+Progress = Callable[[int, float], None]
+"""Called after each step, with the number of steps done and the loss."""
+
+
+class Task(Protocol):
+    """What a model learns and how it is measured."""
+
+    @property
+    def watched(self) -> str:
+        """The metric that validates; larger is better."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of an image, (c, h, w)."""
+
+    @property
+    def outputs(self) -> int:
+        """Outputs of the model for an image."""
+
+    def loss(self, model: nn.Module) -> Tensor:
+        """Draw a batch of the training part and return its loss."""
+
+    def measure(self, model: nn.Module, part: str) -> dict[str, float]:
+        """Return the metrics on "training", "validation" or "test"; the same items on every call."""
+
+
+TASKS: dict[str, Callable[[Run, Data, torch.device, torch.Generator], Task]] = {"ranking": Ranking}
+
+
+class _Training:
+    """The state of a run: all that changes from step to step, and all that a checkpoint keeps."""
+
+    def __init__(self, run: Run, data: Data, device: torch.device) -> None:
+        self.run = run
+        self.device = device
+        self.generator = torch.Generator().manual_seed(run.seed)
+        self.task = TASKS[run.task](run, data, device, self.generator)
+        # Layers are initialised from torch's own generator, which belongs to the caller.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(run.seed)
+            self.model = MODELS[run.model](self.task.shape, self.task.outputs).to(device)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), run.learning_rate)
+        self.schedule: torch.optim.lr_scheduler.LRScheduler | None = None
+        if run.one_cycle:
+            # A rate that starts at its peak can leave every ReLU dead: all scores equal, no gradient.
+            self.schedule = torch.optim.lr_scheduler.OneCycleLR(
+                self.optimizer, run.learning_rate, total_steps=run.steps
+            )
+        self.best = -1.0
+        self.best_state: dict[str, Tensor] = {}
+        self.step = 0
+        self.seconds = 0.0
+        self.losses: list[float] = []
+        self.validations: list[tuple[int, float]] = []
+
+    def advance(self) -> float:
+        """Take one step of the optimiser and return the loss."""
+        self.model.train()
+        loss = self.task.loss(self.model)
+        self.optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        if self.schedule is not None:
+            self.schedule.step()
+        self.step += 1
+        self.losses.append(loss.item())
+        return self.losses[-1]
+
+    def validate(self) -> None:
+        """Measure on the validation part, and keep the model if it is the best so far."""
+        score = self.measure("validation")[self.task.watched]
+        self.validations.append((self.step, score))
+        if score > self.best:
+            self.best = score
+            self.best_state = {name: x.detach().clone() for name, x in self.model.state_dict().items()}
+
+    def measure(self, part: str) -> dict[str, float]:
+        """Return the metrics of the model as it is."""
+        self.model.eval()
+        return self.task.measure(self.model, part)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps, as tensors, numbers, lists and dictionaries."""
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": self.schedule.state_dict() if self.schedule is not None else None,
+            "generator": self.generator.get_state(),
+            "best": self.best,
+            "best_state": self.best_state,
+            "step": self.step,
+            "seconds": self.seconds,
+            "losses": self.losses,
+            "validations": self.validations,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])
+        self.generator.set_state(state["generator"])
+        self.best, self.best_state = state["best"], state["best_state"]
+        self.step, self.seconds = state["step"], state["seconds"]
+        self.losses, self.validations = state["losses"], [tuple(pair) for pair in state["validations"]]
+
+
+def train(
+    run: Run,
+    root: Path | None = None,
+    device: str = "cpu",
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Train and measure.
+
+    The metrics are those of the model that was best on the validation part. A loss that is not finite ends
+    the training: the result says at which step, and has no metrics.
+
+    Args:
+        run: what to train.
+        root: the folder of the data, if it needs one.
+        device: "cpu", "cuda" or another device of torch.
+        checkpoint: the file that keeps the state, written between steps about twice a minute, and removed at
+            the end.
+        resume: go on from the checkpoint if there is one that can be read; without it the run starts anew.
+        progress: called after each step.
+
+    Raises:
+        ExperimentError: the data, the method or the network cannot be had.
+        NscError: what compiling or running the network raises.
+    """
+    training = _Training(run, load(run.data, root, run.side), torch.device(device))
+    if resume and checkpoint is not None and (state := _read(checkpoint, run)) is not None:
+        training.restore(state)
+    marks = {round(run.steps * (i + 1) / run.validations) for i in range(run.validations)}
+    failure = ""
+    last_kept = time.monotonic()
+    while training.step < run.steps:
+        start = time.perf_counter()
+        loss = training.advance()
+        training.seconds += time.perf_counter() - start
+        if not math.isfinite(loss):
+            failure = f"the loss is {loss} at step {training.step} of {run.steps}"
+            break
+        if training.step in marks:
+            training.validate()
+        if progress is not None:
+            progress(training.step, loss)
+        if checkpoint is not None and time.monotonic() - last_kept >= CHECKPOINT_SECONDS:
+            _write(training, checkpoint)
+            last_kept = time.monotonic()
+    measured: dict[str, dict[str, float]] = {"test": {}, "training": {}}
+    if not failure:
+        training.model.load_state_dict(training.best_state)
+        measured = {part: training.measure(part) for part in measured}
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    return Result(
+        run=run,
+        failure=failure,
+        test=measured["test"],
+        training=measured["training"],
+        validations=tuple(training.validations),
+        losses=_thinned(training.losses),
+        seconds=training.seconds,
+        machine=machine(device),
+    )
+
+
+def _write(training: _Training, checkpoint: Path) -> None:
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    partial = checkpoint.with_name(f".{checkpoint.name}.{os.getpid()}.partial")
+    torch.save({"run": training.run.key, **training.state()}, partial)
+    os.replace(partial, checkpoint)
+
+
+def _read(checkpoint: Path, run: Run) -> dict[str, Any] | None:
+    """Return the state in a checkpoint; None for one that cannot be read or is of another run."""
+    try:
+        state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
+    except Exception:  # torch raises many kinds for a damaged file; the run then starts anew
+        return None
+    return state if state.get("run") == run.key else None
+
+
+def _thinned(losses: list[float]) -> tuple[tuple[int, float], ...]:
+    """Return (step, mean loss since the step before), at most LOSS_POINTS of them."""
+    count = min(LOSS_POINTS, len(losses))
+    ends = [round(len(losses) * (i + 1) / count) for i in range(count)]
+    starts = [0, *ends[:-1]]
+    return tuple((end, sum(losses[a:end]) / (end - a)) for a, end in zip(starts, ends, strict=True))

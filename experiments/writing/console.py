@@ -1,0 +1,45 @@
+"""A finished table on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from experiments.writing import comparing, figures
+from experiments.writing.records import METRICS, Column, Finished, Panel, Row
+
+
+def show(finished: Finished, console: Console) -> None:
+    """Print every metric of a table, the paper's numbers below ours, and who is first."""
+    for panel in finished.panels:
+        for metric in panel.metrics:
+            console.print(metric_table(finished, panel, metric))
+        for sentence in comparing.who_is_first(panel):
+            console.print(f"- {sentence}", markup=False, highlight=False)
+
+
+def metric_table(finished: Finished, panel: Panel, metric: str) -> Table:
+    """Return a metric by rows and columns; the best of a column is bold, the paper's numbers are dim."""
+    names = (finished.title, panel.title, f"{METRICS[metric].title}: {METRICS[metric].text}")
+    table = Table(title=". ".join(filter(None, names)), title_justify="left")
+    table.add_column("")
+    for column in panel.columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    best = {column.title: comparing.best(panel, metric, column.title) for column in panel.columns}
+    for row in panel.rows:
+        cells = [_cell(panel, metric, row, column, best[column.title]) for column in panel.columns]
+        table.add_row(row.title, *cells)
+    return table
+
+
+def _cell(panel: Panel, metric: str, row: Row, column: Column, best: list[str]) -> Text:
+    cell = panel.cell(row.title, column.title)
+    if cell is None:
+        return Text("")
+    figure, number = figures.figure(cell.values(metric)), cell.paper.get(metric)
+    ours = figures.shown_figure(METRICS[metric], figure) if figure else "–"
+    text = Text(ours, style="bold" if row.title in best else "")
+    if number:
+        text.append(f"\npaper {figures.shown_paper(METRICS[metric], number)}", style="dim not bold")
+    return text

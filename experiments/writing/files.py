@@ -1,0 +1,94 @@
+"""The files of finished tables: NAME-PROFILE.json, .csv, .md and .png, and the report of a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from experiments.errors import ExperimentError
+from experiments.writing import pictures, reading
+from experiments.writing.listing import to_csv
+from experiments.writing.markdown import markdown, paragraph, table
+from experiments.writing.records import Finished
+
+REPORT = "README.md"
+
+
+def write(folder: Path, finished: Finished) -> list[Path]:
+    """Write a table as JSON, CSV, Markdown and a picture; return their paths.
+
+    Raises:
+        ExperimentError: the folder cannot be written to; then the files are as they were.
+    """
+    contents = {
+        f"{finished.stem}.png": pictures.draw(finished),
+        f"{finished.stem}.csv": to_csv(finished).encode(),
+        f"{finished.stem}.md": markdown(finished).encode(),
+        f"{finished.stem}.json": reading.to_json(finished).encode(),
+    }
+    return _write_all(folder, contents)
+
+
+def write_report(folder: Path, names: Sequence[str] = ()) -> Path:
+    """Write the report of a folder into its README.md, which a repository's pages show; return its path."""
+    return _write_all(folder, {REPORT: report(folder, names).encode()})[0]
+
+
+def report(folder: Path, names: Sequence[str] = ()) -> str:
+    """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
+
+    Args:
+        folder: where `write` wrote tables.
+        names: of tables, in the order of the page; others follow in alphabetical order.
+
+    Raises:
+        ExperimentError: the folder has no table, or one that is damaged.
+    """
+    found = [reading.read(path) for path in sorted(folder.glob("*.json"))]
+    if not found:
+        known = "make one first, for example `python -m experiments mnist`"
+        raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")
+    places = {name: place for place, name in enumerate(names)}
+    found.sort(key=lambda each: (places.get(each.name, len(places)), each.name, each.profile))
+    head = paragraph(
+        "Every section is one table, made by the command below its heading. NAME-PROFILE.csv has a line for "
+        "every training. This page is made from NAME-PROFILE.json by `python -m experiments report`."
+    )
+    sections = [markdown(each, level=2) for each in found]
+    return "\n\n".join(["# The paper's tables", head, _index(found), *sections]).rstrip() + "\n"
+
+
+def _index(found: Sequence[Finished]) -> str:
+    lines = []
+    for each in found:
+        runs = [outcome.run for outcome in each.outcomes if outcome.run]
+        data = ", ".join(dict.fromkeys(run.data for run in runs))
+        seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
+        title = f"{each.title}: {each.profile}"
+        lines.append([f"[{title}](#{_anchor(title)})", each.source, data, seeds, str(len(runs) or "")])
+    return table(["table", "in the paper", "data", "seeds", "trainings"], lines, left=4)
+
+
+def _anchor(heading: str) -> str:
+    """Return a heading's anchor as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _write_all(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Replace files by renames, after all contents are on the disk."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder) as name:
+            for file, content in contents.items():
+                (Path(name) / file).write_bytes(content)
+            if blocked := [file for file in contents if (folder / file).is_dir()]:
+                raise IsADirectoryError(f"{folder / blocked[0]} is a folder")
+            for file in contents:
+                os.replace(Path(name) / file, folder / file)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ExperimentError(f"cannot write to {folder}: {reason}; choose a folder with --out") from None
+    return [folder / file for file in contents]

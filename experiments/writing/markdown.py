@@ -1,0 +1,206 @@
+"""A finished table as Markdown."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from experiments.run import Run
+from experiments.writing import comparing, figures
+from experiments.writing.records import METRICS, Column, Finished, Panel, Row, Tuned
+
+MOST_COLUMNS = 120
+# A field of the runs with more values than this is left to the CSV.
+MOST_VALUES = 12
+
+
+def markdown(finished: Finished, level: int = 1) -> str:
+    """Return the page of a table; its heading has the level, 1 for a page of its own."""
+    mark = "#" * level
+    has_error = any(len(c.outcomes) > 1 for panel in finished.panels for c in panel.cells)
+    parts = [
+        f"{mark} {finished.title}: {finished.profile}",
+        paragraph(
+            f"{finished.source}. Made by `{finished.command}`." + (f" {_READING}" if has_error else "")
+        ),
+        f"![{finished.title}, {finished.profile}]({finished.stem}.png)",
+    ]
+    for panel in finished.panels:
+        parts += _panel(panel, mark + "#")
+    parts += _section(f"{mark}# Temperatures", _TUNED, tuned_table(finished.tuned))
+    parts += _section(f"{mark}# Deviations from the paper's protocol", "", bullets(finished.deviations))
+    parts += _section(f"{mark}# Cells without figures", "", bullets(failures(finished)))
+    parts += _section(f"{mark}# Notes", "", bullets(finished.notes))
+    parts += _section(f"{mark}# Runs", _how_long(finished), runs_table(finished))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+_READING = (
+    "A figure is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error "
+    "of the mean. Bold is the best of a column, and whatever cannot be told from it: their difference is at "
+    "most its own standard error."
+)
+_TUNED = "Each grid with the metric on the validation part in %; the chosen temperature is bold."
+
+
+def _panel(panel: Panel, mark: str) -> list[str]:
+    parts = [f"{mark} {panel.title}"] if panel.title else []
+    mark += "#" if panel.title else ""
+    for key in panel.metrics:
+        metric = METRICS[key]
+        parts += [f"{mark} {metric.title}: {metric.text}", metric_table(panel, key)]
+    parts += _agreement(panel, mark)
+    gaps = gap_table(panel)
+    text = f"{METRICS[panel.metrics[0]].title} on the training part less that on the test part, in points."
+    return parts + _section(f"{mark} Training and test", text, gaps)
+
+
+def metric_table(panel: Panel, metric: str) -> str:
+    """Return a metric by rows and columns; below ours the paper's number and the difference."""
+    has_paper = any(metric in cell.paper for cell in panel.cells)
+    best = {column.title: comparing.best(panel, metric, column.title) for column in panel.columns}
+    lines = []
+    for row in panel.rows:
+        names = ("ours", "paper", "difference") if has_paper else ("ours",)
+        columns = [_texts(panel, metric, row, column, best[column.title]) for column in panel.columns]
+        for name, texts in zip(names, zip(*columns, strict=True), strict=False):
+            if name == "ours" or any(texts):
+                title = row.title if name == "ours" else ""
+                lines.append([title, *([name] if has_paper else []), *texts])
+    heads = ["", *([""] if has_paper else []), *(column.title for column in panel.columns)]
+    return table(heads, lines, left=2 if has_paper else 1)
+
+
+def _texts(panel: Panel, metric: str, row: Row, column: Column, best: list[str]) -> tuple[str, str, str]:
+    cell = panel.cell(row.title, column.title)
+    if cell is None:
+        return "", "", ""
+    figure, number = figures.figure(cell.values(metric)), cell.paper.get(metric)
+    ours = figures.shown_figure(METRICS[metric], figure) if figure else "–"
+    if row.title in best:
+        ours = f"**{ours}**"
+    if figure and figure.count < len(cell.outcomes):
+        ours += f", {figure.count} of {len(cell.outcomes)}"
+    if number is None:
+        return ours, "", ""
+    difference = figures.shown_difference(METRICS[metric], figure, number) if figure else ""
+    return ours, figures.shown_paper(METRICS[metric], number), difference
+
+
+def _agreement(panel: Panel, mark: str) -> list[str]:
+    found = comparing.orders(panel)
+    first = bullets(comparing.who_is_first(panel))
+    if not found:
+        return _section(f"{mark} Who is first, by {METRICS[panel.metrics[0]].title}", "", first)
+    counts = [
+        [f"{METRICS[o.metric].title}, {o.what}", *map(str, (o.pairs, o.same, o.unclear, len(o.opposite)))]
+        for o in found
+    ]
+    opposite = bullets(f"{METRICS[o.metric].title}, {'; '.join(o.opposite)}." for o in found if o.opposite)
+    heads = ["pairs", "in all", "as in the paper", "not told apart", "opposite"]
+    parts = [f"{mark} What agrees with the paper, and what does not", first, table(heads, counts)]
+    return [*parts, *(["In the opposite order, each told apart:", opposite] if opposite else [])]
+
+
+def gap_table(panel: Panel) -> str:
+    """Return the first metric on the training part less that on the test part; "" if there is none."""
+    metric = panel.metrics[0]
+    lines = []
+    for row in panel.rows:
+        cells = [panel.cell(row.title, column.title) for column in panel.columns]
+        gaps = [figures.figure(cell.gaps(metric)) if cell else None for cell in cells]
+        if any(gaps):
+            lines.append([row.title, *(figures.signed(gap.mean) if gap else "" for gap in gaps)])
+    return table(["", *(column.title for column in panel.columns)], lines)
+
+
+def tuned_table(tuned: Sequence[Tuned]) -> str:
+    """Return the temperatures with their grids."""
+    lines = []
+    for choice in tuned:
+        scores = [
+            f"{temperature:g}: {'failed' if score is None else figures.shown(METRICS[choice.metric], score)}"
+            for temperature, score in zip(choice.grid, choice.scores, strict=True)
+        ]
+        chosen = choice.grid.index(choice.chosen)
+        scores[chosen] = f"**{scores[chosen]}**"
+        metric = METRICS[choice.metric].title
+        lines.append([choice.row, choice.column or "all", choice.temperature, metric, ", ".join(scores)])
+    return table(["", "for", "temperature", "metric", "grid"], lines, left=5)
+
+
+def failures(finished: Finished) -> list[str]:
+    """Return a sentence for every outcome without figures."""
+    return [
+        f"{f'{panel.title}, ' if panel.title else ''}{cell.row}, {cell.column}"
+        f"{f', seed {outcome.run.seed}' if outcome.run else ''}: {outcome.failure}"
+        for panel in finished.panels
+        for cell in panel.cells
+        for outcome in cell.outcomes
+        if outcome.failure
+    ]
+
+
+def _how_long(finished: Finished) -> str:
+    trained = [o.seconds for o in finished.outcomes if o.run]
+    machines = dict.fromkeys(o.machine for o in finished.outcomes)
+    text = f"On {'; '.join(machines)}."
+    if trained:
+        text += (
+            f" {len(trained)} trainings took {figures.shown_duration(sum(trained))} together, without their"
+        )
+        text += f" validation; the longest took {figures.shown_duration(max(trained))}."
+    if finished.seconds is not None:
+        text += f" The whole table took {figures.shown_duration(finished.seconds)}."
+    return text
+
+
+def runs_table(finished: Finished) -> str:
+    """Return the fields of the runs with their values; "" if nothing was trained."""
+    runs = [outcome.run for outcome in finished.outcomes if outcome.run]
+    lines = []
+    for field in fields(Run) if runs else ():
+        values = list(dict.fromkeys(getattr(run, field.name) for run in runs))
+        few = (
+            ", ".join(map(_value, values))
+            if len(values) <= MOST_VALUES
+            else f"{len(values)} values: see the CSV"
+        )
+        lines.append([field.name.replace("_", " "), few])
+    return table(["field", "values"], lines, left=2) if lines else ""
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "as given"
+    return (
+        f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )
+
+
+def table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a Markdown table whose first columns are aligned left; "" if it has no lines."""
+    if not lines:
+        return ""
+    rules = ["---" if i < left else "---:" for i in range(len(heads))]
+    rows = [heads, rules, *lines]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """Return a list in lines of at most 120 columns."""
+    return "\n".join(paragraph(f"- {sentence}", "  ") for sentence in sentences)
+
+
+def paragraph(text: str, indent: str = "") -> str:
+    """Return prose in lines of at most 120 columns."""
+    return textwrap.fill(
+        text, MOST_COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _section(heading: str, text: str, content: str) -> list[str]:
+    return [heading, paragraph(text), content] if content else []

@@ -1,0 +1,287 @@
+"""The records of a finished table: what it says, checked when it is built."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from experiments.run import Result, Run
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a figure measures, and how it is shown.
+
+    Attributes:
+        title: for tables.
+        text: what it is, a phrase.
+        unit: "share", a number in [0, 1] that is shown in % and is best when large; "seconds" or "bytes",
+            best when small.
+    """
+
+    title: str
+    text: str
+    unit: str
+
+
+METRICS = {
+    "em": Metric("EM", "samples of n with all ranks right, %", "share"),
+    "ew": Metric("EW", "right ranks in samples of n, %", "share"),
+    "em5": Metric("EM5", "samples of five with all ranks right, %", "share"),
+    "top1": Metric("top-1", "images whose class scores highest, %", "share"),
+    "top5": Metric("top-5", "images whose class is among the five highest scores, %", "share"),
+    "seconds": Metric("time", "forward and backward, a sample", "seconds"),
+    "bytes": Metric("memory", "peak above the inputs, a sample", "bytes"),
+}
+
+SCALES = ("ordinal", "linear", "log", "names")
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """A number that the paper prints.
+
+    Attributes:
+        value: in % for shares, in seconds, or in bytes.
+        deviation: its standard deviation in the same unit; None if the paper has none.
+    """
+
+    value: float
+    deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one training, or one measurement without training, gave.
+
+    Attributes:
+        run: the training; None for a measurement without training.
+        failure: why there are no figures; "" if there are.
+        test: metrics on the test part: shares in [0, 1], seconds, or bytes.
+        training: the same metrics on the training part.
+        seconds: of training; 0 for a measurement.
+        machine: what ran it: processor, threads, versions.
+    """
+
+    run: Run | None
+    failure: str
+    test: dict[str, float]
+    training: dict[str, float]
+    seconds: float
+    machine: str
+
+    def __post_init__(self) -> None:
+        """Check that there are either figures or a failure."""
+        _require(bool(self.failure) != bool(self.test), "an outcome has either metrics or a failure")
+        for metrics in (self.test, self.training):
+            _known("metric", metrics, METRICS)
+            for key, value in metrics.items():
+                _require(math.isfinite(value) and value >= 0, f"{key} must be finite and >= 0, got {value}")
+                most = 1 if METRICS[key].unit == "share" else math.inf
+                _require(value <= most, f"{key} is a share in [0, 1], got {value}")
+
+    @classmethod
+    def of(cls, result: Result) -> Outcome:
+        """Return what a table needs of a result."""
+        return cls(
+            run=result.run,
+            failure=result.failure,
+            test=result.test,
+            training=result.training,
+            seconds=result.seconds,
+            machine=result.machine,
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a panel.
+
+    Attributes:
+        title: such as the title of a method.
+        reference: shown, but not compared with the others: it learns from more than they do.
+    """
+
+    title: str
+    reference: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a panel.
+
+    Attributes:
+        title: such as "n = 5".
+        at: its place on the axis, such as 5; None on an axis of names.
+    """
+
+    title: str
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What the columns vary.
+
+    Attributes:
+        title: such as "n".
+        scale: "linear" or "log"; "ordinal": numbers in even steps; "names": no order, so no lines are drawn.
+    """
+
+    title: str
+    scale: str = "ordinal"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A cell: a row in a column.
+
+    Attributes:
+        row: title of its row.
+        column: title of its column.
+        outcomes: of each seed.
+        paper: metric to the paper's number, for those that the paper has.
+    """
+
+    row: str
+    column: str
+    outcomes: tuple[Outcome, ...]
+    paper: dict[str, PaperNumber]
+
+    def values(self, metric: str) -> tuple[float, ...]:
+        """Return the metric on the test part, of each seed that has it."""
+        return tuple(o.test[metric] for o in self.outcomes if metric in o.test)
+
+    def gaps(self, metric: str) -> tuple[float, ...]:
+        """Return the metric on the training part less that on the test part, of each seed that has both."""
+        both = [o for o in self.outcomes if metric in o.test and metric in o.training]
+        return tuple(o.training[metric] - o.test[metric] for o in both)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A temperature that was chosen on the validation part.
+
+    Attributes:
+        row: title of the row.
+        column: title of the column; "" if one choice is for all.
+        temperature: what it is called, such as "τ".
+        metric: what was compared.
+        grid: the temperatures.
+        scores: their metric on the validation part, the mean over seeds; None where training failed.
+        chosen: one of the grid.
+    """
+
+    row: str
+    column: str
+    temperature: str
+    metric: str
+    grid: tuple[float, ...]
+    scores: tuple[float | None, ...]
+    chosen: float
+
+    def __post_init__(self) -> None:
+        """Check the choice."""
+        _known("metric", [self.metric], METRICS)
+        _require(
+            len(self.grid) == len(self.scores), f"{len(self.grid)} temperatures, {len(self.scores)} scores"
+        )
+        _require(self.chosen in self.grid, f"the temperature {self.chosen} is not in the grid {self.grid}")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Cells by rows and columns; most tables have one panel.
+
+    Attributes:
+        title: a heading; "" if the table has one panel.
+        axis: what the columns vary.
+        metrics: keys of METRICS, in the order shown; conclusions are drawn from the first.
+        rows, columns: in the order shown.
+        cells: at most one for each row and column.
+    """
+
+    title: str
+    axis: Axis
+    metrics: tuple[str, ...]
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    cells: tuple[Measured, ...]
+
+    def __post_init__(self) -> None:
+        """Check that every cell has its place."""
+        rows, columns = [row.title for row in self.rows], [column.title for column in self.columns]
+        _require(bool(rows and columns and self.metrics), "a panel needs rows, columns and metrics")
+        _known("scale", [self.axis.scale], SCALES)
+        _known("metric", self.metrics, METRICS)
+        _known("row", (cell.row for cell in self.cells), rows)
+        _known("column", (cell.column for cell in self.cells), columns)
+        places = [(cell.row, cell.column) for cell in self.cells]
+        for what, titles in (("row", rows), ("column", columns), ("cell", places)):
+            _require(len({*titles}) == len(titles), f"a {what} is stated twice: {titles}")
+        is_named = self.axis.scale == "names"
+        _require(
+            all((column.at is None) == is_named for column in self.columns),
+            f"columns on an axis that is {self.axis.scale} {'have no' if is_named else 'need a'} place `at`",
+        )
+
+    def cell(self, row: str, column: str) -> Measured | None:
+        """Return the cell of a row and a column."""
+        return next((c for c in self.cells if (c.row, c.column) == (row, column)), None)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A table with its figures.
+
+    Attributes:
+        name: of the table on the command line, such as "mnist".
+        title: its heading.
+        source: where the paper has it, such as "Table 1"; a phrase.
+        profile: "quick", "standard" or "paper".
+        command: the command that makes it.
+        panels: the figures.
+        tuned: the temperatures that were chosen.
+        deviations: from the paper's protocol, sentences.
+        notes: other sentences.
+        seconds: from the command to its end; None if it took earlier runs from its folder.
+    """
+
+    name: str
+    title: str
+    source: str
+    profile: str
+    command: str
+    panels: tuple[Panel, ...]
+    tuned: tuple[Tuned, ...]
+    deviations: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float | None
+
+    def __post_init__(self) -> None:
+        """Check the name, which becomes a file's name."""
+        _require(bool(self.panels), "a table needs a panel")
+        for part in (self.name, self.profile):
+            _require(part.replace("_", "").isalnum(), f"{part!r} must be letters, digits and underscores")
+
+    @property
+    def stem(self) -> str:
+        """The name of its files without their suffix."""
+        return f"{self.name}-{self.profile}"
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """All outcomes, a run that stands in two cells once."""
+        outcomes = [o for panel in self.panels for cell in panel.cells for o in cell.outcomes]
+        return list({(o.run or index): o for index, o in enumerate(outcomes)}.values())
+
+
+def _require(is_right: bool, message: str) -> None:
+    if not is_right:
+        raise ValueError(message)
+
+
+def _known(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    for name in asked:
+        _require(name in known, f"unknown {what} {name!r}; known are {', '.join(known)}")

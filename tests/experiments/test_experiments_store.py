@@ -1,0 +1,252 @@
+"""Results come back from their files exactly; whatever else lies there is no result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import multiprocessing
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.errors import ExperimentError
+from experiments.run import Result, Run
+from experiments.store import Store
+
+RUN = Run(
+    task="ranking",
+    data="digits",
+    side=None,
+    model="cnn",
+    method="odd_even",
+    temperature=0.1,
+    n=5,
+    batch=100,
+    steps=10,
+    learning_rate=10**-3.5,
+    one_cycle=False,
+    noise=0.0,
+    validations=2,
+    validation=50,
+    test=50,
+    seed=0,
+)
+RESULT = Result(
+    run=RUN,
+    failure="",
+    test={"em": 1 / 3, "ew": 0.1 + 0.2, "em5": 1.0},
+    training={"em": 0.5},
+    validations=((5, 0.25), (10, 2 / 3)),
+    losses=((5, 1.5e-300), (10, 0.7)),
+    seconds=12.25,
+    machine="a processor, 2 threads, torch 2.10 – “quoted”",
+)
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+metrics = st.dictionaries(st.text(max_size=4), floats, max_size=3)
+curves = st.lists(st.tuples(st.integers(0, 10**9), floats), max_size=3).map(tuple)
+results = st.builds(
+    Result,
+    run=st.builds(
+        dataclasses.replace,
+        st.just(RUN),
+        method=st.text(),
+        temperature=st.none() | floats,
+        side=st.none() | st.integers(1, 99),
+        seed=st.integers(),
+        noise=st.just(0) | floats,
+    ),
+    failure=st.text(),
+    test=metrics,
+    training=metrics,
+    validations=curves,
+    losses=curves,
+    seconds=floats,
+    machine=st.text(),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "out")
+    store.prepare()
+    return store
+
+
+@given(results)
+@settings(max_examples=50, deadline=None)
+def test_a_result_comes_back_as_it_was(result: Result) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        store.prepare()
+        assert not store.has(result.run)
+        assert store.write(result) == Path(folder) / "runs" / f"{result.run.key}.json"
+        assert repr(store.read(result.run)) == repr(result)  # repr: 0 is not 0.0, and -0.0 is not 0.0
+        assert store.has(result.run)
+
+
+def test_a_file_is_json_for_every_reader(store: Store) -> None:
+    """Python alone writes the words NaN and Infinity."""
+    diverged = dataclasses.replace(
+        RESULT,
+        failure="the loss is not finite at step 10",
+        test={},
+        training={},
+        losses=((5, math.inf), (10, math.nan)),
+    )
+    path = store.write(diverged)
+
+    def refuse(word: str) -> None:
+        pytest.fail(f"{word} is no JSON")
+
+    assert json.loads(path.read_text(), parse_constant=refuse)["losses"] == [[5, None], [10, None]]
+    found = store.read(RUN)
+    assert found is not None
+    assert [step for step, _ in found.losses] == [5, 10]
+    assert all(math.isnan(loss) for _, loss in found.losses)
+    assert dataclasses.replace(found, losses=diverged.losses) == diverged
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_metrics_and_seconds_are_finite(store: Store, value: float) -> None:
+    for result in (
+        dataclasses.replace(RESULT, test={"em": value}),
+        dataclasses.replace(RESULT, seconds=value),
+    ):
+        with pytest.raises(ExperimentError, match=f"{RUN.key} has a number that is not finite"):
+            store.write(result)
+    assert list((store.folder / "runs").iterdir()) == []
+
+
+def test_results_of_other_runs_stay_apart(store: Store) -> None:
+    other = dataclasses.replace(RUN, seed=1)
+    store.write(RESULT)
+    assert store.read(other) is None
+    store.write(dataclasses.replace(RESULT, run=other, seconds=1.0))
+    assert store.read(RUN) == RESULT
+    assert store.checkpoint(RUN) == store.folder / "checkpoints" / f"{RUN.key}.pt"
+    assert store.checkpoint(RUN) != store.checkpoint(other)
+
+
+def test_a_later_result_replaces_the_first(store: Store) -> None:
+    store.write(RESULT)
+    later = dataclasses.replace(RESULT, seconds=3.0)
+    store.write(later)
+    assert store.read(RUN) == later
+    assert len(list((store.folder / "runs").iterdir())) == 1
+
+
+def damaged_texts() -> dict[str, bytes]:
+    fields = dataclasses.asdict(RESULT)
+    text = json.dumps(fields)
+
+    def altered(**changes: object) -> bytes:
+        return json.dumps(fields | changes).encode()
+
+    return {
+        "empty": b"",
+        "cut": text.encode()[:-20],
+        "not text": b"\xff\xfe" + text.encode(),
+        "a list": b"[]",
+        "a key twice": (text[:-1] + ', "seconds": 1.0}').encode(),
+        "a field more": altered(more=1),
+        "a field less": json.dumps({name: fields[name] for name in fields if name != "seconds"}).encode(),
+        "another run": altered(run=fields["run"] | {"seed": 1}),
+        "another type": altered(run=fields["run"] | {"one_cycle": 0}),
+        "no run": altered(run=None),
+        "NaN": text.replace("12.25", "NaN").encode(),
+        "a huge number": text.replace("12.25", "1" + "0" * 400).encode(),
+        "seconds as text": altered(seconds="12"),
+        "seconds as a truth": altered(seconds=True),
+        "a failure without words": altered(failure=None),
+        "metrics as a list": altered(test=[0.5]),
+        "a metric as text": altered(training={"em": "0.5"}),
+        "a metric null": altered(training={"em": None}),
+        "a curve as an object": altered(losses={"5": 1.0}),
+        "a curve of three": altered(losses=[[5, 1.0, 2.0]]),
+        "a step as a float": altered(validations=[[5.0, 1.0]]),
+        "deep": b"[" * 100_000,
+    }
+
+
+@pytest.mark.parametrize("damage", damaged_texts())
+def test_what_is_no_result_counts_as_missing(store: Store, damage: str) -> None:
+    path = store.result(RUN)
+    path.write_bytes(damaged_texts()[damage])
+    with pytest.warns(RuntimeWarning, match=rf"{RUN.key}\.json is not the result of its run .*done again"):
+        assert store.read(RUN) is None
+    store.write(RESULT)
+    assert store.read(RUN) == RESULT
+
+
+@given(data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_cut_file_is_never_taken(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        store.prepare()
+        path = store.write(RESULT)
+        whole = path.read_bytes().rstrip()
+        path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+        with pytest.warns(RuntimeWarning):
+            assert not store.has(RUN)
+
+
+def test_a_file_where_a_folder_belongs(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    store = Store(tmp_path / "out")
+    with pytest.raises(ExperimentError, match=r"cannot write results to .*out/runs.*--out"):
+        store.prepare()
+    with pytest.raises(ExperimentError, match="cannot read the result"):
+        store.read(RUN)
+    with pytest.raises(ExperimentError, match="cannot write the result"):
+        store.write(RESULT)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_of_someone_else(store: Store) -> None:
+    (store.folder / "runs").chmod(0o500)
+    with pytest.raises(ExperimentError, match="Permission denied"):
+        store.prepare()
+    with pytest.raises(ExperimentError, match="Permission denied"):
+        store.write(RESULT)
+
+
+def test_a_failed_write_leaves_the_old_result(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(RESULT)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ExperimentError, match="No space left on device"):
+        store.write(dataclasses.replace(RESULT, seconds=1.0))
+    assert store.read(RUN) == RESULT
+    assert [path.name for path in (store.folder / "runs").iterdir()] == [f"{RUN.key}.json"]
+
+
+def write_forever(folder: Path) -> None:
+    store = Store(folder)
+    while True:
+        store.write(dataclasses.replace(RESULT, losses=((1, 0.5),) * 200))
+
+
+def test_a_killed_writer_leaves_whole_results(store: Store) -> None:
+    """The file is whole at every moment, while it is written and after its writer is killed."""
+    writer = multiprocessing.get_context("spawn").Process(target=write_forever, args=(store.folder,))
+    writer.start()
+    try:
+        end = time.monotonic() + 30
+        while not store.has(RUN) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert all(store.has(RUN) for _ in range(200))
+    finally:
+        writer.kill()
+        writer.join()
+    assert store.has(RUN)
