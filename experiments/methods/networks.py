@@ -1,0 +1,142 @@
+"""Sorting networks as methods: a family or a network file, with options joined by "+"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import nsc
+from experiments.errors import ExperimentError
+from experiments.methods.records import Loss, Method, Truth, tempered
+from nsc.api import with_dtype
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.relaxations import SIGMOIDS
+
+# The exact comparator has no gradient, so that nothing can be learned through it.
+SIGMOID_OPTIONS = tuple(name for name in SIGMOIDS if name != "hard")
+OPTIONS = (*SIGMOID_OPTIONS, "art=λ", "error_free", "bce")
+# Steepness over depth. The paper's choice is 2 (section 5.1).
+GRID = (1.0, 2.0, 4.0)
+PAPER = "Petersen et al., ICML 2021"
+
+
+@dataclass(frozen=True)
+class NetworkLoss:
+    """A loss of P through a sorting network.
+
+    Attributes:
+        network: a family's name or the path of a network file.
+        sigmoid: the relaxation, a key of nsc's SIGMOIDS.
+        art_lambda: strength λ of the activation replacement trick, in [0, 1); 0 is none.
+        error_free: exact values forward, soft gradients backward.
+        bce: binary cross entropy of all entries, as in the authors' program, in place of cross entropy.
+    """
+
+    network: str
+    sigmoid: str = "logistic"
+    art_lambda: float = 0.25
+    error_free: bool = False
+    bce: bool = False
+
+    @property
+    def title(self) -> str:
+        """The title for tables, such as "Bitonic, cauchy, λ = 0"; defaults are left out."""
+        name = "Odd-Even" if self.network == "odd_even" else self.network.replace("_", " ").capitalize()
+        parts = [name if self.network in FAMILIES else Path(self.network).name]
+        if self.sigmoid != "logistic":
+            parts.append(self.sigmoid)
+        if self.art_lambda != 0.25:
+            parts.append(f"λ = {self.art_lambda:g}")
+        if self.error_free:
+            parts.append("error-free")
+        if self.bce:
+            parts.append("BCE")
+        return ", ".join(parts)
+
+    @property
+    def source(self) -> str:
+        """The papers that define the loss."""
+        papers = (PAPER, SIGMOIDS[self.sigmoid].source, *(["Kim et al., ICLR 2024"] * self.error_free))
+        return "; ".join(dict.fromkeys(papers))
+
+    def start(self, n: int, temperature: float, generator: torch.Generator) -> Loss:
+        """Return the loss of samples of n at a steepness of temperature × depth.
+
+        Cost: O(n·size), as P is computed, though never stored.
+
+        Raises:
+            ExperimentError: nsc cannot compile the network, as for a file of another n.
+        """
+        # CUDA kernels are generated only where they can run: their text takes time.
+        targets = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+        try:
+            op = nsc.compile(
+                self.network,
+                n,
+                relaxation=self.sigmoid,
+                art_lambda=self.art_lambda,
+                error_free=self.error_free,
+                targets=targets,
+            )
+        except nsc.NscError as error:
+            raise ExperimentError(f"{self.network} with n = {n}: {error}") from None
+        steepness = temperature * max(1, op.depth)
+        name = "binary_cross_entropy" if self.bce else "cross_entropy"
+
+        def loss(scores: Tensor, truth: Truth) -> Tensor:
+            return with_dtype(op, scores.dtype).loss(name, scores, truth.ranks, steepness)
+
+        return loss
+
+
+def network_method(name: str) -> Method:
+    """Return the method of a network and its options.
+
+    Args:
+        name: a family of nsc or the path of a network file, then any of OPTIONS, joined with "+".
+
+    Raises:
+        ExperimentError: neither a family nor a file, or an unknown option, or one that is given twice.
+
+    >>> network_method("bitonic+cauchy+art=0").title
+    'Bitonic, cauchy, λ = 0'
+    """
+    network, *options = name.split("+")
+    if network not in FAMILIES and not Path(network).is_file():
+        raise ExperimentError(
+            f"method {name!r}: {network!r} is neither a family ({', '.join(FAMILIES)}) nor a network file. A "
+            "file needs a network on as many wires as a sample has items, in a format that `nsc convert` "
+            'reads, and a path without "+"'
+        )
+    described = NetworkLoss(network)
+    for option in options:
+        described = _with_option(name, described, option)
+    return tempered(name, described.title, described.source, described.start, GRID, "steepness / depth")
+
+
+def _with_option(name: str, loss: NetworkLoss, option: str) -> NetworkLoss:
+    """Return the loss with one more option; of several of a kind the last one counts."""
+    if option in SIGMOID_OPTIONS:
+        return replace(loss, sigmoid=option)
+    if option.startswith("art="):
+        return replace(loss, art_lambda=_strength(name, option))
+    if option == "error_free":
+        return replace(loss, error_free=True)
+    if option == "bce":
+        return replace(loss, bce=True)
+    raise ExperimentError(f"method {name!r}: no option {option!r}; known: {', '.join(OPTIONS)}")
+
+
+def _strength(name: str, option: str) -> float:
+    try:
+        strength = float(option.removeprefix("art="))
+    except ValueError:
+        strength = -1.0
+    if not 0 <= strength < 1:
+        raise ExperimentError(
+            f"method {name!r}: {option!r} must be art=λ, λ in [0, 1), such as art=0.25; art=0 is without"
+        )
+    return strength

@@ -1,0 +1,107 @@
+"""The records of methods: what a loss is given, and what a method is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from experiments.errors import ExperimentError
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is known of samples of n items.
+
+    Attributes:
+        ranks: (batch, n), int64: 0 for the smallest of a sample; equal values have different ranks.
+        values: (batch, n): the values that the ranks order, such as four-digit numbers.
+    """
+
+    ranks: Tensor
+    values: Tensor
+
+
+Loss = Callable[[Tensor, Truth], Tensor]
+"""A loss of scores, (batch, n), and their truth: a 0-d tensor to minimise, the mean over the batch."""
+
+Start = Callable[[int, float | None, torch.Generator], Loss]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn scores from ranks.
+
+    Attributes:
+        name: for the command line and files.
+        title: for tables.
+        source: the paper that defines it.
+        start: takes n, a temperature, and a generator for methods that draw; returns the loss. A temperature
+            of None is the middle of the grid. Raises ExperimentError for an n below 2, a temperature that is
+            not a number above 0, and one where the method has none.
+        grid: the temperatures to choose from on the validation part; () if the method has none.
+        temperature: what the temperature is called, such as "τ" or "steepness / depth".
+    """
+
+    name: str
+    title: str
+    source: str
+    start: Start
+    grid: tuple[float, ...] = ()
+    temperature: str = ""
+
+
+def middle(grid: tuple[float, ...]) -> float:
+    """Return the temperature in the middle of a grid, in the order of its numbers.
+
+    >>> middle((1.0, 2.0, 4.0))
+    2.0
+    """
+    return sorted(grid)[len(grid) // 2]
+
+
+def tempered(
+    name: str,
+    title: str,
+    source: str,
+    loss_of: Callable[[int, float, torch.Generator], Loss],
+    grid: tuple[float, ...],
+    temperature: str,
+) -> Method:
+    """Return a method with a temperature.
+
+    Args:
+        name, title, source, grid, temperature: as of Method.
+        loss_of: takes n, a temperature above 0 and a generator; returns the loss.
+    """
+
+    def start(n: int, value: float | None, generator: torch.Generator) -> Loss:
+        _check_items(name, n)
+        chosen = middle(grid) if value is None else value
+        if not 0 < chosen < math.inf:
+            raise ExperimentError(
+                f"{name}: the temperature, {temperature}, must be a number above 0, got {chosen}"
+            )
+        return loss_of(n, chosen, generator)
+
+    return Method(name, title, source, start, grid, temperature)
+
+
+def untempered(name: str, title: str, source: str, loss: Loss) -> Method:
+    """Return a method without a temperature. The arguments are as of Method."""
+
+    def start(n: int, value: float | None, generator: torch.Generator) -> Loss:
+        _check_items(name, n)
+        if value is not None:
+            raise ExperimentError(f"{name} has no temperature, got {value}: leave it out")
+        return loss
+
+    return Method(name, title, source, start)
+
+
+def _check_items(name: str, n: int) -> None:
+    if n < 2:
+        raise ExperimentError(f"{name} learns from the order of n items, n at least 2, got n = {n}")
