@@ -71,9 +71,9 @@ SENSITIVITY = Table(
     title="Other steepnesses and strengths",
     source="figures 4 and 5",
     kinds=("digits",),
-    data=lambda profile: profile.digits,
+    data=lambda profile: (profile.digits,),
     metrics=("em5", "ew", "em"),
     plan=_plan,
-    tuned=nothing_tuned,
+    tuning=nothing_tuned,
     differences=_differences,
 )
