@@ -13,6 +13,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -111,21 +112,19 @@ def _command(table: Table) -> click.Command:
         out: Path,
     ) -> None:
         chosen = PROFILES[profile]
-        name = data or table.data(chosen)
-        if DATA[name].kind not in table.kinds:
-            known = ", ".join(source.name for source in DATA.values() if source.kind in table.kinds)
-            raise click.UsageError(
-                f"{table.name} needs {' or '.join(table.kinds)}, {name} has {DATA[name].kind}; known: {known}"
-            )
-        settings = Settings(chosen, name, seeds or chosen.seeds, names, sizes)
+        names_of_data = (data,) if data else table.data(chosen)
+        for name in names_of_data:
+            _check_kind(table, name)
+        settings = Settings(chosen, names_of_data, seeds or chosen.seeds, names, sizes)
         place = Place(out, root, device, jobs or os.cpu_count() or 1, scheduler, resume)
         with Progress(*_COLUMNS, console=Console(stderr=True)) as progress:
-            tasks = {}
+            bars: dict[str, TaskID] = {}
 
             def show_progress(what: str, finished: int, total: int) -> None:
+                if total and what not in bars:
+                    bars[what] = progress.add_task(what, total=total)
                 if total:
-                    tasks.setdefault(what, progress.add_task(what, total=total))
-                    progress.update(tasks[what], completed=finished)
+                    progress.update(bars[what], completed=finished)
 
             finished = make(table, settings, place, _words(), show_progress)
         Console(highlight=False).print(show(finished))
@@ -133,6 +132,14 @@ def _command(table: Table) -> click.Command:
             click.echo(f"wrote {file}")
 
     return run
+
+
+def _check_kind(table: Table, name: str) -> None:
+    if DATA[name].kind not in table.kinds:
+        known = ", ".join(source.name for source in DATA.values() if source.kind in table.kinds)
+        raise click.UsageError(
+            f"{table.name} needs {' or '.join(table.kinds)}, {name} has {DATA[name].kind}; known: {known}"
+        )
 
 
 _COLUMNS = (

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments import methods, paper
+from experiments import paper
 from experiments.errors import ExperimentError
-from experiments.ranking import Ranking
 from experiments.run import Result, Run
 from experiments.scheduling import execute
 from experiments.store import Store
-from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, tuning_runs
-from experiments.training import train
+from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, Tempered, Tuning
+from experiments.training import WATCHED, train
 from experiments.writing.records import Finished, Measured, Outcome, Panel, PaperNumber, Tuned
 
 Reporter = Callable[[str, int, int], None]
@@ -51,15 +50,13 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
         ExperimentError: the runs cannot be done; those that are finished are kept.
     """
     start = time.monotonic()
-    tuning = tuning_runs(table, settings)
-    tuned, is_fresh = results_of(tuning.values(), place, partial(report, "tuning"))
-    choices = [
-        _chosen(name, {t: tuned[run] for (other, t), run in tuning.items() if other == name})
-        for name in dict.fromkeys(name for name, _ in tuning)
-    ]
-    temperatures = dict(
-        zip(dict.fromkeys(name for name, _ in tuning), (c.chosen for c in choices), strict=True)
-    )
+    tuning = table.tuning(settings)
+    tried, is_fresh = results_of(tuning.values(), place, partial(report, "tuning"))
+    choices = {
+        method.name: _chosen(method, {t: tried[run] for (other, t), run in tuning.items() if other == method})
+        for method, _ in tuning
+    }
+    temperatures = {name: choice.chosen for name, choice in choices.items()}
     panels = table.plan(settings, temperatures)
     runs = [planned.run for panel in panels for planned in panel.runs]
     results, are_fresh = results_of(runs, place, partial(report, "training"))
@@ -70,9 +67,9 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
         profile=settings.profile.name,
         command=command,
         panels=tuple(_panel(panel, table.metrics, results) for panel in panels),
-        tuned=tuple(choices),
+        tuned=tuple(choices.values()),
         deviations=table.differences(settings),
-        notes=_notes(settings, tuning),
+        notes=_notes(tuning),
         seconds=time.monotonic() - start if is_fresh and are_fresh else None,
     )
 
@@ -108,23 +105,23 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, resume: bool)
     return train(run, root, device, checkpoint, resume)
 
 
-def _chosen(name: str, results: dict[float, Result]) -> Tuned:
+def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:
     """Return the choice of a temperature: the best validation, of equal ones the first."""
     scores = {t: None if r.failure else max(score for _, score in r.validations) for t, r in results.items()}
-    method = methods.find(name)
-    if all(score is None for score in scores.values()):
+    known = {t: score for t, score in scores.items() if score is not None}
+    if not known:
         raise ExperimentError(
-            f"{name}: no temperature of {', '.join(f'{t:g}' for t in scores)} could be trained with: "
+            f"{method.name}: no temperature of {', '.join(f'{t:g}' for t in scores)} could be trained with: "
             f"{next(iter(results.values())).failure}"
         )
     return Tuned(
         row=method.title,
         column="",
         temperature=method.temperature,
-        metric=Ranking.watched,
+        metric=WATCHED[next(iter(results.values())).run.task],
         grid=tuple(scores),
         scores=tuple(scores.values()),
-        chosen=max(scores, key=lambda t: -1.0 if scores[t] is None else scores[t]),
+        chosen=max(known, key=lambda t: known[t]),
     )
 
 
@@ -162,13 +159,14 @@ def _paper(planned: Planned, metrics: Sequence[str]) -> dict[str, PaperNumber]:
     return {metric: number for metric, number in numbers.items() if number is not None}
 
 
-def _notes(settings: Settings, tuning: dict[tuple[str, float], Run]) -> tuple[str, ...]:
+def _notes(tuning: Tuning) -> tuple[str, ...]:
     """Return how temperatures were chosen, if any were."""
     if not tuning:
         return ()
     run = next(iter(tuning.values()))
+    where = f" at n = {run.n}" if run.n > 1 else ""
     return (
         "Temperatures are chosen by one rule for all methods: for each value of the grid one run of "
-        f"{run.steps:,} steps at n = {run.n}, with a seed that the table does not use. The best EM5 on the "
+        f"{run.steps:,} steps{where}, with a seed that the table does not use. The best on the "
         "validation part wins.",
     )

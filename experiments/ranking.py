@@ -56,7 +56,7 @@ class Ranking:
         if run.noise:
             images += run.noise * torch.randn(images.shape, generator=self._generator)
         values = values.reshape(run.batch, run.n)
-        ranks = values.argsort(-1, stable=True).argsort(-1)
+        ranks = values.argsort(dim=-1, stable=True).argsort(dim=-1)
         scores = model(images.to(self._device)).reshape(run.batch, run.n)
         return self._loss(scores, Truth(ranks.to(self._device), values.to(self._device)))
 

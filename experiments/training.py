@@ -21,6 +21,7 @@ from experiments.data import Data, load
 from experiments.models import MODELS
 from experiments.ranking import Ranking
 from experiments.run import Result, Run
+from experiments.topk import Classification
 
 CHECKPOINT_SECONDS = 30.0
 LOSS_POINTS = 200
@@ -51,7 +52,12 @@ class Task(Protocol):
         """Return the metrics on "training", "validation" or "test"; the same items on every call."""
 
 
-TASKS: dict[str, Callable[[Run, Data, torch.device, torch.Generator], Task]] = {"ranking": Ranking}
+TASKS: dict[str, Callable[[Run, Data, torch.device, torch.Generator], Task]] = {
+    "ranking": Ranking,
+    "topk": Classification,
+}
+WATCHED = {"ranking": Ranking.watched, "topk": Classification.watched}
+"""The metric that validates, of each task."""
 
 
 class _Training:

@@ -49,7 +49,8 @@ def test_a_pages_shell_lines_and_python_run(page, tmp_path):
     result = subprocess.run(
         [sys.executable, ROOT / "tests" / "page.py", ROOT / page],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        # The experiments are not installed: they run from the repository.
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -6,6 +6,7 @@ The last calls are wrong: mypy reports an ignored error that does not occur.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,6 +40,8 @@ def loaded(x: Tensor) -> None:
 def trained(x: Tensor) -> None:
     assert_type(nsc.nn.SortingNetwork("bitonic", 16, learnable=True, art_lambda=0.5).sort(x), Tensor)
     assert_type(nsc.nn.SelectionNetwork("best", 9, select=nsc.median()).select(x), Tensor)
+    assert_type(nsc.nn.TopKCrossEntropy(100, (0.5, 0.5), m=16, relaxation="cauchy")(x, x.argmax(-1)), Any)
+    assert_type(nsc.nn.TopKCrossEntropy(100, [1]).forward(x, x.argmax(-1)), Tensor)
     assert_type(nsc.verify("bitonic", 16, property="median"), nsc.Proof)
 
 
@@ -48,5 +51,6 @@ def refused() -> None:
     nsc.compile("bitonic", 16, nsc.median())  # type: ignore[call-overload]
     nsc.compile("bitonic", "16")  # type: ignore[call-overload]
     nsc.nn.SelectionNetwork("bitonic", 16, top_k=8)  # type: ignore[call-arg]
+    nsc.nn.TopKCrossEntropy(100, [1], select=nsc.top_k(1))  # type: ignore[call-arg]
     nsc.top_k("8")  # type: ignore[arg-type]
     nsc.compile("bitonic", 16).select(torch.zeros(16))  # type: ignore[attr-defined]

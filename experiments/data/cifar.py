@@ -11,6 +11,7 @@ import torch
 from experiments.data.records import Data, Part, Source
 from experiments.data.splitting import cut
 from experiments.errors import DataError
+from nsc.wording import count
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
@@ -67,7 +68,9 @@ def _read_file(file: Path, labels: int, classes: int) -> Part:
         raise DataError(f"{file}: cannot be read: {error}") from None
     record = labels + PIXELS
     if not len(data) or len(data) % record:
-        raise DataError(f"{file}: {len(data)} bytes; need a multiple of {record}, the bytes of one image")
+        raise DataError(
+            f"{file}: {count(len(data), 'byte')}; need a multiple of {record}, the bytes of one image"
+        )
     records = torch.from_numpy(data.reshape(-1, record).copy())
     part = Part(records[:, labels:].reshape(-1, *SHAPE), records[:, labels - 1].long())
     if part.labels.max() >= classes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from experiments.data.packages import need
 from experiments.errors import DataError
@@ -47,40 +49,65 @@ def read_houses(file: Path) -> list[House]:
         with h5py.File(file, "r") as store:
             names, boxes = (store["digitStruct"][field][()].ravel() for field in ("name", "bbox"))
             if len(names) != len(boxes) or not len(names):
-                raise ValueError(f"{len(names)} names and {len(boxes)} boxes; need as many, at least one")
-            return [_house(store, name, box) for name, box in zip(names, boxes, strict=True)]
+                found = f"{len(names)} in name and {len(boxes)} in bbox"
+                raise ValueError(f"{found}; need as many, at least one")
+            reader = _Reader(h5py, store.id)
+            return [_house(reader, name, box) for name, box in zip(names, boxes, strict=True)]
     # h5py has no base of its errors: damage shows as any of these.
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, MemoryError) as error:
         raise DataError(f"{file}: no digitStruct.mat of SVHN's format 1: {error}") from None
 
 
-def _house(store: Any, name: Any, box: Any) -> House:
+@dataclass(frozen=True)
+class _Reader:
+    """Follows references by h5py's low-level calls: its objects take several times as long.
+
+    Attributes:
+        h5py: the module.
+        store: the open file's identifier.
+    """
+
+    h5py: Any
+    store: Any
+
+    def follow(self, reference: Any) -> Any:
+        """Return the identifier of what a reference leads to."""
+        return self.h5py.h5r.dereference(reference, self.store)
+
+    def array(self, dataset: Any) -> npt.NDArray[Any]:
+        """Return the values of a data set, flat."""
+        values = np.empty(dataset.shape, dataset.dtype)
+        dataset.read(self.h5py.h5s.ALL, self.h5py.h5s.ALL, values)
+        return values.ravel()
+
+    def field(self, group: Any, name: str) -> list[float]:
+        """Return a field of a group: one value, or one behind each reference."""
+        entries = self.array(self.h5py.h5o.open(group, name.encode()))
+        if entries.dtype.kind == "O":  # references
+            return [float(self.array(self.follow(entry)).item()) for entry in entries]
+        return [float(entry) for entry in entries]
+
+
+def _house(reader: _Reader, name: Any, box: Any) -> House:
     """Return the annotation of one image.
 
     Raises:
         ValueError: it makes no sense; other errors of h5py if the file is damaged.
     """
-    file = "".join(map(chr, store[name][()].ravel()))
-    if Path(file).name != file:
+    file = "".join(map(chr, reader.array(reader.follow(name))))
+    if not file or not file.isprintable() or Path(file).name != file:
         raise ValueError(f"{file!r} is no name of a file")
-    group = store[box]
-    labels, lefts, tops, widths, heights = values = [_values(store, group[field]) for field in FIELDS]
+    group = reader.follow(box)
+    labels, lefts, tops, widths, heights = values = [reader.field(group, field) for field in FIELDS]
     lengths = [len(field) for field in values]
     if len(set(lengths)) > 1 or not 0 < len(labels) <= MOST_DIGITS:
         found = ", ".join(f"{length} of {field}" for field, length in zip(FIELDS, lengths, strict=True))
         raise ValueError(f"{file} needs 1 to {MOST_DIGITS} digits and as many of each field, found {found}")
     if wrong := [label for label in labels if label not in range(1, 11)]:
         raise ValueError(f"{file} has label {wrong[0]:g}, labels are 1 to 10")
-    left, top, width, height = map(np.array, (lefts, tops, widths, heights))
-    if not np.isfinite([left, top, width, height]).all() or min(width.min(), height.min()) <= 0:
+    if not all(map(math.isfinite, (*lefts, *tops, *widths, *heights))) or min(*widths, *heights) <= 0:
         raise ValueError(f"{file} has a box without an area")
     number = int("".join(str(int(label) % 10) for label in labels))
-    edges = (left.min(), top.min(), (left + width).max(), (top + height).max())
-    return House(file, number, (float(edges[0]), float(edges[1]), float(edges[2]), float(edges[3])))
-
-
-def _values(store: Any, field: Any) -> list[float]:
-    entries = field[()].ravel()
-    if entries.dtype.kind == "O":  # references
-        return [float(store[entry][()].item()) for entry in entries]
-    return [float(entry) for entry in entries]
+    right = max(left + width for left, width in zip(lefts, widths, strict=True))
+    bottom = max(top + height for top, height in zip(tops, heights, strict=True))
+    return House(file, number, (min(lefts), min(tops), right, bottom))

@@ -17,6 +17,7 @@ import torch
 from experiments.data.records import Data, Part, Source
 from experiments.data.splitting import cut
 from experiments.errors import DataError
+from nsc.wording import count
 
 BYTES = 0x08  # the code of unsigned bytes, the only type in these files
 SIDE = 28
@@ -50,7 +51,8 @@ def _read_part(root: Path, folder: str, part: str) -> Part:
     if images.shape[1:] != (SIDE, SIDE):
         raise DataError(f"{file}: images of 28×28 expected, found {images.shape[1]}×{images.shape[2]}")
     if len(images) != len(labels) or not len(images):
-        raise DataError(f"{file}: {len(images)} images and {len(labels)} labels; need as many, at least one")
+        found = f"{count(len(images), 'image')} and {count(len(labels), 'label')}"
+        raise DataError(f"{file}: {found}; need as many, at least one")
     if labels.max() > 9:
         raise DataError(f"{file}: label {labels.max()} in the labels' file is no digit")
     return Part(torch.from_numpy(images)[:, None], torch.from_numpy(labels).long())

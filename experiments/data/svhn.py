@@ -62,7 +62,7 @@ def _read_part(folder: Path) -> Part:
     try:
         files = [(entry.name, entry.stat()) for entry in os.scandir(folder)]
     except OSError as error:
-        raise DataError(f"{folder}: cannot be read: {error}; it has digitStruct.mat and images") from None
+        raise DataError(f"{folder} is needed, with digitStruct.mat and its images: {error}") from None
     facts = sorted((name, status.st_size, status.st_mtime_ns) for name, status in files)
     arrays = cached("svhn", [CUT, str(folder.resolve()), facts], functools.partial(_decode, folder))
     return Part(*map(torch.from_numpy, arrays))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from experiments.errors import ExperimentError
 from experiments.methods.laplace import LAPSUM
-from experiments.methods.networks import OPTIONS, network_method
+from experiments.methods.networks import OPTIONS, STEEPNESS, depth, network_method, recorded
 from experiments.methods.pairs_and_lists import LISTMLE, RANKNET
 from experiments.methods.permutations import NEURALSORT, SOFTSORT, STOCHASTIC_NEURALSORT
 from experiments.methods.ranks import FAST_SORT_AND_RANK
@@ -29,7 +29,18 @@ from experiments.methods.records import Loss, Method, Truth, middle
 from experiments.methods.regression import REGRESSION
 from experiments.methods.transport import TRANSPORT
 
-__all__ = ["METHODS", "Loss", "Method", "Truth", "find", "middle"]
+__all__ = [
+    "GRAMMAR",
+    "METHODS",
+    "Loss",
+    "Method",
+    "Truth",
+    "depth",
+    "find",
+    "is_network",
+    "middle",
+    "record_name",
+]
 
 METHODS: dict[str, Method] = {
     method.name: method
@@ -68,3 +79,20 @@ def find(name: str) -> Method:
         raise ExperimentError(
             f"{error.message}. Other methods: {others}. Options of networks: {', '.join(OPTIONS)}"
         ) from None
+
+
+def is_network(name: str) -> bool:
+    """Return whether a method is a sorting network."""
+    return find(name).temperature == STEEPNESS
+
+
+def record_name(name: str) -> str:
+    """Return a method's name for the record of a run; a network file's has its digest."""
+    return recorded(name) if is_network(name) else name
+
+
+GRAMMAR = (
+    "A sorting network is a family of nsc, or the path of a network file, and options joined with +: "
+    f"{', '.join(OPTIONS)}. For example bitonic+cauchy, odd_even+art=0.4, my_network.txt+bce."
+)
+"""How a sorting network is named, a sentence for users."""

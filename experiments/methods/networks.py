@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import nsc
 from experiments.errors import ExperimentError
 from experiments.methods.records import Loss, Method, Truth, tempered
 from nsc.api import with_dtype
+from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
 
@@ -20,6 +22,7 @@ SIGMOID_OPTIONS = tuple(name for name in SIGMOIDS if name != "hard")
 OPTIONS = (*SIGMOID_OPTIONS, "art=λ", "error_free", "bce")
 # Steepness over depth. The paper's choice is 2 (section 5.1).
 GRID = (1.0, 2.0, 4.0)
+STEEPNESS = "steepness / depth"
 PAPER = "Petersen et al., ICML 2021"
 
 
@@ -96,25 +99,64 @@ def network_method(name: str) -> Method:
     """Return the method of a network and its options.
 
     Args:
-        name: a family of nsc or the path of a network file, then any of OPTIONS, joined with "+".
+        name: a family of nsc or the path of a network file, then any of OPTIONS, joined with "+". A path may
+            end in "#" and the file's digest, as `recorded` writes it.
 
     Raises:
-        ExperimentError: neither a family nor a file, or an unknown option, or one that is given twice.
+        ExperimentError: neither a family nor a file, a file of another digest, or an unknown option.
 
     >>> network_method("bitonic+cauchy+art=0").title
     'Bitonic, cauchy, λ = 0'
     """
     network, *options = name.split("+")
-    if network not in FAMILIES and not Path(network).is_file():
-        raise ExperimentError(
-            f"method {name!r}: {network!r} is neither a family ({', '.join(FAMILIES)}) nor a network file. A "
-            "file needs a network on as many wires as a sample has items, in a format that `nsc convert` "
-            'reads, and a path without "+"'
-        )
+    if network not in FAMILIES:
+        network = _file(name, network)
     described = NetworkLoss(network)
     for option in options:
         described = _with_option(name, described, option)
-    return tempered(name, described.title, described.source, described.start, GRID, "steepness / depth")
+    return tempered(name, described.title, described.source, described.start, GRID, STEEPNESS)
+
+
+def recorded(name: str) -> str:
+    """Return a network method's name for records: the path of a file is followed by "#" and its digest.
+
+    So a run is done again when the file has changed.
+    """
+    network, *options = name.split("+")
+    if network not in FAMILIES and "#" not in network:
+        network = f"{network}#{_digest(_file(name, network))}"
+    return "+".join([network, *options])
+
+
+def depth(name: str, n: int) -> int:
+    """Return the depth of a network method's network on n wires, at least 1.
+
+    Raises:
+        ExperimentError: the method has no network on n wires.
+    """
+    network = name.split("+")[0].partition("#")[0]
+    try:
+        return max(1, describe(network, n).depth)
+    except nsc.NscError as error:
+        raise ExperimentError(f"method {name!r} with n = {n} has no steepness / depth: {error}") from None
+
+
+def _file(name: str, network: str) -> str:
+    """Return the path of a network file, whose digest must be the one that is stated, if one is."""
+    path, _, digest = network.partition("#")
+    if not Path(path).is_file():
+        raise ExperimentError(
+            f"method {name!r}: {path!r} is neither a family ({', '.join(FAMILIES)}) nor a network file. A "
+            "file needs a network on as many wires as a sample has items, in a format that `nsc convert` "
+            'reads, and a path without "+" and "#"'
+        )
+    if digest and digest != _digest(path):
+        raise ExperimentError(f"method {name!r}: {path} has changed since the run was planned; start anew")
+    return path
+
+
+def _digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
 
 
 def _with_option(name: str, loss: NetworkLoss, option: str) -> NetworkLoss:

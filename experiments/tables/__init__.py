@@ -9,7 +9,8 @@ from experiments.tables.networks import NETWORKS
 from experiments.tables.plan import Table
 from experiments.tables.sensitivity import SENSITIVITY
 from experiments.tables.svhn import SVHN
+from experiments.tables.topk import TOPK
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (MNIST, NETWORKS, SVHN, LARGE, ABLATION, SENSITIVITY)
+    table.name: table for table in (MNIST, NETWORKS, SVHN, LARGE, ABLATION, SENSITIVITY, TOPK)
 }

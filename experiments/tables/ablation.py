@@ -22,7 +22,7 @@ STRENGTHS = (0.0, 0.25)
 
 
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
-    is_cropped = DATA[settings.data].kind == "numbers"
+    is_cropped = DATA[settings.data[0]].kind == "numbers"
     runs = tuple(
         Planned(
             row=Row(methods.find(name).title),
@@ -49,11 +49,11 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 ABLATION = Table(
     name="ablation",
     title="With and without the activation replacement trick",
-    source="table 4",
+    source="table 5",
     kinds=("digits", "numbers"),
-    data=lambda profile: profile.digits,
+    data=lambda profile: (profile.digits,),
     metrics=("ew", "em5", "em"),
     plan=_plan,
-    tuned=nothing_tuned,
+    tuning=nothing_tuned,
     differences=protocol,
 )

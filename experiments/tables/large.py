@@ -106,9 +106,9 @@ LARGE = Table(
     title="Large sorting networks",
     source="table 3",
     kinds=("digits",),
-    data=lambda profile: profile.digits,
+    data=lambda profile: (profile.digits,),
     metrics=("em5", "ew"),
     plan=_plan,
-    tuned=nothing_tuned,
+    tuning=nothing_tuned,
     differences=_differences,
 )

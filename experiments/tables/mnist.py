@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from experiments import methods
 from experiments.profiles import Profile
-from experiments.tables.plan import PlannedPanel, Settings, Table, Temperatures, methods_by_size
+from experiments.run import Run
+from experiments.tables.plan import (
+    TUNING_SEED,
+    PlannedPanel,
+    Settings,
+    Table,
+    Temperatures,
+    Tuning,
+    methods_by_size,
+    ranking_run,
+    tuning_runs,
+)
 
 PAPER_METHODS = ("odd_even", "neural_sort", "stochastic_neural_sort", "optimal_transport", "fast_rank")
 METHODS = (
@@ -35,17 +46,24 @@ def chosen(
     return settings.methods or names, settings.sizes or sizes
 
 
-def tuned_at(
-    settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]
-) -> tuple[tuple[str, ...], int]:
-    """Return the methods that have a grid, and the n to tune at.
+def tuned(
+    settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...], model: str | None = None
+) -> Tuning:
+    """Return the runs that tune the methods of a table, at one n.
 
     In the paper's profile networks keep the paper's steepness, 2 × depth.
     """
-    wanted = [name for name in names if methods.find(name).grid]
+    wanted = [methods.find(name) for name in names]
     if is_paper(settings.profile):
-        wanted = [name for name in wanted if not methods.is_network(name)]
-    return tuple(wanted), TUNED_SIZE if TUNED_SIZE in sizes else sizes[len(sizes) // 2]
+        wanted = [method for method in wanted if not methods.is_network(method.name)]
+    n = TUNED_SIZE if TUNED_SIZE in sizes else sizes[len(sizes) // 2]
+
+    def run_of(name: str, temperature: float) -> Run:
+        return ranking_run(
+            settings, name, n, TUNING_SEED, temperature, batch=PAPER_BATCH, steps=PAPER_STEPS, model=model
+        )
+
+    return tuning_runs(wanted, settings.profile, run_of)
 
 
 def _chosen(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -74,7 +92,9 @@ def protocol(settings: Settings) -> tuple[str, ...]:
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    copied = "The paper copies the rows of NeuralSort and optimal transport from Cuturi et al.; here all are trained."
+    copied = (
+        "The paper copies NeuralSort's and optimal transport's rows from Cuturi et al.; here all are trained."
+    )
     return (*protocol(settings), copied)
 
 
@@ -83,9 +103,9 @@ MNIST = Table(
     title="Four-digit numbers: sorting networks and other methods",
     source="table 1",
     kinds=("digits",),
-    data=lambda profile: profile.digits,
+    data=lambda profile: (profile.digits,),
     metrics=("em5", "ew", "em"),
     plan=_plan,
-    tuned=lambda settings: tuned_at(settings, *_chosen(settings)),
+    tuning=lambda settings: tuned(settings, *_chosen(settings)),
     differences=_differences,
 )

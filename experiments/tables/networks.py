@@ -30,9 +30,9 @@ NETWORKS = Table(
     title="Four-digit numbers: odd-even and bitonic networks",
     source="table 1, second part",
     kinds=("digits",),
-    data=lambda profile: profile.digits,
+    data=lambda profile: (profile.digits,),
     metrics=("em5", "ew", "em"),
     plan=_plan,
-    tuned=nothing_tuned,
+    tuning=nothing_tuned,
     differences=protocol,
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from experiments import methods
 from experiments.data import DATA
@@ -21,14 +22,14 @@ class Settings:
 
     Attributes:
         profile: the size of its runs.
-        data: the data set.
+        data: the data sets; all tables but those of classes take one.
         seeds: runs of each cell, with the seeds 0, 1, …
         methods: the methods of its rows; () are the table's own.
         sizes: the n of its columns; () are the table's own.
     """
 
     profile: Profile
-    data: str
+    data: tuple[str, ...]
     seeds: int
     methods: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
@@ -69,6 +70,30 @@ Temperatures = Mapping[str, float]
 """From a method's name to the temperature that was chosen for it."""
 
 
+Tuning = Mapping[tuple["Tempered", float], Run]
+"""From a method and a temperature to the run that tries it."""
+
+
+class Tempered(Protocol):
+    """A method of any task, as far as tables know it."""
+
+    @property
+    def name(self) -> str:
+        """For the command line and files."""
+
+    @property
+    def title(self) -> str:
+        """For tables."""
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """The temperatures to choose from; () if the method has none."""
+
+    @property
+    def temperature(self) -> str:
+        """What the temperature is called."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of results.
@@ -78,10 +103,10 @@ class Table:
         title: one line.
         source: the table or figure of the paper.
         kinds: of the data that it takes: "digits", "numbers", "classes".
-        data: takes a profile; returns the data set that is used unless another is asked for.
+        data: takes a profile; returns the data sets that are used unless another is asked for.
         metrics: keys of METRICS, the most telling first.
         plan: takes settings and temperatures; returns all runs.
-        tuned: takes settings; returns the methods whose temperature is tuned, and the n to tune at.
+        tuning: takes settings; returns the runs that choose temperatures, by method and temperature.
         differences: takes settings; returns where the runs differ from the paper's, one sentence each.
     """
 
@@ -89,33 +114,34 @@ class Table:
     title: str
     source: str
     kinds: tuple[str, ...]
-    data: Callable[[Profile], str]
+    data: Callable[[Profile], tuple[str, ...]]
     metrics: tuple[str, ...]
     plan: Callable[[Settings, Temperatures], tuple[PlannedPanel, ...]]
-    tuned: Callable[[Settings], tuple[tuple[str, ...], int]]
+    tuning: Callable[[Settings], Tuning]
     differences: Callable[[Settings], tuple[str, ...]]
 
 
-def nothing_tuned(settings: Settings) -> tuple[tuple[str, ...], int]:
-    """Return no methods, for tables whose temperatures are the paper's."""
-    return (), 0
+def nothing_tuned(settings: Settings) -> Tuning:
+    """Return no runs, for tables whose temperatures are the paper's."""
+    return {}
 
 
-def tuning_runs(table: Table, settings: Settings) -> dict[tuple[str, float], Run]:
-    """Return the runs that choose temperatures: one for each method of a table and each value of its grid.
+def tuning_runs(methods: Iterable[Tempered], profile: Profile, run_of: Callable[[str, float], Run]) -> Tuning:
+    """Return shorter runs of a table, one for each method and each value of its grid.
 
-    Each is a shorter run of the table, at one n, with a seed of its own. The temperature with the best
-    validation wins; of equal ones the first.
+    The temperature with the best validation wins; of equal ones the first.
+
+    Args:
+        methods: those to tune.
+        profile: how much shorter, see Profile.tuning.
+        run_of: takes a method's name and a temperature; returns a run of the table with TUNING_SEED.
     """
-    names, n = table.tuned(settings)
     runs = {}
-    for name in names:
-        for temperature in methods.find(name).grid:
-            run = ranking_run(settings, name, n, TUNING_SEED, temperature)
-            steps = max(1, round(run.steps * settings.profile.tuning))
-            runs[name, temperature] = replace(
-                run, steps=steps, validations=1, test=settings.profile.validation
-            )
+    for method in methods:
+        for temperature in method.grid:
+            run = run_of(method.name, temperature)
+            steps = max(1, round(run.steps * profile.tuning))
+            runs[method, temperature] = replace(run, steps=steps, validations=1, test=run.validation)
     return runs
 
 
@@ -157,10 +183,10 @@ def ranking_run(
     assert steps is not None
     return Run(
         task="ranking",
-        data=settings.data,
+        data=settings.data[0],
         side=_pooled(settings),
         model=model or profile.model,
-        method=method,
+        method=methods.record_name(method),
         temperature=temperature,
         n=n,
         batch=batch,
@@ -214,5 +240,5 @@ def methods_by_size(
 
 def _pooled(settings: Settings) -> int | None:
     """Return the side to pool to: the profile's for digits that are larger, else None."""
-    source, side = DATA[settings.data], settings.profile.side
+    source, side = DATA[settings.data[0]], settings.profile.side
     return side if source.kind == "digits" and side is not None and source.side > side else None

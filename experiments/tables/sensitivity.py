@@ -69,11 +69,11 @@ def _differences(settings: Settings) -> tuple[str, ...]:
 SENSITIVITY = Table(
     name="sensitivity",
     title="Other steepnesses and strengths",
-    source="figures 6 and 7",
+    source="figures 4 and 5",
     kinds=("digits",),
-    data=lambda profile: profile.digits,
+    data=lambda profile: (profile.digits,),
     metrics=("em5", "ew", "em"),
     plan=_plan,
-    tuned=nothing_tuned,
+    tuning=nothing_tuned,
     differences=_differences,
 )

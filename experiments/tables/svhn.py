@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, chosen, protocol, tuned_at
+from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, chosen, protocol, tuned
 from experiments.tables.plan import PlannedPanel, Settings, Table, Temperatures, methods_by_size
 
 METHODS = ("odd_even", "bitonic", "neural_sort", "optimal_transport", "fast_rank")
@@ -30,9 +30,9 @@ SVHN = Table(
     title="House numbers: sorting networks and other methods",
     source="table 2",
     kinds=("numbers",),
-    data=lambda profile: "svhn",
+    data=lambda profile: ("svhn",),
     metrics=("em5", "ew", "em"),
     plan=_plan,
-    tuned=lambda settings: tuned_at(settings, *_chosen(settings)),
+    tuning=lambda settings: tuned(settings, *_chosen(settings), model="svhn"),
     differences=_differences,
 )

@@ -10,3 +10,8 @@ console     a table on the terminal
 reading     a table as JSON, and back
 files       all of them in a folder, and the report of a folder
 """
+
+from experiments.writing.console import show
+from experiments.writing.files import report, write
+
+__all__ = ["report", "show", "write"]

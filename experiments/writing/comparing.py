@@ -8,7 +8,8 @@ from itertools import combinations
 
 from experiments.writing import figures
 from experiments.writing.figures import Figure
-from experiments.writing.records import METRICS, Measured, Metric, Panel
+from experiments.writing.quantities import METRICS, Metric
+from experiments.writing.records import Measured, Panel
 
 
 @dataclass(frozen=True)
@@ -20,19 +21,24 @@ class Orders:
         what: which pairs, a phrase.
         same: pairs in the paper's order, told apart.
         unclear: pairs that cannot be told apart here.
-        opposite: descriptions of the pairs in the opposite order, told apart.
+        opposite: pairs in the opposite order, told apart: their place to what is before what here.
     """
 
     metric: str
     what: str
     same: int
     unclear: int
-    opposite: tuple[str, ...]
+    opposite: dict[str, tuple[str, ...]]
 
     @property
     def pairs(self) -> int:
         """All pairs that have both numbers, different in the paper."""
-        return self.same + self.unclear + len(self.opposite)
+        return self.same + self.unclear + self.reversed
+
+    @property
+    def reversed(self) -> int:
+        """The pairs in the opposite order, told apart."""
+        return sum(map(len, self.opposite.values()))
 
 
 def figures_at(panel: Panel, metric: str, column: str) -> dict[str, Figure]:
@@ -99,16 +105,18 @@ def _first_in_paper(panel: Panel, metric: str, column: str) -> str:
         for row, number in numbers.items()
         if all(figures.paper_order(METRICS[metric], number, other) >= 0 for other in numbers.values())
     ]
-    return f" In the paper: {listed(leaders)}, of {len(numbers)}."
+    are = "is first" if len(leaders) == 1 else "are equal and first"
+    return f" In the paper {listed(leaders)} {are}, of {len(numbers)}."
 
 
 def orders(panel: Panel) -> list[Orders]:
     """Return how the paper's orders hold: of rows in one column, and of columns in one row."""
     found = []
     for metric in panel.metrics:
-        kinds = [("two rows in one column", list(_pairs_in_columns(panel)))]
-        if panel.axis.scale != "names":
-            kinds.append((f"one row at two values of {panel.axis.title}", list(_pairs_in_rows(panel))))
+        kinds = (
+            ("two rows of one column", list(_pairs_in_columns(panel))),
+            ("two columns of one row", list(_pairs_in_rows(panel))),
+        )
         found += [_orders(metric, what, pairs) for what, pairs in kinds]
     return [each for each in found if each.pairs]
 
@@ -133,7 +141,8 @@ def _pairs_in_rows(panel: Panel) -> Iterator[Pair]:
 
 
 def _orders(metric: str, what: str, pairs: list[Pair]) -> Orders:
-    same, unclear, opposite = 0, 0, []
+    same, unclear = 0, 0
+    opposite: dict[str, tuple[str, ...]] = {}
     for place, (one, name), (other, other_name) in pairs:
         ours = figures.figure(one.values(metric)), figures.figure(other.values(metric))
         numbers = one.paper.get(metric), other.paper.get(metric)
@@ -147,8 +156,8 @@ def _orders(metric: str, what: str, pairs: list[Pair]) -> Orders:
         unclear += here == 0
         if here == -in_paper:
             ahead, behind = (name, other_name) if here > 0 else (other_name, name)
-            opposite.append(f"{place}: {ahead} before {behind}")
-    return Orders(metric, what, same, unclear, tuple(opposite))
+            opposite[place] = (*opposite.get(place, ()), f"{ahead} before {behind}")
+    return Orders(metric, what, same, unclear, opposite)
 
 
 def listed(names: list[str]) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from experiments.writing import comparing, figures
-from experiments.writing.records import METRICS, Column, Finished, Panel, Row
+from experiments.writing.quantities import METRICS
+from experiments.writing.records import Column, Finished, Panel, Row
 
 
-def show(finished: Finished, console: Console) -> None:
-    """Print every metric of a table, the paper's numbers below ours, and who is first."""
+def show(finished: Finished) -> Group:
+    """Return every metric of a table and who is first, to print on a rich console."""
+    parts: list[Table | Text] = []
     for panel in finished.panels:
-        for metric in panel.metrics:
-            console.print(metric_table(finished, panel, metric))
-        for sentence in comparing.who_is_first(panel):
-            console.print(f"- {sentence}", markup=False, highlight=False)
+        parts += [metric_table(finished, panel, metric) for metric in panel.metrics]
+        parts += [Text(f"- {sentence}") for sentence in comparing.who_is_first(panel)]
+    return Group(*parts)
 
 
 def metric_table(finished: Finished, panel: Panel, metric: str) -> Table:

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.writing.records import Metric, PaperNumber
+from experiments.writing.quantities import Metric
+from experiments.writing.records import PaperNumber
 
 # The difference of two means tells them apart if it exceeds this many of its standard errors.
 LEAST_ERRORS = 1.0
@@ -83,6 +84,7 @@ def paper_order(metric: Metric, one: PaperNumber, other: PaperNumber) -> int:
 def shown(metric: Metric, value: float) -> str:
     """Return a value with its unit; shares in % have none, their table names it.
 
+    >>> from experiments.writing.quantities import METRICS
     >>> shown(METRICS["em5"], 0.4361), shown(METRICS["seconds"], 3.5e-6)
     ('43.6', '3.5 µs')
     """

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.errors import ExperimentError
-from experiments.writing import pictures, reading
+from experiments.writing import reading
 from experiments.writing.listing import to_csv
-from experiments.writing.markdown import markdown, paragraph, table
+from experiments.writing.markdown import how_to_read, markdown, paragraph, table
 from experiments.writing.records import Finished
 
 REPORT = "README.md"
@@ -21,28 +21,41 @@ def write(folder: Path, finished: Finished) -> list[Path]:
     """Write a table as JSON, CSV, Markdown and a picture; return their paths.
 
     Raises:
-        ExperimentError: the folder cannot be written to; then the files are as they were.
+        ExperimentError: the folder cannot be written to, or matplotlib is missing; then the files are as
+            they were.
     """
     contents = {
-        f"{finished.stem}.png": pictures.draw(finished),
-        f"{finished.stem}.csv": to_csv(finished).encode(),
         f"{finished.stem}.md": markdown(finished).encode(),
+        f"{finished.stem}.csv": to_csv(finished).encode(),
+        f"{finished.stem}.png": _picture(finished),
         f"{finished.stem}.json": reading.to_json(finished).encode(),
     }
     return _write_all(folder, contents)
 
 
-def write_report(folder: Path, names: Sequence[str] = ()) -> Path:
-    """Write the report of a folder into its README.md, which a repository's pages show; return its path."""
-    return _write_all(folder, {REPORT: report(folder, names).encode()})[0]
+def _picture(finished: Finished) -> bytes:
+    # Runs read the records of tables in many processes; only writing needs matplotlib.
+    try:
+        from experiments.writing import pictures
+    except ModuleNotFoundError as error:
+        advice = "the pictures need matplotlib: pip install 'nsc[experiments]'"
+        raise ExperimentError(f"{error.name} cannot be imported; {advice}") from None
+    return pictures.draw(finished)
 
 
-def report(folder: Path, names: Sequence[str] = ()) -> str:
+def report(folder: Path) -> Path:
+    """Write all tables of a folder as one page into its README.md; return its path.
+
+    Raises:
+        ExperimentError: the folder has no table, or one that is damaged, or cannot be written to.
+    """
+    return _write_all(folder, {REPORT: page(folder).encode()})[0]
+
+
+def page(folder: Path) -> str:
     """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
 
-    Args:
-        folder: where `write` wrote tables.
-        names: of tables, in the order of the page; others follow in alphabetical order.
+    Tables stand in the paper's order as far as their sources go: tables by number, then figures, then others.
 
     Raises:
         ExperimentError: the folder has no table, or one that is damaged.
@@ -51,14 +64,18 @@ def report(folder: Path, names: Sequence[str] = ()) -> str:
     if not found:
         known = "make one first, for example `python -m experiments mnist`"
         raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")
-    places = {name: place for place, name in enumerate(names)}
-    found.sort(key=lambda each: (places.get(each.name, len(places)), each.name, each.profile))
+    found.sort(key=lambda each: (_place(each.source), each.name, each.profile))
     head = paragraph(
         "Every section is one table, made by the command below its heading. NAME-PROFILE.csv has a line for "
         "every training. This page is made from NAME-PROFILE.json by `python -m experiments report`."
     )
     sections = [markdown(each, level=2) for each in found]
-    return "\n\n".join(["# The paper's tables", head, _index(found), *sections]).rstrip() + "\n"
+    return (
+        "\n\n".join(
+            ["# The paper's tables", head, paragraph(how_to_read(found)), _index(found), *sections]
+        ).rstrip()
+        + "\n"
+    )
 
 
 def _index(found: Sequence[Finished]) -> str:
@@ -67,9 +84,16 @@ def _index(found: Sequence[Finished]) -> str:
         runs = [outcome.run for outcome in each.outcomes if outcome.run]
         data = ", ".join(dict.fromkeys(run.data for run in runs))
         seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
-        title = f"{each.title}: {each.profile}"
-        lines.append([f"[{title}](#{_anchor(title)})", each.source, data, seeds, str(len(runs) or "")])
+        lines.append(
+            [f"[{each.heading}](#{_anchor(each.heading)})", each.source, data, seeds, str(len(runs) or "")]
+        )
     return table(["table", "in the paper", "data", "seeds", "trainings"], lines, left=4)
+
+
+def _place(source: str) -> tuple[bool, bool, int]:
+    """Return the place of a source such as "table 1" or "figures 6 and 7" in the order of the page."""
+    number = re.search(r"\d+", source)
+    return not source.lower().startswith("table"), number is None, int(number[0]) if number else 0
 
 
 def _anchor(heading: str) -> str:

@@ -8,7 +8,8 @@ from dataclasses import fields
 
 from experiments.run import Run
 from experiments.writing import comparing, figures
-from experiments.writing.records import METRICS, Column, Finished, Panel, Row, Tuned
+from experiments.writing.quantities import METRICS
+from experiments.writing.records import Column, Finished, Panel, Row, Tuned
 
 MOST_COLUMNS = 120
 # A field of the runs with more values than this is left to the CSV.
@@ -18,13 +19,11 @@ MOST_VALUES = 12
 def markdown(finished: Finished, level: int = 1) -> str:
     """Return the page of a table; its heading has the level, 1 for a page of its own."""
     mark = "#" * level
-    has_error = any(len(c.outcomes) > 1 for panel in finished.panels for c in panel.cells)
+    reading = f" {how_to_read([finished])}" if level == 1 else ""
     parts = [
-        f"{mark} {finished.title}: {finished.profile}",
-        paragraph(
-            f"{finished.source}. Made by `{finished.command}`." + (f" {_READING}" if has_error else "")
-        ),
-        f"![{finished.title}, {finished.profile}]({finished.stem}.png)",
+        f"{mark} {finished.heading}",
+        paragraph(f"In the paper: {finished.source}. Made by `{finished.command}`.{reading}"),
+        f"![{finished.heading}]({finished.stem}.png)",
     ]
     for panel in finished.panels:
         parts += _panel(panel, mark + "#")
@@ -32,14 +31,33 @@ def markdown(finished: Finished, level: int = 1) -> str:
     parts += _section(f"{mark}# Deviations from the paper's protocol", "", bullets(finished.deviations))
     parts += _section(f"{mark}# Cells without figures", "", bullets(failures(finished)))
     parts += _section(f"{mark}# Notes", "", bullets(finished.notes))
-    parts += _section(f"{mark}# Runs", _how_long(finished), runs_table(finished))
+    parts += [f"{mark}# Runs", paragraph(_how_long(finished)), runs_table(finished)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-_READING = (
-    "A figure is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error "
-    "of the mean. Bold is the best of a column, and whatever cannot be told from it: their difference is at "
-    "most its own standard error."
+def how_to_read(tables: Sequence[Finished]) -> str:
+    """Return what figures mean and when they are told apart, for what the tables have."""
+    cells = [(panel, cell) for finished in tables for panel in finished.panels for cell in panel.cells]
+    shares = [cell for panel, cell in cells if METRICS[panel.metrics[0]].unit == "share"]
+    sentences = []
+    if any(len(cell.outcomes) > 1 for cell in shares):
+        sentences.append(_MANY_SEEDS)
+    if any(len(cell.outcomes) == 1 for cell in shares):
+        sentences.append(_ONE_SEED)
+    if len(shares) < len(cells):
+        sentences.append(_ONCE)
+    return " ".join([*sentences, "Bold is the best of a column, and whatever cannot be told from it."])
+
+
+_MANY_SEEDS = (
+    "A share is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error "
+    "of the mean. Two shares are told apart if their difference exceeds its own standard error. That is a "
+    "weak test: of two equal methods, about a third of the comparisons pass it by chance."
+)
+_ONE_SEED = "Shares of one seed have no standard error and cannot be told apart."
+_ONCE = (
+    "Times and memory are told apart if they differ by more than "
+    f"{figures.LEAST_DIFFERENCE:.0%}; their difference to the paper is ours as a multiple of the paper's."
 )
 _TUNED = "Each grid with the metric on the validation part in %; the chosen temperature is bold."
 
@@ -94,10 +112,14 @@ def _agreement(panel: Panel, mark: str) -> list[str]:
     if not found:
         return _section(f"{mark} Who is first, by {METRICS[panel.metrics[0]].title}", "", first)
     counts = [
-        [f"{METRICS[o.metric].title}, {o.what}", *map(str, (o.pairs, o.same, o.unclear, len(o.opposite)))]
+        [f"{METRICS[o.metric].title}, {o.what}", *map(str, (o.pairs, o.same, o.unclear, o.reversed))]
         for o in found
     ]
-    opposite = bullets(f"{METRICS[o.metric].title}, {'; '.join(o.opposite)}." for o in found if o.opposite)
+    opposite = bullets(
+        f"{METRICS[o.metric].title}, {place}: {'; '.join(pairs)}."
+        for o in found
+        for place, pairs in o.opposite.items()
+    )
     heads = ["pairs", "in all", "as in the paper", "not told apart", "opposite"]
     parts = [f"{mark} What agrees with the paper, and what does not", first, table(heads, counts)]
     return [*parts, *(["In the opposite order, each told apart:", opposite] if opposite else [])]
@@ -175,7 +197,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
-        return "as given"
+        return "default"
     return (
         f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )

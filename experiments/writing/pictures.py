@@ -14,7 +14,8 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.typing import LineStyleType
 
 from experiments.writing import figures
-from experiments.writing.records import METRICS, Column, Finished, Metric, Panel, Row
+from experiments.writing.quantities import METRICS, Metric
+from experiments.writing.records import Column, Finished, Panel, Row
 
 # Colours that can be told apart by the colour-blind, without the yellow, which is too light for lines.
 # Source: Okabe and Ito, Color Universal Design, 2008.
@@ -39,24 +40,30 @@ class Style:
 
 
 def draw(finished: Finished) -> bytes:
-    """Return the picture as PNG."""
-    drawn = [(panel, metric) for panel in finished.panels for metric in panel.metrics]
-    across = _across(finished)
-    down = -(-len(drawn) // across)
+    """Return the picture as PNG: the paper's numbers beside ours, or below them if they lie far apart."""
     rows = list(dict.fromkeys(row for panel in finished.panels for row in panel.rows))
     styles = _styles(rows)
-    legend_lines = -(-(len(rows) + 1) // (2 * across))
-    picture = Picture(
-        figsize=(WIDTH * across, HEIGHT * down + 0.25 * legend_lines + 0.4), layout="constrained"
-    )
-    grid = picture.subplots(down, across, squeeze=False).ravel()
-    for axes, (panel, metric) in zip(grid, drawn, strict=False):
-        _draw_metric(axes, panel, metric, styles)
-    for axes in grid[len(drawn) :]:
-        axes.set_axis_off()
-    picture.suptitle(f"{finished.title}: {finished.profile}", fontsize="large")
+    metrics = [(panel, metric) for panel in finished.panels for metric in panel.metrics]
+    across = _across(finished)
+    contents = (("ours",), ("paper",)) if _are_far_apart(finished) else (("ours", "paper"),)
+    down = len(contents) * -(-len(metrics) // across)
+    lines = -(-len(rows) // (2 * across))
+    picture = Picture(figsize=(WIDTH * across, HEIGHT * down + 0.25 * lines + 0.6), layout="constrained")
+    grid = list(picture.subplots(down, across, squeeze=False).ravel())
+    for content in contents:
+        here, grid = grid[: across * down // len(contents)], grid[across * down // len(contents) :]
+        for axes, (panel, metric) in zip(here, metrics, strict=False):
+            _draw_metric(axes, panel, metric, styles, content)
+        for axes in here[len(metrics) :]:
+            axes.set_axis_off()
+    picture.suptitle(finished.heading, fontsize="large")
+    has_lines = any(panel.axis.scale != "names" for panel in finished.panels)
     picture.legend(
-        handles=_legend(finished, styles), loc="outside lower center", ncols=2 * across, frameon=False
+        handles=[_handle(title, style, has_lines) for title, style in styles.items()],
+        title=_caption(finished),
+        loc="outside lower center",
+        ncols=-(-len(rows) // lines),
+        frameon=False,
     )
     file = io.BytesIO()
     # Without a version in it, the same table gives the same bytes.
@@ -70,6 +77,22 @@ def _across(finished: Finished) -> int:
     return min(most if most > 1 else len(finished.panels), MOST_IN_ROW)
 
 
+def _are_far_apart(finished: Finished) -> bool:
+    """Return whether the shares of a panel's first metric all lie on one side of the paper's, with a gap.
+
+    On common axes, what differs between methods would then be too small to be seen.
+    """
+    for panel in finished.panels:
+        metric = panel.metrics[0]
+        ours = [100 * value for cell in panel.cells for value in cell.values(metric)]
+        paper = [cell.paper[metric].value for cell in panel.cells if metric in cell.paper]
+        if METRICS[metric].unit == "share" and ours and paper:
+            gap = max(min(paper) - max(ours), min(ours) - max(paper))
+            if gap > max(ours) - min(ours):
+                return True
+    return False
+
+
 def _styles(rows: list[Row]) -> dict[str, Style]:
     styles: dict[str, Style] = {}
     for row in rows:
@@ -80,43 +103,56 @@ def _styles(rows: list[Row]) -> dict[str, Style]:
     return styles
 
 
-def _draw_metric(axes: Axes, panel: Panel, key: str, styles: Mapping[str, Style]) -> None:
+def _draw_metric(
+    axes: Axes, panel: Panel, key: str, styles: Mapping[str, Style], content: tuple[str, ...]
+) -> None:
     metric = METRICS[key]
-    scale = 100 if metric.unit == "share" else 1
     for row in panel.rows:
-        style = styles[row.title]
-        places, means, errors, paper = [], [], [], []
-        for column in panel.columns:
-            cell = panel.cell(row.title, column.title)
-            at = _place(panel, row, column)
-            figure = figures.figure(cell.values(key)) if cell else None
-            if figure:
-                places.append(at)
-                means.append(scale * figure.mean)
-                errors.append(scale * (figure.error or 0))
-            if cell and key in cell.paper:
-                paper.append((at, cell.paper[key].value))
-        axes.errorbar(
-            places,
-            means,
-            yerr=errors if any(errors) else None,
-            color=style.color,
-            linestyle="none" if panel.axis.scale == "names" else style.line,
-            linewidth=1.4,
-            marker=style.marker,
-            markersize=5,
-            capsize=2.5,
-        )
-        axes.plot(
-            [at for at, _ in paper],
-            [value for _, value in paper],
-            linestyle="none",
-            marker=style.marker,
-            markersize=6,
-            markerfacecolor="white",
-            markeredgecolor=style.color,
-        )
+        if "ours" in content:
+            _draw_ours(axes, panel, row, key, styles[row.title])
+        if "paper" in content:
+            _draw_paper(axes, panel, row, key, styles[row.title])
     _finish(axes, panel, metric)
+    names = (panel.title, metric.title, "the paper" if content == ("paper",) else "")
+    axes.set_title(", ".join(filter(None, names)), fontsize="medium")
+
+
+def _draw_ours(axes: Axes, panel: Panel, row: Row, key: str, style: Style) -> None:
+    scale = 100 if METRICS[key].unit == "share" else 1
+    points = [
+        (_place(panel, row, column), scale * figure.mean, scale * (figure.error or 0))
+        for column in panel.columns
+        if (cell := panel.cell(row.title, column.title)) and (figure := figures.figure(cell.values(key)))
+    ]
+    errors = [error for _, _, error in points]
+    axes.errorbar(
+        [at for at, _, _ in points],
+        [mean for _, mean, _ in points],
+        yerr=errors if any(errors) else None,
+        color=style.color,
+        linestyle="none" if panel.axis.scale == "names" else style.line,
+        linewidth=1.3,
+        marker=style.marker,
+        markersize=4.5,
+        capsize=2.5,
+    )
+
+
+def _draw_paper(axes: Axes, panel: Panel, row: Row, key: str, style: Style) -> None:
+    points = [
+        (_place(panel, row, column), cell.paper[key].value)
+        for column in panel.columns
+        if (cell := panel.cell(row.title, column.title)) and key in cell.paper
+    ]
+    axes.plot(
+        [at for at, _ in points],
+        [value for _, value in points],
+        linestyle="none",
+        marker=style.marker,
+        markersize=6,
+        markerfacecolor="none",
+        markeredgecolor=style.color,
+    )
 
 
 def _place(panel: Panel, row: Row, column: Column) -> float:
@@ -129,42 +165,40 @@ def _place(panel: Panel, row: Row, column: Column) -> float:
 
 
 def _finish(axes: Axes, panel: Panel, metric: Metric) -> None:
-    axes.set_title(", ".join(filter(None, (panel.title, metric.title))), fontsize="medium")
     axes.set_xlabel(panel.axis.title)
     axes.grid(alpha=0.25)
     if panel.axis.scale == "log":
         axes.set_xscale("log")
     if panel.axis.scale == "names":
-        names = [textwrap.fill(column.title, 14) for column in panel.columns]
+        lines = [column.title.replace(", ", ",\n").split("\n") for column in panel.columns]
+        names = ["\n".join(textwrap.fill(line, 14) for line in each) for each in lines]
         axes.set_xticks(range(len(names)), names)
     else:
         at_steps = panel.axis.scale == "ordinal"
         ticks = [float(i) if at_steps else column.at or 0.0 for i, column in enumerate(panel.columns)]
         axes.set_xticks(ticks, [f"{column.at:g}" for column in panel.columns])
-    axes.minorticks_off()
+    if panel.axis.scale in {"ordinal", "names"}:
+        axes.set_xlim(-0.5, len(panel.columns) - 0.5)
     if metric.unit == "share":
         axes.set_ylabel(f"{metric.title}, %")
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, -2), min(high, 102))
     else:
         axes.set_yscale("log")
-        axes.set_ylabel(f"{metric.title} a sample")
+        axes.set_ylabel(f"{metric.title.lower()} a sample")
         axes.yaxis.set_major_formatter(EngFormatter(unit="s" if metric.unit == "seconds" else "B"))
+    axes.minorticks_off()
 
 
-def _legend(finished: Finished, styles: Mapping[str, Style]) -> list[Line2D]:
-    handles = [
-        Line2D([], [], color=s.color, linestyle=s.line, marker=s.marker, markersize=5, label=title)
-        for title, s in styles.items()
-    ]
+def _handle(title: str, style: Style, has_lines: bool) -> Line2D:
+    line: LineStyleType = style.line if has_lines else "none"
+    return Line2D([], [], color=style.color, linestyle=line, marker=style.marker, markersize=5, label=title)
+
+
+def _caption(finished: Finished) -> str:
     cells = [cell for panel in finished.panels for cell in panel.cells]
-    if any(cell.paper for cell in cells):
-        label = "hollow: the paper's numbers"
-        handles.append(
-            Line2D(
-                [], [], color="#404040", linestyle="none", marker="o", markerfacecolor="white", label=label
-            )
-        )
-    if any(len(cell.outcomes) > 1 for cell in cells):
-        handles.append(Line2D([], [], linestyle="none", label="bars: standard error over seeds"))
-    return handles
+    parts = (
+        "hollow: the paper's numbers" if any(cell.paper for cell in cells) else "",
+        "bars: the standard error over seeds" if any(len(cell.outcomes) > 1 for cell in cells) else "",
+    )
+    return "; ".join(filter(None, parts))

@@ -7,33 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from experiments.run import Result, Run
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What a figure measures, and how it is shown.
-
-    Attributes:
-        title: for tables.
-        text: what it is, a phrase.
-        unit: "share", a number in [0, 1] that is shown in % and is best when large; "seconds" or "bytes",
-            best when small.
-    """
-
-    title: str
-    text: str
-    unit: str
-
-
-METRICS = {
-    "em": Metric("EM", "samples of n with all ranks right, %", "share"),
-    "ew": Metric("EW", "right ranks in samples of n, %", "share"),
-    "em5": Metric("EM5", "samples of five with all ranks right, %", "share"),
-    "top1": Metric("top-1", "images whose class scores highest, %", "share"),
-    "top5": Metric("top-5", "images whose class is among the five highest scores, %", "share"),
-    "seconds": Metric("time", "forward and backward, a sample", "seconds"),
-    "bytes": Metric("memory", "peak above the inputs, a sample", "bytes"),
-}
+from experiments.writing.quantities import METRICS
 
 SCALES = ("ordinal", "linear", "log", "names")
 
@@ -75,7 +49,7 @@ class Outcome:
         """Check that there are either figures or a failure."""
         _require(bool(self.failure) != bool(self.test), "an outcome has either metrics or a failure")
         for metrics in (self.test, self.training):
-            _known("metric", metrics, METRICS)
+            _require_known("metric", metrics, METRICS)
             for key, value in metrics.items():
                 _require(math.isfinite(value) and value >= 0, f"{key} must be finite and >= 0, got {value}")
                 most = 1 if METRICS[key].unit == "share" else math.inf
@@ -183,7 +157,7 @@ class Tuned:
 
     def __post_init__(self) -> None:
         """Check the choice."""
-        _known("metric", [self.metric], METRICS)
+        _require_known("metric", [self.metric], METRICS)
         _require(
             len(self.grid) == len(self.scores), f"{len(self.grid)} temperatures, {len(self.scores)} scores"
         )
@@ -213,10 +187,10 @@ class Panel:
         """Check that every cell has its place."""
         rows, columns = [row.title for row in self.rows], [column.title for column in self.columns]
         _require(bool(rows and columns and self.metrics), "a panel needs rows, columns and metrics")
-        _known("scale", [self.axis.scale], SCALES)
-        _known("metric", self.metrics, METRICS)
-        _known("row", (cell.row for cell in self.cells), rows)
-        _known("column", (cell.column for cell in self.cells), columns)
+        _require_known("scale", [self.axis.scale], SCALES)
+        _require_known("metric", self.metrics, METRICS)
+        _require_known("row", (cell.row for cell in self.cells), rows)
+        _require_known("column", (cell.column for cell in self.cells), columns)
         places = [(cell.row, cell.column) for cell in self.cells]
         for what, titles in (("row", rows), ("column", columns), ("cell", places)):
             _require(len({*titles}) == len(titles), f"a {what} is stated twice: {titles}")
@@ -238,7 +212,7 @@ class Finished:
     Attributes:
         name: of the table on the command line, such as "mnist".
         title: its heading.
-        source: where the paper has it, such as "Table 1"; a phrase.
+        source: where the paper has it, such as "table 1".
         profile: "quick", "standard" or "paper".
         command: the command that makes it.
         panels: the figures.
@@ -271,6 +245,11 @@ class Finished:
         return f"{self.name}-{self.profile}"
 
     @property
+    def heading(self) -> str:
+        """The title and the profile."""
+        return f"{self.title}, {self.profile} profile"
+
+    @property
     def outcomes(self) -> list[Outcome]:
         """All outcomes, a run that stands in two cells once."""
         outcomes = [o for panel in self.panels for cell in panel.cells for o in cell.outcomes]
@@ -278,10 +257,13 @@ class Finished:
 
 
 def _require(is_right: bool, message: str) -> None:
+    """Raise ValueError with the message unless it is right."""
     if not is_right:
         raise ValueError(message)
 
 
-def _known(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+def _require_known(what: str, asked: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ValueError if a name is not among those known."""
+    known = list(known)
     for name in asked:
         _require(name in known, f"unknown {what} {name!r}; known are {', '.join(known)}")

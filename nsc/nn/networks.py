@@ -1,108 +1,24 @@
-"""Layers for torch models."""
+"""Layers that sort, and that select some ranks."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor
 
-from nsc.api import Options, compile, with_dtype
-from nsc.arguments import flag, real, shown
+from nsc.api import Options, compile
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import Selection
-from nsc.errors import LoweringError, OperandError, OperandTypeError
-from nsc.operators.operator import Operator
+from nsc.errors import LoweringError, OperandTypeError
+from nsc.nn.layer import Layer, refuse_options
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
-
-class _Layer(torch.nn.Module, Generic[AnyOperator]):
-    """An operator and its steepness.
-
-    Where a layer is converted to another dtype, as by `.double()`, its network is compiled for that dtype
-    too. `.half()` and `.bfloat16()` round the steepness like every other value.
-    """
-
-    log_steepness: Tensor
-
-    def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
-        super().__init__()
-        # The dtype of the parameters of other layers that a model creates now, and of their outputs.
-        self.operator = with_dtype(operator, torch.get_default_dtype())
-        start = operator.default_steepness if steepness is None else real(steepness)
-        if start is None or not 0 < start < math.inf:
-            kind, value = (
-                (OperandTypeError, type(steepness).__name__)
-                if start is None
-                else (OperandError, shown(steepness))
-            )
-            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
-        is_parameter = flag("learnable", learnable, OperandTypeError)
-        # FSDP2 takes parameters that have an axis, and a dtype in common.
-        log = torch.tensor([math.log(start)], dtype=None if is_parameter else torch.float64)
-        if is_parameter:
-            self.log_steepness = torch.nn.Parameter(log)
-        else:
-            self.register_buffer("log_steepness", log)
-
-    @property
-    def steepness(self) -> Tensor:
-        """The steepness as a 0-d tensor."""
-        return _steepness(self.log_steepness)
-
-    def extra_repr(self) -> str:
-        """Return what print shows of the module."""
-        # A parameter of another type may be sharded. Torch 2.11 would gather it from all processes, but this
-        # one may print alone.
-        plain = type(self.log_steepness) in (Tensor, torch.nn.Parameter)
-        try:
-            steepness = f"{self.steepness.item():g}" if plain else "?"
-        except RuntimeError:  # a tensor without values: on meta, or inside a transform
-            steepness = "?"
-        return f"{self.operator!r}, steepness={steepness}"
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Layer[AnyOperator]:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
-        self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
-        return self
-
-    def _relaxed(self, method: str, *operands: Any) -> Any:
-        return _call(self.operator, method, self.log_steepness, *operands)
-
-    def _exact(self, method: str, x: Tensor) -> Any:
-        return _call(self.operator, method, None, x)
-
-
-def _steepness(log_steepness: Tensor) -> Tensor:
-    return log_steepness.exp().reshape(())
-
-
-def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
-    """Call an operator's method. For torch.fx it is one node: methods cannot check the symbols of a trace."""
-    steepness = () if log_steepness is None else (_steepness(log_steepness),)
-    return getattr(operator, method)(*operands, *steepness)
-
-
-torch.fx.wrap("_call")
-
-
-def _refuse_options(network: Operator, **options: object) -> None:
-    """Raise OperandError if an operator, which is compiled already, comes with options of `nsc.compile`."""
-    named = [name for name, value in options.items() if value is not None]
-    if named:
-        raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")
-
-
-class SortingNetwork(_Layer[Sorter]):
+class SortingNetwork(Layer[Sorter]):
     """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
 
     Its methods are those of `Sorter`, at the module's steepness. A module that is converted to another
@@ -123,6 +39,7 @@ class SortingNetwork(_Layer[Sorter]):
         LoweringError: select, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.
 
+    >>> import torch
     >>> layer = SortingNetwork("odd_even", 3, steepness=100.0)
     >>> values, P = layer(torch.tensor([2.0, 3.0, 1.0]))
     >>> values.round()
@@ -141,7 +58,7 @@ class SortingNetwork(_Layer[Sorter]):
         if isinstance(network, Selector):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
         if isinstance(network, Sorter):
-            _refuse_options(network, n=n, **options)
+            refuse_options(network, n=n, **options)
         elif "select" in options:
             raise LoweringError("SortingNetwork sorts all values: nsc.nn.SelectionNetwork takes select")
         else:
@@ -189,7 +106,7 @@ class SortingNetwork(_Layer[Sorter]):
         return self._exact("hard_sort", x)  # type: ignore[no-any-return]
 
 
-class SelectionNetwork(_Layer[Selector]):
+class SelectionNetwork(Layer[Selector]):
     """A network for some ranks alone: x (…, n) to their values (…, k) and their rows of P (…, k, n).
 
     Its methods are those of `Selector`, at the module's steepness. A module that is converted to another
@@ -210,7 +127,7 @@ class SelectionNetwork(_Layer[Selector]):
         OperandTypeError: a Sorter, which is for SortingNetwork, or a learnable that is no bool.
         NscError: what `nsc.compile` raises.
 
-    >>> import nsc
+    >>> import nsc, torch
     >>> layer = SelectionNetwork("odd_even", 3, select=nsc.median(), steepness=100.0)
     >>> layer.select(torch.tensor([2.0, 3.0, 1.0])).round()
     tensor([2.])
@@ -229,7 +146,7 @@ class SelectionNetwork(_Layer[Selector]):
         if isinstance(network, Sorter):
             raise OperandTypeError(f"{network.name} is a Sorter, which nsc.nn.SortingNetwork takes")
         if isinstance(network, Selector):
-            _refuse_options(network, n=n, select=select, **options)
+            refuse_options(network, n=n, select=select, **options)
         elif select is None:
             raise LoweringError(
                 "SelectionNetwork: nothing is selected: add select=nsc.top_k(8) or the like; "

@@ -1,0 +1,136 @@
+"""Runs on a Dask cluster that the user has started: `dask scheduler`, `dask worker ADDRESS --nthreads 1`."""
+
+# Dask has annotations, but not of the functions used here.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections import Counter
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from experiments.errors import ExperimentError
+from experiments.run import Result, Run
+from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work, attempt, reason
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+# Seconds to wait for a scheduler's answer.
+PATIENCE = 10
+# How often Dask may blame a run that was only waiting at a worker that died.
+BLAMES = 10
+
+
+def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
+    """Do runs on the workers of a scheduler; closing the generator takes back those that have not begun.
+
+    Dask gives the runs of a worker that dies to another one, a few times. Then it gives up all of them, also
+    those that were only waiting there; these are sent again. Without workers, runs wait for one.
+
+    Raises:
+        ExperimentError: Dask is not installed, the scheduler does not answer or is lost, or a worker has
+            several threads.
+    """
+    client = _connect(scheduler)
+    # The keys of runs that begin, and futures that have ended. Threads of the client put them in.
+    events: SimpleQueue[str | Future[Any]] = SimpleQueue()
+    topic = f"nsc-{uuid.uuid4().hex}"
+    sent: dict[Any, tuple[Future[Any], Run]] = {}
+
+    def send(runs: list[Run]) -> None:
+        for future, run in zip(
+            client.map(partial(_on_worker, work, topic), runs, pure=False), runs, strict=True
+        ):
+            sent[future.key] = future, run  # Dask drops the work of a future that nobody holds
+            future.add_done_callback(events.put)
+
+    try:
+        _check_threads(client)
+        client.subscribe_topic(topic, lambda event: events.put(event[1]))
+        send(runs)
+        unfinished = {run.key: run for run in runs}
+        begun: Counter[str] = Counter()
+        blamed: Counter[str] = Counter()
+        while unfinished:
+            event = events.get()
+            if isinstance(event, str):
+                if event in unfinished:
+                    begun[event] += 1
+                    yield unfinished[event]
+                continue
+            _, run = sent.pop(event.key)
+            outcome = _outcome(event, run, scheduler)
+            if outcome is None:
+                blamed[run.key] += 1
+                if begun[run.key] <= AGAIN and blamed[run.key] <= BLAMES:
+                    send([run])
+                    continue
+                why = f"its worker died {begun[run.key] or 'many'} times; the workers' logs say how"
+                outcome = Failure(run, why)
+            del unfinished[run.key]
+            yield outcome
+    finally:
+        client.close(timeout=GRACE)
+
+
+def _connect(scheduler: str) -> Client:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ExperimentError("a scheduler needs Dask: pip install 'nsc[cluster]'") from None
+    # It logs the tracebacks of a lost connection, which is told as one error here.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        return Client(scheduler, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ExperimentError(
+            f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error}); start one with "
+            "`dask scheduler`, and workers in this folder with `dask worker ADDRESS --nthreads 1`"
+        ) from None
+
+
+def _check_threads(client: Client) -> None:
+    for worker, threads in client.nthreads().items():
+        if threads > 1:
+            raise ExperimentError(
+                f"the worker {worker} has {threads} threads, but a run needs a process of its own; start "
+                "workers with `dask worker ADDRESS --nthreads 1 --nworkers N`"
+            )
+
+
+# Runs seed the generators of their process. A worker with several threads can still come later.
+_alone = threading.Lock()
+
+
+def _on_worker(work: Work, topic: str, run: Run) -> Result | Failure:
+    from distributed import get_worker
+
+    with _alone:
+        get_worker().log_event(topic, run.key)
+        return attempt(work, run)
+
+
+def _outcome(future: Future[Any], run: Run, scheduler: str) -> Result | Failure | None:
+    """Return what came of a run; None if Dask gave it up because workers died.
+
+    Raises:
+        ExperimentError: the scheduler is lost.
+    """
+    from distributed import KilledWorker
+
+    if future.cancelled():
+        raise ExperimentError(
+            f"the scheduler at {scheduler} is lost; finished results are kept, start again for the others"
+        )
+    error = future.exception()
+    if isinstance(error, KilledWorker):
+        return None
+    if error is not None:
+        return Failure(run, f"a worker cannot begin it: {reason(error)}")
+    outcome: Result | Failure = future.result()
+    return outcome

@@ -1,0 +1,47 @@
+"""What happens to a run: it begins, it has a result, it fails."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.errors import ExperimentError
+from experiments.run import Result, Run
+
+# How often a run is done again after its process was killed. Dask's own default is the same.
+AGAIN = 3
+# Seconds that something which is to end has for it.
+GRACE = 2
+
+Work = Callable[[Run], Result]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that has no result, and why."""
+
+    run: Run
+    why: str
+
+
+Events = Generator[Run | Result | Failure, None, None]
+"""Each run as it begins, and what came of it."""
+
+
+def attempt(work: Work, run: Run) -> Result | Failure:
+    """Return what came of a run; an error that it raised is a failure."""
+    try:
+        return work(run)
+    except Exception as error:
+        return Failure(run, reason(error))
+
+
+def reason(error: BaseException) -> str:
+    """Return an error as one line; one that the user cannot mend has the place where it was raised."""
+    if isinstance(error, ExperimentError):
+        return error.format_message()
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

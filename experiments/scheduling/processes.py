@@ -1,0 +1,153 @@
+"""Runs in processes of this machine, each of which does one run after another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from experiments.run import Result, Run
+from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work, attempt
+
+
+def here(work: Work, runs: list[Run]) -> Events:
+    """Do runs in this process."""
+    for run in runs:
+        yield run
+        yield attempt(work, run)
+
+
+def in_processes(work: Work, runs: list[Run], jobs: int) -> Events:
+    """Do runs in processes; closing the generator ends them.
+
+    A process that dies takes one run with it, which is done again as the last: a run that kills processes
+    does not keep others waiting.
+    """
+    waiting = deque(runs)
+    jobs = min(jobs, len(runs))
+    deaths: Counter[str] = Counter()
+    workers: dict[Connection, _Worker] = {}
+    try:
+        while waiting or workers:
+            while waiting and len(workers) < jobs:
+                worker = _start(work, waiting.popleft(), jobs)
+                workers[worker.connection] = worker
+                yield worker.run
+            for worker in _ready(workers):
+                outcome = worker.answer()
+                if outcome is not None:
+                    yield outcome
+                if outcome is not None and waiting:
+                    yield worker.take(waiting.popleft())
+                    continue
+                del workers[worker.connection]
+                _end([worker])
+                if outcome is None:
+                    deaths[worker.run.key] += 1
+                    if deaths[worker.run.key] <= AGAIN:
+                        waiting.append(worker.run)
+                    else:
+                        yield Failure(worker.run, _death(worker.process))
+    finally:
+        _end(workers.values())
+
+
+@dataclass
+class _Worker:
+    """A process and the run that it has."""
+
+    process: SpawnProcess
+    connection: Connection
+    run: Run
+
+    def take(self, run: Run) -> Run:
+        """Give the process a run. If the process is dead, `answer` will tell."""
+        self.run = run
+        with suppress(OSError):
+            self.connection.send(run)
+        return run
+
+    def answer(self) -> Result | Failure | None:
+        """Return what came of the run; None if the process died."""
+        try:
+            outcome: Result | Failure = self.connection.recv()
+        except (EOFError, OSError):
+            return None
+        return outcome
+
+
+def _ready(workers: dict[Connection, _Worker]) -> list[_Worker]:
+    """Wait for answers and deaths: the connection of a dead process ends."""
+    ready = set(wait(list(workers)))
+    return [worker for connection, worker in workers.items() if connection in ready]
+
+
+def _start(work: Work, run: Run, jobs: int) -> _Worker:
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(work, theirs, max(1, _cores() // jobs)), daemon=True)
+    # Ctrl-C goes to every process of a terminal. The new one inherits a mask that keeps it away from its
+    # first import on, which would print a traceback; this process ends it instead.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    worker = _Worker(process, ours, run)
+    worker.take(run)
+    return worker
+
+
+def _end(workers: Collection[_Worker]) -> None:
+    for worker in workers:
+        worker.process.terminate()
+        worker.connection.close()
+    for worker in workers:
+        worker.process.join(GRACE)
+        worker.process.kill()
+        worker.process.join()
+
+
+def _death(process: SpawnProcess) -> str:
+    code = process.exitcode or 0
+    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+    return f"its process died {AGAIN + 1} times, at last {how}; if memory ran out, use fewer jobs"
+
+
+def _serve(work: Work, connection: Connection, threads: int) -> None:
+    """Do the runs that come: the main function of a process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _limit_threads(threads)
+    with suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            connection.send(attempt(work, connection.recv()))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, even in the middle of a run."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _limit_threads(threads: int) -> None:
+    if "OMP_NUM_THREADS" in os.environ:
+        return
+    # For a torch that the work imports later; one that is here has read the variable already.
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,95 @@
+"""What all layers share: an operator, its steepness, its dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from nsc.api import with_dtype
+from nsc.arguments import flag, real, shown
+from nsc.errors import OperandError, OperandTypeError
+from nsc.operators.operator import Operator
+
+AnyOperator = TypeVar("AnyOperator", bound=Operator)
+
+
+class Layer(torch.nn.Module, Generic[AnyOperator]):
+    """An operator and its steepness.
+
+    Where a layer is converted to another dtype, as by `.double()`, its network is compiled for that dtype
+    too. `.half()` and `.bfloat16()` round the steepness like every other value.
+    """
+
+    log_steepness: Tensor
+
+    def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
+        super().__init__()
+        # The dtype of the parameters of other layers that a model creates now, and of their outputs.
+        self.operator = with_dtype(operator, torch.get_default_dtype())
+        start = operator.default_steepness if steepness is None else real(steepness)
+        if start is None or not 0 < start < math.inf:
+            kind, value = (
+                (OperandTypeError, type(steepness).__name__)
+                if start is None
+                else (OperandError, shown(steepness))
+            )
+            raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
+        is_parameter = flag("learnable", learnable, OperandTypeError)
+        # FSDP2 takes parameters that have an axis, and a dtype in common.
+        log = torch.tensor([math.log(start)], dtype=None if is_parameter else torch.float64)
+        if is_parameter:
+            self.log_steepness = torch.nn.Parameter(log)
+        else:
+            self.register_buffer("log_steepness", log)
+
+    @property
+    def steepness(self) -> Tensor:
+        """The steepness as a 0-d tensor."""
+        return _steepness(self.log_steepness)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        # A parameter of another type may be sharded. Torch 2.11 would gather it from all processes, but this
+        # one may print alone.
+        plain = type(self.log_steepness) in (Tensor, torch.nn.Parameter)
+        try:
+            steepness = f"{self.steepness.item():g}" if plain else "?"
+        except RuntimeError:  # a tensor without values: on meta, or inside a transform
+            steepness = "?"
+        return f"{self.operator!r}, steepness={steepness}"
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Layer[AnyOperator]:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
+        self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
+        return self
+
+    def _relaxed(self, method: str, *operands: Any) -> Any:
+        return _call(self.operator, method, self.log_steepness, *operands)
+
+    def _exact(self, method: str, x: Tensor) -> Any:
+        return _call(self.operator, method, None, x)
+
+
+def _steepness(log_steepness: Tensor) -> Tensor:
+    return log_steepness.exp().reshape(())
+
+
+def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
+    """Call an operator's method. For torch.fx it is one node: methods cannot check the symbols of a trace."""
+    steepness = () if log_steepness is None else (_steepness(log_steepness),)
+    return getattr(operator, method)(*operands, *steepness)
+
+
+torch.fx.wrap("_call")
+
+
+def refuse_options(network: Operator, **options: object) -> None:
+    """Raise OperandError if an operator, which is compiled already, comes with options of `nsc.compile`."""
+    named = [name for name, value in options.items() if value is not None]
+    if named:
+        raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")

@@ -1,0 +1,241 @@
+"""The top-k cross entropy: a loss of classification whose prediction is a set of k classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from nsc.api import Options, compile
+from nsc.arguments import is_name, real, whole
+from nsc.compiler.describe import Named
+from nsc.compiler.selection import top_k
+from nsc.errors import OperandError, OperandTypeError
+from nsc.nn.layer import Layer, refuse_options
+from nsc.operators.operator import Operator
+from nsc.operators.selector import Selector
+from nsc.runtime.dispatch.ways import Way, way_of
+from nsc.wording import count
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# How far from 1 the sum of p_k may be: weights of a table are often rounded to six digits.
+_SUM_TOLERANCE = 1e-5
+# The loss of a probability q is -log(q (1 - 2 FLOOR) + FLOOR), as difftopk's: at most 16.2.
+_FLOOR = 1e-7
+
+_REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": torch.mean,
+    "none": torch.Tensor.clone,
+    "sum": torch.sum,
+}
+_TOP_1 = ("network", "softmax")
+
+
+class TopKCrossEntropy(Layer[Selector]):
+    """The top-k cross entropy of logits (…, classes) and labels (…): a label is right within the top k.
+
+    p_k[j] weights "the label is among the top j + 1". With r_i the relaxed rank i of the logits, the largest
+    first, the probability of a label c and its loss are
+
+        q = Σ_j p_k[j] Σ_{i ≤ j} r_i[c]        loss = -log(q (1 - 2e-7) + 1e-7)
+
+    The network selects the top len(p_k) alone. The gradient is the derivative of the value, and finite for
+    finite logits; bfloat16 and float16 are computed in float32. A NaN among the logits that are compared
+    makes the loss NaN. A module that is converted to another dtype, as by `.double()`, compiles its network
+    for that dtype too.
+
+    Cost per sample: O(len(p_k) · size of the network); m bounds the size where there are many classes.
+
+    Args:
+        classes: number of classes, the length of the logits' last axis.
+        p_k: the weights, 0 or more, with a sum of 1; (0, 0, 0, 0, 1) is the top 5 alone, (1,) the top 1.
+        m: only the label's logit and the m - 1 largest others are compared, so the network has m wires;
+            the others' order is that of torch.topk. None: all classes are compared.
+        network: what `nsc.compile` takes, for m wires, or classes if m is None; or a Selector of the top
+            len(p_k) of so many.
+        top1: "network": all terms are the network's, as in the formula; "softmax": for j = 0 the softmax of
+            the compared logits takes the place of r_0, which is difftopk's default.
+        reduction: "mean", "sum", or "none" for a loss of each label.
+        steepness: 1 / unit of the logits; None: 2 × depth.
+        learnable: whether the steepness is a parameter, as of `SortingNetwork`.
+        options: further options of `nsc.compile`, such as relaxation.
+
+    Raises:
+        OperandError: classes, p_k or m that do not fit, an unknown top1 or reduction, a steepness that is no
+            finite number above 0, a Selector of other ranks, or options beside a Selector.
+        OperandTypeError: a classes or m that is no integer, a p_k that is no list of numbers, a Sorter, or a
+            learnable that is no bool.
+        NscError: what `nsc.compile` raises.
+
+    Source: Petersen et al., Differentiable Top-k Classification Learning, ICML 2022; the floor and m as in
+    the authors' package difftopk 0.2.0.
+
+    >>> loss = TopKCrossEntropy(10, [0.5, 0, 0, 0, 0.5])
+    >>> logits = torch.zeros(2, 10)
+    >>> logits[:, 3] = 9.0
+    >>> right, wrong = loss(logits[:1], torch.tensor([3])), loss(logits[1:], torch.tensor([7]))
+    >>> bool(right < 0.01), bool(wrong > 0.5)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        p_k: Sequence[float],
+        m: int | None = None,
+        *,
+        network: Selector | Named = "best",
+        top1: str = "network",
+        reduction: str = "mean",
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        classes, weights = _positive("classes", classes), _weights(p_k)
+        m = None if m is None else _positive("m", m)
+        _check_known("top1", top1, _TOP_1)
+        _check_known("reduction", reduction, tuple(_REDUCTIONS))
+        wires = classes if m is None else m
+        if wires > classes:
+            raise OperandError(f"TopKCrossEntropy: m is at most the number of classes, {classes}, got {m}")
+        if len(weights) > wires:
+            given = f"{count(len(weights), 'weight')} for {wires} compared"
+            raise OperandError(f"TopKCrossEntropy: p_k has {given}: leave out some")
+        super().__init__(_selector(network, wires, len(weights), options), steepness, learnable)
+        self.classes, self.p_k, self.m = classes, weights, m
+        self.top1, self.reduction = top1, reduction
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of labels (…), integers 0 … classes - 1, for logits (…, classes).
+
+        Returns:
+            A 0-d tensor, of a "mean" NaN for an empty batch; (…) if nothing is reduced. Its dtype is that of
+            the logits.
+
+        Raises:
+            OperandError: logits or labels of other shapes, on two devices, or a label that is no class. On a
+                GPU, and in a trace, torch's own check of indices finds such a label.
+            OperandTypeError: logits without a floating-point dtype, labels without an integer one, or no
+                tensors.
+        """
+        compared, labels = _compared(logits, labels, self.classes, self.m)
+        rows = self._relaxed("select_with_rows", compared)[1]
+        # What each rank, the largest first, holds of the label: (…, k).
+        shares = torch.take_along_dim(rows, labels.unsqueeze(-1).unsqueeze(-1), -1).squeeze(-1)
+        sums = shares.cumsum(-1)
+        within = [sums[..., j] for j in range(len(self.p_k))]
+        if self.top1 == "softmax":
+            within[0] = torch.take_along_dim(compared.softmax(-1), labels.unsqueeze(-1), -1).squeeze(-1)
+        terms = [weight * top for weight, top in zip(self.p_k, within, strict=True) if weight]
+        probability = torch.stack(terms).sum(0)
+        losses = -torch.log(probability * (1 - 2 * _FLOOR) + _FLOOR)
+        return _REDUCTIONS[self.reduction](losses).to(logits.dtype)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        m = "" if self.m is None else f", m={self.m}"
+        return f"classes={self.classes}, p_k={self.p_k}{m}, {super().extra_repr()}"
+
+
+def _positive(name: str, value: object) -> int:
+    number = whole(value)
+    if number is None:
+        raise OperandTypeError(f"TopKCrossEntropy: {name} must be an integer, got {value!r}")
+    if number < 1:
+        raise OperandError(f"TopKCrossEntropy: {name} must be 1 or more, got {number}")
+    return number
+
+
+def _weights(p_k: object) -> tuple[float, ...]:
+    """Return p_k as floats, or raise the error that says what it must be."""
+    numbers = [real(weight) for weight in p_k] if isinstance(p_k, Iterable) else [None]
+    weights = tuple(weight for weight in numbers if weight is not None)
+    if len(weights) < len(numbers):
+        raise OperandTypeError(f"TopKCrossEntropy: p_k must list numbers, such as (0.5, 0, 0.5), got {p_k!r}")
+    if not all(0 <= weight < math.inf for weight in weights):
+        raise OperandError(f"TopKCrossEntropy: each weight of p_k must be finite and 0 or more, got {p_k!r}")
+    if abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
+        raise OperandError(
+            f"TopKCrossEntropy: the weights of p_k must add up to 1, these add up to {math.fsum(weights):g}: "
+            "divide them by their sum"
+        )
+    return weights
+
+
+def _check_known(name: str, value: object, known: Sequence[str]) -> None:
+    if not is_name(value, known):
+        raise OperandError(f"TopKCrossEntropy: no {name} {value!r}; known: {', '.join(known)}")
+
+
+def _selector(network: Selector | Named, wires: int, k: int, options: Options) -> Selector:
+    """Return the operator for the k largest of so many wires, compiled unless it is given."""
+    if not isinstance(network, Operator):
+        return compile(network, wires, select=top_k(k), **options)
+    refuse_options(network, **options)
+    if not isinstance(network, Selector):
+        raise OperandTypeError(
+            f"{network.name} is a Sorter, and TopKCrossEntropy takes a Selector: compile it with "
+            f"select=nsc.top_k({k})"
+        )
+    if network.n != wires or network.ranks != tuple(range(wires - 1, wires - 1 - k, -1)):
+        raise OperandError(
+            f"TopKCrossEntropy needs the top {k} of {wires} values; {network.name} selects the ranks "
+            f"{', '.join(map(str, network.ranks))} of {network.n}: compile it with select=nsc.top_k({k})"
+        )
+    return network
+
+
+def _compared(logits: Tensor, labels: Tensor, classes: int, m: int | None) -> tuple[Tensor, Tensor]:
+    """Check a call's tensors; return the logits that are compared, and the labels' places among them.
+
+    With m the label's logit is the first, and the m - 1 largest others follow, the largest first.
+
+    Returns:
+        (…, m or classes), at least float32, and (…), int64.
+    """
+    _check_call(logits, labels, classes)
+    logits, labels = logits.to(torch.promote_types(logits.dtype, torch.float32)), labels.long()
+    if m is None:
+        return logits, labels
+    place = labels.unsqueeze(-1)
+    others = torch.arange(classes - 1, device=logits.device)
+    others = others + (others >= place)
+    largest = torch.take_along_dim(logits, others, -1).topk(m - 1).values
+    return torch.cat([torch.take_along_dim(logits, place, -1), largest], -1), torch.zeros_like(labels)
+
+
+# For torch.fx it is one node: checks cannot look at the symbols of a trace.
+torch.fx.wrap("_compared")
+
+
+def _check_call(logits: Tensor, labels: Tensor, classes: int) -> None:
+    for name, tensor in (("logits", logits), ("labels", labels)):
+        if not isinstance(tensor, Tensor):
+            raise OperandTypeError(f"TopKCrossEntropy: {name} must be a tensor, got {type(tensor).__name__}")
+    if not logits.dtype.is_floating_point:
+        raise OperandTypeError(
+            f"TopKCrossEntropy: logits must have a floating-point dtype, got {logits.dtype}: use .float()"
+        )
+    if labels.dtype.is_floating_point or labels.dtype.is_complex or labels.dtype == torch.bool:
+        raise OperandTypeError(
+            f"TopKCrossEntropy: labels must have an integer dtype, got {labels.dtype}: use .long()"
+        )
+    if logits.dim() == 0 or logits.shape[-1] != classes or labels.shape != logits.shape[:-1]:
+        raise OperandError(
+            f"TopKCrossEntropy: logits must be (…, {classes}) and labels (…), got {tuple(logits.shape)} and "
+            f"{tuple(labels.shape)}"
+        )
+    if labels.device != logits.device:
+        raise OperandError(
+            f"TopKCrossEntropy: logits are on {logits.device} and labels on {labels.device}: move one of them"
+        )
+    # To look at values would make a GPU wait, and a trace has none.
+    if not labels.is_cuda and way_of(logits, labels) is Way.PLAIN:
+        wrong = labels[(labels < 0) | (labels >= classes)]
+        if wrong.numel():
+            raise OperandError(f"TopKCrossEntropy: labels are 0 … {classes - 1}, found {wrong[0].item()}")

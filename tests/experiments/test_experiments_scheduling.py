@@ -1,0 +1,324 @@
+"""Runs in processes and on a Dask cluster: whatever dies, every result is there once, and is the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from torch_works import torch_threads
+from works import (
+    attempts,
+    die_always,
+    die_at_first,
+    fail,
+    grade,
+    graded,
+    process_of,
+    run_of,
+    slow,
+    threads,
+    wait_at_first,
+)
+
+from experiments.errors import ExperimentError
+from experiments.run import Result, Run
+from experiments.scheduling import execute, processes
+
+ROOT = Path(__file__).parents[2]
+RUNS = [run_of(seed) for seed in range(6)]
+ONCE = dict.fromkeys(range(6), 1)
+
+
+class Notes(list[Result]):
+    """The results of an execution in order, and the seeds that began."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+
+    @property
+    def seeds(self) -> list[int]:
+        return sorted(result.run.seed for result in self)
+
+
+def executed(
+    work: Callable[[Run], Result], runs: list[Run] = RUNS, jobs: int = 2, scheduler: str | None = None
+) -> Notes:
+    notes = Notes()
+    execute(
+        work,
+        runs,
+        jobs=jobs,
+        scheduler=scheduler,
+        done=notes.append,
+        begun=lambda run: notes.begun.append(run.seed),
+    )
+    return notes
+
+
+def failed(work: Callable[[Run], Result], jobs: int = 2, scheduler: str | None = None) -> tuple[Notes, str]:
+    notes = Notes()
+    with pytest.raises(ExperimentError) as caught:
+        execute(work, RUNS, jobs=jobs, scheduler=scheduler, done=notes.append)
+    return notes, caught.value.format_message()
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    """Every execution ends its processes. Those of a cluster belong to the cluster."""
+    yield
+    assert [process for process in multiprocessing.active_children() if "Dask" not in process.name] == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 9])
+def test_every_run_is_done_once(tmp_path: Path, jobs: int) -> None:
+    runs = [*RUNS[:4], RUNS[1], dataclasses.replace(RUNS[2])]
+    notes = executed(partial(grade, tmp_path), runs, jobs)
+    assert sorted(notes, key=lambda result: result.run.seed) == [graded(run) for run in RUNS[:4]]
+    assert notes.begun == [0, 1, 2, 3]
+    assert attempts(tmp_path) == dict.fromkeys(range(4), 1)
+
+
+def test_a_process_does_one_run_after_another(tmp_path: Path) -> None:
+    executed(partial(grade, tmp_path))
+    assert len({path.read_text() for path in tmp_path.iterdir()}) <= 2
+
+
+def test_nothing_to_do() -> None:
+    assert executed(graded, []) == []
+    with pytest.raises(ExperimentError, match="at least 1 process, got jobs 0"):
+        executed(graded, jobs=0)
+
+
+def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_cores", lambda: 7)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert {result.machine for result in executed(threads, RUNS[:2], jobs=2)} == {"3"}
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert {result.machine for result in executed(threads, RUNS[:2], jobs=2)} == {"5"}
+
+
+def test_torch_of_a_process_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work's module imports torch before the process learns its share."""
+    monkeypatch.setattr(processes, "_cores", lambda: 3)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    (result,) = executed(torch_threads, RUNS[:1], jobs=2)
+    assert result.machine == "3"
+
+
+def test_the_run_of_a_killed_process_is_done_again(tmp_path: Path) -> None:
+    notes = executed(partial(die_at_first, tmp_path, 1))
+    assert sorted(notes, key=lambda result: result.run.seed) == [graded(run) for run in RUNS]
+    assert attempts(tmp_path) == ONCE | {1: 2}
+    assert sorted(notes.begun) == [0, 1, 1, 2, 3, 4, 5]
+
+
+def test_a_run_that_always_kills_fails_alone(tmp_path: Path) -> None:
+    notes, message = failed(partial(die_always, tmp_path, 1))
+    assert notes.seeds == [0, 2, 3, 4, 5]
+    assert attempts(tmp_path) == ONCE | {1: 4}
+    assert "1 of 6 runs failed" in message
+    assert f"{RUNS[1].key}: {RUNS[1]}" in message
+    assert "died 4 times, at last by SIGKILL" in message
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failed_work_does_not_stop_the_others(tmp_path: Path, jobs: int) -> None:
+    notes, message = failed(partial(fail, tmp_path, (0, 2, 4)), jobs)
+    assert notes.seeds == [1, 3, 5]
+    assert attempts(tmp_path) == ONCE
+    assert message.startswith("3 of 6 runs failed")
+    assert re.search(rf"\n  no images at all\n    {RUNS[0].key}: Run\(.*seed=0\)\n", message)
+    assert re.search(r"\n  ValueError: a wrong shape \(works.py:\d+\)\n.*seed=[24]\) and 1 more$", message)
+
+
+def test_an_error_of_the_caller_ends_everything(tmp_path: Path) -> None:
+    def full(result: Result) -> None:
+        raise ExperimentError("no space")
+
+    with pytest.raises(ExperimentError, match="no space"):
+        execute(partial(wait_at_first, tmp_path, 1), RUNS, jobs=2, scheduler=None, done=full)
+    assert len(attempts(tmp_path)) < 6
+
+
+def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], IO[str]]:
+    """Start the command of `works`, and return it with its output once seed 1, which never ends, is alone."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "experiments")])
+    command = subprocess.Popen(
+        [sys.executable, "-c", "import works; works.command()", str(folder), *options],
+        env=os.environ | {"PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert command.stdout is not None
+    assert {command.stdout.readline() for _ in range(3)} == {"0\n", "2\n", "3\n"}
+    return command, command.stdout
+
+
+def is_alive(process: int) -> bool:
+    """Return whether a process runs; one that nobody has waited for yet does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_for_end(process: int) -> None:
+    end = time.monotonic() + 30
+    while is_alive(process):
+        assert time.monotonic() < end, f"process {process} is left behind"
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_ctrl_c_ends_all_processes_without_a_traceback(tmp_path: Path) -> None:
+    command, _ = start(tmp_path)
+    worker = process_of(tmp_path, 1)
+    assert is_alive(worker)
+    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
+    out, err = command.communicate(timeout=30)
+    assert (out, err.strip(), command.returncode) == ("", "Aborted!", 1)
+    assert not is_alive(worker)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_no_process_outlives_its_parent(tmp_path: Path) -> None:
+    command, _ = start(tmp_path)
+    command.kill()
+    _, err = command.communicate(timeout=30)
+    assert err == ""
+    wait_for_end(process_of(tmp_path, 1))
+
+
+# Dashboards import much and nobody looks.
+PLAIN = {
+    "scheduler_kwargs": {"dashboard": False},
+    "dashboard_address": ":0",
+    "worker_dashboard_address": None,
+    "threads_per_worker": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(processes=True, n_workers=2, **PLAIN) as cluster:
+        yield cluster
+
+
+def test_a_cluster_gives_the_same_when_a_worker_is_killed(tmp_path: Path, cluster: Any) -> None:
+    notes = Notes()
+
+    def kill(run: Run) -> None:
+        notes.begun.append(run.seed)
+        if run.seed == 1 and notes.begun.count(1) == 1:
+            os.kill(process_of(tmp_path, 1), signal.SIGKILL)
+
+    execute(
+        partial(wait_at_first, tmp_path, 1),
+        RUNS,
+        jobs=1,
+        scheduler=cluster.scheduler_address,
+        done=notes.append,
+        begun=kill,
+    )
+    assert sorted(notes, key=lambda result: result.run.seed) == [graded(run) for run in RUNS]
+    assert sorted(set(notes.begun)) == list(range(6))
+    tried = attempts(tmp_path)
+    assert tried[1] == 2
+    # A worker that is killed may take results with it that had not been fetched yet.
+    assert sorted(tried) == list(range(6))
+
+
+def test_a_cluster_reports_failed_work(tmp_path: Path, cluster: Any) -> None:
+    notes, message = failed(partial(fail, tmp_path, (0, 2)), scheduler=cluster.scheduler_address)
+    assert notes.seeds == [1, 3, 4, 5]
+    assert attempts(tmp_path) == ONCE
+    assert "no images at all" in message
+    assert "ValueError: a wrong shape (works.py:" in message
+
+
+def test_a_run_that_always_kills_fails_alone_on_a_cluster(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask gives up every run of a worker that died, also those that were only waiting there."""
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)  # of 3, to save time
+    monkeypatch.setattr("experiments.scheduling.cluster.AGAIN", 0)
+    notes, message = failed(partial(die_always, tmp_path, 1), scheduler=cluster.scheduler_address)
+    assert notes.seeds == [0, 2, 3, 4, 5]
+    assert re.search(rf"its worker died 1 times; .*\n    {RUNS[1].key}: .*seed=1\)$", message)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_ctrl_c_leaves_a_cluster(tmp_path: Path, cluster: Any) -> None:
+    command, _ = start(tmp_path, "--scheduler", cluster.scheduler_address)
+    os.killpg(command.pid, signal.SIGINT)
+    out, err = command.communicate(timeout=30)
+    assert (out, err.strip(), command.returncode) == ("", "Aborted!", 1)
+    os.kill(process_of(tmp_path, 1), signal.SIGKILL)  # a cluster's work cannot be stopped otherwise
+
+
+def test_a_worker_does_one_run_at_a_time(tmp_path: Path) -> None:
+    """Workers with several threads are refused, and do one run at a time if they come later."""
+    distributed = pytest.importorskip("distributed")
+    several = PLAIN | {"threads_per_worker": 3}
+    with distributed.LocalCluster(processes=False, n_workers=0, **several) as threaded:
+        notes = Notes()
+        later = threading.Timer(0.5, threaded.scale, (1,))
+        later.start()
+        execute(
+            partial(grade, tmp_path),
+            RUNS,
+            jobs=1,
+            scheduler=threaded.scheduler_address,
+            done=notes.append,
+        )
+        later.join()
+        assert notes.seeds == list(range(6))
+        with pytest.raises(ExperimentError, match=r"has 3 threads, .* --nthreads 1"):
+            executed(graded, scheduler=threaded.scheduler_address)
+
+
+def test_a_lost_scheduler_is_told(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(processes=False, protocol="tcp://", n_workers=1, **PLAIN) as lost:
+        address = lost.scheduler_address
+        later = threading.Timer(0.5, lost.close)
+        with pytest.raises(ExperimentError, match=f"the scheduler at {address} is lost; .* start again"):
+            execute(
+                slow,
+                RUNS,
+                jobs=1,
+                scheduler=address,
+                done=lambda result: None,
+                begun=lambda run: later.start() if run.seed == 0 else None,
+            )
+        later.join()
+
+
+def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("experiments.scheduling.cluster.PATIENCE", 0.5)
+    for address in ("tcp://127.0.0.1:9", "not an address", "what://127.0.0.1:9"):
+        with pytest.raises(ExperimentError, match=f"no Dask scheduler answers at {address} within .*`dask"):
+            executed(graded, scheduler=address)
+
+
+def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ExperimentError, match=r"pip install 'nsc\[cluster\]'"):
+        executed(graded, scheduler="tcp://127.0.0.1:9")

@@ -1,0 +1,251 @@
+"""The classification task on small CIFAR files, its methods by name, and its metrics."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nsc
+from experiments.data import Data, Part, load
+from experiments.errors import ExperimentError
+from experiments.models import MODELS
+from experiments.run import Run
+from experiments.topk import METHODS, Classification, channel_constants, find, share_within
+
+CPU = torch.device("cpu")
+RUN = Run(
+    task="topk",
+    data="cifar10",
+    side=None,
+    model="small",
+    method="topk:1",
+    temperature=None,
+    n=1,
+    batch=24,
+    steps=15,
+    learning_rate=3e-3,
+    one_cycle=False,
+    noise=0.0,
+    validations=1,
+    validation=1000,
+    test=1000,
+    seed=0,
+)
+
+
+def records(rng, count, classes, labels):
+    """Return the bytes of a CIFAR file: each image is brighter in the rows that its class says."""
+    names = np.arange(count) % classes
+    images = rng.integers(0, 60, (count, 3, 32, 32))
+    for image, name in zip(images, names, strict=True):
+        image[:, 3 * (name % 10) : 3 * (name % 10) + 3] += 150
+    rows = [np.repeat(names[:, None], labels, axis=1), images.reshape(count, -1)]
+    return np.concatenate(rows, axis=1).astype(np.uint8).tobytes()
+
+
+@pytest.fixture(scope="module")
+def cifar10(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("cifar10"), np.random.default_rng(0)
+    for name in (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"):
+        (folder / name).write_bytes(records(rng, 40, 10, 1))
+    return load("cifar10", folder)
+
+
+def task(parts, method="topk:1", **changes):
+    run = dataclasses.replace(RUN, method=method, **changes)
+    return Classification(run, parts, CPU, torch.Generator().manual_seed(run.seed))
+
+
+@pytest.mark.parametrize("method", ["softmax", "topk:1", "topk:.5,0,0,0,.5+m=7"])
+def test_a_model_learns_the_classes_of_small_cifar_files(cifar10, method):
+    learning = task(cifar10, method)
+    assert (learning.shape, learning.outputs, learning.watched) == ((3, 32, 32), 10, "top1")
+    model = MODELS[RUN.model](learning.shape, learning.outputs)
+    optimiser = torch.optim.Adam(model.parameters(), RUN.learning_rate)
+    before = learning.measure(model.eval(), "test")
+    losses = []
+    for _ in range(RUN.steps):
+        loss = learning.loss(model.train())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    after = learning.measure(model.eval(), "test")
+    assert losses[-1] < losses[0] / 2
+    assert after["top5"] > 0.9 > before["top5"]
+    assert after["top1"] > before["top1"] + 0.3
+    assert learning.measure(model, "test") == after
+    assert learning.measure(model, "training").keys() == {"top1", "top5"}
+
+
+def test_fine_classes_of_cifar100(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("train.bin", "test.bin"):
+        (tmp_path / name).write_bytes(records(rng, 400, 100, 2))
+    learning = task(load("cifar100", tmp_path), "topk:.25,0,0,0,.75+m=16", data="cifar100")
+    model = MODELS["vanilla"](learning.shape, learning.outputs)
+    assert learning.outputs == 100
+    learning.loss(model).backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+class Watching(torch.nn.Module):
+    """Keeps the images that it is given; its logits are zeros."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, images):
+        self.seen.append(images)
+        return torch.zeros(len(images), 10)
+
+
+def test_images_are_normalised_by_the_training_part(cifar10):
+    learning, model = task(cifar10, batch=2000), Watching()
+    learning.loss(model)
+    # Drawn with replacement: the batch has the part's constants within sampling errors.
+    torch.testing.assert_close(model.seen[0].mean((0, 2, 3)), torch.zeros(3), rtol=0, atol=0.01)
+    torch.testing.assert_close(model.seen[0].std((0, 2, 3)), torch.ones(3), rtol=0, atol=0.01)
+    mean, deviation = channel_constants(cifar10.training.images)
+    learning.measure(model, "test")
+    torch.testing.assert_close(model.seen[1] * deviation + mean, cifar10.test.images / 255)
+
+
+def test_batches_come_from_the_generator_alone(cifar10):
+    learning, model = task(cifar10, noise=0.1), Watching()
+    state = learning._generator.get_state()
+    for _ in range(2):
+        learning.loss(model)
+    learning._generator.set_state(state)
+    torch.manual_seed(99)
+    for _ in range(2):
+        learning.loss(model)
+    first, second, first_again, second_again = model.seen
+    assert torch.equal(first, first_again)
+    assert torch.equal(second, second_again)
+    assert not torch.equal(first, second)
+    quiet, model = task(cifar10), Watching()
+    quiet.loss(model)
+    noise = (first - model.seen[0]) * channel_constants(cifar10.training.images)[1]
+    assert noise.std().item() == pytest.approx(0.1, rel=0.02)
+
+
+def test_a_part_is_measured_on_as_many_images_as_the_run_asks_for(cifar10):
+    model = Watching()
+    task(cifar10, test=7, validation=5).measure(model, "test")
+    task(cifar10, test=7, validation=5, seed=3).measure(model, "test")
+    task(cifar10, test=7, validation=5).measure(model, "validation")
+    task(cifar10, test=1000).measure(model, "test")
+    assert [len(images) for images in model.seen] == [7, 7, 5, len(cifar10.test.labels)]
+    assert torch.equal(model.seen[0], model.seen[1])
+
+
+def test_digits_are_classes_and_house_numbers_are_not(cifar10):
+    learning = task(load("digits"), data="digits")
+    assert (learning.shape, learning.outputs) == ((1, 8, 8), 10)
+    with pytest.raises(
+        ExperimentError, match=r"svhn has numbers, not classes: choose one of digits, .*cifar10"
+    ):
+        task(cifar10, data="svhn")
+
+
+def test_the_constants_are_those_of_each_channel():
+    images = torch.randint(256, (9, 3, 4, 5), dtype=torch.uint8)
+    images[:, 2] = 77
+    mean, deviation = channel_constants(images)
+    pixels = images.double() / 255
+    torch.testing.assert_close(mean.flatten(), pixels.mean((0, 2, 3)).float())
+    expected = pixels.std((0, 2, 3), correction=0).float()
+    torch.testing.assert_close(deviation[:2].flatten(), expected[:2])
+    assert deviation[2].item() == 1
+
+
+logits = st.lists(
+    st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=4, max_size=4), min_size=1, max_size=8
+)
+
+
+@given(logits, st.integers(1, 6), st.data())
+def test_the_share_counts_larger_logits_and_equal_ones_of_smaller_classes(rows, k, data):
+    labels = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    before = [
+        sum(value > row[label] or (value == row[label] and place < label) for place, value in enumerate(row))
+        for row, label in zip(rows, labels, strict=True)
+    ]
+    expected = sum(count < k for count in before) / len(rows)
+    assert share_within(torch.tensor(rows), torch.tensor(labels), k) == pytest.approx(expected)
+
+
+def test_a_model_that_gives_nan_is_right_by_chance_alone():
+    assert share_within(torch.full((10, 10), torch.nan), torch.arange(10), 1) == 0.1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_starts_at_every_temperature_of_its_grid(name):
+    method = find(name)
+    x, labels = torch.randn(8, 10, requires_grad=True), torch.arange(8)
+    for temperature in (None, *method.grid):
+        (grad,) = torch.autograd.grad(method.start(10, temperature)(x, labels), x)
+        assert grad.isfinite().all()
+        assert grad.any()
+    assert method.name == name
+    assert bool(method.grid) == bool(method.temperature) == (name != "softmax")
+
+
+def test_a_name_says_the_loss_and_its_temperature():
+    x, labels = torch.randn(8, 10), torch.arange(8)
+    softmax = find("softmax").start(10, None)(x, labels)
+    torch.testing.assert_close(softmax, torch.nn.functional.cross_entropy(x, labels))
+    ours = find("topk:.25,0,.75+m=6+softmax")
+    assert ours.title == "Top-k, p_k = 0.25, 0, 0.75, m = 6, softmax for top 1"
+    depth = nsc.compile("best", 6, select=nsc.top_k(3)).depth
+    for temperature, steepness in ((None, 2 * depth), (4.0, 4 * depth)):
+        same = nsc.nn.TopKCrossEntropy(10, [0.25, 0, 0.75], 6, top1="softmax", steepness=steepness)
+        assert torch.equal(ours.start(10, temperature)(x, labels), same(x, labels))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bitonic", "no method 'bitonic' for classes; known: softmax, topk:1, "),
+        ("topk", "'' must be numbers separated by commas"),
+        ("topk:", "'' must be numbers separated by commas"),
+        ("topk:1,b", "'1,b' must be numbers"),
+        ("topk:1+cauchy", "no option 'cauchy'; known: m=16, softmax"),
+        ("topk:1+m=-2", "no option 'm=-2'"),
+        ("softmax+m=16", "no method 'softmax.m=16' for classes"),
+    ],
+)
+def test_names_that_say_nothing_are_refused(name, message):
+    with pytest.raises(ExperimentError, match=message):
+        find(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature", "message"),
+    [
+        ("softmax", 1.0, "softmax has no temperature, got 1.0"),
+        ("topk:.5,.6", None, "topk:.5,.6 with 10 classes: .* add up to 1"),
+        ("topk:1+m=16", None, "with 10 classes: .* m is at most the number of classes, 10, got 16"),
+        ("topk:1+m=0", None, "m must be 1 or more"),
+        ("topk:nan", None, "finite and 0 or more"),
+        ("topk:1", 0.0, "steepness must be .* above 0"),
+        ("topk:1", float("nan"), "steepness must be"),
+    ],
+)
+def test_methods_that_do_not_fit_are_refused(name, temperature, message):
+    with pytest.raises(ExperimentError, match=message):
+        find(name).start(10, temperature)
+
+
+def test_two_parts_may_lack_classes_of_the_third():
+    def part(*labels):
+        return Part(torch.zeros(len(labels), 1, 8, 8, dtype=torch.uint8), torch.tensor(labels))
+
+    assert task(Data(part(0, 1), part(0), part(2)), data="digits").outputs == 3

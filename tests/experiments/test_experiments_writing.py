@@ -1,0 +1,479 @@
+"""Finished tables: what they say follows from the outcomes, and no file is half written."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from experiments.errors import ExperimentError
+from experiments.run import Result, Run
+from experiments.writing import comparing, figures, listing, reading, report, show, write
+from experiments.writing.files import page
+from experiments.writing.markdown import how_to_read, markdown, metric_table
+from experiments.writing.quantities import METRICS
+from experiments.writing.records import (
+    Axis,
+    Column,
+    Finished,
+    Measured,
+    Outcome,
+    Panel,
+    PaperNumber,
+    Row,
+    Tuned,
+)
+
+pytest.importorskip("matplotlib")
+
+RUN = Run(
+    task="ranking",
+    data="digits",
+    side=None,
+    model="half",
+    method="odd_even",
+    temperature=None,
+    n=5,
+    batch=100,
+    steps=1000,
+    learning_rate=2e-3,
+    one_cycle=True,
+    noise=0.1,
+    validations=4,
+    validation=5000,
+    test=30000,
+    seed=0,
+)
+EM5, SECONDS = METRICS["em5"], METRICS["seconds"]
+
+
+def cell(row, column, values, paper=None, n=5, metric="em5"):
+    """Return a cell with a run of each value; None is a run that failed."""
+    outcomes = []
+    for seed, value in enumerate(values):
+        run = replace(RUN, method=row, n=n, seed=seed)
+        if value is None:
+            outcomes.append(Outcome(run, "the loss is not a number at step 40", {}, {}, 9.0, "a machine"))
+        else:
+            training = {metric: min(1.0, value + 0.03)}
+            outcomes.append(Outcome(run, "", {metric: value}, training, 30.0, "a machine"))
+    number = {} if paper is None else {metric: PaperNumber(*paper)}
+    return Measured(row, column, tuple(outcomes), number)
+
+
+def panel(**changes):
+    """Return two methods at two n: the network is ahead at 15, and not told apart at 5."""
+    cells = (
+        cell("Network", "n = 5", (0.40, 0.42), (86.3, 0.9)),
+        cell("Network", "n = 15", (0.44, 0.46), (87.6,), n=15),
+        cell("Other", "n = 5", (0.41, 0.42, None), (77.7,)),
+        cell("Other", "n = 15", (0.40, 0.42), n=15),
+    )
+    rows, columns = (Row("Network"), Row("Other")), (Column("n = 5", 5), Column("n = 15", 15))
+    return replace(Panel("", Axis("n"), ("em5",), rows, columns, cells), **changes)
+
+
+def finished(*panels, **changes):
+    tuned = (Tuned("Other", "", "τ", "em5", (0.5, 1.0, 2.0), (0.31, 0.38, None), 1.0),)
+    table = Finished(
+        name="mnist",
+        title="Four-digit numbers",
+        source="table 1",
+        profile="quick",
+        command="python -m experiments mnist",
+        panels=panels or (panel(),),
+        tuned=tuned,
+        deviations=("Images are smaller than the paper's.",),
+        notes=("A note.",),
+        seconds=120.0,
+    )
+    return replace(table, **changes)
+
+
+def times(**changes):
+    """Return times and memory of two methods, and one that was left out."""
+    outcomes = {
+        ("Network", 4): {"seconds": 1.1e-6, "bytes": 840.0},
+        ("Network", 1024): {"seconds": 0.05, "bytes": 5.5e8},
+        ("Other", 4): {"seconds": 7.1e-6, "bytes": 1e3},
+    }
+    cells = [
+        Measured(row, f"n = {n}", (Outcome(None, "", test, {}, 0.0, "a machine"),), {})
+        for (row, n), test in outcomes.items()
+    ]
+    slow = Outcome(None, "a call takes more than 20 s", {}, {}, 0.0, "a machine")
+    cells.append(Measured("Other", "n = 1024", (slow,), {"seconds": PaperNumber(31.0)}))
+    only = Panel(
+        title="",
+        axis=Axis("n", "log"),
+        metrics=("seconds", "bytes"),
+        rows=(Row("Network"), Row("Other")),
+        columns=(Column("n = 4", 4), Column("n = 1024", 1024)),
+        cells=tuple(cells),
+    )
+    new = {"name": "runtime", "title": "Time and memory", "source": "table 4", "tuned": (), "seconds": None}
+    return finished(only, **{**new, **changes})
+
+
+def test_examples_in_docstrings():
+    tested = doctest.testmod(figures, optionflags=doctest.ELLIPSIS)
+    assert (tested.failed, tested.attempted) == (0, 3)
+
+
+def test_a_figure_has_mean_deviation_and_error():
+    figure = figures.figure([0.1, 0.2, 0.6])
+    assert figure.mean == pytest.approx(0.3)
+    assert figure.deviation == pytest.approx(math.sqrt(0.07))
+    assert figure.error == pytest.approx(math.sqrt(0.07 / 3))
+    assert figures.shown_figure(EM5, figure) == "30.0 ± 26.5 (15.3)"
+    assert figures.figure([]) is None
+
+
+def test_one_seed_has_no_error_and_is_never_told_apart():
+    one, other = figures.figure([0.9]), figures.figure([0.1])
+    assert one.error is None
+    assert figures.order(EM5, one, other) == 0
+    assert figures.shown_figure(EM5, one) == "90.0"
+
+
+SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=4)
+
+
+@given(SHARES, SHARES)
+def test_an_order_is_reversed_with_its_sides(one, other):
+    one, other = figures.figure(one), figures.figure(other)
+    for metric in (EM5, SECONDS):
+        assert figures.order(metric, one, other) == -figures.order(metric, other, one)
+        assert figures.order(metric, one, one) == 0
+
+
+@given(SHARES, SHARES)
+def test_whoever_is_ahead_is_ahead_by_more_than_the_error(one, other):
+    one, other = figures.figure(one), figures.figure(other)
+    if figures.order(EM5, one, other) == 1:
+        assert one.mean - other.mean > math.hypot(one.error, other.error)
+
+
+def test_small_times_are_better_and_ten_per_cent_are_not_told_apart():
+    assert figures.order(SECONDS, figures.figure([1.0]), figures.figure([1.05])) == 0
+    assert figures.order(SECONDS, figures.figure([1.0]), figures.figure([2.0])) == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("em5", 0.0, "0.0"),
+        ("em5", 1.0, "100.0"),
+        ("seconds", 52e-9, "52 ns"),
+        ("seconds", 1.25e-3, "1.2 ms"),
+        ("seconds", 31, "31 s"),
+        ("seconds", 0, "0.0 ns"),
+        ("bytes", 840, "840 B"),
+        ("bytes", 4.9e9, "4.9 GB"),
+    ],
+)
+def test_values_are_shown_with_their_units(metric, value, text):
+    assert figures.shown(METRICS[metric], value) == text
+
+
+def test_differences_have_a_sign_or_are_multiples():
+    figure = figures.figure([0.5])
+    assert figures.shown_difference(EM5, figure, PaperNumber(77.7)) == "−27.7"
+    assert figures.shown_difference(EM5, figure, PaperNumber(49.0)) == "+1.0"
+    assert figures.shown_difference(EM5, figure, PaperNumber(50.0)) == "0.0"
+    assert figures.shown_difference(SECONDS, figure, PaperNumber(2.0)) == "× 0.25"
+
+
+def test_the_markdown_of_a_metric():
+    assert metric_table(panel(), "em5").splitlines() == [
+        "|  |  | n = 5 | n = 15 |",
+        "| --- | --- | ---: | ---: |",
+        "| Network | ours | **41.0 ± 1.4 (1.0)** | **45.0 ± 1.4 (1.0)** |",
+        "|  | paper | 86.3 ± 0.9 | 87.6 |",
+        "|  | difference | −45.3 | −42.6 |",
+        "| Other | ours | **41.5 ± 0.7 (0.5)**, 2 of 3 | 41.0 ± 1.4 (1.0) |",
+        "|  | paper | 77.7 |  |",
+        "|  | difference | −36.2 |  |",
+    ]
+
+
+def test_a_reference_is_shown_and_not_compared():
+    with_reference = panel(rows=(Row("Network"), Row("Other", reference=True)))
+    assert "| Other | ours | 41.5" in metric_table(with_reference, "em5")
+    assert "**" not in metric_table(with_reference, "em5")
+    assert comparing.who_is_first(with_reference) == []
+
+
+def test_who_is_first():
+    assert comparing.who_is_first(panel()) == [
+        "n = 5: Other and Network cannot be told apart. In the paper Network is first, of 2.",
+        "n = 15: Network is first, 4.0 points ahead of Other, 2.8 standard errors.",
+    ]
+    assert comparing.who_is_first(times().panels[0]) == [
+        "n = 4: Network is first; Other takes 6.5 times as much."
+    ]
+
+
+def test_orders_of_the_paper():
+    values = {"A": (0.50, 0.52), "B": (0.40, 0.42), "C": (0.40, 0.43), "D": (0.30, 0.31)}
+    paper = {"A": 90.0, "B": 80.0, "C": 70.0, "D": 95.0}
+    cells = tuple(cell(row, "n = 5", v, (paper[row],)) for row, v in values.items())
+    one = panel(rows=tuple(map(Row, values)), columns=(Column("n = 5", 5),), cells=cells)
+    (orders,) = comparing.orders(one)
+    assert (orders.pairs, orders.same, orders.unclear) == (6, 2, 1)
+    assert orders.opposite == {"n = 5": ("A before D", "B before D", "C before D")}
+
+
+def test_one_seed_has_nothing_bold_and_says_why():
+    cells = tuple(cell(row, "n = 5", (v,)) for row, v in (("Network", 0.9), ("Other", 0.1)))
+    table = finished(panel(cells=cells))
+    text = markdown(table)
+    assert "| Network | 90.0 |" in text
+    assert "Network has the highest EM5; one seed gives no standard error." in text
+    assert "Shares of one seed have no standard error" in how_to_read([table])
+
+
+def test_the_page_of_a_table_says_what_was_done():
+    text = markdown(finished())
+    words = " ".join(text.split())
+    for sentence in (
+        "In the paper: table 1. Made by `python -m experiments mnist`.",
+        "![Four-digit numbers, quick profile](mnist-quick.png)",
+        "| Other | all | τ | EM5 | 0.5: 31.0, **1: 38.0**, 2: failed |",
+        "- Images are smaller than the paper's.",
+        "- Other, n = 5, seed 2: the loss is not a number at step 40",
+        "| Network | +3.0 | +3.0 |",
+        "On a machine. 9 trainings took 4 min together, without their validation; the longest took 30 s. "
+        "The whole table took 2 min.",
+        "| n | 5, 15 |",
+        "| temperature | default |",
+    ):
+        assert sentence in words
+    prose = [line for line in text.splitlines() if not line.startswith("|")]
+    assert max(map(len, prose)) <= 120
+
+
+def test_a_measurement_without_training_has_a_page_too():
+    text = markdown(times())
+    assert "- Other, n = 1024: a call takes more than 20 s" in text
+    assert "On a machine." in text
+    assert "| Network | ours | **1.1 µs** | 50 ms |" in text
+
+
+def test_the_csv_has_a_line_for_every_outcome():
+    lines = list(csv.DictReader(io.StringIO(listing.to_csv(finished()))))
+    assert len(lines) == 9
+    first, failed = lines[0], next(line for line in lines if line["failure"])
+    assert (first["row"], first["column"], first["n"], first["seed"]) == ("Network", "n = 5", "5", "0")
+    assert first["key"] == replace(RUN, method="Network").key
+    assert float(first["learning_rate"]) == RUN.learning_rate
+    assert float(first["test_em5"]) == 0.40
+    assert float(first["training_em5"]) == 0.40 + 0.03
+    assert (failed["test_em5"], failed["failure"]) == ("", "the loss is not a number at step 40")
+    plain = list(csv.DictReader(io.StringIO(listing.to_csv(times()))))
+    assert [line["seconds"] for line in plain] == ["1.1e-06", "0.05", "7.1e-06", ""]
+    assert "seed" not in plain[0]
+
+
+def test_a_result_becomes_an_outcome():
+    result = Result(RUN, "", {"em5": 0.5}, {"em5": 0.6}, ((10, 0.4),), ((10, 1.5),), 12.0, "a machine")
+    assert Outcome.of(result) == Outcome(RUN, "", {"em5": 0.5}, {"em5": 0.6}, 12.0, "a machine")
+
+
+@given(
+    st.lists(st.lists(st.none() | st.floats(0, 1), max_size=3), min_size=2, max_size=2),
+    st.none() | st.tuples(st.floats(0, 100), st.none() | st.floats(0, 10)),
+    st.none() | st.floats(0, 1e9),
+    st.text(),
+)
+def test_a_table_that_is_written_is_read_as_it_was(tmp_path_factory, values, paper, seconds, note):
+    cells = tuple(cell(f"row {i}", "n = 5", v, paper) for i, v in enumerate(values))
+    rows = tuple(Row(f"row {i}", reference=bool(i)) for i in range(len(values)))
+    table = finished(panel(rows=rows, cells=cells), notes=(note,), seconds=seconds)
+    path = tmp_path_factory.mktemp("table") / "mnist-quick.json"
+    path.write_text(reading.to_json(table), encoding="utf-8")
+    assert reading.read(path) == table
+
+
+def _edit(change):
+    def edited(text):
+        facts = json.loads(text)
+        change(facts)
+        return json.dumps(facts)
+
+    return edited
+
+
+def _first(facts):
+    return facts["panels"][0]["cells"][0]["outcomes"][0]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda text: text[:200], "Unterminated|delimiter|Expecting"),
+        (lambda text: text.replace('"title"', '"name"', 1), "stated twice"),
+        (lambda text: "[]", "no format"),
+        (lambda text: text.replace("table 1", "table 2", 1), "no format"),
+        (_edit(lambda facts: facts.pop("notes")), "other fields than Finished: notes"),
+        (_edit(lambda facts: facts.update(date="today")), "other fields than Finished: date"),
+        (_edit(lambda facts: facts.update(name="svhn")), "it holds the table svhn-quick"),
+        (_edit(lambda facts: facts.update(name="../mnist")), "letters, digits"),
+        (_edit(lambda facts: facts.update(seconds="1")), "table.seconds must be a finite number"),
+        (_edit(lambda facts: facts.update(panels=[])), "needs a panel"),
+        (
+            _edit(lambda facts: _first(facts)["run"].update(n=5.0)),
+            "outcomes\\[0\\].run.n must be of type int",
+        ),
+        (_edit(lambda facts: _first(facts)["run"].update(one_cycle=1)), "of type bool"),
+        (_edit(lambda facts: _first(facts)["run"].update(noise=True)), "finite number"),
+        (_edit(lambda facts: _first(facts).update(test={"em5": math.nan})), "finite number"),
+        (_edit(lambda facts: _first(facts).update(test={"em5": 40.0})), "a share in"),
+        (_edit(lambda facts: _first(facts).update(test={"em6": 0.4})), "unknown metric 'em6'"),
+        (_edit(lambda facts: _first(facts).update(test={})), "either metrics or a failure"),
+        (_edit(lambda facts: facts["tuned"][0].update(chosen=3.0)), "not in the grid"),
+        (_edit(lambda facts: facts["panels"][0]["rows"].pop()), "unknown row 'Other'"),
+    ],
+)
+def test_a_damaged_table_is_refused_in_one_line(tmp_path, edit, message):
+    path = tmp_path / "mnist-quick.json"
+    path.write_text(edit(reading.to_json(finished())), encoding="utf-8")
+    with pytest.raises(ExperimentError, match=message) as caught:
+        reading.read(path)
+    assert str(path) in caught.value.message
+    assert "make the table again" in caught.value.message
+    assert "\n" not in caught.value.message
+    with pytest.raises(ExperimentError, match=message):
+        report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"metrics": ()}, "needs rows, columns and metrics"),
+        ({"axis": Axis("n", "cubic")}, "unknown scale 'cubic'; known are ordinal"),
+        ({"axis": Axis("n", "names")}, "have no place"),
+        ({"columns": (Column("n = 5"), Column("n = 15", 15))}, "need a place"),
+        ({"columns": (Column("n = 5", 5),)}, "unknown column 'n = 15'"),
+        ({"rows": (Row("Network"), Row("Other"), Row("Other", True))}, "a row is stated twice"),
+        ({"cells": panel().cells * 2}, "a cell is stated twice"),
+    ],
+)
+def test_a_panel_that_makes_no_sense_cannot_be_built(changes, message):
+    with pytest.raises(ValueError, match=message):
+        panel(**changes)
+
+
+def _size(png):
+    assert png.startswith(b"\x89PNG\r\n")
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def test_pictures_of_all_kinds_are_drawn_without_a_warning():
+    from experiments.writing import pictures
+
+    names = panel(axis=Axis("data", "names"), columns=(Column("n = 5"), Column("n = 15")))
+    many = panel(
+        rows=tuple(Row(f"method {i}") for i in range(16)),
+        cells=tuple(cell(f"method {i}", "n = 15", (0.3 + i / 100, 0.31 + i / 100)) for i in range(16)),
+    )
+    linear = panel(title="λ", axis=Axis("λ", "linear"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for table in (finished(), finished(names), finished(many), finished(panel(), linear), times()):
+            png = pictures.draw(table)
+            assert min(_size(png)) > 300
+        assert pictures.draw(table) == png
+
+
+def test_the_papers_numbers_get_axes_of_their_own_where_they_lie_far_from_ours():
+    from experiments.writing import pictures
+
+    near = tuple(replace(c, paper={"em5": PaperNumber(43.0)} if c.paper else {}) for c in panel().cells)
+    width, height = _size(pictures.draw(finished(panel(cells=near))))
+    assert _size(pictures.draw(finished()))[0] == width
+    assert _size(pictures.draw(finished()))[1] > 1.5 * height
+
+
+def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
+    out = tmp_path / "new" / "results"
+    paths = write(out, finished())
+    assert {path.name for path in paths} == {f"mnist-quick.{end}" for end in ("md", "csv", "png", "json")}
+    assert {*out.iterdir()} == {*paths}
+    assert reading.read(out / "mnist-quick.json") == finished()
+    before = {path: path.read_bytes() for path in paths}
+    write(out, finished())
+    assert {path: path.read_bytes() for path in paths} == before
+
+
+def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    paths = write(tmp_path, finished())
+    (tmp_path / "mnist-quick.csv").unlink()
+    (tmp_path / "mnist-quick.csv").mkdir()
+    before = {path: path.read_bytes() for path in paths if path.is_file()}
+    with pytest.raises(ExperimentError, match=r"mnist-quick\.csv is a folder; choose a folder with --out"):
+        write(tmp_path, finished(title="Another title"))
+    assert {path: path.read_bytes() for path in paths if path.is_file()} == before
+    assert {*tmp_path.iterdir()} == {*paths}
+    with pytest.raises(ExperimentError, match="cannot write to"):
+        write(tmp_path / "mnist-quick.md", finished())
+
+
+def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
+    for table in (
+        times(),
+        finished(),
+        finished(profile="paper"),
+        finished(name="ablation", source="figure 3"),
+    ):
+        write(tmp_path, table)
+    path = report(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert path == tmp_path / "README.md"
+    assert text == page(tmp_path)
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == [
+        "Four-digit numbers, paper profile",
+        "Four-digit numbers, quick profile",
+        "Time and memory, quick profile",
+        "Four-digit numbers, quick profile",
+    ]
+    anchors = {heading.lower().replace(",", "").replace(" ", "-") for heading in headings}
+    assert {*re.findall(r"\]\(#(.*?)\)", text)} == anchors
+    pictures = re.findall(r"!\[.*?\]\((.*?)\)", text)
+    assert len(pictures) == 4
+    assert all((tmp_path / picture).is_file() for picture in pictures)
+    assert report(tmp_path).read_text(encoding="utf-8") == text
+
+
+def test_a_folder_without_tables_has_no_report(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(ExperimentError, match="has no tables"):
+            report(folder)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_terminal_shows_ours_the_papers_and_who_is_first():
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(show(finished()))
+    text = console.export_text()
+    for part in ("41.0 ± 1.4 (1.0)", "paper 86.3 ± 0.9", "- n = 15: Network is first, 4.0 points ahead"):
+        assert part in text
+
+
+def test_runs_need_neither_torch_nor_matplotlib_for_the_records():
+    code = "import sys, experiments.writing; print(sorted({'torch', 'matplotlib'} & {*sys.modules}))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,312 @@
+"""The top-k cross entropy against its definition, difftopk, and what torch does with a loss."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsc
+from nsc.errors import NscError, OperandError, OperandTypeError
+from nsc.nn import TopKCrossEntropy
+
+DOUBLE = torch.float64
+WEIGHTS = [(1.0,), (0.2,) * 5, (0.5, 0, 0, 0, 0.5), (0, 0, 1)]
+
+
+def batch(classes=10, lead=(20,), dtype=torch.float32):
+    return torch.randn(*lead, classes, dtype=dtype, requires_grad=True), torch.randint(classes, lead)
+
+
+def defined(loss, logits, labels):
+    """Return the loss of each label by the formula, one term at a time, on rows of the whole network's P."""
+    sorter = nsc.compile("bitonic", logits.shape[-1], dtypes="float64")
+    rows = sorter.sort_with_permutation(logits, loss.steepness)[1].flip(-2)
+    q = torch.zeros(len(labels), dtype=logits.dtype)
+    for j, weight in enumerate(loss.p_k):
+        for i in range(j + 1):
+            q = q + weight * rows[torch.arange(len(labels)), i, labels]
+    return -torch.log(q * (1 - 2e-7) + 1e-7)
+
+
+@pytest.mark.parametrize("p_k", WEIGHTS)
+def test_the_loss_is_its_definition(p_k):
+    loss = TopKCrossEntropy(7, p_k, network="bitonic", steepness=2.0, reduction="none").double()
+    logits, labels = batch(7, dtype=DOUBLE)
+    ours, expected = loss(logits, labels), defined(loss, logits, labels)
+    torch.testing.assert_close(ours, expected)
+    ours_grad, expected_grad = (torch.autograd.grad(t.sum(), logits)[0] for t in (ours, expected))
+    torch.testing.assert_close(ours_grad, expected_grad, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("top1", ["network", "softmax"])
+@pytest.mark.parametrize("m", [None, 7])
+@pytest.mark.parametrize(
+    ("distribution", "relaxation", "art_lambda"),
+    [("logistic_phi", "logistic", 0.25), ("cauchy", "cauchy", 0.0), ("optimal", "optimal", 0.0)],
+)
+@pytest.mark.parametrize("p_k", WEIGHTS)
+def test_value_and_gradient_are_those_of_difftopk(p_k, distribution, relaxation, art_lambda, m, top1, capsys):
+    difftopk = pytest.importorskip("difftopk")
+    theirs = difftopk.TopKCrossEntropyLoss(
+        "bitonic__non_sparse",
+        2.0,
+        list(p_k),
+        10,
+        m=m,
+        distribution=distribution,
+        art_lambda=art_lambda,
+        top1_mode={"network": "sort", "softmax": "sm"}[top1],
+    )
+    ours = TopKCrossEntropy(
+        10,
+        p_k,
+        m,
+        network="bitonic",
+        top1=top1,
+        steepness=2.0,
+        relaxation=relaxation,
+        art_lambda=art_lambda,
+    )
+    logits, labels = batch()
+    values = ours(logits, labels), theirs(logits, labels)
+    torch.testing.assert_close(*values, rtol=1e-6, atol=1e-6)
+    grads = (torch.autograd.grad(value, logits)[0] for value in values)
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("top1", ["network", "softmax"])
+@pytest.mark.parametrize("m", [None, 4])
+def test_gradcheck(m, top1):
+    loss = TopKCrossEntropy(6, (0.3, 0.2, 0.5), m, top1=top1, steepness=1.5, learnable=True).double()
+    logits, labels = batch(6, (3,), DOUBLE)
+    assert torch.autograd.gradcheck(
+        lambda x, log: torch.func.functional_call(loss, {"log_steepness": log}, (x, labels)),
+        (logits, loss.log_steepness.detach().clone().requires_grad_()),
+    )
+
+
+shares = st.lists(st.integers(0, 8), min_size=4, max_size=4).filter(any)
+scores = st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=6, unique=True)
+
+
+@settings(deadline=None, max_examples=50)
+@given(shares, scores, st.integers(0, 5), st.sampled_from([None, 5]))
+def test_with_exact_comparators_q_is_the_share_of_top_sets_with_the_label(parts, logits, label, m):
+    p_k = [part / sum(parts) for part in parts]
+    loss = TopKCrossEntropy(6, p_k, m, network="bitonic", relaxation="hard")
+    above = sum(logit > logits[label] for logit in logits)
+    q = torch.tensor(sum(p_k[above:]), dtype=torch.float32)
+    expected = -torch.log(q * (1 - 2e-7) + 1e-7)
+    ours = loss(torch.tensor([logits], dtype=torch.float32), torch.tensor([label]))
+    torch.testing.assert_close(ours, expected, rtol=1e-5, atol=1e-6)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-1e6, 1e6, width=32), min_size=6, max_size=6),
+    st.integers(0, 5),
+    st.sampled_from(["logistic", "gaussian", "reciprocal", "cauchy", "optimal"]),
+)
+def test_value_and_gradient_are_finite(logits, label, relaxation):
+    loss = TopKCrossEntropy(6, (0.5, 0, 0.5), 5, network="bitonic", relaxation=relaxation)
+    x = torch.tensor([logits], requires_grad=True)
+    value = loss(x, torch.tensor([label]))
+    assert -1e-5 <= value.item() <= 16.2
+    assert torch.autograd.grad(value, x)[0].isfinite().all()
+
+
+@pytest.mark.parametrize("m", [None, 4])
+def test_classes_with_an_infinite_logit_are_out_of_the_question(m):
+    loss = TopKCrossEntropy(6, (0.5, 0.5), m)
+    x = torch.tensor([[1.0, -torch.inf, 0.5, -torch.inf, -torch.inf, 2.0]], requires_grad=True)
+    value = loss(x, torch.tensor([5]))
+    (grad,) = torch.autograd.grad(value, x)
+    assert value.isfinite()
+    assert grad.isfinite().all()
+    assert grad[0, 5] < 0
+    out = loss(x, torch.tensor([1]))
+    assert out.item() == pytest.approx(16.118, abs=0.01)
+    assert torch.autograd.grad(out, x)[0].isfinite().all()
+    with torch.no_grad():
+        x[0, 0] = torch.nan
+    assert loss(x, torch.tensor([5])).isnan()
+
+
+def test_the_network_selects_the_top_k_of_m_alone():
+    whole, some = TopKCrossEntropy(100, (0.5,) * 2), TopKCrossEntropy(100, (0.5,) * 2, m=16)
+    assert whole.operator.ranks == (99, 98)
+    assert some.operator.ranks == (15, 14)
+    assert some.operator.size < whole.operator.size < nsc.compile("bitonic", 100).size
+    assert repr(some).startswith("TopKCrossEntropy(classes=100, p_k=(0.5, 0.5), m=16, Selector(best_16_top_2")
+    logits, labels = batch(100)
+    some(logits, labels).backward()
+    compared = logits.detach().scatter(-1, labels.unsqueeze(-1), torch.inf).topk(16).indices
+    outside = torch.ones_like(logits, dtype=torch.bool).scatter(-1, compared, False)
+    assert not logits.grad[outside].any()
+    assert logits.grad.gather(-1, labels.unsqueeze(-1)).all()
+
+
+def test_reductions_and_leading_shapes():
+    losses = {name: TopKCrossEntropy(5, (0.5, 0.5), reduction=name) for name in ("mean", "sum", "none")}
+    logits, labels = batch(5, (2, 3))
+    each = losses["none"](logits, labels)
+    assert each.shape == (2, 3)
+    torch.testing.assert_close(losses["sum"](logits, labels), each.sum())
+    torch.testing.assert_close(losses["mean"](logits, labels), each.mean())
+    for place in ((0, 2), (1, 1)):
+        alone = losses["mean"](logits[place], labels[place].to(torch.uint8))
+        torch.testing.assert_close(alone, each[place])
+    assert losses["none"](logits[:0], labels[:0]).shape == (0, 3)
+    assert losses["mean"](logits[:0], labels[:0]).isnan()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, DOUBLE])
+@pytest.mark.parametrize("m", [None, 4])
+def test_dtypes(dtype, m):
+    loss = TopKCrossEntropy(6, (0.5, 0.5), m, steepness=2.0)
+    logits, labels = batch(6)
+    x = logits.detach().to(dtype).requires_grad_()
+    exact = loss(x.float(), labels)
+    if dtype == DOUBLE:
+        with pytest.raises(OperandTypeError, match="float64 is not served"):
+            loss(x, labels)
+        loss = loss.to(dtype)
+    value = loss(x, labels)
+    assert value.dtype == dtype
+    torch.testing.assert_close(value, exact.to(dtype))
+    (grad,) = torch.autograd.grad(value, x)
+    assert grad.dtype == dtype
+    assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("m", [None, 4])
+def test_modes_of_torch(m):
+    torch._dynamo.reset()
+    loss = TopKCrossEntropy(6, (0.5, 0, 0.5), m, learnable=True)
+    logits, labels = batch(6)
+    expected = loss(logits, labels)
+    expected_grad = torch.autograd.grad(expected, logits)[0]
+    program = torch.export.export(loss, (logits, labels)).module()
+    for same in (
+        torch.compile(loss, fullgraph=True, backend="aot_eager"),
+        torch.fx.symbolic_trace(loss),
+        copy.deepcopy(loss),
+        pickle.loads(pickle.dumps(loss)),
+        program,
+        lambda x, y: torch.func.vmap(loss)(x, y).mean(),
+    ):
+        value = same(logits, labels)
+        torch.testing.assert_close(value, expected)
+        torch.testing.assert_close(torch.autograd.grad(value, logits)[0], expected_grad)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(loss(logits, labels), expected)
+
+
+def test_a_selector_that_is_compiled_already():
+    op = nsc.compile("odd_even", 6, select=nsc.top_k(2))
+    logits, labels = batch(6)
+    ours = TopKCrossEntropy(6, (0.5, 0.5), network=op)
+    assert ours.operator is op
+    assert torch.equal(
+        ours(logits, labels), TopKCrossEntropy(6, (0.5, 0.5), network="odd_even")(logits, labels)
+    )
+
+
+def selector(n, select):
+    return nsc.compile("bitonic", n, select=select)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((10, [0.5, 0.6]), {}, OperandError, "add up to 1, these add up to 1.1"),
+        ((10, []), {}, OperandError, "add up to 0"),
+        ((10, [1.5, -0.5]), {}, OperandError, r"0 or more, got \[1.5, -0.5\]"),
+        ((10, [float("nan"), 1]), {}, OperandError, "finite and 0 or more"),
+        ((10, [float("inf")]), {}, OperandError, "finite and 0 or more"),
+        ((10, 1.0), {}, OperandTypeError, "must list numbers, .* got 1.0"),
+        ((10, "1"), {}, OperandTypeError, "must list numbers"),
+        ((10, [True]), {}, OperandTypeError, "must list numbers"),
+        ((10, [None, 1]), {}, OperandTypeError, "must list numbers"),
+        ((2, [0, 0, 1]), {}, OperandError, "p_k has 3 weights for 2 compared: leave out some"),
+        ((10, [0, 0, 1], 2), {}, OperandError, "3 weights for 2 compared"),
+        ((10, [1], 11), {}, OperandError, "m is at most the number of classes, 10, got 11"),
+        ((10, [1], 0), {}, OperandError, "m must be 1 or more, got 0"),
+        ((10, [1], 4.0), {}, OperandTypeError, "m must be an integer, got 4.0"),
+        ((0, [1]), {}, OperandError, "classes must be 1 or more, got 0"),
+        (("10", [1]), {}, OperandTypeError, "classes must be an integer, got '10'"),
+        ((4, [1]), {"top1": "sm"}, OperandError, "no top1 'sm'; known: network, softmax"),
+        ((4, [1]), {"reduction": None}, OperandError, "no reduction None; known: mean, none, sum"),
+        ((4, [1]), {"steepness": 0.0}, OperandError, "TopKCrossEntropy: steepness must be .* above 0"),
+        ((4, [1]), {"learnable": "yes"}, OperandTypeError, "learnable must be True or False"),
+        ((4, [1]), {"network": "bionic"}, NscError, "neither a family"),
+        ((4, [1]), {"network": nsc.Network.from_layers(3, [])}, NscError, "3 wires, n=4 disagrees"),
+        ((4, [1]), {"network": nsc.compile("bitonic", 4)}, OperandTypeError, "is a Sorter, .*top_k\\(1\\)"),
+        ((4, [1]), {"network": selector(4, nsc.median())}, OperandError, "selects the ranks 1, 2 of 4"),
+        ((4, [1]), {"network": selector(5, nsc.top_k(1))}, OperandError, "top 1 of 4 values; .* 4 of 5"),
+        ((4, [1]), {"network": selector(4, nsc.top_k(1)), "relaxation": "cauchy"}, OperandError, "leave out"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        TopKCrossEntropy(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    ("logits", "labels", "error", "message"),
+    [
+        (torch.zeros(2, 4), torch.tensor([0, 4]), OperandError, "labels are 0 … 3, found 4"),
+        (torch.zeros(2, 4), torch.tensor([-100, 0]), OperandError, "labels are 0 … 3, found -100"),
+        (torch.zeros(2, 4), torch.tensor([0.0, 1.0]), OperandTypeError, "integer dtype, got torch.float32"),
+        (torch.zeros(2, 4), torch.tensor([True, False]), OperandTypeError, "integer dtype, got torch.bool"),
+        (torch.zeros(2, 4), [0, 1], OperandTypeError, "labels must be a tensor, got list"),
+        ([[0.0] * 4], torch.tensor([0]), OperandTypeError, "logits must be a tensor, got list"),
+        (torch.zeros(2, 4).long(), torch.tensor([0, 1]), OperandTypeError, "floating-point dtype, got"),
+        (
+            torch.zeros(2, 5),
+            torch.tensor([0, 1]),
+            OperandError,
+            r"must be \(…, 4\) .* got \(2, 5\) and \(2,\)",
+        ),
+        (torch.zeros(2, 4), torch.tensor([[0, 1]]), OperandError, r"got \(2, 4\) and \(1, 2\)"),
+        (torch.tensor(0.0), torch.tensor(0), OperandError, r"got \(\) and \(\)"),
+        (torch.zeros(2, 4), torch.zeros(2, device="meta").long(), OperandError, "on cpu and labels on meta"),
+    ],
+)
+@pytest.mark.parametrize("m", [None, 3])
+def test_tensors_that_do_not_fit_are_refused(logits, labels, error, message, m):
+    with pytest.raises(error, match=message):
+        TopKCrossEntropy(4, [1], m)(logits, labels)
+
+
+@pytest.mark.parametrize(("p_k", "m"), [((1,), None), ((0.5, 0, 0.5), 5)])
+def test_a_small_cnn_learns_to_tell_images_apart(p_k, m):
+    """Each of six classes has a bright patch at a place of its own, in small images of three channels."""
+    images, labels = 0.3 * torch.randn(120, 3, 12, 12), torch.arange(120) % 6
+    for image, label in zip(images, labels.tolist(), strict=True):
+        row, column = divmod(label, 3)
+        image[:, 6 * row : 6 * row + 4, 4 * column : 4 * column + 4] += 1
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(4),
+        torch.nn.Flatten(),
+        torch.nn.Linear(72, 6),
+    )
+    loss = TopKCrossEntropy(6, p_k, m)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+    training, test = slice(0, 90), slice(90, 120)
+    values = []
+    for _ in range(30):
+        value = loss(model(images[training]), labels[training])
+        optimiser.zero_grad()
+        value.backward()
+        optimiser.step()
+        values.append(value.item())
+    assert values[-1] < values[0] / 3
+    assert (model(images[test]).argmax(-1) == labels[test]).float().mean() > 0.9
