@@ -1,0 +1,71 @@
+"""The records of data sets: parts, data and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Kind = Literal["digits", "numbers", "classes"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Images and their labels.
+
+    Attributes:
+        images: (m, c, h, w), unsigned bytes.
+        labels: (m,), int64: a digit, a class, or the number of a house.
+
+    Raises:
+        ValueError: a shape or a type is another one.
+    """
+
+    images: Tensor
+    labels: Tensor
+
+    def __post_init__(self) -> None:
+        if self.images.dim() != 4 or self.images.dtype != torch.uint8:
+            found = f"{self.images.dtype} of shape {tuple(self.images.shape)}"
+            raise ValueError(f"images are unsigned bytes of shape (m, c, h, w), found {found}")
+        if self.labels.shape != self.images.shape[:1] or self.labels.dtype != torch.int64:
+            found = f"{self.labels.dtype} of shape {tuple(self.labels.shape)}"
+            raise ValueError(f"labels of {len(self.images)} images are int64, one an image, found {found}")
+
+    def __getitem__(self, picks: Tensor) -> Part:
+        """Return the images at the indices `picks`, with their labels."""
+        return Part(self.images[picks], self.labels[picks])
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set in three parts that share no image."""
+
+    training: Part
+    validation: Part
+    test: Part
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from.
+
+    Attributes:
+        name: for the command line and files.
+        title: for tables.
+        kind: "digits", images of ten classes, which are joined in fours to numbers; "numbers", images of
+            whole numbers; "classes", images to classify.
+        root: whether the user says in which folder the files are.
+        files: one line: which files, and where they come from.
+        read: returns the data; takes the folder, a Path, if `root` is true, and nothing otherwise.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    root: bool
+    files: str
+    read: Callable[..., Data]
