@@ -40,14 +40,10 @@ RELAXATIONS = [name for name in SIGMOIDS if name != "hard"]
 
 
 def train(
-    model: nn.Module,
-    op: Sorter,
-    samples: FourDigits,
-    steps: int,
-    steepness: float,
-    generator: torch.Generator,
+    model: nn.Module, op: Sorter, samples: FourDigits, steps: int, steepness: float, seed: int
 ) -> Iterator[float]:
     """Train on one sample of op.n numbers a step, and yield the loss of each step."""
+    generator = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), LEARNING_RATE)
     # A rate that starts at its peak can leave every ReLU dead: all scores equal, no gradient.
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=steps)
@@ -128,22 +124,21 @@ def main(
     """Train a CNN to score handwritten four-digit numbers by their order alone."""
     console = Console(highlight=False, soft_wrap=True)
     torch.manual_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
     try:
         # First: a folder that cannot be created should fail before the training, not after it.
         out.parent.mkdir(parents=True, exist_ok=True)
         digits = load(data, root)
         # The validation part chooses nothing here, so it is trained on too.
         learned, held_out = FourDigits(joined(digits.training, digits.validation)), FourDigits(digits.test)
-        op = nsc.compile(net, 1024 if n is None and net in FAMILIES else n, relaxation=relaxation)
+        with console.status("compiling the network"):
+            op = nsc.compile(net, 1024 if n is None and net in FAMILIES else n, relaxation=relaxation)
         steepness = op.default_steepness if steepness is None else steepness
-        console.print(
-            f"{op}: {len(learned.labels):,} digits to train on, {len(held_out.labels):,} to test on"
-        )
+        known, unknown = len(learned.labels), len(held_out.labels)
+        console.print(f"{op}: {known:,} digits to train on, {unknown:,} to test on")
         scorer = MODELS[model](learned.shape, 1)
         before = evaluate(scorer, held_out, op.n, test_numbers, seed)
         untrained = read_sample(scorer, op, held_out, steepness, seed)
-        losses = show_progress(train(scorer, op, learned, steps, steepness, generator), steps, console)
+        losses = show_progress(train(scorer, op, learned, steps, steepness, seed), steps, console)
         after = evaluate(scorer, held_out, op.n, test_numbers, seed)
         trained = read_sample(scorer, op, held_out, steepness, seed)
         console.print(table(before, after, op.n))
