@@ -22,6 +22,7 @@ BLUE, RED = "#1f5fa8", "#c1392b"
 SMOOTHED = 20
 SHOWN = 10
 TILE = 82  # points, the width of an image
+BOTTOM = 0.37  # of an image of four digits, between its score at 0 and its centre at 0.5
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def draw_losses(axes: Axes, losses: list[float], n: int) -> None:
     window = min(SMOOTHED, len(losses))
     smooth = np.convolve(losses, np.ones(window) / window, "valid")
     axes.plot(steps, losses, color=BLUE, alpha=0.3, linewidth=1, label="each step")
-    axes.plot(steps[window - 1 :], smooth, color=BLUE, label=f"mean of {window} steps")
+    centres = steps[: len(smooth)] + (window - 1) / 2
+    axes.plot(centres, smooth, color=BLUE, label=f"mean of {window} steps")
     axes.axhline(math.log(n), color="gray", linestyle=":", label="uniform P: ln n")
     axes.set(title="Loss", xlabel="step", ylabel="cross entropy of P, nats")
     axes.legend(frameon=False)
@@ -118,7 +120,7 @@ def draw_scored(axes: Axes, reading: Reading) -> None:
         pixels = OffsetImage(
             image.numpy(), zoom=TILE / image.shape[1], cmap="gray_r", interpolation="nearest"
         )
-        axes.plot([score, place], [0, 0.5], color="gray", linewidth=0.8)
+        axes.plot([score, place], [0, BOTTOM], color="gray", linewidth=0.8)
         axes.plot(score, 0, "o", color=BLUE, markersize=5, clip_on=False, zorder=3)
         axes.add_artist(AnnotationBbox(pixels, (place, 0.5), pad=0.2, bboxprops={"edgecolor": colour}))
         axes.text(place, 0.9, f"{number:04}", fontweight="bold", ha="center", color=colour)
@@ -126,7 +128,5 @@ def draw_scored(axes: Axes, reading: Reading) -> None:
     axes.set(
         xlim=(scores[0] - 0.05 * span, scores[-1] + 0.05 * span), ylim=(0, 1.1), yticks=[], xlabel="score"
     )
-    axes.set_title(
-        f"{len(scores)} unseen images in the order of their learned scores, each number above its image"
-    )
+    axes.set_title(f"{len(scores)} unseen images in the order of their learned scores; red: out of place")
     axes.spines[["top", "left", "right"]].set_visible(False)
