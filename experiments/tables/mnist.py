@@ -20,6 +20,7 @@ from experiments.tables.plan import (
 PAPER_METHODS = ("odd_even", "neural_sort", "stochastic_neural_sort", "optimal_transport", "fast_rank")
 METHODS = (
     *("odd_even", "bitonic", "odd_even+cauchy", "bitonic+cauchy", "odd_even+art=0", "bitonic+art=0"),
+    "odd_even+cauchy+art=0",
     *("neural_sort", "stochastic_neural_sort", "soft_sort", "optimal_transport", "fast_rank", "lap_sum"),
     *("rank_net", "list_mle", "regression"),
 )
