@@ -31,8 +31,8 @@ MATRIX = "P of "
 WORKS = (f"{MATRIX}odd_even", f"{MATRIX}bitonic", *METHODS)
 # A work whose call takes longer is left out.
 LIMIT = 20.0
-# A call has as many samples as take this long, as shorter ones would time Python more than the work.
-LEAST_SECONDS = 1e-3
+# Items of a call: all works on one n have the same batch. As in the paper's table of large n.
+ITEMS = 4096
 ROUNDS = 9
 # A quick work repeats its call in each round, for this long.
 ROUND_SECONDS = 0.05
@@ -145,25 +145,24 @@ class _Turn:
 
     work: str
     n: int
-    batch: int = 1
     repeats: int = 1
     call: Call | None = None
     rounds: list[float] = field(default_factory=list)
     reason: str = ""
 
+    @property
+    def batch(self) -> int:
+        """Samples of a call."""
+        return max(1, ITEMS // self.n)
+
     def prepare(self, limit: float) -> None:
-        """Warm up, and find the batch and the repeats; or the reason to leave the work out."""
+        """Warm up, and find the repeats; or the reason to leave the work out."""
         torch.manual_seed(0)
         call = start(self.work, self.n, self.batch)
         call()  # builds the kernel
         seconds = _time(call, 1)
-        while seconds < LEAST_SECONDS:
-            self.batch *= 2
-            call = start(self.work, self.n, self.batch)
-            call()
-            seconds = _time(call, 1)
         if seconds > limit:
-            self.reason = f"a call on one sample takes {seconds:.0f} s, the limit is {limit:g} s"
+            self.reason = f"a call takes {seconds:.3g} s, the limit is {limit:g} s"
             return
         self.call, self.repeats = call, max(1, int(ROUND_SECONDS / seconds))
 
