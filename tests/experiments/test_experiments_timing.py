@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from experiments import timing
 from experiments.errors import ExperimentError
 from experiments.methods import METHODS
-from experiments.tables import runtime
 from experiments.timing import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
 
 
@@ -26,7 +26,7 @@ def test_a_work_ends_in_the_gradient_of_the_scores(work: str) -> None:
 
 
 def test_a_timing_is_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "ROUND_SECONDS", 0.002)
+    monkeypatch.setattr(timing, "ROUND_SECONDS", 0.002)
     told: list[str] = []
     threads = torch.get_num_threads()
     timings = measure(("P of bitonic", "soft_sort"), (4, 8), memory=False, report=told.append)
