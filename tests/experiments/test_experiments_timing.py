@@ -31,20 +31,20 @@ def test_a_timing_is_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = torch.get_num_threads()
     timings = measure(("P of bitonic", "soft_sort"), (4, 8), memory=False, report=told.append)
     assert torch.get_num_threads() == threads
-    assert [(timing.work, timing.n) for timing in timings] == [
+    assert [(one.work, one.n) for one in timings] == [
         ("P of bitonic", 4),
         ("soft_sort", 4),
         ("P of bitonic", 8),
         ("soft_sort", 8),
     ]
     assert told == ["P of Bitonic, n = 4", "SoftSort, n = 4", "P of Bitonic, n = 8", "SoftSort, n = 8"]
-    for timing in timings:
-        assert timing.low is not None
-        assert timing.seconds is not None
-        assert timing.high is not None
-        assert 0 < timing.low <= timing.seconds <= timing.high
-        assert timing.batch * timing.n == 4096
-        assert (timing.rounds, timing.bytes, timing.reason) == (9, None, "")
+    for one in timings:
+        assert one.low is not None
+        assert one.seconds is not None
+        assert one.high is not None
+        assert 0 < one.low <= one.seconds <= one.high
+        assert one.batch * one.n == 4096
+        assert (one.rounds, one.bytes, one.reason) == (9, None, "")
 
 
 def test_a_work_beyond_the_limit_is_left_out_with_the_reason() -> None:
