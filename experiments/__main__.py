@@ -1,5 +1,9 @@
 """`python -m experiments`."""
 
-from experiments.cli import main
+from nsc.interrupts import leave_at_once
 
-main(prog_name="python -m experiments")
+if __name__ == "__main__":
+    leave_at_once()  # before the imports, which take seconds
+    from experiments.cli import main
+
+    main(prog_name="python -m experiments")

@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 
 from experiments import methods, topk
-from experiments.data import DATA
+from experiments.data import DATA, load
 from experiments.errors import ExperimentError
 from experiments.making import Place, make
 from experiments.profiles import PROFILES
@@ -33,15 +33,16 @@ from experiments.tables.plan import Settings, Table
 from experiments.writing import report, show, write
 from experiments.writing.records import Finished
 from nsc.errors import NscError
+from nsc.interrupts import INTERRUPTED, raise_instead
 
 RESULTS = Path(__file__).parent / "results"
-INTERRUPTED = 130
 
 
 class _Errors(click.Group):
     """The group of commands; errors that a user can mend are one line."""
 
     def invoke(self, ctx: click.Context) -> object:
+        raise_instead()
         try:
             return super().invoke(ctx)
         except NscError as error:
@@ -130,6 +131,9 @@ def _command(table: Table) -> click.Command:
         settings = Settings(
             chosen, sources, seeds or chosen.seeds, tuple(dict.fromkeys(names)), _distinct(sizes)
         )
+        if scheduler is None:
+            for source in sources:
+                load(source, root)  # what is wrong with the data shows before anything is trained
         place = Place(out, root, device, jobs or os.cpu_count() or 1, scheduler, resume)
         with _progress() as progress:
             bars: dict[str, TaskID] = {}

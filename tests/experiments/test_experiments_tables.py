@@ -1,0 +1,264 @@
+"""Tables: which runs they need, and their commands from the request to the files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
+
+from experiments import cli, making, methods, paper, profiles
+from experiments.data import DATA
+from experiments.profiles import PROFILES
+from experiments.tables import TABLES
+from experiments.tables.plan import TUNING_SEED, PlannedPanel, Settings
+from experiments.training import TASKS
+
+ROOT = Path(__file__).parents[2]
+SHORT = {"images": 60, "images_a_step": 20, "validations": 1, "validation": 20, "test": 30, "seeds": 2}
+TINY = replace(PROFILES["quick"], model="small", **SHORT)
+
+
+def settings(table: str, profile: str) -> Settings:
+    chosen = PROFILES[profile]
+    return Settings(chosen, TABLES[table].data(chosen), 2)
+
+
+def panels(table: str, profile: str) -> tuple[PlannedPanel, ...]:
+    return TABLES[table].plan(settings(table, profile), {})
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("table", TABLES)
+def test_every_cell_has_a_run_of_each_seed(table: str, profile: str) -> None:
+    for panel in panels(table, profile):
+        places = Counter((p.row.title, p.column.title) for p in panel.runs)
+        assert set(places.values()) == {2}
+        for planned in panel.runs:
+            assert planned.run.task in TASKS
+            assert DATA[planned.run.data].kind in TABLES[table].kinds
+            assert 1 <= planned.run.validations <= planned.run.steps
+        runs = [planned.run for planned in panel.runs]
+        assert len({run.key for run in runs}) == len(runs)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("table", TABLES)
+def test_a_temperature_is_tuned_by_shorter_runs_that_no_table_shows(table: str, profile: str) -> None:
+    shown = {p.run for panel in panels(table, profile) for p in panel.runs}
+    longest = max(run.steps for run in shown)
+    tuning = TABLES[table].tuning(settings(table, profile))
+    for (method, temperature), run in tuning.items():
+        assert temperature in method.grid
+        assert run.temperature == temperature
+        assert run.seed == TUNING_SEED
+        assert run.steps < longest
+    tried = {method.name: [t for m, t in tuning if m == method] for method, _ in tuning}
+    assert all(list(method.grid) == tried[method.name] for method, _ in tuning)
+    if table in ("mnist", "svhn", "topk"):
+        assert tried
+
+
+@pytest.mark.parametrize("table", ["mnist", "networks", "svhn", "large", "ablation"])
+def test_the_papers_profile_has_the_papers_cells(table: str) -> None:
+    for panel in panels(table, "paper"):
+        for planned in panel.runs:
+            assert planned.paper is not None, planned
+            metric = "em5" if table == "large" else "ew"
+            assert paper.number(*planned.paper, metric) is not None, planned.paper
+
+
+def test_the_papers_classification_has_the_papers_cells() -> None:
+    (panel,) = panels("topk", "paper")
+    known = [p for p in panel.runs if p.paper and paper.number(*p.paper, "top1")]
+    assert len(known) == 2 * 2 * 2 * 2  # methods, data sets, models, seeds
+
+
+@pytest.mark.parametrize("profile", ["quick", "standard"])
+@pytest.mark.parametrize("table", ["mnist", "networks", "large"])
+def test_all_n_learn_from_as_many_images(table: str, profile: str) -> None:
+    for panel in panels(table, profile):
+        images = [p.run.steps * p.run.batch * p.run.n for p in panel.runs]
+        assert max(images) / min(images) < 1.02
+
+
+def test_the_papers_protocol_of_large_n() -> None:
+    equal, fixed = panels("large", "paper")
+    assert {p.run.batch * p.run.n for p in equal.runs} == {4096}
+    assert {p.run.batch for p in fixed.runs} == {4}
+    assert {p.run.steps for p in (*equal.runs, *fixed.runs)} == {10_000}
+    for planned in equal.runs:
+        steepness = planned.run.temperature * methods.depth(planned.run.method, planned.run.n)
+        assert steepness == pytest.approx(float(planned.row.title.rpartition("s = ")[2]))
+
+
+def test_steepness_is_that_of_the_panels_title() -> None:
+    by_steepness, _ = panels("sensitivity", "paper")
+    for planned in by_steepness.runs:
+        depth = methods.depth(planned.run.method, planned.run.n)
+        assert planned.run.temperature * depth == pytest.approx(planned.column.at)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the quick profile a matter of seconds."""
+    monkeypatch.setitem(PROFILES, "quick", TINY)
+    monkeypatch.setitem(profiles.PROFILES, "quick", TINY)
+
+
+def invoke(*words: object) -> Result:
+    return CliRunner().invoke(cli.main, [str(word) for word in words], catch_exceptions=False)
+
+
+FAST = ("--jobs", 1, "--method", "soft_sort", "--method", "rank_net", "--n", 5)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    train = making.train
+
+    def counted(run, *rest):
+        done.append(run.method)
+        return train(run, *rest)
+
+    monkeypatch.setattr(making, "train", counted)
+    result = invoke("mnist", *FAST, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "SoftSort" in result.output
+    assert "RankNet" in result.output
+    # Tuning: the grid of SoftSort; then two methods and two seeds.
+    assert len(done) == len(methods.find("soft_sort").grid) + len(methods.find("rank_net").grid) + 4
+    lines = list(csv.DictReader((tmp_path / "mnist-quick.csv").read_text().splitlines()))
+    assert {line["method"] for line in lines} == {"soft_sort", "rank_net"}
+    assert {line["seed"] for line in lines} == {"0", "1"}
+    page = (tmp_path / "mnist-quick.md").read_text()
+    assert "Temperatures are chosen by one rule" in page
+    # A finished run is not repeated, and a table that shares runs with another reads them.
+    again = len(done)
+    assert invoke("mnist", *FAST, "--out", tmp_path).exit_code == 0
+    assert len(done) == again
+    assert invoke("mnist", *FAST, "--method", "list_mle", "--out", tmp_path).exit_code == 0
+    assert set(done[again:]) == {"list_mle"}
+    report = invoke("report", "--out", tmp_path)
+    assert report.exit_code == 0
+    assert "mnist-quick.png" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("networks", ["--n", "4"]),
+        ("ablation", ["--n", "4", "--method", "bitonic"]),
+        ("sensitivity", ["--n", "4", "--method", "bitonic"]),
+        ("large", ["--n", "8"]),
+        ("topk", ["--method", "softmax", "--method", "topk:.5,.5"]),
+    ],
+)
+def test_every_table_on_toy_data(
+    table: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.tables.large.LENGTHS", {"quick": _toy_length()})
+    monkeypatch.setattr("experiments.tables.topk.STEPS", {"quick": 3})
+    result = invoke(table, "--jobs", 1, "--seeds", 1, *words, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    finished = json.loads((tmp_path / f"{table}-quick.json").read_text())
+    assert finished["name"] == table
+    for suffix in ("md", "csv", "png"):
+        assert (tmp_path / f"{table}-quick.{suffix}").stat().st_size > 100
+
+
+def _toy_length() -> object:
+    from experiments.tables.large import LENGTHS
+
+    return replace(LENGTHS["quick"], images_a_step=16, images=48)
+
+
+def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.timing.ROUND_SECONDS", 0.002)
+    words = ("--method", "P of bitonic", "--method", "bitonic", "--method", "soft_sort", "--n", 4)
+    result = invoke("runtime", *words, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "runtime-cpu.md").read_text()
+    assert "P of Bitonic" in page
+    assert "SoftSort" in page
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mnist", "--data", "svhn"], "mnist needs digits"),
+        (["svhn", "--data", "digits"], "svhn needs numbers"),
+        (["mnist", "--data", "mnist"], "mnist needs the folder"),
+        (["mnist", "--data", "mnist", "--root", "nowhere"], "nowhere"),
+        (["mnist", "--root", "."], "takes no folder"),
+        (["mnist", "--method", "bogosort"], "bogosort"),
+        (["mnist", "--method", "bitonic+bogus"], "bogus"),
+        (["topk", "--method", "odd_even"], "odd_even"),
+        (["topk", "--n", "4"], "--n"),
+        (["mnist", "--n", "1"], "--n"),
+        (["mnist", "--seeds", "0"], "--seeds"),
+        (["mnist", "--device", "nothing"], "--device nothing"),
+        (["mnist", "--profile", "long"], "long"),
+        (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--n", "5"], "tcp://127.0.0.1:1"),
+        (["runtime", "--method", "bogosort"], "bogosort"),
+        (["report"], "no tables"),
+        (["bogus"], "bogus"),
+    ],
+)
+def test_a_wrong_request_is_one_message(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = () if words == ["bogus"] else ("--out", tmp_path / "out")
+    result = CliRunner().invoke(cli.main, [*words, *map(str, out)])
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2
+    assert result.output.count("Error: ") == 1
+    assert message in result.output[result.output.index("Error: ") :]
+    assert not list(tmp_path.rglob("*.md"))
+
+
+def test_list_names_everything() -> None:
+    output = invoke("list").output
+    for name in (*TABLES, *PROFILES, *DATA, *methods.METHODS, "runtime", "topk:1"):
+        assert name in output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process")
+def test_an_interrupted_table_goes_on(tmp_path: Path) -> None:
+    """The real command: Ctrl-C ends it at once, with one line; finished runs are kept."""
+    words = ("networks", "--n", "2", "--seeds", "1", "--out", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "experiments", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        start_new_session=True,
+    ) as process:
+        while not (tmp_path / "checkpoints").exists():  # the runs are about to begin
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "--resume" in errors
+    assert "Traceback" not in errors + output
+    assert not list(tmp_path.glob("*.md"))
