@@ -13,8 +13,7 @@ INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-chec
 .PHONY: demo test test-quick check bench clean
 
 demo: $(VENV)/examples.stamp
-	$(BIN)/nsc compile --net bitonic --n 1024
-	$(BIN)/python examples/digits.py
+	$(BIN)/python -m examples.digits
 
 test check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .

@@ -1,6 +1,6 @@
 """Learn from scores that begin far apart, where the tails of the loss decide.
 
-    python examples/far_scores.py
+    python -m examples.far_scores
 
 The model of digits.py starts with its scores a thousand times as large. Nearly every entry of P in the loss
 is then below 1e-12. A loss that cuts probabilities there has no gradient where the prediction is most wrong.
@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import click
-import numpy as np
 import torch
-from digits import LEARNING_RATE, NOISE, Digits, Scorer, evaluate, load_sklearn
 from rich.console import Console
 from rich.table import Table
-from torch import Tensor
+from torch import Tensor, nn
 
 import nsc
+from examples.digits import LEARNING_RATE, NOISE, evaluate
+from experiments.data import load
+from experiments.models import MODELS
+from experiments.samples import FourDigits
 from nsc.operators.sorter import Sorter
 
 # A loss on a stored P usually cuts probabilities here, before it takes logarithms.
@@ -40,15 +42,17 @@ def fused(op: Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
     return op.cross_entropy(scores, ranks)
 
 
-def train(op: Sorter, loss: Loss, learned: Digits, gain: float, steps: int, batch: int, seed: int) -> Scorer:
+def train(
+    op: Sorter, loss: Loss, learned: FourDigits, gain: float, steps: int, batch: int, seed: int
+) -> nn.Module:
     """Train a new model on `batch` samples of op.n numbers a step, and return it."""
     torch.manual_seed(seed)
-    model = Scorer(*learned.images.shape[1:])
-    rng = np.random.default_rng([seed, 1])
+    generator = torch.Generator().manual_seed(seed)
+    model = MODELS["half"](learned.shape, 1)
     optimizer = torch.optim.Adam(model.parameters(), LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=steps)
     for _ in range(steps):
-        scores, ranks = draw(model, learned, batch, op.n, rng)
+        scores, ranks = draw(model, learned, batch, op.n, generator)
         optimizer.zero_grad()
         torch.autograd.backward(loss(op, gain * scores, ranks))
         optimizer.step()
@@ -57,11 +61,11 @@ def train(op: Sorter, loss: Loss, learned: Digits, gain: float, steps: int, batc
 
 
 def draw(
-    model: Scorer, digits: Digits, batch: int, n: int, rng: np.random.Generator
+    model: nn.Module, samples: FourDigits, batch: int, n: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Return the scores and true ranks of `batch` samples of n noisy numbers, (batch, n)."""
-    images, numbers = digits.numbers(batch * n, rng)
-    images += NOISE * torch.randn_like(images)
+    images, numbers = samples.draw(batch * n, generator)
+    images += NOISE * torch.randn(images.shape, generator=generator)
     ranks = numbers.view(batch, n).argsort(stable=True).argsort()
     return model(images).view(batch, n), ranks
 
@@ -76,6 +80,7 @@ def draw(
 def main(n: int, gain: float, steps: int, batch: int, seeds: int, test_numbers: int) -> None:
     """Train from far-apart scores with a floored and with the fused loss."""
     op = nsc.compile("bitonic", n)
+    data = load("digits")
     table = Table(title=f"{op.name}, scores × {gain:g}, {steps} steps", title_justify="left")
     table.add_column("loss")
     table.add_column("seed", justify="right")
@@ -83,10 +88,9 @@ def main(n: int, gain: float, steps: int, batch: int, seeds: int, test_numbers: 
     with Console(stderr=True).status("training"):
         for name, loss in ((f"log of a stored P, cut at {FLOOR:g}", floored), ("nsc's cross_entropy", fused)):
             for seed in range(seeds):
-                learned, held_out = load_sklearn(np.random.default_rng(seed))
-                model = train(op, loss, learned, gain, steps, batch, seed)
-                metrics = evaluate(model, held_out, n, test_numbers, seed)
-                table.add_row(name, str(seed), f"{metrics.em5:.1%}")
+                model = train(op, loss, FourDigits(data.training), gain, steps, batch, seed)
+                metrics = evaluate(model, FourDigits(data.test), n, test_numbers, seed)
+                table.add_row(name, str(seed), f"{metrics['em5']:.1%}")
     Console().print(table)
 
 

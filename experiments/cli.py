@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
+import torch
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,14 +23,15 @@ from rich.progress import (
 )
 from rich.table import Table as Grid
 
-from experiments import methods
+from experiments import methods, topk
 from experiments.data import DATA
 from experiments.errors import ExperimentError
 from experiments.making import Place, make
 from experiments.profiles import PROFILES
-from experiments.tables import TABLES
+from experiments.tables import TABLES, runtime
 from experiments.tables.plan import Settings, Table
 from experiments.writing import report, show, write
+from experiments.writing.records import Finished
 from nsc.errors import NscError
 
 RESULTS = Path(__file__).parent / "results"
@@ -43,7 +47,7 @@ class _Errors(click.Group):
         except NscError as error:
             raise ExperimentError(str(error)) from None
         except KeyboardInterrupt:
-            click.echo("stopped; the same command with --resume goes on", err=True)
+            click.echo("stopped; what is finished is kept; --resume goes on with what was begun", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -60,11 +64,14 @@ def main() -> None:
 def list_() -> None:
     """Show the tables, the profiles, the data sets and the methods."""
     console = Console(highlight=False)
+    tables = [(t.name, f"{t.title}; {t.source}; of {' or '.join(t.kinds)}") for t in TABLES.values()]
+    tables.append((runtime.NAME, f"{runtime.TITLE}; {runtime.SOURCE}"))
     for title, rows in {
-        "Tables": [(t.name, f"{t.title}; {t.source}; data: {' or '.join(t.kinds)}") for t in TABLES.values()],
+        "Tables": tables,
         "Profiles": [(p.name, p.about) for p in PROFILES.values()],
         "Data": [(s.name, f"{s.title}; {s.kind}; {s.files}") for s in DATA.values()],
         "Methods": [(m.name, f"{m.title}; {m.source}") for m in methods.METHODS.values()],
+        "Methods of topk": [(name, topk.find(name).title) for name in topk.METHODS],
     }.items():
         grid = Grid(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
         for name, text in rows:
@@ -74,64 +81,111 @@ def list_() -> None:
     console.print(methods.GRAMMAR)
 
 
-def _command(table: Table) -> click.Command:
-    """Return the command of a table."""
+_OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=RESULTS,
+    show_default="experiments/results",
+    help="Folder of the results.",
+)
+_METHOD = click.option(
+    "--method", "names", multiple=True, metavar="NAME", help="Rows, see list; may be repeated."
+)
+_N = click.option("--n", "sizes", multiple=True, type=click.IntRange(2), help="Columns; may be repeated.")
+_OPTIONS = (
+    click.option("--data", type=click.Choice(list(DATA)), help="Data set.  [default: the profile's]"),
+    click.option("--root", type=click.Path(path_type=Path), help="Folder of the data, if it needs one."),
+    click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True),
+    click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
+    _METHOD,
+    click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a processor]"),
+    click.option("--scheduler", metavar="ADDRESS", help="Send the runs to a Dask cluster."),
+    click.option("--device", default="cpu", show_default=True, help="Device of torch, such as cuda."),
+    click.option("--resume", is_flag=True, help="Go on with interrupted runs from their checkpoints."),
+    _OUT,
+)
 
-    @click.command(table.name, help=f"{table.title}: {table.source} of the paper.")
-    @click.option("--data", type=click.Choice(list(DATA)), help="Data set.  [default: the profile's]")
-    @click.option(
-        "--root", type=click.Path(path_type=Path), help="Folder of the data, for sets that need one."
-    )
-    @click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True)
-    @click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]")
-    @click.option("--method", "names", multiple=True, metavar="NAME", help="Rows; may be repeated; see list.")
-    @click.option("--n", "sizes", multiple=True, type=click.IntRange(2), help="Columns; may be repeated.")
-    @click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: the processors]")
-    @click.option(
-        "--scheduler", metavar="ADDRESS", help="Send the runs to the Dask cluster of this scheduler."
-    )
-    @click.option("--device", default="cpu", show_default=True, help="Device of torch, such as cuda.")
-    @click.option("--resume", is_flag=True, help="Runs that were interrupted go on from their checkpoints.")
-    @click.option(
-        "--out",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=RESULTS,
-        show_default="experiments/results",
-    )
+
+def _command(table: Table) -> click.Command:
+    """Return the command of a table of trainings."""
+
     def run(
         data: str | None,
         root: Path | None,
         profile: str,
         seeds: int | None,
         names: tuple[str, ...],
-        sizes: tuple[int, ...],
         jobs: int | None,
         scheduler: str | None,
         device: str,
         resume: bool,
         out: Path,
+        sizes: tuple[int, ...] = (),
     ) -> None:
         chosen = PROFILES[profile]
-        names_of_data = (data,) if data else table.data(chosen)
-        for name in names_of_data:
-            _check_kind(table, name)
-        settings = Settings(chosen, names_of_data, seeds or chosen.seeds, names, sizes)
+        sources = (data,) if data else table.data(chosen)
+        for source in sources:
+            _check_kind(table, source)
+        _check_device(device)
+        settings = Settings(
+            chosen, sources, seeds or chosen.seeds, tuple(dict.fromkeys(names)), _distinct(sizes)
+        )
         place = Place(out, root, device, jobs or os.cpu_count() or 1, scheduler, resume)
-        with Progress(*_COLUMNS, console=Console(stderr=True)) as progress:
+        with _progress() as progress:
             bars: dict[str, TaskID] = {}
 
-            def show_progress(what: str, finished: int, total: int) -> None:
+            def advance(what: str, finished: int, total: int) -> None:
                 if total and what not in bars:
                     bars[what] = progress.add_task(what, total=total)
                 if total:
                     progress.update(bars[what], completed=finished)
 
-            finished = make(table, settings, place, _words(), show_progress)
-        Console(highlight=False).print(show(finished))
-        for file in write(out, finished):
-            click.echo(f"wrote {file}")
+            finished = make(table, settings, place, _words(), advance)
+        _finish(finished, out)
 
-    return run
+    wrapped: Callable[..., Any] = run
+    for option in reversed((*_OPTIONS, _N) if table.ranks else _OPTIONS):
+        wrapped = option(wrapped)
+    return click.command(table.name, help=f"{table.title}: {table.source} of the paper.")(wrapped)
+
+
+for _table in TABLES.values():
+    main.add_command(_command(_table))
+
+
+@main.command(runtime.NAME, help=f"{runtime.TITLE}: {runtime.SOURCE} of the paper.")
+@_METHOD
+@_N
+@_OUT
+def runtime_(names: tuple[str, ...], sizes: tuple[int, ...], out: Path) -> None:
+    with _progress() as progress:
+        task = progress.add_task("", total=None)
+        finished = runtime.make(
+            tuple(dict.fromkeys(names)),
+            _distinct(sizes),
+            _words(),
+            lambda work: progress.update(task, description=work),
+        )
+    _finish(finished, out)
+
+
+@main.command("report")
+@_OUT
+def report_(out: Path) -> None:
+    """Write one page of all tables in a folder, and print where it is."""
+    click.echo(f"wrote {report(out)}")
+
+
+def _finish(finished: Finished, out: Path) -> None:
+    """Show a table and write its files."""
+    Console(highlight=False).print(show(finished))
+    for file in write(out, finished):
+        click.echo(f"wrote {file}")
+
+
+def _progress() -> Progress:
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(TextColumn("{task.description}"), *columns, console=Console(stderr=True))
 
 
 def _check_kind(table: Table, name: str) -> None:
@@ -142,31 +196,19 @@ def _check_kind(table: Table, name: str) -> None:
         )
 
 
-_COLUMNS = (
-    TextColumn("{task.description}"),
-    BarColumn(),
-    MofNCompleteColumn(),
-    TimeElapsedColumn(),
-    TimeRemainingColumn(),
-)
+def _check_device(device: str) -> None:
+    """Refuse a device that torch does not have here, before anything is trained."""
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise click.UsageError(f"--device {device}: torch cannot use it here: {reason}") from None
+
+
+def _distinct(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(set(sizes)))
 
 
 def _words() -> str:
     """Return the command as the user typed it."""
     return shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
-
-
-for _table in TABLES.values():
-    main.add_command(_command(_table))
-
-
-@main.command("report")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=RESULTS,
-    show_default="experiments/results",
-)
-def report_(out: Path) -> None:
-    """Write one page of all tables in a folder, and print where it is."""
-    click.echo(f"wrote {report(out)}")

@@ -10,6 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -223,5 +224,4 @@ def _thinned(losses: list[float]) -> tuple[tuple[int, float], ...]:
     """Return (step, mean loss since the step before), at most LOSS_POINTS of them."""
     count = min(LOSS_POINTS, len(losses))
     ends = [round(len(losses) * (i + 1) / count) for i in range(count)]
-    starts = [0, *ends[:-1]]
-    return tuple((end, sum(losses[a:end]) / (end - a)) for a, end in zip(starts, ends, strict=True))
+    return tuple((end, sum(losses[start:end]) / (end - start)) for start, end in pairwise([0, *ends]))

@@ -73,7 +73,9 @@ def _chosen(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
     names, sizes = _chosen(settings)
     return (
-        methods_by_size(settings, temperatures, names, sizes, "mnist", batch=PAPER_BATCH, steps=PAPER_STEPS),
+        methods_by_size(
+            settings, temperatures, names, sizes, ("mnist", "networks"), batch=PAPER_BATCH, steps=PAPER_STEPS
+        ),
     )
 
 

@@ -20,7 +20,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
     names, sizes = chosen(settings, (METHODS, SIZES), (METHODS, SIZES))
     return (
         methods_by_size(
-            settings, temperatures, names, sizes, "networks", batch=PAPER_BATCH, steps=PAPER_STEPS
+            settings, temperatures, names, sizes, ("networks", "mnist"), batch=PAPER_BATCH, steps=PAPER_STEPS
         ),
     )
 

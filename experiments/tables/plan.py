@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from experiments import methods
+from experiments import methods, paper
 from experiments.data import DATA
 from experiments.profiles import Profile
 from experiments.run import Run
@@ -108,6 +108,7 @@ class Table:
         plan: takes settings and temperatures; returns all runs.
         tuning: takes settings; returns the runs that choose temperatures, by method and temperature.
         differences: takes settings; returns where the runs differ from the paper's, one sentence each.
+        ranks: whether its runs learn from samples of n, so that n may be asked for.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Table:
     plan: Callable[[Settings, Temperatures], tuple[PlannedPanel, ...]]
     tuning: Callable[[Settings], Tuning]
     differences: Callable[[Settings], tuple[str, ...]]
+    ranks: bool = True
 
 
 def nothing_tuned(settings: Settings) -> Tuning:
@@ -206,7 +208,7 @@ def methods_by_size(
     temperatures: Temperatures,
     names: tuple[str, ...],
     sizes: tuple[int, ...],
-    table: str,
+    tables: tuple[str, ...],
     *,
     batch: int,
     steps: int,
@@ -219,7 +221,7 @@ def methods_by_size(
         temperatures: of methods that were tuned.
         names: the methods.
         sizes: of the columns.
-        table: the table of the paper's numbers.
+        tables: of the paper's numbers; the first that has a cell counts.
         batch, steps, model: as of `ranking_run`.
     """
     runs = tuple(
@@ -229,13 +231,21 @@ def methods_by_size(
             run=ranking_run(
                 settings, name, n, seed, temperatures.get(name), batch=batch, steps=steps, model=model
             ),
-            paper=(table, name, str(n)),
+            paper=next(
+                ((table, name, str(n)) for table in tables if paper.number(table, name, str(n), "ew")), None
+            ),
         )
         for name in names
         for n in sizes
         for seed in range(settings.seeds)
     )
     return PlannedPanel("", Axis("n"), runs)
+
+
+def _first(tables: tuple[str, ...], name: str, n: int) -> tuple[str, str, str] | None:
+    """Return the key of the first of the paper's tables that has a method at n."""
+    keys = ((table, name, str(n)) for table in tables)
+    return next((key for key in keys if paper.number(*key, "ew") is not None), None)
 
 
 def _pooled(settings: Settings) -> int | None:

@@ -1,254 +1,108 @@
-"""Time and memory of every loss, and of P itself: the paper's table 4 (section 5.5), on one thread.
-
-A loss is timed forward and backward. P of a sorting network is timed with the gradient of scores for a dense
-gradient of P, as the paper times it. All works on one n take turns, so that a change of the machine's speed
-affects all of them. Memory is measured in a process of its own for each work: Linux only.
-"""
+"""Time and memory of every method: the paper's table 4."""
 
 from __future__ import annotations
 
-import gc
-import json
-import statistics
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-import torch
+from benchmarks.machine import machine
+from experiments import methods, paper
+from experiments.timing import MATRIX, SIZES, WORKS, Timing, measure, title_of
+from experiments.writing.quantities import METRICS
+from experiments.writing.records import Axis, Column, Finished, Measured, Outcome, Panel, PaperNumber, Row
 
-import nsc
-from benchmarks.fresh import run_fresh
-from experiments.methods import METHODS, Truth, find
-from nsc.operators.sorter import Sorter
-
-SIZES = (4, 16, 32, 128, 1024)
-# P of a family is the work "P of FAMILY"; each other work is the loss of a method.
-MATRIX = "P of "
-WORKS = (f"{MATRIX}odd_even", f"{MATRIX}bitonic", *METHODS)
-# A work whose call takes longer is left out.
-LIMIT = 20.0
-# Items of a call: all works on one n have the same batch. As in the paper's table of large n.
-ITEMS = 4096
-ROUNDS = 9
-# A quick work repeats its call in each round, for this long.
-ROUND_SECONDS = 0.05
-# The rounds on one n end after this time, but not before there are LEAST_ROUNDS of them.
-GROUP_SECONDS = 20.0
-LEAST_ROUNDS = 3
-# The system counts memory by pages and in batches. Samples are added until a call takes this much.
-LEAST_BYTES = 16 << 20
-# The first batch whose memory is measured has this many entries in all its matrices P.
-FIRST_ENTRIES = 1 << 20
-MOST_BATCH = 1 << 20
-# Freed blocks of this size and above go back to the system. Otherwise a call could take memory again that was
-# freed before it, and its peak would not show.
-MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
-
-Call = Callable[[], object]
+NAME = "runtime"
+TITLE = "Time and memory, forward and backward, one thread"
+SOURCE = "table 4"
+_METRICS = ("seconds", "bytes")
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Time and memory of a work on samples of n, on one thread.
-
-    Attributes:
-        work: "P of FAMILY", or the name of a method.
-        title: for tables.
-        n: items of a sample.
-        batch: samples of a timed call.
-        seconds: the median time of a call over its samples; None if the work was left out.
-        low, high: the same of the quickest and the slowest round.
-        rounds: number of rounds.
-        bytes: peak memory of a call above its inputs, over its samples; None if it was not measured.
-        reason: why the work was left out; "" if it was not.
-    """
-
-    work: str
-    title: str
-    n: int
-    batch: int
-    seconds: float | None
-    low: float | None
-    high: float | None
-    rounds: int
-    bytes: float | None
-    reason: str
-
-
-def measure(
-    works: Sequence[str] = WORKS,
-    sizes: Sequence[int] = SIZES,
-    limit: float = LIMIT,
-    memory: bool = True,
-    report: Callable[[str], None] = lambda work: None,
-) -> list[Timing]:
-    """Return a timing of each work on each size.
+def make(names: Sequence[str], sizes: Sequence[int], command: str, report: Callable[[str], None]) -> Finished:
+    """Measure methods and return the table.
 
     Args:
-        works: names of methods, and "P of FAMILY".
-        sizes: the n of samples.
-        limit: seconds of a call above which a work is left out on this n.
-        memory: whether memory is measured, where the system can.
+        names: the methods, and "P of FAMILY"; () are all.
+        sizes: the n; () are the paper's.
+        command: that makes the table.
         report: is told what is measured next.
 
     Raises:
         ExperimentError: an unknown method.
     """
-    timings = []
-    for n in sizes:
-        with _one_thread():
-            turns = [_Turn(work, n) for work in works]
-            for turn in turns:
-                report(f"{title_of(turn.work)}, n = {n}")
-                turn.prepare(limit)
-            _take_turns([turn for turn in turns if not turn.reason])
-        for turn in turns:
-            peak = None
-            if memory and can_measure_memory() and not turn.reason:
-                report(f"memory of {title_of(turn.work)}, n = {n}")
-                peak = run_fresh("experiments.tables.runtime", turn.work, n, env=MALLOC)
-            timings.append(turn.timing(peak))
-    return timings
+    begin = time.monotonic()
+    works, columns = tuple(names) or WORKS, tuple(sizes) or SIZES
+    timings = measure(works, columns, report=report)
+    panel = Panel(
+        title="",
+        axis=Axis("n", "log"),
+        metrics=_METRICS,
+        rows=tuple(Row(title_of(work)) for work in works),
+        columns=tuple(Column(f"n = {n}", n) for n in columns),
+        cells=tuple(_cell(timing) for timing in timings),
+    )
+    return Finished(
+        name=NAME,
+        title=TITLE,
+        source=SOURCE,
+        profile="cpu",
+        command=command,
+        panels=(panel,),
+        tuned=(),
+        deviations=(
+            "The paper's times are of its PyTorch program on a CPU that it does not name, those of networks "
+            "with P; its memory is of its CUDA kernels.",
+            'Here rows that begin with "P of" have P and a dense gradient of it, as the paper times them; '
+            "all others are the whole loss of a method.",
+        ),
+        notes=(_slower(timings),),
+        seconds=time.monotonic() - begin,
+    )
 
 
-def title_of(work: str) -> str:
-    """Return the title of a work for tables, such as "P of Bitonic"."""
-    name = work.removeprefix(MATRIX)
-    return work[: len(work) - len(name)] + find(name).title
+def _cell(timing: Timing) -> Measured:
+    figures = {"seconds": timing.seconds, "bytes": timing.bytes}
+    return Measured(
+        row=timing.title,
+        column=f"n = {timing.n}",
+        outcomes=(
+            Outcome(
+                run=None,
+                failure=timing.reason,
+                test={metric: value for metric, value in figures.items() if value is not None},
+                training={},
+                seconds=0.0,
+                machine=f"{machine()}, 1 thread",
+            ),
+        ),
+        paper=_paper(timing),
+    )
 
 
-def start(work: str, n: int, batch: int) -> Call:
-    """Return a call that does a work once, on scores that are drawn here."""
-    scores = torch.randn(batch, n, requires_grad=True)
-    if work.startswith(MATRIX):
-        op = _operator(work.removeprefix(MATRIX), n)
-        upstream = torch.randn(batch, n, n)
-        return lambda: torch.autograd.grad(op.sort_with_permutation(scores)[1], scores, upstream)
-    values = torch.rand(batch, n)
-    truth = Truth(values.argsort(-1).argsort(-1), values)
-    loss = find(work).start(n, None, torch.Generator().manual_seed(0))
-    return lambda: torch.autograd.grad(loss(scores, truth), scores)
+def _paper(timing: Timing) -> dict[str, PaperNumber]:
+    """Return the paper's numbers of a work; networks have theirs at "P of"."""
+    is_matrix = timing.work.startswith(MATRIX)
+    if not is_matrix and methods.is_network(timing.work):
+        return {}
+    row = timing.work.removeprefix(MATRIX)
+    numbers = {
+        "seconds": paper.number("runtime cpu", row, str(timing.n), "seconds"),
+        "bytes": paper.number("runtime gpu", row, str(timing.n), "bytes"),
+    }
+    return {metric: number for metric, number in numbers.items() if number is not None}
 
 
-@cache
-def _operator(family: str, n: int) -> Sorter:
-    return nsc.compile(family, n)
-
-
-@dataclass
-class _Turn:
-    """A work on one n, and the seconds of its rounds so far."""
-
-    work: str
-    n: int
-    repeats: int = 1
-    call: Call | None = None
-    rounds: list[float] = field(default_factory=list)
-    reason: str = ""
-
-    @property
-    def batch(self) -> int:
-        """Samples of a call."""
-        return max(1, ITEMS // self.n)
-
-    def prepare(self, limit: float) -> None:
-        """Warm up, and find the repeats; or the reason to leave the work out."""
-        torch.manual_seed(0)
-        call = start(self.work, self.n, self.batch)
-        call()  # builds the kernel
-        seconds = _time(call, 1)
-        if seconds > limit:
-            self.reason = f"a call takes {seconds:.3g} s, the limit is {limit:g} s"
-            return
-        self.call, self.repeats = call, max(1, int(ROUND_SECONDS / seconds))
-
-    def take(self) -> None:
-        """Take one round."""
-        assert self.call is not None
-        if self.repeats > 1:
-            self.call()  # refills caches and allocator after the previous work, outside the timing
-        self.rounds.append(_time(self.call, self.repeats))
-
-    def timing(self, peak: float | None) -> Timing:
-        """Return what the rounds and the memory say."""
-        shares = [seconds / self.batch for seconds in self.rounds]
-        median, low, high = (
-            (statistics.median(shares), min(shares), max(shares)) if shares else (None, None, None)
-        )
-        title = title_of(self.work)
-        return Timing(self.work, title, self.n, self.batch, median, low, high, len(shares), peak, self.reason)
-
-
-def _take_turns(turns: Sequence[_Turn]) -> None:
-    begin = time.perf_counter()
-    for number in range(ROUNDS):
-        if number >= LEAST_ROUNDS and time.perf_counter() - begin > GROUP_SECONDS:
-            break
-        for turn in turns:
-            turn.take()
-
-
-def _time(call: Call, repeats: int) -> float:
-    begin = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - begin) / repeats
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def can_measure_memory() -> bool:
-    """Return whether this system tells the peak of a process, and lets it be reset."""
-    try:
-        _reset_peak()
-    except OSError:
-        return False
-    return True
-
-
-def peak_of(work: str, n: int) -> float:
-    """Return the peak memory of a call above its inputs, in bytes a sample.
-
-    Samples are added until the peak is far above what the system rounds. A call on 4 values runs first, so
-    that torch's one-time setup does not count.
-    """
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    start(work, 4, 1)()
-    batch = max(1, FIRST_ENTRIES // n**2)
-    while True:
-        call = start(work, n, batch)
-        gc.collect()
-        before = _reset_peak()
-        call()
-        peak = _status("VmHWM") - before
-        if peak >= LEAST_BYTES or batch >= MOST_BATCH:
-            return peak / batch
-        batch *= 4
-
-
-def _reset_peak() -> int:
-    """Reset the peak of the process to its present memory, and return that in bytes."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _status("VmHWM")
-
-
-def _status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(key)) * 1024
-
-
-if __name__ == "__main__":
-    print(json.dumps(peak_of(sys.argv[1], int(sys.argv[2]))))
+def _slower(timings: Sequence[Timing]) -> str:
+    """Return where the bitonic loss is ahead of every other method, and where it is not."""
+    losses = [t for t in timings if not t.work.startswith(MATRIX) and t.seconds is not None]
+    ours = {t.n: t.seconds for t in losses if t.work == "bitonic"}
+    others = [t for t in losses if not methods.is_network(t.work)]
+    ahead = [
+        f"{t.title} at n = {t.n}"
+        for t in others
+        if t.seconds is not None and t.n in ours and t.seconds < (ours[t.n] or 0)
+    ]
+    if not ours or not others:
+        return f"{METRICS['seconds'].title}: the bitonic network was not compared with other methods."
+    if not ahead:
+        return "The loss of the bitonic network is quicker than every other method at every n."
+    return f"Quicker than the loss of the bitonic network: {', '.join(ahead)}. It is ahead of all others."

@@ -16,7 +16,7 @@ def _chosen(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
     names, sizes = _chosen(settings)
     panel = methods_by_size(
-        settings, temperatures, names, sizes, "svhn", batch=PAPER_BATCH, steps=PAPER_STEPS, model="svhn"
+        settings, temperatures, names, sizes, ("svhn",), batch=PAPER_BATCH, steps=PAPER_STEPS, model="svhn"
     )
     return (panel,)
 

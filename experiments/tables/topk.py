@@ -101,4 +101,5 @@ TOPK = Table(
     plan=_plan,
     tuning=_tuning,
     differences=_differences,
+    ranks=False,
 )

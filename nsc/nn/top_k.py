@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -153,7 +153,10 @@ def _positive(name: str, value: object) -> int:
 
 def _weights(p_k: object) -> tuple[float, ...]:
     """Return p_k as floats, or raise the error that says what it must be."""
-    numbers = [real(weight) for weight in p_k] if isinstance(p_k, Iterable) else [None]
+    try:
+        numbers = [real(weight) for weight in p_k]  # type: ignore[attr-defined]
+    except TypeError:  # a number, or an array of no axis
+        numbers = [None]
     weights = tuple(weight for weight in numbers if weight is not None)
     if len(weights) < len(numbers):
         raise OperandTypeError(f"TopKCrossEntropy: p_k must list numbers, such as (0.5, 0, 0.5), got {p_k!r}")

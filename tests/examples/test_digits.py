@@ -1,9 +1,8 @@
-"""The digits example, run as its user runs it, and its parts on cases worked out by hand."""
+"""The digits example, run as its user runs it."""
 
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import os
 import re
 import signal
@@ -11,40 +10,31 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
 
-import nsc
-from nsc.cli import main as nsc_main
-
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "digits.py"
+from matplotlib.figure import Figure
+
+from examples import digits, showing
+from experiments.data import Part, load
+from experiments.samples import FourDigits
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "examples.digits")
 SMALL = ("--net", "odd_even", "--n", "8", "--steps", "3", "--test-numbers", "200")
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture(scope="module")
-def digits() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("digits_example", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look up their module while they are defined.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return the environment of the runs: one cache for all, and nsc from this tree."""
-    paths = [str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     return os.environ | {
         "NSC_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
@@ -55,7 +45,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def run(folder: Path, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(SCRIPT), *options],
+        [*PROGRAM, *options],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -65,18 +55,17 @@ def run(folder: Path, environment: dict[str, str], *options: str) -> subprocess.
     )
 
 
-def write_idx(file: Path, array: np.ndarray, magic: int | None = None) -> None:
-    magic = 0x0800 | array.ndim if magic is None else magic
-    data = struct.pack(f">{1 + array.ndim}I", magic, *array.shape) + array.astype(np.uint8).tobytes()
-    file.write_bytes(gzip.compress(data) if file.suffix == ".gz" else data)
+def write_idx(file: Path, array: np.ndarray) -> None:
+    header = struct.pack(f">{1 + array.ndim}I", 0x0800 | array.ndim, *array.shape)
+    file.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes()))
 
 
-def write_mnist(root: Path, suffix: str) -> None:
+def write_mnist(root: Path) -> None:
     rng = np.random.default_rng(7)
     root.mkdir(parents=True)
-    for part, count in (("train", 40), ("t10k", 20)):
-        write_idx(root / f"{part}-images-idx3-ubyte{suffix}", rng.integers(0, 256, (count, 28, 28)))
-        write_idx(root / f"{part}-labels-idx1-ubyte{suffix}", np.arange(count) % 10)
+    for part, count in (("train", 400), ("t10k", 20)):
+        write_idx(root / f"{part}-images-idx3-ubyte.gz", rng.integers(0, 256, (count, 28, 28)))
+        write_idx(root / f"{part}-labels-idx1-ubyte.gz", np.arange(count) % 10)
 
 
 def test_run_prints_the_table_and_draws_the_picture(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -84,14 +73,15 @@ def test_run_prints_the_table_and_draws_the_picture(tmp_path: Path, environment:
     assert result.returncode == 0, result.stderr
     for row in ("EM ", "EW ", "EM5"):
         assert len(re.findall(rf"{row}.*\d\.\d\d%.*\d\.\d\d%", result.stdout)) == 1, result.stdout
-    assert "compiled here" in result.stdout
+    assert "odd_even_8" in result.stdout
+    assert "1,438 digits to train on, 359 to test on" in result.stdout
     assert "3/3" in result.stdout
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", result.stdout + result.stderr)
     assert (tmp_path / "examples/output/digits.png").read_bytes().startswith(PNG_MAGIC)
 
 
 def test_same_seed_same_run(
-    digits: ModuleType, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NSC_CACHE_DIR", environment["NSC_CACHE_DIR"])
@@ -105,66 +95,13 @@ def test_same_seed_same_run(
     assert table("3") != table("4")
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("place", [".", "MNIST/raw"])
-def test_mnist_files(digits: ModuleType, tmp_path: Path, suffix: str, place: str) -> None:
-    write_mnist(tmp_path / "data" / place, suffix)
-    training, test = digits.load_mnist(tmp_path / "data")
-    assert training.images.shape == (40, 28, 28)
-    assert test.images.shape == (20, 28, 28)
-    assert training.labels.tolist() == [*range(10)] * 4
-    assert 0.9 < training.images.max() <= 1
-
-
 def test_mnist_run(tmp_path: Path, environment: dict[str, str]) -> None:
-    write_mnist(tmp_path / "data", ".gz")
+    write_mnist(tmp_path / "data")
     options = ("--data", "mnist", "--root", "data", "--out", "new/folder/picture.png")
     result = run(tmp_path, environment, *SMALL, *options)
     assert result.returncode == 0, result.stderr
-    assert "40 digits to train on, 20 to test on" in result.stdout
+    assert "400 digits to train on, 20 to test on" in result.stdout
     assert (tmp_path / "new/folder/picture.png").read_bytes().startswith(PNG_MAGIC)
-
-
-def test_malformed_idx_files(digits: ModuleType, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    good = np.zeros((2, 3, 3))
-
-    def check_refused(message: str, name: str = "file") -> None:
-        with pytest.raises(digits.DataError, match=message):
-            digits.read_idx(tmp_path / name, 3)
-
-    check_refused("cannot be read")
-    for content in (b"", b"\0\0", b"no IDX file at all, but text"):
-        file.write_bytes(content)
-        check_refused("no IDX file of 3 axes")
-    write_idx(file, good[0])
-    check_refused("no IDX file of 3 axes")
-    write_idx(file, good, magic=0x0D03)
-    check_refused("begins with 00000d03")
-    write_idx(file, good)
-    file.write_bytes(file.read_bytes()[:-1])
-    check_refused("18 bytes of data, found 17")
-    file.write_bytes(file.read_bytes() + b"12")
-    check_refused("18 bytes of data, found 19")
-    for content in (b"no gzip", gzip.compress(b"cut" * 99)[:-9]):
-        (tmp_path / "file.gz").write_bytes(content)
-        check_refused("cannot be read", "file.gz")
-
-
-def test_mnist_files_that_do_not_fit_together(digits: ModuleType, tmp_path: Path) -> None:
-    def check_refused(message: str) -> None:
-        with pytest.raises(digits.DataError, match=message):
-            digits.load_mnist(tmp_path / "data")
-
-    check_refused("no train-images-idx3-ubyte")
-    write_mnist(tmp_path / "data", "")
-    labels = tmp_path / "data/t10k-labels-idx1-ubyte"
-    write_idx(labels, np.arange(19) % 10)
-    check_refused("20 images and 19 labels")
-    write_idx(labels, np.full(20, 10))
-    check_refused("label 10 .* no digit")
-    write_idx(tmp_path / "data/train-images-idx3-ubyte", np.zeros((40, 8, 8)))
-    check_refused("28×28 expected, found 8×8")
 
 
 @pytest.mark.parametrize(
@@ -177,14 +114,14 @@ def test_mnist_files_that_do_not_fit_together(digits: ModuleType, tmp_path: Path
         (["--relaxation", "hard"], "hard"),
         (["--steepness", "nan"], "nan"),
         (["--steepness", "-2"], "-2"),
-        (["--data", "mnist"], "--root"),
-        (["--root", "somewhere"], "--data"),
+        (["--data", "mnist"], "root"),
+        (["--root", "somewhere"], "somewhere"),
         (["--data", "mnist", "--root", "somewhere"], "somewhere"),
+        (["--model", "svhn"], "16×16"),
         (["--out", "."], "--out"),
     ],
 )
 def test_bad_options(
-    digits: ModuleType,
     tmp_path: Path,
     environment: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
@@ -204,12 +141,12 @@ def test_bad_options(
 def test_error_of_a_real_run_is_one_message(tmp_path: Path, environment: dict[str, str]) -> None:
     result = run(tmp_path, environment, "--data", "mnist", "--root", "nowhere")
     assert result.returncode == 2
-    assert re.fullmatch(r"Error: nowhere: no train-images.*\n", result.stderr)
+    assert re.fullmatch(r"Error: nowhere: no such folder.*\n", result.stderr)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process")
 def test_interrupt_ends_with_a_message(tmp_path: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-u", str(SCRIPT), *SMALL, "--steps", "1000000"]
+    command = [sys.executable, "-u", *PROGRAM[1:], *SMALL, "--steps", "1000000"]
     with subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -231,60 +168,39 @@ def test_interrupt_ends_with_a_message(tmp_path: Path, environment: dict[str, st
     assert "Traceback" not in errors
 
 
-def test_metrics_by_hand(digits: ModuleType) -> None:
-    numbers = torch.tensor([10, 20, 30, 40, 50, 1, 2, 3, 4, 5])
-    perfect = digits.measure(numbers.float(), numbers, n=10)
-    assert perfect == digits.Metrics(em=1, ew=1, em5=1)
-    swapped = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5, 2.0, 1.0, 3.0, 4.0, 5.0])
-    assert digits.measure(swapped, numbers, n=5) == digits.Metrics(em=0.5, ew=0.8, em5=0.5)
-    # In samples of two, four of five keep their order; the last number of a ragged cut is left out.
-    assert digits.measure(swapped[1:], numbers[1:], n=2).ew == 0.75
-    # The order is right within fives, and wrong across them.
-    assert digits.measure(swapped, numbers, n=10).ew == 0
+def test_the_picture_is_drawn_for_few_numbers_and_equal_scores(tmp_path: Path) -> None:
+    reading = showing.Reading(
+        torch.rand(2, 1, 8, 32), torch.tensor([7, 7]), torch.zeros(2), torch.full((2, 2), 0.5)
+    )
+    showing.draw(tmp_path / "equal.png", "equal scores", [0.7], reading, reading)
+    assert (tmp_path / "equal.png").read_bytes().startswith(PNG_MAGIC)
 
 
-def test_equal_numbers_may_come_in_any_order(digits: ModuleType) -> None:
-    numbers = torch.tensor([7, 7, 7, 1, 9])
-    for scores in ([2.0, 3.0, 4.0, 1.0, 5.0], [4.0, 2.0, 3.0, 1.0, 5.0]):
-        assert digits.measure(torch.tensor(scores), numbers, n=5).em == 1
-    assert digits.measure(torch.tensor([2.0, 3.0, 6.0, 1.0, 5.0]), numbers, n=5).ew == pytest.approx(0.6)
+def test_a_number_in_the_wrong_place_is_red() -> None:
+    axes = Figure().subplots()
+    numbers = torch.tensor([5, 3, 9, 3])
+    scores = torch.tensor([0.1, 0.2, 0.4, 0.05])
+    showing.draw_scored(axes, showing.Reading(torch.rand(4, 1, 8, 32), numbers, scores, torch.eye(4)))
+    texts = [(text.get_text(), text.get_color()) for text in axes.texts]
+    assert texts[::2] == [("0003", "black"), ("0005", showing.RED), ("0003", showing.RED), ("0009", "black")]
+    assert [text for text, _ in texts[1::2]] == ["0.050", "0.100", "0.200", "0.400"]
 
 
-def test_numbers_join_four_digits(digits: ModuleType) -> None:
-    one_hot = digits.Digits(torch.arange(10.0).reshape(10, 1, 1).expand(10, 2, 3), torch.arange(10))
-    images, numbers = one_hot.numbers(50, np.random.default_rng(0))
-    assert images.shape == (50, 1, 2, 12)
-    values = images[:, 0, 1, ::3].long() @ torch.tensor([1000, 100, 10, 1])
-    assert torch.equal(values, numbers)
+def test_metrics_count_at_least_the_numbers_asked_for() -> None:
+    class OneScore(torch.nn.Module):
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
+            asked.append(len(images))
+            return torch.zeros(len(images))
+
+    samples = FourDigits(load("digits").test)
+    for count, n, drawn in ((200, 8, 1000), (1001, 8, 2000), (5, 1024, 2000)):
+        asked: list[int] = []
+        assert set(digits.evaluate(OneScore(), samples, n, count, seed=0)) == {"em", "ew", "em5"}
+        assert sum(asked) == drawn
 
 
-def test_held_out_digits_are_none_of_the_training_digits(digits: ModuleType) -> None:
-    training, test = digits.load_sklearn(np.random.default_rng(0))
-    assert (len(training.labels), len(test.labels)) == (1438, 359)
-    both = torch.cat([training.images, test.images]).flatten(1)
-    assert len(both.unique(dim=0)) == 1797
-    assert both.min() >= 0
-    assert both.max() == 1
-
-
-def test_scorer_is_the_papers_network(digits: ModuleType) -> None:
-    scores = digits.Scorer(28, 28)(torch.zeros(3, 1, 28, 112))
-    assert scores.shape == (3,)
-    shapes = [tuple(p.shape) for p in digits.Scorer(8, 8).parameters() if p.dim() > 1]
-    assert shapes == [(32, 1, 5, 5), (64, 32, 5, 5), (64, 64 * 2 * 8), (1, 64)]
-
-
-def test_a_generated_operator_is_used_only_if_it_fits(
-    digits: ModuleType, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NSC_CACHE_DIR", environment["NSC_CACHE_DIR"])
-    compiled = CliRunner().invoke(nsc_main, ["compile", "--net", "odd_even", "--n", "5"])
-    assert compiled.exit_code == 0, compiled.output
-    op, origin = digits.find_operator("odd_even", 5, "logistic")
-    assert op == nsc.load("generated/odd_even_5")
-    assert "generated" in origin
-    for request in (("odd_even", 5, "cauchy"), ("odd_even", 6, "logistic")):
-        op, origin = digits.find_operator(*request)
-        assert (op.n, op.kernel.sigmoid) == request[1:]
-        assert "compiled here" in origin
+def test_training_joins_parts() -> None:
+    parts = [Part(torch.full((m, 1, 2, 2), m, dtype=torch.uint8), torch.full((m,), m)) for m in (2, 3)]
+    both = digits.joined(*parts)
+    assert both.labels.tolist() == [2, 2, 3, 3, 3]
+    assert both.images[:, 0, 1, 1].tolist() == [2, 2, 3, 3, 3]

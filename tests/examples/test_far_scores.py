@@ -10,13 +10,25 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "far_scores.py"
+ROOT = Path(__file__).parents[2]
 
 
 def test_run_prints_both_losses():
-    words = [sys.executable, SCRIPT, "--n", "4", "--steps", "2", "--batch", "2", "--seeds", "1"]
+    words = [
+        sys.executable,
+        "-m",
+        "examples.far_scores",
+        "--n",
+        "4",
+        "--steps",
+        "2",
+        "--batch",
+        "2",
+        "--seeds",
+        "1",
+    ]
     words += ["--test-numbers", "200"]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     assert "log of a stored P, cut at 1e-12" in result.stdout
     assert "nsc's cross_entropy" in result.stdout

@@ -95,7 +95,7 @@ def test_the_centre_crop_is_the_centre() -> None:
 
 def test_house_numbers_are_normalised() -> None:
     images, _ = HouseNumbers(
-        Part(torch.full((1, 3, 64, 64), 255, dtype=torch.uint8), torch.zeros(1)), "centre"
+        Part(torch.full((1, 3, 64, 64), 255, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64)), "centre"
     ).draw(1, seeded(0))
     assert images.unique().tolist() == [1.0]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -207,6 +209,17 @@ def test_modes_of_torch(m):
         torch.testing.assert_close(loss(logits, labels), expected)
 
 
+def test_weights_may_be_numbers_of_any_kind():
+    for p_k in (
+        np.array([0.25, 0.75]),
+        torch.tensor([0.25, 0.75]),
+        iter([0.25, 0.75]),
+        [0.25, Fraction(3, 4)],
+    ):
+        assert TopKCrossEntropy(6, p_k).p_k == (0.25, 0.75)
+    assert len(TopKCrossEntropy(6, [0.333333] * 3).p_k) == 3
+
+
 def test_a_selector_that_is_compiled_already():
     op = nsc.compile("odd_even", 6, select=nsc.top_k(2))
     logits, labels = batch(6)
@@ -231,6 +244,7 @@ def selector(n, select):
         ((10, [float("inf")]), {}, OperandError, "finite and 0 or more"),
         ((10, 1.0), {}, OperandTypeError, "must list numbers, .* got 1.0"),
         ((10, "1"), {}, OperandTypeError, "must list numbers"),
+        ((10, torch.tensor(1.0)), {}, OperandTypeError, "must list numbers"),
         ((10, [True]), {}, OperandTypeError, "must list numbers"),
         ((10, [None, 1]), {}, OperandTypeError, "must list numbers"),
         ((2, [0, 0, 1]), {}, OperandError, "p_k has 3 weights for 2 compared: leave out some"),

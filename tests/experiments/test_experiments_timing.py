@@ -7,8 +7,7 @@ import torch
 
 from experiments.errors import ExperimentError
 from experiments.methods import METHODS
-from experiments.tables import runtime
-from experiments.tables.runtime import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
+from experiments.timing import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
 
 
 def test_every_method_and_p_itself_are_measured_at_the_papers_sizes() -> None:
@@ -26,7 +25,7 @@ def test_a_work_ends_in_the_gradient_of_the_scores(work: str) -> None:
 
 
 def test_a_timing_is_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "ROUND_SECONDS", 0.002)
+    monkeypatch.setattr("experiments.timing.ROUND_SECONDS", 0.002)
     told: list[str] = []
     threads = torch.get_num_threads()
     timings = measure(("P of bitonic", "soft_sort"), (4, 8), memory=False, report=told.append)

@@ -1,0 +1,1 @@
+"""Examples, run from the project's folder: `python -m examples.digits`."""
