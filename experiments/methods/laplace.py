@@ -93,4 +93,4 @@ def _lapsum(n: int, alpha: float, generator: torch.Generator) -> Loss:
 
 
 # The authors' program sorts four-digit numbers with α = 1, by this cross entropy.
-LAPSUM = tempered("lap_sum", "LapSum", "Struski et al., ICML 2025", _lapsum, (0.1, 1.0, 10.0), "α")
+LAPSUM = tempered("lap_sum", "LapSum", "Struski et al., ICML 2025", _lapsum, (0.3, 1.0, 3.0), "α")

@@ -45,7 +45,7 @@ def _listmle(n: int, scale: float, generator: torch.Generator) -> Loss:
     return loss
 
 
-RANKNET = tempered("rank_net", "RankNet", "Burges et al., ICML 2005", _ranknet, (0.3, 1.0, 3.0), "σ")
+RANKNET = tempered("rank_net", "RankNet", "Burges et al., ICML 2005", _ranknet, (1.0, 3.0, 10.0), "σ")
 LISTMLE = tempered(
-    "list_mle", "ListMLE", "Xia et al., ICML 2008", _listmle, (0.3, 1.0, 3.0), "scale of scores"
+    "list_mle", "ListMLE", "Xia et al., ICML 2008", _listmle, (1.0, 3.0, 10.0), "scale of scores"
 )
