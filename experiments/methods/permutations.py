@@ -30,7 +30,7 @@ def neuralsort_logits(scores: Tensor, tau: float) -> Tensor:
     Returns:
         (batch, n, n). Cost: O(n²).
 
-    Source: Grover et al., ICLR 2019, equation 5, with rows in ascending order.
+    Source: Grover et al., ICLR 2019, with rows in ascending order.
     """
     n = scores.shape[-1]
     # A shift of all scores changes nothing but the rounding.
@@ -52,7 +52,7 @@ def softsort_logits(scores: Tensor, tau: float) -> Tensor:
     Returns:
         (batch, n, n). Cost: O(n²).
 
-    Source: Prillo and Eisenschlos, ICML 2020, equation 4 with d = |·|, with rows in ascending order.
+    Source: Prillo and Eisenschlos, ICML 2020, with d = |·| and rows in ascending order.
     """
     ordered = scores.sort(dim=-1).values
     return (ordered.unsqueeze(-1) - scores.unsqueeze(-2)).abs() / -tau

@@ -47,7 +47,7 @@ def decreasing_blocks(values: Tensor) -> Tensor:
         (batch, n), int64: the number of each value's block, ascending from 0. Cost: O(n) a round; random
         values take about log n rounds, at worst n.
 
-    Source: Barlow et al., Statistical inference under order restrictions, 1972, section 1.2.
+    Source: Barlow et al., Statistical inference under order restrictions, 1972.
     """
     exact = values.double()  # the order of two means decides
     ones = torch.ones_like(exact)
