@@ -24,7 +24,7 @@ def thresholds(scores: Tensor, alpha: float) -> Tensor:
     Returns:
         (batch, n - 1), ascending, differentiable. Cost: O(n·log n).
 
-    Source: Struski et al., ICML 2025, theorem 3.1.
+    Source: Struski et al., ICML 2025; the branches of the root as in the authors' program.
     """
     x = scores.sort(dim=-1).values / alpha
     n = x.shape[-1]
@@ -66,7 +66,7 @@ def log_weights(scores: Tensor, ranks: Tensor, alpha: float) -> Tensor:
     Returns:
         (batch, n). Cost: O(n·log n).
 
-    Source: Struski et al., ICML 2025, section 3.
+    Source: Struski et al., ICML 2025, soft permutations.
     """
     ends = scores.new_full((*scores.shape[:-1], 1), math.inf)
     bounds = torch.cat((-ends, thresholds(scores, alpha), ends), -1)
@@ -93,4 +93,4 @@ def _lapsum(n: int, alpha: float, generator: torch.Generator) -> Loss:
 
 
 # The authors' program sorts four-digit numbers with α = 1, by this cross entropy.
-LAPSUM = tempered("lap_sum", "LapSum", "Struski et al., ICML 2025", _lapsum, (0.1, 1.0, 10.0), "α")
+LAPSUM = tempered("lap_sum", "LapSum", "Struski et al., ICML 2025", _lapsum, (0.3, 1.0, 3.0), "α")

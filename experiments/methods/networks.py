@@ -20,8 +20,8 @@ from nsc.compiler.relaxations import SIGMOIDS
 # The exact comparator has no gradient, so that nothing can be learned through it.
 SIGMOID_OPTIONS = tuple(name for name in SIGMOIDS if name != "hard")
 OPTIONS = (*SIGMOID_OPTIONS, "art=λ", "error_free", "bce")
-# Steepness over depth. The paper's choice is 2 (section 5.1).
-GRID = (1.0, 2.0, 4.0)
+# Steepness over depth. The paper's choice is 2 (section 5.1), which is the middle; short runs want less.
+GRID = (0.5, 1.0, 2.0, 4.0)
 STEEPNESS = "steepness / depth"
 PAPER = "Petersen et al., ICML 2021"
 

@@ -17,7 +17,7 @@ def _ascending(scores: Tensor, truth: Truth) -> Tensor:
 def _ranknet(n: int, sigma: float, generator: torch.Generator) -> Loss:
     """Return the mean over pairs of -log of the logistic probability that the larger item wins.
 
-    Cost: O(n²). Source: Burges et al., ICML 2005, equation 3 with certain labels.
+    Cost: O(n²). Source: Burges et al., ICML 2005, with certain labels.
     """
     pairs = n * (n - 1) // 2
 
@@ -34,7 +34,7 @@ def _listmle(n: int, scale: float, generator: torch.Generator) -> Loss:
 
     It is divided by n. The scores are multiplied by the scale, which the paper has as 1. Cost: O(n·log n).
 
-    Source: Xia et al., ICML 2008, section 4.
+    Source: Xia et al., ICML 2008.
     """
 
     def loss(scores: Tensor, truth: Truth) -> Tensor:
@@ -45,7 +45,7 @@ def _listmle(n: int, scale: float, generator: torch.Generator) -> Loss:
     return loss
 
 
-RANKNET = tempered("rank_net", "RankNet", "Burges et al., ICML 2005", _ranknet, (0.3, 1.0, 3.0), "σ")
+RANKNET = tempered("rank_net", "RankNet", "Burges et al., ICML 2005", _ranknet, (1.0, 3.0, 10.0), "σ")
 LISTMLE = tempered(
-    "list_mle", "ListMLE", "Xia et al., ICML 2008", _listmle, (0.3, 1.0, 3.0), "scale of scores"
+    "list_mle", "ListMLE", "Xia et al., ICML 2008", _listmle, (1.0, 3.0, 10.0), "scale of scores"
 )

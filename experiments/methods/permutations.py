@@ -30,7 +30,7 @@ def neuralsort_logits(scores: Tensor, tau: float) -> Tensor:
     Returns:
         (batch, n, n). Cost: O(n²).
 
-    Source: Grover et al., ICLR 2019, equation 5, with rows in ascending order.
+    Source: Grover et al., ICLR 2019, with rows in ascending order.
     """
     n = scores.shape[-1]
     # A shift of all scores changes nothing but the rounding.
@@ -52,7 +52,7 @@ def softsort_logits(scores: Tensor, tau: float) -> Tensor:
     Returns:
         (batch, n, n). Cost: O(n²).
 
-    Source: Prillo and Eisenschlos, ICML 2020, equation 4 with d = |·|, with rows in ascending order.
+    Source: Prillo and Eisenschlos, ICML 2020, with d = |·| and rows in ascending order.
     """
     ordered = scores.sort(dim=-1).values
     return (ordered.unsqueeze(-1) - scores.unsqueeze(-2)).abs() / -tau
@@ -92,14 +92,13 @@ def _stochastic_neuralsort(n: int, tau: float, generator: torch.Generator) -> Lo
     return loss
 
 
-# The paper's program has τ = 5 where nothing is stated. Scores of an untrained model differ by about 0.1,
-# and smaller τ suit the first steps.
+# The paper's program has τ = 5 where nothing is stated.
 NEURALSORT = tempered(
     "neural_sort",
     "NeuralSort (deterministic)",
     "Grover et al., ICLR 2019",
     _neuralsort,
-    (0.2, 1.0, 5.0),
+    (1.0, 3.0, 10.0),
     "τ",
 )
 STOCHASTIC_NEURALSORT = tempered(
@@ -107,10 +106,10 @@ STOCHASTIC_NEURALSORT = tempered(
     "NeuralSort (stochastic)",
     "Grover et al., ICLR 2019",
     _stochastic_neuralsort,
-    (0.2, 1.0, 5.0),
+    (1.0, 3.0, 10.0),
     "τ",
 )
 # The paper's program has τ = 128 and 1024, with a larger learning rate, so that scores grow far apart.
 SOFTSORT = tempered(
-    "soft_sort", "SoftSort", "Prillo and Eisenschlos, ICML 2020", _softsort, (0.1, 1.0, 10.0), "τ"
+    "soft_sort", "SoftSort", "Prillo and Eisenschlos, ICML 2020", _softsort, (0.1, 0.3, 1.0), "τ"
 )

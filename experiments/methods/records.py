@@ -55,7 +55,7 @@ class Method:
 
 
 def middle(grid: tuple[float, ...]) -> float:
-    """Return the temperature in the middle of a grid, in the order of its numbers.
+    """Return the temperature in the middle of a grid, in the order of its numbers; of two the larger.
 
     >>> middle((1.0, 2.0, 4.0))
     2.0

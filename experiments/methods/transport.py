@@ -25,7 +25,7 @@ def squash(scores: Tensor) -> Tensor:
     Args:
         scores: (batch, n).
 
-    Source: Cuturi et al., NeurIPS 2019, section 4; the scale as in the authors' library OTT.
+    Source: Cuturi et al., NeurIPS 2019; the scale as in the authors' library OTT.
     """
     centred = scores - scores.mean(-1, keepdim=True)
     variance = centred.square().mean(-1, keepdim=True)
@@ -50,7 +50,7 @@ def log_plan(scores: Tensor, epsilon: float, iterations: int = ITERATIONS) -> Te
     Returns:
         (batch, n, n), ranks first, then items. Cost: O(n²·iterations).
 
-    Source: Cuturi, NeurIPS 2013; Cuturi et al., NeurIPS 2019, section 3.
+    Source: Cuturi, NeurIPS 2013; Cuturi et al., NeurIPS 2019.
     """
     places = torch.linspace(0, 1, scores.shape[-1], dtype=scores.dtype, device=scores.device)
     logs = (places.unsqueeze(-1) - squash(scores).unsqueeze(-2)).square() / -epsilon

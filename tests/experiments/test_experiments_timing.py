@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from experiments import timing
 from experiments.errors import ExperimentError
 from experiments.methods import METHODS
 from experiments.timing import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
@@ -26,25 +25,25 @@ def test_a_work_ends_in_the_gradient_of_the_scores(work: str) -> None:
 
 
 def test_a_timing_is_of_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "ROUND_SECONDS", 0.002)
+    monkeypatch.setattr("experiments.timing.ROUND_SECONDS", 0.002)
     told: list[str] = []
     threads = torch.get_num_threads()
     timings = measure(("P of bitonic", "soft_sort"), (4, 8), memory=False, report=told.append)
     assert torch.get_num_threads() == threads
-    assert [(one.work, one.n) for one in timings] == [
+    assert [(timing.work, timing.n) for timing in timings] == [
         ("P of bitonic", 4),
         ("soft_sort", 4),
         ("P of bitonic", 8),
         ("soft_sort", 8),
     ]
     assert told == ["P of Bitonic, n = 4", "SoftSort, n = 4", "P of Bitonic, n = 8", "SoftSort, n = 8"]
-    for one in timings:
-        assert one.low is not None
-        assert one.seconds is not None
-        assert one.high is not None
-        assert 0 < one.low <= one.seconds <= one.high
-        assert one.batch * one.n == 4096
-        assert (one.rounds, one.bytes, one.reason) == (9, None, "")
+    for timing in timings:
+        assert timing.low is not None
+        assert timing.seconds is not None
+        assert timing.high is not None
+        assert 0 < timing.low <= timing.seconds <= timing.high
+        assert timing.batch * timing.n == 4096
+        assert (timing.rounds, timing.bytes, timing.reason) == (9, None, "")
 
 
 def test_a_work_beyond_the_limit_is_left_out_with_the_reason() -> None:
