@@ -1,4 +1,10 @@
-"""Runs on a Dask cluster that the user has started: `dask scheduler`, `dask worker ADDRESS --nthreads 1`."""
+"""Runs on a Dask cluster that the user has started.
+
+    python -m dask scheduler
+    python -m dask worker ADDRESS --nthreads 1 --nworkers N
+
+Workers are started in a checkout of the repository: `python -m` lets them import `experiments` from there.
+"""
 
 # Dask has annotations, but not of the functions used here.
 # mypy: disable-error-code="no-untyped-call"
@@ -6,9 +12,11 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -20,6 +28,8 @@ from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work,
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+WORKERS = "python -m dask worker ADDRESS --nthreads 1 --nworkers N"
+IN_CHECKOUT = "in a checkout of the repository"
 # Seconds to wait for a scheduler's answer.
 PATIENCE = 10
 # How often Dask may blame a run that was only waiting at a worker that died.
@@ -43,9 +53,8 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
     sent: dict[Any, tuple[Future[Any], Run]] = {}
 
     def send(runs: list[Run]) -> None:
-        for future, run in zip(
-            client.map(partial(_on_worker, work, topic), runs, pure=False), runs, strict=True
-        ):
+        parcels = [pickle.dumps((partial(_on_worker, work, topic), run)) for run in runs]
+        for future, run in zip(client.map(_opener(), parcels, pure=False), runs, strict=True):
             sent[future.key] = future, run  # Dask drops the work of a future that nobody holds
             future.add_done_callback(events.put)
 
@@ -78,6 +87,20 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
         client.close(timeout=GRACE)
 
 
+def _opener() -> Callable[[bytes], object]:
+    """Return a function that calls what a parcel holds.
+
+    Dask sends a function inside a function as code, others as the name of their module. So a scheduler need
+    not import `experiments`. A worker that cannot reports an error; with a name, it would leave the cluster.
+    """
+
+    def opened(parcel: bytes) -> object:
+        function, run = pickle.loads(parcel)
+        return function(run)
+
+    return opened
+
+
 def _connect(scheduler: str) -> Client:
     try:
         from distributed import Client
@@ -89,8 +112,8 @@ def _connect(scheduler: str) -> Client:
         return Client(scheduler, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ExperimentError(
-            f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error}); start one with "
-            "`dask scheduler`, and workers in this folder with `dask worker ADDRESS --nthreads 1`"
+            f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error}); start one "
+            f"with `python -m dask scheduler`, and workers {IN_CHECKOUT} with `{WORKERS}`"
         ) from None
 
 
@@ -99,7 +122,7 @@ def _check_threads(client: Client) -> None:
         if threads > 1:
             raise ExperimentError(
                 f"the worker {worker} has {threads} threads, but a run needs a process of its own; start "
-                "workers with `dask worker ADDRESS --nthreads 1 --nworkers N`"
+                f"workers with `{WORKERS}`"
             )
 
 
@@ -131,6 +154,7 @@ def _outcome(future: Future[Any], run: Run, scheduler: str) -> Result | Failure 
     if isinstance(error, KilledWorker):
         return None
     if error is not None:
-        return Failure(run, f"a worker cannot begin it: {reason(error)}")
+        why = f"a worker cannot begin it: {reason(error)}; start workers {IN_CHECKOUT} with `{WORKERS}`"
+        return Failure(run, why)
     outcome: Result | Failure = future.result()
     return outcome

@@ -33,7 +33,10 @@ Events = Generator[Run | Result | Failure, None, None]
 def attempt(work: Work, run: Run) -> Result | Failure:
     """Return what came of a run; an error that it raised is a failure."""
     try:
-        return work(run)
+        result = work(run)
+        if not isinstance(result, Result):
+            raise TypeError(f"the work returns a Result, got {result!r:.80}")
+        return result
     except Exception as error:
         return Failure(run, reason(error))
 
@@ -44,4 +47,5 @@ def reason(error: BaseException) -> str:
         return error.format_message()
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words}{place}"

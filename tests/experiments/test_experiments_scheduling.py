@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from works import (
     fail,
     grade,
     graded,
+    nothing,
     process_of,
     run_of,
     slow,
@@ -141,6 +143,12 @@ def test_failed_work_does_not_stop_the_others(tmp_path: Path, jobs: int) -> None
     assert message.startswith("3 of 6 runs failed")
     assert re.search(rf"\n  no images at all\n    {RUNS[0].key}: Run\(.*seed=0\)\n", message)
     assert re.search(r"\n  ValueError: a wrong shape \(works.py:\d+\)\n.*seed=[24]\) and 1 more$", message)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_work_without_a_result_fails(jobs: int) -> None:
+    with pytest.raises(ExperimentError, match=r"TypeError: the work returns a Result, got None"):
+        executed(nothing, RUNS[:2], jobs)
 
 
 def test_an_error_of_the_caller_ends_everything(tmp_path: Path) -> None:
@@ -310,11 +318,23 @@ def test_a_lost_scheduler_is_told(tmp_path: Path) -> None:
         later.join()
 
 
+def test_a_worker_that_cannot_import_the_work(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module is known to this process alone."""
+    elsewhere = types.ModuleType("elsewhere")
+    exec("def work(run): return run", vars(elsewhere))
+    monkeypatch.setitem(sys.modules, "elsewhere", elsewhere)
+    _, message = failed(vars(elsewhere)["work"], scheduler=cluster.scheduler_address)
+    assert "6 of 6 runs failed" in message
+    assert re.search(
+        r"a worker cannot begin it: ModuleNotFoundError.*elsewhere.*; start workers in a checkout", message
+    )
+
+
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("experiments.scheduling.cluster.PATIENCE", 0.5)
     for address in ("tcp://127.0.0.1:9", "not an address", "what://127.0.0.1:9"):
-        with pytest.raises(ExperimentError, match=f"no Dask scheduler answers at {address} within .*`dask"):
+        with pytest.raises(ExperimentError, match=f"no Dask scheduler answers at {address} within"):
             executed(graded, scheduler=address)
 
 

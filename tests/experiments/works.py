@@ -110,6 +110,10 @@ def fail(folder: Path, seeds: tuple[int, ...], run: Run) -> Result:
     return result
 
 
+def nothing(run: Run) -> None:
+    """Return no result."""
+
+
 def slow(run: Run) -> Result:
     """Return the one result that a run has here, after a second."""
     time.sleep(1)
