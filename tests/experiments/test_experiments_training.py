@@ -60,9 +60,7 @@ def test_a_resumed_run_gives_the_same_bits(
     with pytest.raises(StopError):
         train(run, checkpoint=checkpoint, progress=stop_at)
     torch.randn(5)  # the caller's generator is of no importance
-    resumed = train(
-        run, checkpoint=checkpoint, resume=True, progress=lambda step, loss: steps.append(step)
-    )
+    resumed = train(run, checkpoint=checkpoint, resume=True, progress=lambda step, loss: steps.append(step))
     assert steps[0] == stop + 1
     assert figures(resumed) == figures(train(run))
     assert not checkpoint.exists()
