@@ -50,11 +50,11 @@ PROFILES = {
     for profile in (
         Profile(
             name="quick",
-            about="images of 8×8, half the paper's filters, 170,000 images a run; minutes on two cores",
+            about="images of 8×8, half the paper's filters, 150,000 images a run; minutes on two cores",
             digits="digits",
             side=8,
             model="half",
-            images=170_000,
+            images=150_000,
             images_a_step=160,
             learning_rate=4e-3,
             one_cycle=True,
@@ -63,7 +63,7 @@ PROFILES = {
             validation=5_000,
             test=30_000,
             seeds=3,
-            tuning=1 / 3,
+            tuning=1 / 4,
         ),
         Profile(
             name="standard",
@@ -80,7 +80,7 @@ PROFILES = {
             validation=5_000,
             test=30_000,
             seeds=1,
-            tuning=1 / 3,
+            tuning=1 / 4,
         ),
         Profile(
             name="paper",
