@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from experiments import methods
 from experiments.profiles import Profile
 from experiments.run import Run
@@ -75,11 +77,13 @@ def _chosen(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
     names, sizes = _chosen(settings)
-    return (
-        methods_by_size(
-            settings, temperatures, names, sizes, ("mnist", "networks"), batch=PAPER_BATCH, steps=PAPER_STEPS
-        ),
+    panel = methods_by_size(
+        settings, temperatures, names, sizes, ("mnist", "networks"), batch=PAPER_BATCH, steps=PAPER_STEPS
     )
+    if settings.sizes or settings.profile.name != "quick":
+        return (panel,)
+    runs = [p for p in panel.runs if p.run.n not in SIZES_OF_NETWORKS or methods.is_network(p.run.method)]
+    return (replace(panel, runs=tuple(runs)),)
 
 
 def protocol(settings: Settings) -> tuple[str, ...]:
