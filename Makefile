@@ -19,8 +19,8 @@ test check: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy examples/digits.py examples/far_scores.py benchmarks/__main__.py benchmarks/gpu/__main__.py \
-		benchmarks/tensor_cores.py tests/typed_calls.py
+	$(BIN)/mypy experiments examples benchmarks/__main__.py benchmarks/gpu/__main__.py benchmarks/tensor_cores.py \
+		tests/typed_calls.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-quick: $(VENV)/test.stamp

@@ -9,11 +9,16 @@ beside the paper's numbers.
     methods     losses of scores: sorting networks, and what they are compared with
     metrics     EM, EW, EM5
     run         the records Run and Result
-    ranking     the task of the paper's tables; topk is the task of its classification table
+    ranking     the task of most tables; topk is the task of the table of classification
     training    one run, from its seed to its result, with checkpoints
     store       results on disk, by the hash of their run
     scheduling  many runs, in processes of this machine or on a Dask cluster
+    timing      time and memory of every loss
     profiles    how long and on what: quick, standard, paper
     tables      which runs a table needs
-    writing     tables as Markdown, CSV and pictures
+    paper       the paper's numbers
+    making      a table from what the user asks to its figures
+    writing     tables as Markdown, CSV, JSON and pictures
+    user_files  a user's own method or data set, in one Python file
+    cli         the commands
 """

@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table as Grid
 
 from experiments import methods, topk
-from experiments.data import DATA, load
+from experiments.data import DATA, find, load
 from experiments.errors import ExperimentError
 from experiments.making import Place, make
 from experiments.profiles import PROFILES
@@ -90,11 +90,11 @@ _OUT = click.option(
     help="Folder of the results.",
 )
 _METHOD = click.option(
-    "--method", "names", multiple=True, metavar="NAME", help="Rows, see list; may be repeated."
+    "--method", "names", multiple=True, metavar="NAME|FILE", help="Rows, see list; may be repeated."
 )
 _N = click.option("--n", "sizes", multiple=True, type=click.IntRange(2), help="Columns; may be repeated.")
 _OPTIONS = (
-    click.option("--data", type=click.Choice(list(DATA)), help="Data set.  [default: the profile's]"),
+    click.option("--data", metavar="NAME|FILE.py", help="Data set, see list.  [default: the profile's]"),
     click.option("--root", type=click.Path(path_type=Path), help="Folder of the data, if it needs one."),
     click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True),
     click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
@@ -193,10 +193,11 @@ def _progress() -> Progress:
 
 
 def _check_kind(table: Table, name: str) -> None:
-    if DATA[name].kind not in table.kinds:
+    kind = find(name).kind
+    if kind not in table.kinds:
         known = ", ".join(source.name for source in DATA.values() if source.kind in table.kinds)
         raise click.UsageError(
-            f"{table.name} needs {' or '.join(table.kinds)}, {name} has {DATA[name].kind}; known: {known}"
+            f"{table.name} needs {' or '.join(table.kinds)}, {name} has {kind}; known: {known}"
         )
 
 

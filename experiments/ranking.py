@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from experiments import data as sources
 from experiments import methods
-from experiments.data import DATA, Data, Part
+from experiments.data import Data, Part
 from experiments.methods import Truth
 from experiments.metrics import ranking_metrics
 from experiments.run import Run
@@ -34,7 +35,7 @@ class Ranking:
     def __init__(self, run: Run, data: Data, device: torch.device, generator: torch.Generator) -> None:
         """Take the run, its data, and the generator that its method may draw from."""
         self._run, self._device, self._generator = run, device, generator
-        is_cropped = DATA[run.data].kind == "numbers"
+        is_cropped = sources.find(run.data).kind == "numbers"
 
         def samples(part: Part, crop: Crop) -> Samples:
             return HouseNumbers(part, crop) if is_cropped else FourDigits(part)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 import nsc
+from experiments import data as sources
 from experiments.data import DATA, Data, Part
 from experiments.errors import ExperimentError
 from experiments.methods import middle
@@ -163,7 +164,7 @@ class Classification:
         Raises:
             ExperimentError: images of whole numbers, which are no classes; or a method that does not fit.
         """
-        if DATA[run.data].kind == "numbers":
+        if sources.find(run.data).kind == "numbers":
             raise ExperimentError(
                 f"{run.data} has numbers, not classes: choose one of "
                 f"{', '.join(name for name, source in DATA.items() if source.kind != 'numbers')}"

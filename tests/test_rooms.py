@@ -135,9 +135,31 @@ def test_no_files_import_each_other_in_a_circle():
     assert not circles(IMPORTS)
 
 
+def test_no_files_of_the_experiments_import_each_other_in_a_circle():
+    files = {}
+    for path in (ROOT / "experiments").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    assert len(files) > 40
+    found = circles(
+        {
+            name: imported_modules(ast.parse(path.read_text(encoding="utf-8")), set(files)) - {name}
+            for name, path in files.items()
+        }
+    )
+    assert not found
+
+
+# What uses nsc, each with those that use it in turn.
+USERS = {"benchmarks", "experiments", "examples"}
+
+
 @pytest.mark.parametrize(
     ("room", "forbidden"),
     [
+        *((room, USERS) for room in ROOMS),
+        ("benchmarks", {"experiments", "examples"}),
+        ("experiments", {"examples"}),
         ("compiler", {"torch", "cupy", "ctypes", "subprocess", "platformdirs", "click", "rich"}),
         ("templates", {"torch", "cupy", "ctypes", "subprocess", "numpy", "click", "rich"}),
         ("runtime", {"jinja2", "networkx", "click", "rich"}),

@@ -5,25 +5,50 @@ A new data set is a file here with its `SOURCES`, and its line in `DATA`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.data import bundled, cifar, idx, svhn
 from experiments.data.pooling import pool
 from experiments.data.records import Data, Part, Source
 from experiments.errors import DataError, ExperimentError
+from experiments.user_files import is_file_of, load_record, with_digest
 
-__all__ = ["DATA", "Data", "Part", "Source", "load"]
+__all__ = ["DATA", "Data", "Part", "Source", "find", "load", "record_name"]
 
 DATA: dict[str, Source] = {
     source.name: source for source in (*bundled.SOURCES, *idx.SOURCES, *svhn.SOURCES, *cifar.SOURCES)
 }
 
 
+def find(name: str) -> Source:
+    """Return the source of a name.
+
+    Args:
+        name: a key of `DATA`, or the path of a Python file that states SOURCE, a Source.
+
+    Raises:
+        ExperimentError: the name is unknown; the message lists the known ones.
+    """
+    if is_file_of(name):
+        return replace(load_record(name, "SOURCE", Source), name=name)
+    if name not in DATA:
+        raise ExperimentError(
+            f"no data set {name!r}; known: {', '.join(DATA)}, and Python files that state SOURCE"
+        )
+    return DATA[name]
+
+
+def record_name(name: str) -> str:
+    """Return a data set's name for the record of a run; a file's name has its digest."""
+    return with_digest(name) if is_file_of(name) else name
+
+
 def load(name: str, root: Path | None = None, side: int | None = None) -> Data:
     """Return a data set in its three parts, the same on every call.
 
     Args:
-        name: a key of `DATA`.
+        name: what `find` takes.
         root: the folder of the files, for a source that needs one, and None for the others.
         side: images are pooled to side × side, see `pool`; None keeps them.
 
@@ -35,9 +60,7 @@ def load(name: str, root: Path | None = None, side: int | None = None) -> Data:
     >>> load("digits").test.images.shape
     torch.Size([359, 1, 8, 8])
     """
-    if name not in DATA:
-        raise ExperimentError(f"no data set {name!r}; known: {', '.join(DATA)}")
-    source = DATA[name]
+    source = find(name)
     if not source.root and root is not None:
         raise ExperimentError(f"{name} takes no folder, it {source.files}: leave out the folder {root}")
     if source.root and root is None:

@@ -3,8 +3,9 @@
     loss = find("bitonic+cauchy").start(32, None, torch.Generator())
     loss(scores, Truth(ranks, values)).backward()
 
-A method is a file here and a row of METHODS. Methods that relax the permutation matrix P have the loss of the
-paper, equation 6: the mean of -log P[rank of c, c]. Time and memory of a sample, forward and backward:
+A method is a file here and a row of METHODS, or a file of the user's own. Methods that relax the permutation
+matrix P have the loss of the paper, equation 6: the mean of -log P[rank of c, c]. Time and memory of a
+sample, forward and backward:
 
     sorting networks    O(n·size) and O(n·depth), P is never stored: bitonic n²·log² n, odd_even n³
     neural_sort         O(n²); stochastic_neural_sort: five times that
@@ -19,6 +20,8 @@ paper, equation 6: the mean of -log P[rank of c, c]. Time and memory of a sample
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from experiments.errors import ExperimentError
 from experiments.methods.laplace import LAPSUM
 from experiments.methods.networks import OPTIONS, STEEPNESS, depth, network_method, recorded
@@ -28,6 +31,7 @@ from experiments.methods.ranks import FAST_SORT_AND_RANK
 from experiments.methods.records import Loss, Method, Truth, middle
 from experiments.methods.regression import REGRESSION
 from experiments.methods.transport import TRANSPORT
+from experiments.user_files import is_file_of, load_record, with_digest
 
 __all__ = [
     "GRAMMAR",
@@ -64,14 +68,17 @@ def find(name: str) -> Method:
     """Return the method of a name.
 
     Args:
-        name: a key of METHODS; or a family of nsc or the path of a network file, followed by options that
-            are joined with "+", such as "bitonic+cauchy", "odd_even+art=0" or "my.txt+bce".
+        name: a key of METHODS; or the path of a Python file that states METHOD, a Method; or a family of nsc
+            or the path of a network file, followed by options that are joined with "+", such as
+            "bitonic+cauchy", "odd_even+art=0" or "my.txt+bce".
 
     Raises:
         ExperimentError: an unknown name or option; the message lists the known ones.
     """
     if name in METHODS:
         return METHODS[name]
+    if is_file_of(name):
+        return replace(load_record(name, "METHOD", Method), name=name)
     try:
         return network_method(name)
     except ExperimentError as error:
@@ -87,12 +94,15 @@ def is_network(name: str) -> bool:
 
 
 def record_name(name: str) -> str:
-    """Return a method's name for the record of a run; a network file's has its digest."""
+    """Return a method's name for the record of a run; a file's name has its digest."""
+    if is_file_of(name):
+        return with_digest(name)
     return recorded(name) if is_network(name) else name
 
 
 GRAMMAR = (
     "A sorting network is a family of nsc, or the path of a network file, and options joined with +: "
-    f"{', '.join(OPTIONS)}. For example bitonic+cauchy, odd_even+art=0.4, my_network.txt+bce."
+    f"{', '.join(OPTIONS)}. For example bitonic+cauchy, odd_even+art=0.4, my_network.txt+bce. "
+    "A method of your own is a Python file that states METHOD."
 )
 """How a sorting network is named, a sentence for users."""

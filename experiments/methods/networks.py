@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from torch import Tensor
 import nsc
 from experiments.errors import ExperimentError
 from experiments.methods.records import Loss, Method, Truth, tempered
+from experiments.user_files import checked, with_digest
 from nsc.api import with_dtype
 from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
@@ -123,8 +123,9 @@ def recorded(name: str) -> str:
     So a run is done again when the file has changed.
     """
     network, *options = name.split("+")
-    if network not in FAMILIES and "#" not in network:
-        network = f"{network}#{_digest(_file(name, network))}"
+    if network not in FAMILIES:
+        _file(name, network)
+        network = with_digest(network)
     return "+".join([network, *options])
 
 
@@ -143,20 +144,14 @@ def depth(name: str, n: int) -> int:
 
 def _file(name: str, network: str) -> str:
     """Return the path of a network file, whose digest must be the one that is stated, if one is."""
-    path, _, digest = network.partition("#")
+    path = network.partition("#")[0]
     if not Path(path).is_file():
         raise ExperimentError(
             f"method {name!r}: {path!r} is neither a family ({', '.join(FAMILIES)}) nor a network file. A "
             "file needs a network on as many wires as a sample has items, in a format that `nsc convert` "
             'reads, and a path without "+" and "#"'
         )
-    if digest and digest != _digest(path):
-        raise ExperimentError(f"method {name!r}: {path} has changed since the run was planned; start anew")
-    return path
-
-
-def _digest(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    return str(checked(network))
 
 
 def _with_option(name: str, loss: NetworkLoss, option: str) -> NetworkLoss:

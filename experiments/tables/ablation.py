@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from experiments import data as sources
 from experiments import methods
-from experiments.data import DATA
 from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, protocol
 from experiments.tables.plan import (
     Planned,
@@ -22,7 +22,7 @@ STRENGTHS = (0.0, 0.25)
 
 
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
-    is_cropped = DATA[settings.data[0]].kind == "numbers"
+    is_cropped = sources.find(settings.data[0]).kind == "numbers"
     runs = tuple(
         Planned(
             row=Row(methods.find(name).title),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from experiments import data as sources
 from experiments import methods, paper
-from experiments.data import DATA
 from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.writing.records import Axis, Column, Row
@@ -185,7 +185,7 @@ def ranking_run(
     assert steps is not None
     return Run(
         task="ranking",
-        data=settings.data[0],
+        data=sources.record_name(settings.data[0]),
         side=_pooled(settings),
         model=model or profile.model,
         method=methods.record_name(method),
@@ -250,5 +250,5 @@ def _first(tables: tuple[str, ...], name: str, n: int) -> tuple[str, str, str] |
 
 def _pooled(settings: Settings) -> int | None:
     """Return the side to pool to: the profile's for digits that are larger, else None."""
-    source, side = DATA[settings.data[0]], settings.profile.side
+    source, side = sources.find(settings.data[0]), settings.profile.side
     return side if source.kind == "digits" and side is not None and source.side > side else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.data import DATA
+from experiments import data as sources
 from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.tables.plan import (
@@ -30,7 +30,7 @@ def _run(settings: Settings, data: str, model: str, method: str, seed: int, temp
     profile = settings.profile
     return Run(
         task="topk",
-        data=data,
+        data=sources.record_name(data),
         side=None,
         model=model,
         method=method,
@@ -52,7 +52,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
     runs = tuple(
         Planned(
             row=Row(find(method).title),
-            column=Column(f"{DATA[data].title}, {TITLES[model]}"),
+            column=Column(f"{sources.find(data).title}, {TITLES[model]}"),
             run=_run(settings, data, model, method, seed, temperatures.get(method)),
             paper=("topk", method, f"{data} {model}"),
         )

@@ -1,0 +1,75 @@
+"""A user's own method or data set: one Python file that states a record."""
+
+from __future__ import annotations
+
+import hashlib
+import runpy
+from pathlib import Path
+from typing import TypeVar
+
+from experiments.errors import ExperimentError
+
+Record = TypeVar("Record")
+
+
+def is_file_of(name: str, suffix: str = ".py") -> bool:
+    """Return whether a name stands for a file: a path, or a path and its digest."""
+    return name.partition("#")[0].endswith(suffix)
+
+
+def with_digest(name: str) -> str:
+    """Return a file's path, "#" and the digest of its content: a name for records.
+
+    So a run is done again when the file has changed. A name that has a digest is returned as it is.
+
+    Raises:
+        ExperimentError: no such file.
+    """
+    return name if "#" in name else f"{name}#{digest(name)}"
+
+
+def checked(name: str) -> Path:
+    """Return the path of a file, whose digest must be the one that is stated, if one is.
+
+    Raises:
+        ExperimentError: no such file, or one of another digest.
+    """
+    path, _, stated = name.partition("#")
+    if stated and digest(path) != stated:
+        raise ExperimentError(f"{path} has changed since the run was planned: start the command anew")
+    return Path(path)
+
+
+def digest(path: str) -> str:
+    """Return the first 12 hexadecimal digits of the SHA-256 of a file.
+
+    Raises:
+        ExperimentError: no such file, or one that cannot be read.
+    """
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def load_record(name: str, variable: str, kind: type[Record]) -> Record:
+    """Run a Python file and return the record that it states.
+
+    Args:
+        name: the file's path, which may be followed by "#" and its digest.
+        variable: of the file, such as METHOD.
+        kind: the record's class.
+
+    Raises:
+        ExperimentError: the file cannot be read, has changed, raises, or states no such record.
+    """
+    path = checked(name)
+    digest(str(path))  # says what is wrong with a file that cannot be read
+    try:
+        found = runpy.run_path(str(path)).get(variable)
+    except Exception as error:  # whatever a user's file raises
+        raise ExperimentError(f"{path}: it raises {type(error).__name__}: {error}") from None
+    if not isinstance(found, kind):
+        state = "is missing" if found is None else f"is a {type(found).__name__}"
+        raise ExperimentError(f"{path}: it must state {variable}, a {kind.__name__}; {variable} {state}")
+    return found

@@ -1,0 +1,120 @@
+"""A user's own method and data set: one file each, trained with, and refused where they are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from experiments import data, methods
+from experiments.errors import ExperimentError
+from experiments.profiles import PROFILES
+from experiments.tables import TABLES
+from experiments.tables.plan import Settings
+from experiments.training import train
+
+METHOD = """
+from experiments.methods import Method
+
+
+def start(n, temperature, generator):
+    margin = 1.0 if temperature is None else temperature
+
+    def loss(scores, truth):
+        in_order = scores.gather(-1, truth.ranks.argsort(-1))
+        return (margin - in_order.diff(dim=-1)).relu().mean()
+
+    return loss
+
+
+METHOD = Method("neighbours", "Neighbours", "an example", start, (0.5, 1.0), "margin")
+"""
+
+SOURCE = """
+import torch
+from experiments.data import Data, Part, Source
+
+
+def read():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(40) % 10
+    images = (labels * 25).to(torch.uint8).reshape(-1, 1, 1, 1).expand(-1, 1, 8, 8).contiguous()
+    part = Part(images, labels)
+    return Data(part, part, part)
+
+
+SOURCE = Source("grey", "Shades of grey", "digits", 8, False, "stands in this file", read)
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    method, source = tmp_path / "neighbours.py", tmp_path / "grey.py"
+    method.write_text(METHOD)
+    source.write_text(SOURCE)
+    return str(method), str(source)
+
+
+def test_a_table_of_a_users_own_method_and_data(files: tuple[str, str]) -> None:
+    method, source = files
+    profile = replace(PROFILES["quick"], images=200, validations=1, validation=20, test=30)
+    settings = Settings(profile, (source,), 1, (method,), (5,))
+    (tuning, *_) = TABLES["mnist"].tuning(settings).values()
+    (panel,) = TABLES["mnist"].plan(settings, {method: 0.5})
+    (planned,) = panel.runs
+    assert planned.row.title == "Neighbours"
+    assert planned.run.temperature == 0.5
+    assert tuning.temperature == 0.5
+    assert planned.run.method.startswith(f"{method}#")
+    assert planned.run.data.startswith(f"{source}#")
+    assert train(planned.run).test.keys() == {"em", "ew", "em5"}
+
+
+def test_a_record_of_a_changed_file_is_another_one(files: tuple[str, str]) -> None:
+    for path, names in zip(files, (methods, data), strict=True):
+        before = names.record_name(path)
+        assert names.record_name(before) == before
+        assert names.find(before).title == names.find(path).title
+        Path(path).write_text(Path(path).read_text() + "\n# a comment\n")
+        assert names.record_name(path) != before
+        with pytest.raises(ExperimentError, match="has changed since the run was planned"):
+            names.find(before)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it must state METHOD, a Method; METHOD is missing"),
+        ("METHOD = 3", "METHOD is a int"),
+        ("1 / 0", "it raises ZeroDivisionError: division by zero"),
+        ("METHOD = (", "it raises SyntaxError"),
+    ],
+)
+def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text(text)
+    with pytest.raises(ExperimentError, match=message):
+        methods.find(str(file))
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    for find in (methods.find, data.find, methods.record_name, data.record_name):
+        with pytest.raises(ExperimentError, match=r"none\.py: cannot be read: No such file"):
+            find(str(tmp_path / "none.py"))
+
+
+def test_a_network_file_has_its_digest(tmp_path: Path) -> None:
+    file = tmp_path / "net.txt"
+    file.write_text("[(0,1),(2,3)]\n[(0,2),(1,3)]\n[(1,2)]\n")
+    name = methods.record_name(f"{file}+cauchy")
+    assert name.startswith(f"{file}#")
+    assert name.endswith("+cauchy")
+    assert methods.depth(name, 4) == 3
+    loss = methods.find(name).start(4, None, torch.Generator())
+    ranks = torch.tensor([[0, 1, 2, 3]])
+    assert loss(torch.tensor([[0.0, 1.0, 2.0, 3.0]]), methods.Truth(ranks, ranks)).isfinite()
+    file.write_text("[(0,1)]\n")
+    with pytest.raises(ExperimentError, match="has changed"):
+        methods.find(name)
