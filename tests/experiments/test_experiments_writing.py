@@ -369,8 +369,8 @@ def test_temperatures_at_an_edge_of_their_grid_are_named():
     assert at_an_edge([inside]) == at_an_edge([]) == ""
     low, high = tuned("A, λ = 0", 0.5), tuned("B", 2.0, "n = 5")
     sentence = (
-        "The chosen temperature is the smallest of its grid for A, λ = 0 and D, and the largest of its grid for "
-        "B, n = 5: the best one may lie beyond the grid."
+        "The chosen temperature is the smallest of its grid for A, λ = 0 and D, and the largest of its grid "
+        "for B, n = 5: the best one may lie beyond the grid."
     )
     assert at_an_edge([low, inside, high]) == sentence.replace(" and D", "")
     assert "for A, λ = 0; and D:" in at_an_edge([low, tuned("D", 0.5)])
