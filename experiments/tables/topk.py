@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments import data as sources
+from experiments.methods.classes import METHODS, find
 from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.tables.plan import (
@@ -15,7 +16,6 @@ from experiments.tables.plan import (
     Tuning,
     tuning_runs,
 )
-from experiments.topk import METHODS, find
 from experiments.writing.records import Axis, Column, Row
 
 MODELS = {"quick": ("vanilla",), "standard": ("vanilla",), "paper": ("vanilla", "resnet18")}
