@@ -22,10 +22,11 @@ from rich.progress import (
 )
 from rich.table import Table as Grid
 
-from experiments import methods, topk
+from experiments import methods
 from experiments.data import DATA, find, fingerprint, load
 from experiments.errors import ExperimentError
 from experiments.making import Place, make
+from experiments.methods import classes
 from experiments.profiles import PROFILES
 from experiments.scheduling.processes import cores
 from experiments.tables import TABLES, runtime
@@ -72,7 +73,7 @@ def list_() -> None:
         "Profiles": [(p.name, p.about) for p in PROFILES.values()],
         "Data": [(s.name, f"{s.title}; {s.kind}; {s.files}") for s in DATA.values()],
         "Methods": [(m.name, f"{m.title}; {m.source}") for m in methods.METHODS.values()],
-        "Methods of topk": [(name, topk.find(name).title) for name in topk.METHODS],
+        "Methods of topk": [(name, classes.find(name).title) for name in classes.METHODS],
     }.items():
         grid = Grid(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
         for name, text in rows:
@@ -80,6 +81,7 @@ def list_() -> None:
         console.print(grid)
         console.print()
     console.print(methods.GRAMMAR)
+    console.print(classes.CLASS_GRAMMAR)
 
 
 _OUT = click.option(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from experiments.data import Part
+from experiments.errors import ExperimentError
 
 DIGITS = 4
 HOUSE_SIDE = 64
@@ -26,12 +27,14 @@ class Samples(Protocol):
 
     Attributes:
         shape: (c, h, w) of an image.
+        span: from black to white: 1 where pixels lie in [0, 1].
     """
 
     shape: tuple[int, int, int]
+    span: float
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Return images, float32 (count, c, h, w), and their values, int64 (count,)."""
+        """Return images, float32 (count, c, h, w), and their values, int64 (count,), where the part is."""
 
 
 class FourDigits:
@@ -39,6 +42,8 @@ class FourDigits:
 
     Source: the paper, section 5.1; Grover et al., ICLR 2019.
     """
+
+    span = 1.0
 
     def __init__(self, part: Part) -> None:
         self.images = part.images
@@ -66,10 +71,21 @@ class HouseNumbers:
         part: images of 64×64 and the numbers on them.
         crop: "random" moves the crop for every image, for training; "centre" does not.
 
+    Raises:
+        ExperimentError: the images have another size.
+
     Source: the paper, section 5.1; Goodfellow et al. 2013.
     """
 
+    span = 2.0
+
     def __init__(self, part: Part, crop: Crop) -> None:
+        height, width = part.images.shape[2:]
+        if (height, width) != (HOUSE_SIDE, HOUSE_SIDE):
+            raise ExperimentError(
+                f"house numbers are cropped from images of {HOUSE_SIDE}×{HOUSE_SIDE}, these are "
+                f"{height}×{width}: resize them in read()"
+            )
         self.images = part.images
         self.labels = part.labels
         self.crop = crop

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.machine import machine
+from experiments.classification import Classification
 from experiments.data import Data, fingerprint, load
 from experiments.errors import ExperimentError
 from experiments.models import MODELS
 from experiments.ranking import Ranking
 from experiments.run import Result, Run
-from experiments.topk import Classification
 
 CHECKPOINT_SECONDS = 30.0
 LOSS_POINTS = 200

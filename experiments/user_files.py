@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import runpy
 from pathlib import Path
@@ -14,7 +15,12 @@ Record = TypeVar("Record")
 
 def is_file_of(name: str, suffix: str = ".py") -> bool:
     """Return whether a name stands for a file: a path, or a path and its digest."""
-    return name.partition("#")[0].endswith(suffix)
+    return path_of(name).endswith(suffix)
+
+
+def path_of(name: str) -> str:
+    """Return the path in the name of a file, without the digest."""
+    return name.partition("#")[0]
 
 
 def with_digest(name: str) -> str:
@@ -55,6 +61,8 @@ def digest(path: str) -> str:
 def load_record(name: str, variable: str, kind: type[Record]) -> Record:
     """Run a Python file and return the record that it states.
 
+    A process runs the same content once: later calls return the same record.
+
     Args:
         name: the file's path, which may be followed by "#" and its digest.
         variable: of the file, such as METHOD.
@@ -64,12 +72,18 @@ def load_record(name: str, variable: str, kind: type[Record]) -> Record:
         ExperimentError: the file cannot be read, has changed, raises, or states no such record.
     """
     path = checked(name)
-    digest(str(path))  # says what is wrong with a file that cannot be read
+    content = digest(str(path))
     try:
-        found = runpy.run_path(str(path)).get(variable)
+        found = _stated(path.resolve(), content, variable)
     except Exception as error:  # whatever a user's file raises
         raise ExperimentError(f"{path}: it raises {type(error).__name__}: {error}") from None
     if not isinstance(found, kind):
-        state = "is missing" if found is None else f"is a {type(found).__name__}"
+        state = "is missing" if found is None else f"is of type {type(found).__name__}"
         raise ExperimentError(f"{path}: it must state {variable}, a {kind.__name__}; {variable} {state}")
     return found
+
+
+@functools.lru_cache
+def _stated(path: Path, content: str, variable: str) -> object:
+    """Return the value of a variable of a file; None if it has none. `content` is the file's digest."""
+    return runpy.run_path(str(path)).get(variable)

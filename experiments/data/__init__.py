@@ -12,6 +12,7 @@ from pathlib import Path
 from experiments.data import bundled, cifar, idx, svhn
 from experiments.data.pooling import pool
 from experiments.data.records import Data, Part, Source
+from experiments.data.user_data import read_users
 from experiments.errors import DataError, ExperimentError
 from experiments.user_files import is_file_of, load_record
 
@@ -63,8 +64,8 @@ def load(name: str, root: Path | None = None, side: int | None = None) -> Data:
         side: images are pooled to side × side, see `pool`; None keeps them.
 
     Raises:
-        ExperimentError: the name is unknown, a folder is missing or too many, or the images cannot be
-            pooled to this side.
+        ExperimentError: the name is unknown, a folder is missing or too many, a user's file raises or
+            returns something else, or the images cannot be pooled to this side.
         DataError: the files cannot be read or do not hold what they should.
 
     >>> load("digits").test.images.shape
@@ -77,7 +78,10 @@ def load(name: str, root: Path | None = None, side: int | None = None) -> Data:
         raise ExperimentError(f"{name} needs the folder (root) of its files: {source.files}")
     if root is not None and not root.is_dir():
         raise DataError(f"{root}: no such folder; {name} needs {source.files}")
-    data = source.read() if root is None else source.read(root)
+    if is_file_of(name):
+        data = read_users(source, root)
+    else:
+        data = source.read() if root is None else source.read(root)
     if side is None:
         return data
     parts = (data.training, data.validation, data.test)

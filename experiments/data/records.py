@@ -39,6 +39,10 @@ class Part:
         """Return the images at the indices `picks`, with their labels."""
         return Part(self.images[picks], self.labels[picks])
 
+    def to(self, device: torch.device) -> Part:
+        """Return the part on a device; its tensors are copied only if they are on another one."""
+        return Part(self.images.to(device), self.labels.to(device))
+
 
 @dataclass(frozen=True)
 class Data:

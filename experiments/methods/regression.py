@@ -1,4 +1,7 @@
-"""Regression on the true values: a reference that knows more than the order, no ranking method."""
+"""Regression on the true values: a reference that knows more than the order, no ranking method.
+
+It is for four-digit numbers alone, whose range is known.
+"""
 
 from __future__ import annotations
 

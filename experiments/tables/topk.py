@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from experiments import data as sources
 from experiments.methods import middle
+from experiments.methods.classes import METHODS, find
 from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.tables.plan import (
@@ -17,7 +18,6 @@ from experiments.tables.plan import (
     tuning_runs,
 )
 from experiments.tables.protocol import data_and_seeds
-from experiments.topk import METHODS, find
 from experiments.writing.records import Axis, Column, Row
 
 MODELS = {"quick": ("vanilla",), "standard": ("vanilla",), "paper": ("vanilla", "resnet18")}

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from experiments.data import Part
+from experiments.errors import ExperimentError
 from experiments.samples import FourDigits, HouseNumbers, Samples
 
 # Image i shows i·25 everywhere, so its digit can be read off any pixel.
@@ -98,6 +99,12 @@ def test_house_numbers_are_normalised() -> None:
         Part(torch.full((1, 3, 64, 64), 255, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64)), "centre"
     ).draw(1, seeded(0))
     assert images.unique().tolist() == [1.0]
+
+
+def test_house_numbers_of_another_size_are_refused() -> None:
+    small = Part(torch.zeros(1, 3, 64, 32, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64))
+    with pytest.raises(ExperimentError, match="cropped from images of 64×64, these are 64×32"):
+        HouseNumbers(small, "centre")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from experiments import data, methods
-from experiments.errors import ExperimentError
+from experiments.errors import DataError, ExperimentError
 from experiments.profiles import PROFILES
 from experiments.tables import TABLES
 from experiments.tables.plan import Settings
@@ -101,7 +102,7 @@ def test_a_run_refuses_other_data_than_it_was_planned_for(files: tuple[str, str]
     ("text", "message"),
     [
         ("", "it must state METHOD, a Method; METHOD is missing"),
-        ("METHOD = 3", "METHOD is a int"),
+        ("METHOD = 3", "METHOD is of type int"),
         ("1 / 0", "it raises ZeroDivisionError: division by zero"),
         ("METHOD = (", "it raises SyntaxError"),
     ],
@@ -111,6 +112,47 @@ def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> Non
     file.write_text(text)
     with pytest.raises(ExperimentError, match=message):
         methods.find(str(file))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("None + 1", r"read\(\) raises TypeError: unsupported operand"),
+        ("Part(torch.zeros(2, 1, 8, 8), labels)", r"read\(\) raises ValueError: images are unsigned bytes"),
+        ("[part, part, part]", r"read\(\) must return Data, it returns a value of type list"),
+        ("Data(part, part, 3)", r"the test part of read\(\) must be a Part, it is of type int"),
+        ("Data(part, part[labels[:0]], part)", r"the validation part of read\(\) has no images"),
+        ("Data(Part(images[..., :7], labels), part, part)", "images of side 8, as SOURCE says, found 1×8×7"),
+        ("Data(part, Part(images.repeat(1, 3, 1, 1), labels), part)", "images of 3 channels, the training"),
+        ("Data(part, part, Part(images, -labels))", "has the label -9, labels are 0 or more"),
+        ("Data(part, part, Part(images, labels + 1))", "has the label 10, digits are 0 to 9"),
+    ],
+)
+def test_a_read_that_fails_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text(SOURCE.replace("Data(part, part, part)", text))
+    with pytest.raises(ExperimentError, match=rf"^{re.escape(str(file))}: .*{message}"):
+        data.load(str(file))
+
+
+def test_an_error_that_read_words_itself_is_passed_on(tmp_path: Path) -> None:
+    file = tmp_path / "worded.py"
+    file.write_text(
+        "from experiments.errors import DataError\n"
+        + SOURCE.replace("    return Data(part, part, part)", '    raise DataError("grey.bin: too short")')
+    )
+    with pytest.raises(DataError, match=r"^grey\.bin: too short$"):
+        data.load(str(file))
+
+
+def test_a_file_runs_once_for_each_content(tmp_path: Path) -> None:
+    file, count = tmp_path / "counted.py", tmp_path / "count"
+    for text in (METHOD, METHOD + "# another digest\n"):
+        file.write_text(f"open({str(count)!r}, 'a').write('x')\n{text}")
+        for _ in range(3):
+            assert methods.find(str(file)).title == "Neighbours"
+        assert methods.find(methods.record_name(str(file))).title == "Neighbours"
+    assert count.read_text() == "xx"
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The classification task on small CIFAR files, its methods by name, and its metrics."""
+"""The classification task on small CIFAR files, and its metrics."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import nsc
+from experiments.classification import Classification, channel_constants, share_within
 from experiments.data import Data, Part, load
 from experiments.errors import ExperimentError
 from experiments.models import MODELS
 from experiments.run import Run
-from experiments.topk import METHODS, Classification, channel_constants, find, share_within
 
 CPU = torch.device("cpu")
 RUN = Run(
     task="topk",
     data="cifar10",
+    data_digest="0123456789ab",
     side=None,
     model="small",
     method="topk:1",
@@ -184,64 +184,6 @@ def test_the_share_counts_larger_logits_and_equal_ones_of_smaller_classes(rows, 
 
 def test_a_model_that_gives_nan_is_right_by_chance_alone():
     assert share_within(torch.full((10, 10), torch.nan), torch.arange(10), 1) == 0.1
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_starts_at_every_temperature_of_its_grid(name):
-    method = find(name)
-    x, labels = torch.randn(8, 10, requires_grad=True), torch.arange(8)
-    for temperature in (None, *method.grid):
-        (grad,) = torch.autograd.grad(method.start(10, temperature)(x, labels), x)
-        assert grad.isfinite().all()
-        assert grad.any()
-    assert method.name == name
-    assert bool(method.grid) == bool(method.temperature) == (name != "softmax")
-
-
-def test_a_name_says_the_loss_and_its_temperature():
-    x, labels = torch.randn(8, 10), torch.arange(8)
-    softmax = find("softmax").start(10, None)(x, labels)
-    torch.testing.assert_close(softmax, torch.nn.functional.cross_entropy(x, labels))
-    ours = find("topk:.25,0,.75+m=6+softmax")
-    assert ours.title == "Top-k, p_k = 0.25, 0, 0.75, m = 6, softmax for top 1"
-    depth = nsc.compile("best", 6, select=nsc.top_k(3)).depth
-    for temperature, steepness in ((None, 2 * depth), (4.0, 4 * depth)):
-        same = nsc.nn.TopKCrossEntropy(10, [0.25, 0, 0.75], 6, top1="softmax", steepness=steepness)
-        assert torch.equal(ours.start(10, temperature)(x, labels), same(x, labels))
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("bitonic", "no method 'bitonic' for classes; known: softmax, topk:1, "),
-        ("topk", "'' must be numbers separated by commas"),
-        ("topk:", "'' must be numbers separated by commas"),
-        ("topk:1,b", "'1,b' must be numbers"),
-        ("topk:1+cauchy", "no option 'cauchy'; known: m=16, softmax"),
-        ("topk:1+m=-2", "no option 'm=-2'"),
-        ("softmax+m=16", "no method 'softmax.m=16' for classes"),
-    ],
-)
-def test_names_that_say_nothing_are_refused(name, message):
-    with pytest.raises(ExperimentError, match=message):
-        find(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "temperature", "message"),
-    [
-        ("softmax", 1.0, "softmax has no temperature, got 1.0"),
-        ("topk:.5,.6", None, "topk:.5,.6 with 10 classes: .* add up to 1"),
-        ("topk:1+m=16", None, "with 10 classes: .* m is at most the number of classes, 10, got 16"),
-        ("topk:1+m=0", None, "m must be 1 or more"),
-        ("topk:nan", None, "finite and 0 or more"),
-        ("topk:1", 0.0, "steepness must be .* above 0"),
-        ("topk:1", float("nan"), "steepness must be"),
-    ],
-)
-def test_methods_that_do_not_fit_are_refused(name, temperature, message):
-    with pytest.raises(ExperimentError, match=message):
-        find(name).start(10, temperature)
 
 
 def test_two_parts_may_lack_classes_of_the_third():

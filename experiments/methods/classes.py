@@ -1,0 +1,144 @@
+"""Losses of logits: softmax and top-k supervision, named as the command line names them.
+
+find("topk:.5,0,0,0,.5+m=16").start(100, None)(logits, labels).backward()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import nn
+
+import nsc
+from experiments.errors import ExperimentError
+from experiments.methods.records import middle
+
+# Steepness over depth, as of sorting networks; the paper's choice is 2 (section 5.1).
+GRID = (1.0, 2.0, 4.0)
+# The weights p_k are those that difftopk's authors compare (Petersen et al., ICML 2022).
+METHODS = (
+    "softmax",
+    "topk:1",
+    "topk:.2,.2,.2,.2,.2",
+    "topk:.5,0,0,0,.5",
+    "topk:.25,0,0,0,.75",
+    "topk:.1,0,0,0,.9",
+)
+OPTIONS = ("m=16", "softmax")
+
+
+@dataclass(frozen=True)
+class ClassMethod:
+    """A way to learn logits from labels.
+
+    Attributes:
+        name: for the command line and files.
+        title: for tables.
+        source: the paper that defines it.
+        start: takes the number of classes and a temperature; returns the loss, a module of logits, (batch,
+            classes), and labels, (batch,). A temperature of None is the middle of the grid. Raises
+            ExperimentError for weights or an m that do not fit the classes, a temperature that is not a
+            number above 0, and one where the method has none.
+        grid: the temperatures to choose from on the validation part; () if the method has none.
+        temperature: what the temperature is called.
+    """
+
+    name: str
+    title: str
+    source: str
+    start: Callable[[int, float | None], nn.Module]
+    grid: tuple[float, ...] = ()
+    temperature: str = ""
+
+
+@dataclass(frozen=True)
+class TopK:
+    """What the name of a top-k method says.
+
+    Attributes:
+        name: the whole name.
+        p_k: weight j is that of "the label is among the top j + 1".
+        m: the number of classes that are compared, the label's and the largest others; None: all.
+        top1: "softmax" if the term of the top 1 is a softmax, otherwise "network".
+    """
+
+    name: str
+    p_k: tuple[float, ...]
+    m: int | None = None
+    top1: str = "network"
+
+    @property
+    def title(self) -> str:
+        """The title for tables."""
+        weights = ", ".join(f"{weight:g}" for weight in self.p_k)
+        m = "" if self.m is None else f", m = {self.m}"
+        return f"Top-k, p_k = {weights}{m}{', softmax for top 1' if self.top1 == 'softmax' else ''}"
+
+    def start(self, classes: int, temperature: float | None) -> nn.Module:
+        """Return the loss at a steepness of temperature × depth, through the best network that nsc knows."""
+        # CUDA kernels are generated only where they can run: their text takes time.
+        targets = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+        scale = middle(GRID) if temperature is None else temperature
+        make = partial(nsc.nn.TopKCrossEntropy, classes, self.p_k, self.m, top1=self.top1)
+        try:
+            operator = make(targets=targets).operator
+            return make(network=operator, steepness=scale * max(1, operator.depth))
+        except nsc.NscError as error:
+            raise ExperimentError(f"{self.name} with {classes} classes: {error}") from None
+
+
+def find(name: str) -> ClassMethod:
+    """Return the method of a name.
+
+    Args:
+        name: "softmax", the cross entropy; or "topk:" with the weights p_k, separated by commas, then
+            options that are joined with "+": m=16 compares the label's and the 15 largest other logits,
+            softmax takes the place of the network for the top 1, as in difftopk.
+
+    Raises:
+        ExperimentError: an unknown name or option, or weights that are no numbers.
+
+    >>> find("topk:.5,0,.5+m=16").title
+    'Top-k, p_k = 0.5, 0, 0.5, m = 16'
+    """
+    if name == "softmax":
+        return ClassMethod(name, "Softmax cross entropy", "Bridle, NIPS 1989", _softmax)
+    kind, _, rest = name.partition(":")
+    if kind != "topk":
+        raise ExperimentError(f"no method {name!r} for classes; known: {', '.join(METHODS)}")
+    weights, *options = rest.split("+")
+    try:
+        p_k = tuple(float(weight) for weight in weights.split(","))
+    except ValueError:
+        raise ExperimentError(
+            f"method {name!r}: {weights!r} must be numbers separated by commas, such as topk:.5,0,0,0,.5"
+        ) from None
+    m, top1 = None, "network"
+    for option in options:
+        if option == "softmax":
+            top1 = "softmax"
+        elif option.startswith("m=") and option[2:].isdecimal():
+            m = int(option[2:])
+        else:
+            raise ExperimentError(f"method {name!r}: no option {option!r}; known: {', '.join(OPTIONS)}")
+    method = TopK(name, p_k, m, top1)
+    source = "Petersen et al., ICML 2021 and ICML 2022"
+    return ClassMethod(name, method.title, source, method.start, GRID, "steepness / depth")
+
+
+CLASS_GRAMMAR = (
+    "A method of the table topk is softmax, or topk: and weights p_1,p_2,…, which add up to 1, and options "
+    "joined with +. p_k weighs that the label is among the k largest logits; m=16 compares the label's logit "
+    "and the 15 largest others; softmax takes the place of the network for the largest. "
+    "For example topk:.5,0,0,0,.5+m=16+softmax."
+)
+"""How a method of classes is named, sentences for users."""
+
+
+def _softmax(classes: int, temperature: float | None) -> nn.Module:
+    if temperature is not None:
+        raise ExperimentError(f"softmax has no temperature, got {temperature}: leave it out")
+    return nn.CrossEntropyLoss()

@@ -1,0 +1,157 @@
+"""The ranking task: house numbers from end to end, the noise, the items that are measured, the device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from experiments.classification import Classification
+from experiments.data import Data, Part
+from experiments.errors import ExperimentError
+from experiments.ranking import Ranking
+from experiments.run import Run
+from experiments.training import train
+
+CPU = torch.device("cpu")
+HOUSES = """
+import torch
+from experiments.data import Data, Part, Source
+
+
+def part(seed):
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.randint(0, 256, (12, 3, 64, 64), dtype=torch.uint8, generator=generator)
+    return Part(images, torch.tensor([3, 17, 250, 8, 17, 1024, 66, 5, 90, 31, 2, 400]))
+
+
+SOURCE = Source("houses", "Houses", "numbers", 64, False, "stands in this file",
+                lambda: Data(part(0), part(1), part(2)))
+"""
+RUN = Run(
+    task="ranking",
+    data="digits",
+    data_digest="0123456789ab",
+    side=None,
+    model="small",
+    method="odd_even",
+    temperature=None,
+    n=2,
+    batch=10,
+    steps=2,
+    learning_rate=1e-3,
+    one_cycle=False,
+    noise=0.0,
+    validations=1,
+    validation=10,
+    test=20,
+    seed=0,
+)
+
+
+@pytest.fixture
+def houses(tmp_path: Path) -> str:
+    file = tmp_path / "houses.py"
+    file.write_text(HOUSES)
+    return str(file)
+
+
+def grey(side: int) -> Data:
+    """Return three parts of ten images each, whose pixels are far from black and white."""
+
+    def part(seed: int) -> Part:
+        generator = torch.Generator().manual_seed(seed)
+        images = torch.randint(100, 156, (10, 1, side, side), dtype=torch.uint8, generator=generator)
+        return Part(images, torch.arange(10))
+
+    return Data(part(0), part(1), part(2))
+
+
+class Watching(nn.Module):
+    """Keeps the images that it is given; its scores are zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Tensor] = []
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.seen.append(images)
+        return torch.zeros(len(images))
+
+
+def task(run: Run, data: Data, device: torch.device = CPU) -> Ranking:
+    return Ranking(run, data, device, torch.Generator().manual_seed(run.seed))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
+    run = replace(RUN, data=houses, model="svhn", n=3, batch=2, noise=noise)
+    result = train(run)
+    assert result.failure == ""
+    assert [step for step, _ in result.losses] == [1, 2]
+    assert result.test.keys() == result.training.keys() == {"em", "ew", "em5"}
+    assert train(run).losses == result.losses
+
+
+def test_regression_is_refused_for_house_numbers(houses: str) -> None:
+    with pytest.raises(ExperimentError, match="regression is scaled for four-digit numbers"):
+        train(replace(RUN, data=houses, model="svhn", method="regression"))
+
+
+def test_noise_is_in_units_from_black_to_white(houses: str) -> None:
+    for data, side, span in (("digits", 8, 1.0), (houses, 64, 2.0)):
+        quiet, noisy = Watching(), Watching()
+        task(replace(RUN, data=data), grey(side)).loss(quiet)
+        task(replace(RUN, data=data, noise=0.1), grey(side)).loss(noisy)
+        noise = noisy.seen[0] - quiet.seen[0]
+        assert noise.std().item() == pytest.approx(0.1 * span, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_is_measured_is_not_what_a_seed_draws(seed: int) -> None:
+    learning, model = task(replace(RUN, seed=seed), grey(8)), Watching()
+    learning.loss(model)
+    parts = ("training", "validation", "test")
+    for part in parts:
+        learning.measure(model, part)
+        learning.measure(model, part)
+    learned, *measured = (images[:10] for images in model.seen)
+    for first, again in zip(measured[::2], measured[1::2], strict=True):
+        assert torch.equal(first, again)
+        assert not torch.equal(first, learned)
+
+
+class Copies(TorchDispatchMode):
+    """Keeps the types of the tensors that are copied from the CPU to another device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.types: list[torch.dtype] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if function is torch.ops.aten._to_copy.default and args[0].device != result.device:
+            self.types.append(result.dtype)
+        return result
+
+
+@pytest.mark.parametrize("kind", [Ranking, Classification])
+def test_a_step_copies_indices_alone_to_its_device(kind: type[Ranking] | type[Classification]) -> None:
+    """Images without values stand for those of a GPU: an operation on two devices fails on them as well."""
+    device = torch.device("meta")
+    method = "list_mle" if kind is Ranking else "softmax"
+    for noise, floats in ((0.0, 0), (0.1, 1)):
+        run = replace(RUN, method=method, noise=noise)
+        learning = kind(run, grey(8), device, torch.Generator().manual_seed(0))
+        pixels = math.prod(learning.shape)
+        model = nn.Sequential(nn.Flatten(), nn.Linear(pixels, learning.outputs)).to(device)
+        with Copies() as copies:
+            loss = learning.loss(model)
+        assert loss.device == device
+        assert copies.types == [torch.int64] + [torch.float32] * floats
