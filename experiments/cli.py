@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -24,11 +23,12 @@ from rich.progress import (
 from rich.table import Table as Grid
 
 from experiments import methods
-from experiments.data import DATA, find, load
+from experiments.data import DATA, find, fingerprint, load
 from experiments.errors import ExperimentError
 from experiments.making import Place, make
 from experiments.methods import classes
 from experiments.profiles import PROFILES
+from experiments.scheduling.processes import cores
 from experiments.tables import TABLES, runtime
 from experiments.tables.plan import Settings, Table
 from experiments.writing import report, show, write
@@ -101,7 +101,11 @@ _OPTIONS = (
     click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True),
     click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
     _METHOD,
-    click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a processor]"),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        help="Processes.  [default: one a core; on other devices than the CPU 1]",
+    ),
     click.option("--scheduler", metavar="ADDRESS", help="Send the runs to a Dask cluster."),
     click.option("--device", default="cpu", show_default=True, help="Device of torch, such as cuda."),
     click.option("--resume", is_flag=True, help="Go on with interrupted runs from their checkpoints."),
@@ -129,14 +133,15 @@ def _command(table: Table) -> click.Command:
         sources = (data,) if data else table.data(chosen)
         for source in sources:
             _check_kind(table, source)
-        _check_device(device)
-        settings = Settings(
-            chosen, sources, seeds or chosen.seeds, tuple(dict.fromkeys(names)), _distinct(sizes)
-        )
         if scheduler is None:
-            for source in sources:
-                load(source, root)  # what is wrong with the data shows before anything is trained
-        place = Place(out, root, device, jobs or os.cpu_count() or 1, scheduler, resume)
+            _check_device(device)
+        elif resume:
+            raise click.UsageError("--resume goes with runs on this machine: a cluster keeps no checkpoints")
+        # What is wrong with the data shows before anything is trained.
+        data_sets = tuple((source, fingerprint(load(source, root))) for source in sources)
+        rows, columns = tuple(dict.fromkeys(names)), _distinct(sizes)
+        settings = Settings(chosen, data_sets, seeds or chosen.seeds, rows, columns)
+        place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, resume)
         with _progress() as progress:
             bars: dict[str, TaskID] = {}
 
@@ -144,7 +149,7 @@ def _command(table: Table) -> click.Command:
                 if total and what not in bars:
                     bars[what] = progress.add_task(what, total=total)
                 if total:
-                    progress.update(bars[what], completed=finished)
+                    progress.update(bars[what], completed=finished, total=total)
 
             finished = make(table, settings, place, _words(), advance)
         _finish(finished, out)

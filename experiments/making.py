@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ from experiments.run import Result, Run
 from experiments.scheduling import execute
 from experiments.store import Store
 from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, Tempered, Tuning
-from experiments.training import WATCHED, train
+from experiments.training import WATCHED, Progress, train
 from experiments.writing.records import Finished, Measured, Outcome, Panel, PaperNumber, Tuned
 
 Reporter = Callable[[str, int, int], None]
-"""Called with what is done ("tuning" or "training"), how many of its runs are finished, and their number."""
+"""Called with what is done, how much of it is finished, and how much there is."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +46,19 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     """Do the runs of a table that are not finished yet, and return the table.
 
     Raises:
-        ExperimentError: the runs cannot be done; those that are finished are kept.
+        ExperimentError: two rows have one title, or runs cannot be done; those that are finished are kept.
     """
-    start = time.monotonic()
+    begin = time.monotonic()
+    _check_places(table.plan(settings, {}))
     tuning = table.tuning(settings)
-    tried, is_fresh = results_of(tuning.values(), place, partial(report, "tuning"))
+    tried, kept = results_of(tuning.values(), place, "tuning", report)
     choices = {
         method.name: _chosen(method, {t: tried[run] for (other, t), run in tuning.items() if other == method})
         for method, _ in tuning
     }
-    temperatures = {name: choice.chosen for name, choice in choices.items()}
-    panels = table.plan(settings, temperatures)
+    panels = table.plan(settings, {name: choice.chosen for name, choice in choices.items()})
     runs = [planned.run for panel in panels for planned in panel.runs]
-    results, are_fresh = results_of(runs, place, partial(report, "training"))
+    results, kept_too = results_of(runs, place, "training", report)
     return Finished(
         name=table.name,
         title=table.title,
@@ -69,51 +68,88 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
         panels=tuple(_panel(panel, table.metrics, results) for panel in panels),
         tuned=tuple(choices.values()),
         deviations=table.differences(settings),
-        notes=_notes(tuning),
-        seconds=time.monotonic() - start if is_fresh and are_fresh else None,
+        notes=_notes(tuning, settings),
+        seconds=None if kept or kept_too else time.monotonic() - begin,
     )
 
 
 def results_of(
-    runs: Iterable[Run], place: Place, report: Callable[[int, int], None]
-) -> tuple[dict[Run, Result], bool]:
-    """Do the runs that have no result yet; return all results, and whether none of them was there before."""
+    runs: Iterable[Run], place: Place, what: str, report: Reporter
+) -> tuple[dict[Run, Result], int]:
+    """Do the runs that have no result yet; return all results, and how many were there before.
+
+    Args:
+        runs: what to do.
+        place: where.
+        what: the runs are, for the report.
+        report: is told of each result, and of each step if the runs are done in this process.
+    """
     store = Store(place.out)
     store.prepare()
     wanted = list(dict.fromkeys(runs))
     results = {run: result for run in wanted if (result := store.read(run)) is not None}
-    is_fresh = not results
+    kept = len(results)
     missing = [run for run in wanted if run not in results]
-    report(len(results), len(wanted))
+    report(what, len(results), len(wanted))
+    if not place.resume:
+        for run in missing:
+            store.checkpoint(run).unlink(missing_ok=True)
 
     def done(result: Result) -> None:
         store.write(result)
         results[result.run] = result
-        report(len(results), len(wanted))
+        report(what, len(results), len(wanted))
 
     if missing:
         # The machines of a cluster need not share a folder for checkpoints.
-        checkpoints = None if place.scheduler else place.out
-        work = partial(do, root=place.root, device=place.device, out=checkpoints, resume=place.resume)
+        work = partial(do, root=place.root, device=place.device, out=None if place.scheduler else place.out)
+        if place.jobs == 1 and not place.scheduler:
+            work = partial(work, report=report)
         execute(work, missing, jobs=place.jobs, scheduler=place.scheduler, done=done)
-    return results, is_fresh
+    return results, kept
 
 
-def do(run: Run, root: Path | None, device: str, out: Path | None, resume: bool) -> Result:
-    """Do one run, in the process that is called."""
+def do(run: Run, root: Path | None, device: str, out: Path | None, report: Reporter | None = None) -> Result:
+    """Do one run, from its checkpoint if there is one.
+
+    Args:
+        run: what to do.
+        root: the folder of the data, if it needs one.
+        device: of torch.
+        out: the folder of results, which has the checkpoint; None: no checkpoint is kept.
+        report: is told of each step.
+    """
+    progress: Progress | None = None
+    if report is not None:
+
+        def progress(step: int, loss: float) -> None:
+            report("steps of this run", step, run.steps)
+
     checkpoint = Store(out).checkpoint(run) if out is not None else None
-    return train(run, root, device, checkpoint, resume)
+    return train(run, root, device, checkpoint, resume=True, progress=progress)
+
+
+def _check_places(panels: Sequence[PlannedPanel]) -> None:
+    """Refuse rows that could not be told from each other."""
+    for panel in panels:
+        seeds: dict[tuple[str, str], set[int]] = {}
+        for planned in panel.runs:
+            place = planned.row.title, planned.column.title
+            if planned.run.seed in seeds.setdefault(place, set()):
+                raise ExperimentError(
+                    f"two rows have the title {planned.row.title!r}: the methods are the same, or two files "
+                    "have one name; leave one out or rename a file"
+                )
+            seeds[place].add(planned.run.seed)
 
 
 def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:
-    """Return the choice of a temperature: the best validation, of equal ones the first."""
+    """Return the choice of a temperature: the best validation, of equal ones the first.
+
+    If training fails with all of them, it is the middle one, whose failures the table then shows.
+    """
     scores = {t: None if r.failure else max(score for _, score in r.validations) for t, r in results.items()}
     known = {t: score for t, score in scores.items() if score is not None}
-    if not known:
-        raise ExperimentError(
-            f"{method.name}: no temperature of {', '.join(f'{t:g}' for t in scores)} could be trained with: "
-            f"{next(iter(results.values())).failure}"
-        )
     return Tuned(
         row=method.title,
         column="",
@@ -121,34 +157,30 @@ def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:
         metric=WATCHED[next(iter(results.values())).run.task],
         grid=tuple(scores),
         scores=tuple(scores.values()),
-        chosen=max(known, key=lambda t: known[t]),
+        chosen=max(known, key=lambda t: known[t]) if known else sorted(scores)[len(scores) // 2],
     )
 
 
 def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Result]) -> Panel:
     """Return a panel with the results of its runs."""
-
-    def place(planned: Planned) -> tuple[str, str]:
-        return planned.row.title, planned.column.title
-
-    cells = []
-    for (row, column), group in itertools.groupby(panel.runs, key=place):
-        several = list(group)
-        cells.append(
-            Measured(
-                row=row,
-                column=column,
-                outcomes=tuple(Outcome.of(results[planned.run]) for planned in several),
-                paper=_paper(several[0], metrics),
-            )
-        )
+    cells: dict[tuple[str, str], list[Planned]] = {}
+    for planned in panel.runs:
+        cells.setdefault((planned.row.title, planned.column.title), []).append(planned)
     return Panel(
         title=panel.title,
         axis=panel.axis,
         metrics=metrics,
         rows=tuple(dict.fromkeys(planned.row for planned in panel.runs)),
         columns=tuple(dict.fromkeys(planned.column for planned in panel.runs)),
-        cells=tuple(cells),
+        cells=tuple(
+            Measured(
+                row=row,
+                column=column,
+                outcomes=tuple(Outcome.of(results[planned.run]) for planned in several),
+                paper=_paper(several[0], metrics),
+            )
+            for (row, column), several in cells.items()
+        ),
     )
 
 
@@ -159,14 +191,17 @@ def _paper(planned: Planned, metrics: Sequence[str]) -> dict[str, PaperNumber]:
     return {metric: number for metric, number in numbers.items() if number is not None}
 
 
-def _notes(tuning: Tuning) -> tuple[str, ...]:
-    """Return how temperatures were chosen, if any were."""
+def _notes(tuning: Tuning, settings: Settings) -> tuple[str, ...]:
+    """Return how temperatures were chosen, if any were, and what was not."""
     if not tuning:
         return ()
     run = next(iter(tuning.values()))
-    where = f" at n = {run.n}" if run.n > 1 else ""
-    return (
+    where = f" at n = {run.n}" if run.n > 1 else f" on {run.data} with the model {run.model!r}"
+    notes = [
         "Temperatures are chosen by one rule for all methods: for each value of the grid one run of "
-        f"{run.steps:,} steps{where}, with a seed that the table does not use. The best on the "
-        "validation part wins.",
-    )
+        f"{run.steps:,} steps{where}, with a seed that the table does not use. The best on the validation "
+        "part wins."
+    ]
+    if settings.profile.rate_chosen:
+        notes.append(settings.profile.rate_chosen)
+    return tuple(notes)

@@ -7,25 +7,26 @@ import json
 from dataclasses import asdict, dataclass
 
 # A change of what a run computes from the same record gets a new number, so that old results are not reused.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training, complete: the same record gives the same result on the same machine.
+    """One training, complete: the same record gives the same result on the same machine and threads.
 
     Attributes:
         task: "ranking" or "topk", a key of `experiments.training.TASKS`.
-        data: a key of `experiments.data.DATA`.
+        data: a name that `experiments.data.find` takes.
+        data_digest: `experiments.data.fingerprint` of the data.
         side: images are pooled to side × side; None keeps them.
         model: a key of `experiments.models.MODELS`.
-        method: a name that `experiments.methods.find` takes.
-        temperature: of the method; None is the middle of its grid.
+        method: as `experiments.methods.record_name` writes it.
+        temperature: of the method; None if it has none.
         n: items of a sample; 1 for classification.
         batch: samples of a step.
         steps: steps of the optimiser, Adam.
         learning_rate: of Adam, at its peak if one_cycle.
-        one_cycle: whether the rate follows one cycle; otherwise it is constant.
+        one_cycle: whether the rate, and against it the momentum, follow one cycle; else both are constant.
         noise: standard deviation of the noise on training images, whose pixels are in [0, 1].
         validations: how often the model is measured on the validation part; the best one is kept.
         validation: items to validate on.
@@ -35,6 +36,7 @@ class Run:
 
     task: str
     data: str
+    data_digest: str
     side: int | None
     model: str
     method: str

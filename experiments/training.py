@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from benchmarks.machine import machine
 from experiments.classification import Classification
-from experiments.data import Data, load
+from experiments.data import Data, fingerprint, load
+from experiments.errors import ExperimentError
 from experiments.models import MODELS
 from experiments.ranking import Ranking
 from experiments.run import Result, Run
@@ -160,13 +161,14 @@ def train(
         checkpoint: the file that keeps the state, written between steps about twice a minute, and removed at
             the end.
         resume: go on from the checkpoint if there is one that can be read; without it the run starts anew.
+            The result has the same bits as that of a run that was not interrupted, with the same threads.
         progress: called after each step.
 
     Raises:
         ExperimentError: the data, the method or the network cannot be had.
         NscError: what compiling or running the network raises.
     """
-    training = _Training(run, load(run.data, root, run.side), torch.device(device))
+    training = _Training(run, _data(run, root), torch.device(device))
     if resume and checkpoint is not None and (state := _read(checkpoint, run)) is not None:
         training.restore(state)
     marks = {round(run.steps * (i + 1) / run.validations) for i in range(run.validations)}
@@ -200,7 +202,7 @@ def train(
         validations=tuple(training.validations),
         losses=_thinned(training.losses),
         seconds=training.seconds,
-        machine=machine(device),
+        machine=f"{machine(device)}, {_threads(device)}",
     )
 
 
@@ -211,6 +213,17 @@ def _write(training: _Training, checkpoint: Path) -> None:
     os.replace(partial, checkpoint)
 
 
+def _data(run: Run, root: Path | None) -> Data:
+    """Return the data of a run, which must be those that it was planned for."""
+    data = load(run.data, root)
+    if (found := fingerprint(data)) != run.data_digest:
+        raise ExperimentError(
+            f"the data {run.data} are not those that the run was planned for: their fingerprint is {found}, "
+            f"the run's {run.data_digest}; every machine needs the same files"
+        )
+    return data if run.side is None else load(run.data, root, run.side)
+
+
 def _read(checkpoint: Path, run: Run) -> dict[str, Any] | None:
     """Return the state in a checkpoint; None for one that cannot be read or is of another run."""
     try:
@@ -218,6 +231,11 @@ def _read(checkpoint: Path, run: Run) -> dict[str, Any] | None:
     except Exception:  # torch raises many kinds for a damaged file; the run then starts anew
         return None
     return state if state.get("run") == run.key else None
+
+
+def _threads(device: str) -> str:
+    count = torch.get_num_threads()
+    return f"{count} thread{'s' if count > 1 else ''}"
 
 
 def _thinned(losses: list[float]) -> tuple[tuple[int, float], ...]:

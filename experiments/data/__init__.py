@@ -5,6 +5,7 @@ A new data set is a file here with its `SOURCES`, and its line in `DATA`.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from experiments.data.pooling import pool
 from experiments.data.records import Data, Part, Source
 from experiments.data.user_data import read_users
 from experiments.errors import DataError, ExperimentError
-from experiments.user_files import is_file_of, load_record, with_digest
+from experiments.user_files import is_file_of, load_record
 
-__all__ = ["DATA", "Data", "Part", "Source", "find", "load", "record_name"]
+__all__ = ["DATA", "Data", "Part", "Source", "find", "fingerprint", "load"]
 
 DATA: dict[str, Source] = {
     source.name: source for source in (*bundled.SOURCES, *idx.SOURCES, *svhn.SOURCES, *cifar.SOURCES)
@@ -40,9 +41,18 @@ def find(name: str) -> Source:
     return DATA[name]
 
 
-def record_name(name: str) -> str:
-    """Return a data set's name for the record of a run; a file's name has its digest."""
-    return with_digest(name) if is_file_of(name) else name
+def fingerprint(data: Data) -> str:
+    """Return the first 12 hexadecimal digits of the SHA-256 of all images and labels of a data set.
+
+    So a run is done again when the files of a data set, or the way in which they are read, have changed.
+    Cost: O(size), about a second for 2 GB.
+    """
+    digest = hashlib.sha256()
+    for part in (data.training, data.validation, data.test):
+        digest.update(repr(tuple(part.images.shape)).encode())
+        for tensor in (part.images, part.labels):
+            digest.update(tensor.contiguous().numpy().data)
+    return digest.hexdigest()[:12]
 
 
 def load(name: str, root: Path | None = None, side: int | None = None) -> Data:

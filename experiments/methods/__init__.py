@@ -24,11 +24,11 @@ from dataclasses import replace
 
 from experiments.errors import ExperimentError
 from experiments.methods.laplace import LAPSUM
-from experiments.methods.networks import OPTIONS, STEEPNESS, depth, network_method, recorded
+from experiments.methods.networks import OPTIONS, depth, network_method, recorded, with_strength
 from experiments.methods.pairs_and_lists import LISTMLE, RANKNET
 from experiments.methods.permutations import NEURALSORT, SOFTSORT, STOCHASTIC_NEURALSORT
 from experiments.methods.ranks import FAST_SORT_AND_RANK
-from experiments.methods.records import Loss, Method, Truth, middle
+from experiments.methods.records import Loss, Method, Truth, middle, usual_temperature
 from experiments.methods.regression import REGRESSION
 from experiments.methods.transport import TRANSPORT
 from experiments.user_files import is_file_of, load_record, with_digest
@@ -44,6 +44,8 @@ __all__ = [
     "is_network",
     "middle",
     "record_name",
+    "usual_temperature",
+    "with_strength",
 ]
 
 METHODS: dict[str, Method] = {
@@ -90,7 +92,7 @@ def find(name: str) -> Method:
 
 def is_network(name: str) -> bool:
     """Return whether a method is a sorting network."""
-    return find(name).temperature == STEEPNESS
+    return find(name).is_network
 
 
 def record_name(name: str) -> str:

@@ -20,9 +20,10 @@ from nsc.compiler.relaxations import SIGMOIDS
 # The exact comparator has no gradient, so that nothing can be learned through it.
 SIGMOID_OPTIONS = tuple(name for name in SIGMOIDS if name != "hard")
 OPTIONS = (*SIGMOID_OPTIONS, "art=λ", "error_free", "bce")
-# Steepness over depth. The paper's choice is 2 (section 5.1), which is the middle; short runs want less.
-GRID = (0.5, 1.0, 2.0, 4.0)
 STEEPNESS = "steepness / depth"
+# The paper's choice, section 5.1.
+PAPER_STEEPNESS = 2.0
+GRID = (0.5, 1.0, 2.0)
 PAPER = "Petersen et al., ICML 2021"
 
 
@@ -108,25 +109,58 @@ def network_method(name: str) -> Method:
     >>> network_method("bitonic+cauchy+art=0").title
     'Bitonic, cauchy, λ = 0'
     """
-    network, *options = name.split("+")
-    if network not in FAMILIES:
-        network = _file(name, network)
-    described = NetworkLoss(network)
-    for option in options:
-        described = _with_option(name, described, option)
-    return tempered(name, described.title, described.source, described.start, GRID, STEEPNESS)
+    loss = _parsed(name)
+    return tempered(
+        name=name,
+        title=loss.title,
+        source=loss.source,
+        loss_of=loss.start,
+        grid=GRID,
+        temperature=STEEPNESS,
+        usual=PAPER_STEEPNESS,
+        is_network=True,
+    )
 
 
 def recorded(name: str) -> str:
-    """Return a network method's name for records: the path of a file is followed by "#" and its digest.
+    """Return a network method's name for records, the same for all names of one method.
 
-    So a run is done again when the file has changed.
+    Options have one order, and those that say what is the default are left out. The path of a file is
+    followed by "#" and its digest, so that a run is done again when the file has changed.
+
+    >>> recorded("bitonic+art=0.25+cauchy+logistic"), recorded("bitonic+art=.0+cauchy")
+    ('bitonic', 'bitonic+cauchy+art=0')
     """
+    loss = _parsed(name)
+    parts = [loss.network if loss.network in FAMILIES else with_digest(loss.network)]
+    if loss.sigmoid != NetworkLoss.sigmoid:
+        parts.append(loss.sigmoid)
+    if loss.art_lambda != NetworkLoss.art_lambda:
+        parts.append(f"art={loss.art_lambda:g}")
+    if loss.error_free:
+        parts.append("error_free")
+    if loss.bce:
+        parts.append("bce")
+    return "+".join(parts)
+
+
+def with_strength(name: str, strength: float) -> str:
+    """Return the name of a network method with another strength λ.
+
+    Raises:
+        ExperimentError: the name states a strength already.
+    """
+    if any(option.startswith("art=") for option in name.split("+")[1:]):
+        raise ExperimentError(f"method {name!r}: this table sets λ itself: leave art= out")
+    return f"{name}+art={strength:g}"
+
+
+def _parsed(name: str) -> NetworkLoss:
     network, *options = name.split("+")
-    if network not in FAMILIES:
-        _file(name, network)
-        network = with_digest(network)
-    return "+".join([network, *options])
+    loss = NetworkLoss(network if network in FAMILIES else _file(name, network))
+    for option in options:
+        loss = _with_option(name, loss, option)
+    return loss
 
 
 def depth(name: str, n: int) -> int:

@@ -40,10 +40,12 @@ class Method:
         title: for tables.
         source: the paper that defines it.
         start: takes n, a temperature, and a generator for methods that draw; returns the loss. A temperature
-            of None is the middle of the grid. Raises ExperimentError for an n below 2, a temperature that is
+            of None is the usual one. Raises ExperimentError for an n below 2, a temperature that is
             not a number above 0, and one where the method has none.
         grid: the temperatures to choose from on the validation part; () if the method has none.
         temperature: what the temperature is called, such as "τ" or "steepness / depth".
+        usual: the temperature of runs that choose none; None: the middle of the grid.
+        is_network: whether it is a sorting network.
     """
 
     name: str
@@ -52,6 +54,15 @@ class Method:
     start: Start
     grid: tuple[float, ...] = ()
     temperature: str = ""
+    usual: float | None = None
+    is_network: bool = False
+
+
+def usual_temperature(method: Method) -> float | None:
+    """Return the temperature of runs that choose none; None if the method has no temperature."""
+    if method.usual is not None:
+        return method.usual
+    return middle(method.grid) if method.grid else None
 
 
 def middle(grid: tuple[float, ...]) -> float:
@@ -70,24 +81,28 @@ def tempered(
     loss_of: Callable[[int, float, torch.Generator], Loss],
     grid: tuple[float, ...],
     temperature: str,
+    usual: float | None = None,
+    is_network: bool = False,
 ) -> Method:
     """Return a method with a temperature.
 
     Args:
-        name, title, source, grid, temperature: as of Method.
+        name, title, source, grid, temperature, usual, is_network: as of Method.
         loss_of: takes n, a temperature above 0 and a generator; returns the loss.
     """
 
     def start(n: int, value: float | None, generator: torch.Generator) -> Loss:
         _check_items(name, n)
-        chosen = middle(grid) if value is None else value
+        chosen = usual_temperature(method) if value is None else value
+        assert chosen is not None  # the grid has a middle
         if not 0 < chosen < math.inf:
             raise ExperimentError(
                 f"{name}: the temperature, {temperature}, must be a number above 0, got {chosen}"
             )
         return loss_of(n, chosen, generator)
 
-    return Method(name, title, source, start, grid, temperature)
+    method = Method(name, title, source, start, grid, temperature, usual, is_network)
+    return method
 
 
 def untempered(name: str, title: str, source: str, loss: Loss) -> Method:

@@ -93,7 +93,7 @@ def _ready(workers: dict[Connection, _Worker]) -> list[_Worker]:
 def _start(work: Work, run: Run, jobs: int) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(work, theirs, max(1, _cores() // jobs)), daemon=True)
+    process = context.Process(target=_serve, args=(work, theirs, max(1, cores() // jobs)), daemon=True)
     # Ctrl-C goes to every process of a terminal. The new one inherits a mask that keeps it away from its
     # first import on, which would print a traceback; this process ends it instead.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -149,5 +149,5 @@ def _limit_threads(threads: int) -> None:
         sys.modules["torch"].set_num_threads(threads)
 
 
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from experiments import data as sources
 from experiments import methods
-from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, protocol
 from experiments.tables.plan import (
     Planned,
     PlannedPanel,
     Settings,
     Table,
     Temperatures,
+    length,
     nothing_tuned,
     ranking_run,
 )
+from experiments.tables.protocol import ranking
 from experiments.writing.records import Axis, Column, Row
 
 METHODS = ("odd_even", "bitonic")
@@ -21,29 +22,23 @@ SIZES = (4, 32)
 STRENGTHS = (0.0, 0.25)
 
 
+def _papers_data(settings: Settings) -> str:
+    return "svhn" if sources.find(settings.data[0][0]).kind == "numbers" else "mnist"
+
+
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
-    is_cropped = sources.find(settings.data[0]).kind == "numbers"
-    runs = tuple(
-        Planned(
-            row=Row(methods.find(name).title),
-            column=Column(f"n = {n}, λ = {strength:g}"),
-            run=ranking_run(
-                settings,
-                f"{name}+art={strength:g}",
-                n,
-                seed,
-                batch=PAPER_BATCH,
-                steps=PAPER_STEPS,
-                model="svhn" if is_cropped else None,
-            ),
-            paper=("ablation", f"{name} {'svhn' if is_cropped else 'mnist'}", f"{n} {strength:g}"),
-        )
-        for name in settings.methods or METHODS
-        for n in settings.sizes or SIZES
-        for strength in STRENGTHS
-        for seed in range(settings.seeds)
-    )
-    return (PlannedPanel("", Axis("n and λ", "names"), runs),)
+    runs = []
+    for name in settings.methods or METHODS:
+        row = Row(methods.find(name).title)
+        for n in settings.sizes or SIZES:
+            batch, steps = length(settings.profile, n)
+            for strength in STRENGTHS:
+                method = methods.with_strength(name, strength)
+                key = ("ablation", f"{name} {_papers_data(settings)}", f"{n} {strength:g}")
+                for seed in range(settings.seeds):
+                    run = ranking_run(settings, method, n, seed, batch=batch, steps=steps)
+                    runs.append(Planned(row, Column(f"n = {n}, λ = {strength:g}"), run, key))
+    return (PlannedPanel("", Axis("n and λ", "names"), tuple(runs)),)
 
 
 ABLATION = Table(
@@ -55,5 +50,5 @@ ABLATION = Table(
     metrics=("ew", "em5", "em"),
     plan=_plan,
     tuning=nothing_tuned,
-    differences=protocol,
+    differences=lambda settings: ranking(settings, _papers_data(settings)),
 )

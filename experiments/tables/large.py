@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from experiments import methods
-from experiments.tables.mnist import protocol
 from experiments.tables.plan import (
     Planned,
     PlannedPanel,
@@ -15,56 +14,57 @@ from experiments.tables.plan import (
     nothing_tuned,
     ranking_run,
 )
+from experiments.tables.protocol import data_and_seeds, training
 from experiments.writing.records import Axis, Column, Row
 
 METHOD = "bitonic+art=0.4"
-WEAKER = "bitonic+art=0.25"  # the paper's first column, n = 32 alone
+WEAKER = "bitonic"  # λ = 0.25: the paper's first column, n = 32 alone
 SIZES = (32, 64, 128, 256, 512, 1024)
 FIXED_BATCH = 4
-PAPER_STEPS = 10_000
+PAPER_SEEDS = 10
 
 
 @dataclass(frozen=True)
-class _Length:
-    """What a profile asks of this table: longer runs and larger steps than of the others.
+class Length:
+    """What a profile asks of this table.
 
     Attributes:
         steepnesses: of the rows.
-        images_a_step: images of a step, where it is the same for all n.
-        images: of a run; None: it has the paper's steps.
+        images_a_step: images of a step, the same for all n.
+        steps: of a run.
     """
 
     steepnesses: tuple[float, ...]
     images_a_step: int
-    images: int | None
+    steps: int
 
 
 LENGTHS = {
-    "quick": _Length((35.0,), 1024, 300 * 1024),
-    "standard": _Length((30.0, 35.0, 40.0), 2048, 600 * 2048),
-    "paper": _Length((30.0, 32.5, 35.0, 37.5, 40.0), 4096, None),
+    "quick": Length((35.0,), 1024, 300),
+    "standard": Length((30.0, 35.0, 40.0), 2048, 600),
+    "paper": Length((30.0, 32.5, 35.0, 37.5, 40.0), 4096, 10_000),
 }
 
 
-def _cell(settings: Settings, method: str, n: int, seed: int, steepness: float, batch: int | None) -> Planned:
-    """Return a run of `batch` samples a step; None: of as many as make the profile's images."""
+def _cells(settings: Settings, method: str, n: int, steepness: float, batch: int | None) -> list[Planned]:
+    """Return the runs of a cell with `batch` samples a step; None: as many as make the profile's images."""
     length = LENGTHS[settings.profile.name]
-    part = "large" if batch is None else "large batch 4"
-    return Planned(
-        row=Row(f"{methods.find(method).title}, s = {steepness:g}"),
-        column=Column(f"n = {n}", n),
-        run=ranking_run(
-            settings,
-            method,
-            n,
-            seed,
-            steepness / methods.depth(method, n),
-            images_a_step=length.images_a_step if batch is None else batch * n,
-            images=length.images,
-            steps=PAPER_STEPS,
-        ),
-        paper=(part, f"{method} {steepness:g}", str(n)) if method in (METHOD, WEAKER) else None,
-    )
+    samples = max(1, length.images_a_step // n) if batch is None else batch
+    temperature = steepness / methods.depth(method, n)
+    key = ("large" if batch is None else "large batch 4", f"{_paper_name(method)} {steepness:g}", str(n))
+    return [
+        Planned(
+            Row(f"{methods.find(method).title}, s = {steepness:g}"),
+            Column(f"n = {n}", n),
+            ranking_run(settings, method, n, seed, temperature, batch=samples, steps=length.steps),
+            key,
+        )
+        for seed in range(settings.seeds)
+    ]
+
+
+def _paper_name(method: str) -> str:
+    return "bitonic+art=0.25" if method == WEAKER else method
 
 
 def _panel(settings: Settings, title: str, batch: int | None) -> PlannedPanel:
@@ -72,14 +72,14 @@ def _panel(settings: Settings, title: str, batch: int | None) -> PlannedPanel:
     rows = [(method, sizes) for method in settings.methods or (METHOD,)]
     if not settings.methods and batch is None:
         rows.append((WEAKER, tuple(n for n in sizes if n == SIZES[0])))
-    runs = tuple(
-        _cell(settings, method, n, seed, steepness, batch)
+    runs = [
+        planned
         for method, columns in rows
         for steepness in LENGTHS[settings.profile.name].steepnesses
         for n in columns
-        for seed in range(settings.seeds)
-    )
-    return PlannedPanel(title, Axis("n", "log"), runs)
+        for planned in _cells(settings, method, n, steepness, batch)
+    ]
+    return PlannedPanel(title, Axis("n", "log"), tuple(runs))
 
 
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
@@ -92,13 +92,18 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 
 def _differences(settings: Settings) -> tuple[str, ...]:
     length = LENGTHS[settings.profile.name]
-    same = "The paper's two columns of n = 1,024 are one run."
-    if length.images is None:
-        return ("The paper averages over 10 runs, which --seeds 10 does.", *protocol(settings)[1:], same)
-    shorter = (
-        f"A run learns from {length.images:,} images; a step has {length.images_a_step:,}, the paper's 4,096."
+    sentences = data_and_seeds(settings, seeds=PAPER_SEEDS)
+    if settings.profile.name != "paper":
+        sentences.append(
+            f"Steps: {length.steps:,} of {length.images_a_step:,} images; the paper's, 10,000 of 4,096."
+        )
+        shown = ", ".join(f"{steepness:g}" for steepness in length.steepnesses)
+        sentences.append(f"The steepness is {shown}; the paper has five.")
+    sentences.append(
+        "The paper's two columns of n = 1,024 are one run, and it adds the mean, the best and the worst "
+        "steepness of each column."
     )
-    return (*protocol(settings), shorter, same)
+    return (*sentences, *training(settings))
 
 
 LARGE = Table(

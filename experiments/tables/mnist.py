@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments import methods
-from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.tables.plan import (
     TUNING_SEED,
@@ -14,10 +13,15 @@ from experiments.tables.plan import (
     Table,
     Temperatures,
     Tuning,
+    length,
     methods_by_size,
     ranking_run,
     tuning_runs,
 )
+from experiments.tables.protocol import is_paper, ranking
+
+Axes = tuple[tuple[str, ...], tuple[int, ...]]
+"""The methods of the rows and the n of the columns."""
 
 PAPER_METHODS = ("odd_even", "neural_sort", "stochastic_neural_sort", "optimal_transport", "fast_rank")
 METHODS = (
@@ -28,83 +32,63 @@ METHODS = (
 )
 PAPER_SIZES = (3, 5, 7, 9, 15)
 SIZES = (5, 15, 32)
-# The quick profile has only networks at these n, so that it stays one.
+# The quick profile has only networks at these n, to stay within minutes.
 SIZES_OF_NETWORKS = (32,)
-PAPER_BATCH = 100
-PAPER_STEPS = 1_000_000
 # Where methods differ most while all of them learn.
 TUNED_SIZE = 15
 
 
-def is_paper(profile: Profile) -> bool:
-    """Return whether a table follows the paper to the letter."""
-    return profile.name == "paper"
-
-
-def chosen(
-    settings: Settings,
-    papers: tuple[tuple[str, ...], tuple[int, ...]],
-    ours: tuple[tuple[str, ...], tuple[int, ...]],
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the methods and sizes that the user asked for, or the paper's in its profile, or ours."""
+def chosen(settings: Settings, papers: Axes, ours: Axes) -> Axes:
+    """Return the rows and columns that the user asked for, or the paper's in its profile, or ours."""
     names, sizes = papers if is_paper(settings.profile) else ours
     return settings.methods or names, settings.sizes or sizes
 
 
-def tuned(
-    settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...], model: str | None = None
-) -> Tuning:
+def tuned(settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]) -> Tuning:
     """Return the runs that tune the methods of a table, at one n.
 
     In the paper's profile networks keep the paper's steepness, 2 × depth.
     """
     wanted = [methods.find(name) for name in names]
     if is_paper(settings.profile):
-        wanted = [method for method in wanted if not methods.is_network(method.name)]
+        wanted = [method for method in wanted if not method.is_network]
     n = TUNED_SIZE if TUNED_SIZE in sizes else sizes[len(sizes) // 2]
+    batch, steps = length(settings.profile, n)
 
     def run_of(name: str, temperature: float) -> Run:
-        return ranking_run(
-            settings, name, n, TUNING_SEED, temperature, batch=PAPER_BATCH, steps=PAPER_STEPS, model=model
-        )
+        return ranking_run(settings, name, n, TUNING_SEED, temperature, batch=batch, steps=steps)
 
     return tuning_runs(wanted, settings.profile, run_of)
 
 
-def _chosen(settings: Settings) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _chosen(settings: Settings) -> Axes:
     return chosen(settings, (PAPER_METHODS, PAPER_SIZES), (METHODS, SIZES))
 
 
+def _is_short(settings: Settings) -> bool:
+    """Return whether only networks have the columns of SIZES_OF_NETWORKS."""
+    return settings.profile.name == "quick" and not settings.sizes
+
+
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
-    names, sizes = _chosen(settings)
-    panel = methods_by_size(
-        settings, temperatures, names, sizes, ("mnist", "networks"), batch=PAPER_BATCH, steps=PAPER_STEPS
-    )
-    if settings.sizes or settings.profile.name != "quick":
+    panel = methods_by_size(settings, temperatures, *_chosen(settings), ("mnist", "networks"))
+    if not _is_short(settings):
         return (panel,)
     runs = [p for p in panel.runs if p.run.n not in SIZES_OF_NETWORKS or methods.is_network(p.run.method)]
     return (replace(panel, runs=tuple(runs)),)
 
 
-def protocol(settings: Settings) -> tuple[str, ...]:
-    """Return where runs on four-digit numbers differ from the paper's, one sentence each."""
-    profile = settings.profile
-    if not is_paper(profile):
-        return (
-            f"Data, model, length, rate and noise are those of the profile {profile.name}: {profile.about}.",
-        )
-    return (
-        "The paper trains for up to 10^6 steps; here the model of the best of "
-        f"{profile.validations} validations in so many steps is measured.",
-        f"The paper does not say on how many numbers it measures; here it is {profile.test:,}.",
-    )
-
-
 def _differences(settings: Settings) -> tuple[str, ...]:
-    copied = (
-        "The paper copies NeuralSort's and optimal transport's rows from Cuturi et al.; here all are trained."
-    )
-    return (*protocol(settings), copied) if is_paper(settings.profile) else protocol(settings)
+    sentences = list(ranking(settings))
+    if is_paper(settings.profile):
+        sentences += [
+            "The paper copies NeuralSort's and optimal transport's rows from Cuturi et al.; here they "
+            "are trained.",
+            "Temperatures of other methods than networks are tuned by short runs, see below.",
+        ]
+    if _is_short(settings):
+        sentences.append("To stay within minutes, only networks are trained at n = 32.")
+    return tuple(sentences)
 
 
 MNIST = Table(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, chosen, protocol
 from experiments.tables.plan import (
     PlannedPanel,
     Settings,
@@ -11,18 +10,15 @@ from experiments.tables.plan import (
     methods_by_size,
     nothing_tuned,
 )
+from experiments.tables.protocol import ranking
 
 METHODS = ("odd_even", "bitonic")
 SIZES = (2, 4, 8, 16, 32)
 
 
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
-    names, sizes = chosen(settings, (METHODS, SIZES), (METHODS, SIZES))
-    return (
-        methods_by_size(
-            settings, temperatures, names, sizes, ("networks", "mnist"), batch=PAPER_BATCH, steps=PAPER_STEPS
-        ),
-    )
+    names, sizes = settings.methods or METHODS, settings.sizes or SIZES
+    return (methods_by_size(settings, temperatures, names, sizes, ("networks", "mnist")),)
 
 
 NETWORKS = Table(
@@ -34,5 +30,5 @@ NETWORKS = Table(
     metrics=("em5", "ew", "em"),
     plan=_plan,
     tuning=nothing_tuned,
-    differences=protocol,
+    differences=ranking,
 )

@@ -12,6 +12,8 @@ from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.writing.records import Axis, Column, Row
 
+PAPER_BATCH = 100
+PAPER_STEPS = 1_000_000
 # Tuning has a seed that no table uses, so a temperature is not chosen by a run that is shown.
 TUNING_SEED = 1_000_000
 
@@ -22,14 +24,14 @@ class Settings:
 
     Attributes:
         profile: the size of its runs.
-        data: the data sets; all tables but those of classes take one.
+        data: the data sets and their fingerprints; all tables but that of classes take one.
         seeds: runs of each cell, with the seeds 0, 1, …
         methods: the methods of its rows; () are the table's own.
         sizes: the n of its columns; () are the table's own.
     """
 
     profile: Profile
-    data: tuple[str, ...]
+    data: tuple[tuple[str, str], ...]
     seeds: int
     methods: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
@@ -154,11 +156,8 @@ def ranking_run(
     seed: int,
     temperature: float | None = None,
     *,
-    batch: int | None = None,
-    steps: int | None = None,
-    images_a_step: int | None = None,
-    images: int | None = None,
-    model: str | None = None,
+    batch: int,
+    steps: int,
 ) -> Run:
     """Return a run that learns from samples of n.
 
@@ -167,27 +166,21 @@ def ranking_run(
         method: a name that `methods.find` takes.
         n: items of a sample.
         seed: of the run.
-        temperature: of the method; None is the middle of its grid.
-        batch: samples of a step, if the profile leaves it to the table.
-        steps: of the run, if the profile leaves them to the table.
-        images_a_step: images of a step, if the table does not take the profile's.
-        images: of the run, if the table does not take the profile's.
-        model: the model, if the table does not take the profile's.
+        temperature: of the method; None is its usual one.
+        batch: samples of a step.
+        steps: of the run.
     """
-    profile = settings.profile
-    images_a_step = images_a_step or profile.images_a_step
-    images = images or profile.images
-    if images_a_step is not None:
-        batch = max(1, round(images_a_step / n))
-    assert batch is not None
-    if images is not None:
-        steps = max(1, round(images / (batch * n)))
-    assert steps is not None
+    profile, (name, digest) = settings.profile, settings.data[0]
+    source = sources.find(name)
+    is_pooled = source.kind == "digits" and profile.side is not None and source.side > profile.side
+    if temperature is None:
+        temperature = methods.usual_temperature(methods.find(method))
     return Run(
         task="ranking",
-        data=sources.record_name(settings.data[0]),
-        side=_pooled(settings),
-        model=model or profile.model,
+        data=name,
+        data_digest=digest,
+        side=profile.side if is_pooled else None,
+        model=model_of(settings),
         method=methods.record_name(method),
         temperature=temperature,
         n=n,
@@ -203,16 +196,29 @@ def ranking_run(
     )
 
 
+def model_of(settings: Settings) -> str:
+    """Return the model of ranking tables: the paper's for house numbers, else the profile's."""
+    is_cropped = sources.find(settings.data[0][0]).kind == "numbers"
+    return "svhn" if is_cropped else settings.profile.model
+
+
+def length(profile: Profile, n: int) -> tuple[int, int]:
+    """Return batch and steps of a run at n.
+
+    They are the profile's, which make the same number of images for all n, or else the paper's.
+    """
+    if profile.images is None or profile.images_a_step is None:
+        return PAPER_BATCH, PAPER_STEPS
+    batch = max(1, round(profile.images_a_step / n))
+    return batch, max(1, round(profile.images / (batch * n)))
+
+
 def methods_by_size(
     settings: Settings,
     temperatures: Temperatures,
     names: tuple[str, ...],
     sizes: tuple[int, ...],
     tables: tuple[str, ...],
-    *,
-    batch: int,
-    steps: int,
-    model: str | None = None,
 ) -> PlannedPanel:
     """Return a panel with a row for each method and a column for each n.
 
@@ -222,33 +228,19 @@ def methods_by_size(
         names: the methods.
         sizes: of the columns.
         tables: of the paper's numbers; the first that has a cell counts.
-        batch, steps, model: as of `ranking_run`.
     """
-    runs = tuple(
-        Planned(
-            row=Row(methods.find(name).title, reference=name == "regression"),
-            column=Column(f"n = {n}", n),
-            run=ranking_run(
-                settings, name, n, seed, temperatures.get(name), batch=batch, steps=steps, model=model
-            ),
-            paper=next(
-                ((table, name, str(n)) for table in tables if paper.number(table, name, str(n), "ew")), None
-            ),
-        )
-        for name in names
-        for n in sizes
-        for seed in range(settings.seeds)
-    )
-    return PlannedPanel("", Axis("n"), runs)
+    runs = []
+    for name in names:
+        row = Row(methods.find(name).title, reference=name == "regression")
+        for n in sizes:
+            batch, steps = length(settings.profile, n)
+            for seed in range(settings.seeds):
+                run = ranking_run(settings, name, n, seed, temperatures.get(name), batch=batch, steps=steps)
+                runs.append(Planned(row, Column(f"n = {n}", n), run, _first(tables, name, n)))
+    return PlannedPanel("", Axis("n"), tuple(runs))
 
 
 def _first(tables: tuple[str, ...], name: str, n: int) -> tuple[str, str, str] | None:
     """Return the key of the first of the paper's tables that has a method at n."""
     keys = ((table, name, str(n)) for table in tables)
     return next((key for key in keys if paper.number(*key, "ew") is not None), None)
-
-
-def _pooled(settings: Settings) -> int | None:
-    """Return the side to pool to: the profile's for digits that are larger, else None."""
-    source, side = sources.find(settings.data[0]), settings.profile.side
-    return side if source.kind == "digits" and side is not None and source.side > side else None

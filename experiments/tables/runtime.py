@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from benchmarks.machine import machine
 from experiments import methods, paper
 from experiments.timing import MATRIX, SIZES, WORKS, Timing, measure, title_of
-from experiments.writing.quantities import METRICS
 from experiments.writing.records import Axis, Column, Finished, Measured, Outcome, Panel, PaperNumber, Row
 
 NAME = "runtime"
@@ -36,7 +35,7 @@ def make(names: Sequence[str], sizes: Sequence[int], command: str, report: Calla
         title="",
         axis=Axis("n", "log"),
         metrics=_METRICS,
-        rows=tuple(Row(title_of(work)) for work in works),
+        rows=tuple(Row(title_of(work), reference=work == "regression") for work in works),
         columns=tuple(Column(f"n = {n}", n) for n in columns),
         cells=tuple(_cell(timing) for timing in timings),
     )
@@ -54,7 +53,7 @@ def make(names: Sequence[str], sizes: Sequence[int], command: str, report: Calla
             'Here rows that begin with "P of" have P and a dense gradient of it, as the paper times them; '
             "all others are the whole loss of a method.",
         ),
-        notes=(_slower(timings),),
+        notes=tuple(_who_is_ahead(timings, network) for network in ("bitonic", "odd_even")),
         seconds=time.monotonic() - begin,
     )
 
@@ -91,18 +90,24 @@ def _paper(timing: Timing) -> dict[str, PaperNumber]:
     return {metric: number for metric, number in numbers.items() if number is not None}
 
 
-def _slower(timings: Sequence[Timing]) -> str:
-    """Return where the bitonic loss is ahead of every other method, and where it is not."""
+def _who_is_ahead(timings: Sequence[Timing], network: str) -> str:
+    """Return where the loss of a network is quicker than all other methods, and where it is not."""
+    title = title_of(network)
     losses = [t for t in timings if not t.work.startswith(MATRIX) and t.seconds is not None]
-    ours = {t.n: t.seconds for t in losses if t.work == "bitonic"}
-    others = [t for t in losses if not methods.is_network(t.work)]
-    ahead = [
-        f"{t.title} at n = {t.n}"
-        for t in others
-        if t.seconds is not None and t.n in ours and t.seconds < (ours[t.n] or 0)
-    ]
+    ours = {t.n: t.seconds for t in losses if t.work == network}
+    others = [t for t in losses if not methods.is_network(t.work) and t.work != "regression"]
     if not ours or not others:
-        return f"{METRICS['seconds'].title}: the bitonic network was not compared with other methods."
-    if not ahead:
-        return "The loss of the bitonic network is quicker than every other method at every n."
-    return f"Quicker than the loss of the bitonic network: {', '.join(ahead)}. It is ahead of all others."
+        return f"The loss of {title} was not compared with other methods."
+    quicker = {
+        n: [t.title for t in others if t.n == n and t.seconds is not None and t.seconds < seconds]
+        for n, seconds in ours.items()
+        if seconds is not None
+    }
+    ahead = [str(n) for n, titles in quicker.items() if not titles]
+    behind = [f"at n = {n} {', '.join(titles)}" for n, titles in quicker.items() if titles]
+    sentences = []
+    if ahead:
+        sentences.append(f"The loss of {title} is quicker than every other method at n = {', '.join(ahead)}.")
+    if behind:
+        sentences.append(f"Quicker than the loss of {title} are {'; '.join(behind)}.")
+    return " ".join(sentences)

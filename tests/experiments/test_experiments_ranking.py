@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from experiments.classification import Classification
-from experiments.data import Data, Part
+from experiments.data import Data, Part, fingerprint, load
 from experiments.errors import ExperimentError
 from experiments.ranking import Ranking
 from experiments.run import Run
@@ -37,6 +37,7 @@ SOURCE = Source("houses", "Houses", "numbers", 64, False, "stands in this file",
 RUN = Run(
     task="ranking",
     data="digits",
+    data_digest="",
     side=None,
     model="small",
     method="odd_even",
@@ -90,7 +91,8 @@ def task(run: Run, data: Data, device: torch.device = CPU) -> Ranking:
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
-    run = replace(RUN, data=houses, model="svhn", n=3, batch=2, noise=noise)
+    digest = fingerprint(load(houses))
+    run = replace(RUN, data=houses, data_digest=digest, model="svhn", n=3, batch=2, noise=noise)
     result = train(run)
     assert result.failure == ""
     assert [step for step, _ in result.losses] == [1, 2]
@@ -100,7 +102,7 @@ def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
 
 def test_regression_is_refused_for_house_numbers(houses: str) -> None:
     with pytest.raises(ExperimentError, match="regression is scaled for four-digit numbers"):
-        train(replace(RUN, data=houses, model="svhn", method="regression"))
+        task(replace(RUN, data=houses, method="regression"), load(houses))
 
 
 def test_noise_is_in_units_from_black_to_white(houses: str) -> None:

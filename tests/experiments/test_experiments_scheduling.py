@@ -104,7 +104,7 @@ def test_nothing_to_do() -> None:
 
 
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_cores", lambda: 7)
+    monkeypatch.setattr(processes, "cores", lambda: 7)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert {result.machine for result in executed(threads, RUNS[:2], jobs=2)} == {"3"}
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
@@ -113,7 +113,7 @@ def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_torch_of_a_process_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work's module imports torch before the process learns its share."""
-    monkeypatch.setattr(processes, "_cores", lambda: 3)
+    monkeypatch.setattr(processes, "cores", lambda: 3)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     (result,) = executed(torch_threads, RUNS[:1], jobs=2)
     assert result.machine == "3"

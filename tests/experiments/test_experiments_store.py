@@ -22,6 +22,7 @@ from experiments.store import Store
 RUN = Run(
     task="ranking",
     data="digits",
+    data_digest="0123456789ab",
     side=None,
     model="cnn",
     method="odd_even",

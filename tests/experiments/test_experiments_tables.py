@@ -33,7 +33,7 @@ TINY = replace(PROFILES["quick"], model="small", **SHORT)
 
 def settings(table: str, profile: str) -> Settings:
     chosen = PROFILES[profile]
-    return Settings(chosen, TABLES[table].data(chosen), 2)
+    return Settings(chosen, tuple((name, "0") for name in TABLES[table].data(chosen)), 2)
 
 
 def panels(table: str, profile: str) -> tuple[PlannedPanel, ...]:
@@ -90,8 +90,9 @@ def test_the_papers_classification_has_the_papers_cells() -> None:
 @pytest.mark.parametrize("table", ["mnist", "networks", "large"])
 def test_all_n_learn_from_as_many_images(table: str, profile: str) -> None:
     for panel in panels(table, profile):
-        images = [p.run.steps * p.run.batch * p.run.n for p in panel.runs]
-        assert max(images) / min(images) < 1.02
+        if "As many samples" not in panel.title:
+            images = [p.run.steps * p.run.batch * p.run.n for p in panel.runs]
+            assert max(images) / min(images) < 1.02
 
 
 def test_the_papers_protocol_of_large_n() -> None:
@@ -130,9 +131,9 @@ def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pyte
     done: list[str] = []
     train = making.train
 
-    def counted(run, *rest):
+    def counted(run, *rest, **more):
         done.append(run.method)
-        return train(run, *rest)
+        return train(run, *rest, **more)
 
     monkeypatch.setattr(making, "train", counted)
     result = invoke("mnist", *FAST, "--out", tmp_path)
@@ -184,7 +185,7 @@ def test_every_table_on_toy_data(
 def _toy_length() -> object:
     from experiments.tables.large import LENGTHS
 
-    return replace(LENGTHS["quick"], images_a_step=16, images=48)
+    return replace(LENGTHS["quick"], images_a_step=16, steps=3)
 
 
 def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +199,52 @@ def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("n", [["--n", "5"], ["--n", "5", "--n", "8"]])
+def test_rows_of_one_title_are_refused_before_training(
+    n: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "train", None)
+    for other in ("bitonic+logistic", "bitonic+art=.25"):
+        words = ["mnist", "--method", "bitonic", "--method", other, *n, "--jobs", "1", "--out", str(tmp_path)]
+        result = CliRunner().invoke(cli.main, words)
+        assert result.exit_code == 2
+        assert "two rows have the title 'Bitonic'" in result.output
+
+
+@pytest.mark.usefixtures("tiny")
+def test_tables_share_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--n", 4, "--method", "bitonic", "--seeds", 1, "--jobs", 1, "--out", tmp_path)
+    assert invoke("networks", *words).exit_code == 0
+    done: list[str] = []
+    train = making.train
+    monkeypatch.setattr(
+        making, "train", lambda run, *rest, **more: done.append(run.method) or train(run, *rest, **more)
+    )
+    assert invoke("ablation", *words).exit_code == 0
+    assert done == ["bitonic+art=0"]  # λ = 0.25 is the network of the other table
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_method_that_cannot_be_trained_does_not_lose_the_table(tmp_path: Path) -> None:
+    method = tmp_path / "bad.py"
+    method.write_text(
+        "from experiments.methods import Method\n"
+        "def start(n, temperature, generator):\n"
+        "    return lambda scores, truth: scores.sum() * float('nan')\n"
+        "METHOD = Method('bad', 'Bad', 'none', start, (1.0, 2.0))\n"
+    )
+    words = ("--method", method, "--method", "soft_sort", "--n", 5, "--jobs", 1, "--out", tmp_path / "out")
+    result = invoke("mnist", *words)
+    assert result.exit_code == 0, result.output
+    assert "the loss is nan at step 1" in (tmp_path / "out" / "mnist-quick.md").read_text()
+
+
+@pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["ablation", "--method", "bitonic+art=0.4"], "leave art= out"),
+        (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--resume"], "--resume"),
         (["mnist", "--data", "svhn"], "mnist needs digits"),
         (["svhn", "--data", "digits"], "svhn needs numbers"),
         (["mnist", "--data", "mnist"], "mnist needs the folder"),
@@ -260,5 +304,48 @@ def test_an_interrupted_table_goes_on(tmp_path: Path) -> None:
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "--resume" in errors
-    assert "Traceback" not in errors + output
+    assert "Traceback" not in errors + output, errors
     assert not list(tmp_path.glob("*.md"))
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("resume", [True, False])
+def test_resume_goes_on_from_checkpoints(
+    resume: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.training.CHECKPOINT_SECONDS", 0.0)
+    words = [
+        "networks",
+        "--n",
+        "4",
+        "--method",
+        "odd_even",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
+    do = making.do
+
+    def interrupted(run, *rest, report, **more):
+        def stop(what: str, step: int, steps: int) -> None:
+            if step == 3:
+                raise KeyboardInterrupt
+
+        return do(run, *rest, report=stop, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "do", interrupted)
+        assert CliRunner().invoke(cli.main, words).exit_code == 130
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 1
+    steps: list[int] = []
+
+    def counted(run, *rest, report, **more):
+        return do(run, *rest, report=lambda what, step, total: steps.append(step), **more)
+
+    monkeypatch.setattr(making, "do", counted)
+    assert CliRunner().invoke(cli.main, [*words, *(["--resume"] if resume else [])]).exit_code == 0
+    assert steps[0] == (3 if resume else 1)
+    assert not list((tmp_path / "checkpoints").iterdir())

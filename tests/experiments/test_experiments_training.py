@@ -11,12 +11,14 @@ import torch
 pytest.importorskip("sklearn")
 
 from experiments import training
+from experiments.data import fingerprint, load
 from experiments.run import Result, Run
 from experiments.training import train
 
 RUN = Run(
     task="ranking",
     data="digits",
+    data_digest=fingerprint(load("digits")),
     side=None,
     model="small",
     method="stochastic_neural_sort",

@@ -61,7 +61,8 @@ def files(tmp_path: Path) -> tuple[str, str]:
 def test_a_table_of_a_users_own_method_and_data(files: tuple[str, str]) -> None:
     method, source = files
     profile = replace(PROFILES["quick"], images=200, validations=1, validation=20, test=30)
-    settings = Settings(profile, (source,), 1, (method,), (5,))
+    digest = data.fingerprint(data.load(source))
+    settings = Settings(profile, ((source, digest),), 1, (method,), (5,))
     (tuning, *_) = TABLES["mnist"].tuning(settings).values()
     (panel,) = TABLES["mnist"].plan(settings, {method: 0.5})
     (planned,) = panel.runs
@@ -69,19 +70,32 @@ def test_a_table_of_a_users_own_method_and_data(files: tuple[str, str]) -> None:
     assert planned.run.temperature == 0.5
     assert tuning.temperature == 0.5
     assert planned.run.method.startswith(f"{method}#")
-    assert planned.run.data.startswith(f"{source}#")
+    assert (planned.run.data, planned.run.data_digest) == (source, digest)
     assert train(planned.run).test.keys() == {"em", "ew", "em5"}
 
 
-def test_a_record_of_a_changed_file_is_another_one(files: tuple[str, str]) -> None:
-    for path, names in zip(files, (methods, data), strict=True):
-        before = names.record_name(path)
-        assert names.record_name(before) == before
-        assert names.find(before).title == names.find(path).title
-        Path(path).write_text(Path(path).read_text() + "\n# a comment\n")
-        assert names.record_name(path) != before
-        with pytest.raises(ExperimentError, match="has changed since the run was planned"):
-            names.find(before)
+def test_a_record_of_a_changed_method_is_another_one(files: tuple[str, str]) -> None:
+    path, _ = files
+    before = methods.record_name(path)
+    assert methods.record_name(before) == before
+    assert methods.find(before).title == methods.find(path).title
+    Path(path).write_text(METHOD + "\n# a comment\n")
+    assert methods.record_name(path) != before
+    with pytest.raises(ExperimentError, match="has changed since the run was planned"):
+        methods.find(before)
+
+
+def test_a_run_refuses_other_data_than_it_was_planned_for(files: tuple[str, str]) -> None:
+    _, path = files
+    before = data.fingerprint(data.load(path))
+    assert data.fingerprint(data.load(path)) == before
+    Path(path).write_text(SOURCE.replace("25", "24"))
+    assert data.fingerprint(data.load(path)) != before
+    profile = replace(PROFILES["quick"], images=200, validations=1, validation=20, test=30)
+    settings = Settings(profile, ((path, before),), 1, ("soft_sort",), (5,))
+    (panel,) = TABLES["mnist"].plan(settings, {})
+    with pytest.raises(ExperimentError, match="are not those that the run was planned for"):
+        train(panel.runs[0].run)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +156,7 @@ def test_a_file_runs_once_for_each_content(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    for find in (methods.find, data.find, methods.record_name, data.record_name):
+    for find in (methods.find, data.find, methods.record_name):
         with pytest.raises(ExperimentError, match=r"none\.py: cannot be read: No such file"):
             find(str(tmp_path / "none.py"))
 

@@ -41,6 +41,7 @@ pytest.importorskip("matplotlib")
 RUN = Run(
     task="ranking",
     data="digits",
+    data_digest="0123456789ab",
     side=None,
     model="half",
     method="odd_even",

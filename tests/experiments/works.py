@@ -23,6 +23,7 @@ def run_of(seed: int) -> Run:
     return Run(
         task="ranking",
         data="digits",
+        data_digest="0123456789ab",
         side=None,
         model="cnn",
         method="odd_even",
