@@ -1,14 +1,15 @@
-"""Finished tables as Markdown, CSV, JSON and pictures; nothing here trains.
+"""Finished tables as Markdown, CSV, JSON and pictures. This package trains nothing.
 
 records     the frozen records of a finished table
-figures     mean, deviation, standard error; whether two can be told apart
-comparing   who is first, and which of the paper's orders hold
+figures     mean, deviation, standard errors; whether two figures can be told apart
+comparing   which row is first, and which of the paper's orders are found again
+explaining  what the figures of a page mean, in sentences
 markdown    a table as a page
 listing     a table as CSV
 pictures    a table as a picture
 console     a table on the terminal
 reading     a table as JSON, and back
-files       all of them in a folder, and the report of a folder
+files       these files in a folder, and the report of a folder
 """
 
 from experiments.writing.console import show

@@ -1,8 +1,8 @@
-"""Conclusions from the figures alone: who is first, and which orders of the paper hold here."""
+"""Conclusions from the figures alone: which row is first, and which orders of the paper are found again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,14 +14,15 @@ from experiments.writing.records import Measured, Panel
 
 @dataclass(frozen=True)
 class Orders:
-    """How many pairs of cells stand in the paper's order here.
+    """How many pairs of cells are measured in the paper's order.
 
     Attributes:
         metric: a key of METRICS.
-        what: which pairs, a phrase.
+        what: the kind of pairs, a phrase.
         same: pairs in the paper's order, told apart.
-        unclear: pairs that cannot be told apart here.
-        opposite: pairs in the opposite order, told apart: their place to what is before what here.
+        unclear: pairs that cannot be told apart.
+        opposite: pairs in the opposite order, told apart. From the row or column that the two cells share to
+            phrases "A before B", where A is measured to be better.
     """
 
     metric: str
@@ -32,12 +33,12 @@ class Orders:
 
     @property
     def pairs(self) -> int:
-        """All pairs that have both numbers, different in the paper."""
+        """The number of pairs that are measured, and that differ in the paper."""
         return self.same + self.unclear + self.reversed
 
     @property
     def reversed(self) -> int:
-        """The pairs in the opposite order, told apart."""
+        """The number of pairs in the opposite order."""
         return sum(map(len, self.opposite.values()))
 
 
@@ -46,7 +47,7 @@ def figures_at(panel: Panel, metric: str, column: str) -> dict[str, Figure]:
     found = {}
     for row in panel.rows:
         cell = panel.cell(row.title, column)
-        figure = figures.figure(cell.values(metric)) if cell and not row.reference else None
+        figure = figures.figure_of(cell, metric) if cell and not row.reference else None
         if figure:
             found[row.title] = figure
     is_share = METRICS[metric].unit == "share"
@@ -54,9 +55,9 @@ def figures_at(panel: Panel, metric: str, column: str) -> dict[str, Figure]:
 
 
 def best(panel: Panel, metric: str, column: str) -> list[str]:
-    """Return the first row of a column, and after it those that cannot be told from it.
+    """Return the first row of a column and the rows that cannot be told apart from it; never a reference.
 
-    No row is best where there is nothing to compare with, or no error to compare by: then there are none.
+    A column with fewer than two rows, or with shares of one seed alone, has no best row.
     """
     found = figures_at(panel, metric, column)
     has_errors = METRICS[metric].unit != "share" or any(f.error is not None for f in found.values())
@@ -67,7 +68,7 @@ def best(panel: Panel, metric: str, column: str) -> list[str]:
 
 
 def who_is_first(panel: Panel) -> list[str]:
-    """Return a sentence for every column: who is first in the first metric, here and in the paper."""
+    """Return a sentence for every column: its first row by the first metric, and the paper's first row."""
     metric = panel.metrics[0]
     sentences = []
     for column in panel.columns:
@@ -83,7 +84,7 @@ def _first(metric: Metric, leaders: list[str], found: dict[str, Figure]) -> str:
     first, second = list(found)[:2]
     one, other = found[first], found[second]
     if not leaders:
-        return f"{first} has the highest {metric.title}; one seed gives no standard error."
+        return f"{first} has the highest {metric.title}; one seed cannot tell it apart from the others."
     if len(leaders) > 1:
         return f"{listed(leaders)} cannot be told apart."
     if metric.unit != "share":
@@ -110,56 +111,68 @@ def _first_in_paper(panel: Panel, metric: str, column: str) -> str:
 
 
 def orders(panel: Panel) -> list[Orders]:
-    """Return how the paper's orders hold: of rows in one column, and of columns in one row."""
+    """Return which orders of the paper are found again: of rows in one column, and of columns in one row.
+
+    Columns are compared where they vary n, and only by a metric of samples of five. Others fall as n grows,
+    whatever the method, and columns of two data sets differ whatever the method: such orders say nothing.
+    """
     found = []
     for metric in panel.metrics:
-        kinds = (
-            ("two rows of one column", list(_pairs_in_columns(panel))),
-            ("two columns of one row", list(_pairs_in_rows(panel))),
-        )
-        found += [_orders(metric, what, pairs) for what, pairs in kinds]
+        found.append(_orders(metric, "two rows of one column", _pairs_in_columns(panel)))
+        if panel.axis.is_size and METRICS[metric].sample == "five":
+            found.append(_orders(metric, "two columns of one row", _pairs_in_rows(panel)))
     return [each for each in found if each.pairs]
 
 
-# A place that two cells share, the cells, and their names there.
+# The title that two cells share, and each cell with the title that it does not share.
 Pair = tuple[str, tuple[Measured, str], tuple[Measured, str]]
 
 
 def _pairs_in_columns(panel: Panel) -> Iterator[Pair]:
-    compared = {row.title for row in panel.rows if not row.reference}
     for column in panel.columns:
-        cells = [c for c in panel.cells if c.column == column.title and c.row in compared]
+        cells = [cell for cell in _compared(panel) if cell.column == column.title]
         for one, other in combinations(cells, 2):
             yield column.title, (one, one.row), (other, other.row)
 
 
 def _pairs_in_rows(panel: Panel) -> Iterator[Pair]:
     for row in panel.rows:
-        cells = [c for c in panel.cells if c.row == row.title]
+        cells = [cell for cell in _compared(panel) if cell.row == row.title]
         for one, other in combinations(cells, 2):
             yield row.title, (one, one.column), (other, other.column)
 
 
-def _orders(metric: str, what: str, pairs: list[Pair]) -> Orders:
+def _compared(panel: Panel) -> list[Measured]:
+    references = {row.title for row in panel.rows if row.reference}
+    return [cell for cell in panel.cells if cell.row not in references]
+
+
+def _orders(metric: str, what: str, pairs: Iterable[Pair]) -> Orders:
     same, unclear = 0, 0
     opposite: dict[str, tuple[str, ...]] = {}
     for place, (one, name), (other, other_name) in pairs:
-        ours = figures.figure(one.values(metric)), figures.figure(other.values(metric))
+        ours = figures.figure_of(one, metric), figures.figure_of(other, metric)
         numbers = one.paper.get(metric), other.paper.get(metric)
         if not (ours[0] and ours[1] and numbers[0] and numbers[1]):
             continue
         in_paper = figures.paper_order(METRICS[metric], numbers[0], numbers[1])
-        here = figures.order(METRICS[metric], ours[0], ours[1])
+        measured = figures.order(METRICS[metric], ours[0], ours[1])
         if not in_paper:
             continue
-        same += here == in_paper
-        unclear += here == 0
-        if here == -in_paper:
-            ahead, behind = (name, other_name) if here > 0 else (other_name, name)
+        same += measured == in_paper
+        unclear += measured == 0
+        if measured == -in_paper:
+            ahead, behind = (name, other_name) if measured > 0 else (other_name, name)
             opposite[place] = (*opposite.get(place, ()), f"{ahead} before {behind}")
     return Orders(metric, what, same, unclear, opposite)
 
 
 def listed(names: list[str]) -> str:
-    """Return "a", "a and b", or "a, b and c"."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    """Return "a", "a and b", or "a, b and c"; names with commas are separated by semicolons.
+
+    >>> listed(["Bitonic", "Odd-Even, λ = 0", "LapSum"])
+    'Bitonic; Odd-Even, λ = 0; and LapSum'
+    """
+    has_commas = len(names) > 1 and any("," in name for name in names)
+    comma, conjunction = ("; ", "; and ") if has_commas else (", ", " and ")
+    return conjunction.join(filter(None, (comma.join(names[:-1]), names[-1])))

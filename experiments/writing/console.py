@@ -7,15 +7,18 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.writing import comparing, figures
+from experiments.writing.explaining import BY_THE_SAMPLE, has_sampling_errors
 from experiments.writing.quantities import METRICS
 from experiments.writing.records import Column, Finished, Panel, Row
 
 
 def show(finished: Finished) -> Group:
-    """Return every metric of a table and who is first, to print on a rich console."""
+    """Return every metric of a table, and which row is first, to print on a rich console."""
     parts: list[Table | Text] = []
     for panel in finished.panels:
         parts += [metric_table(finished, panel, metric) for metric in panel.metrics]
+        if any(has_sampling_errors(panel, metric) for metric in panel.metrics):
+            parts.append(Text(BY_THE_SAMPLE))
         parts += [Text(f"- {sentence}") for sentence in comparing.who_is_first(panel)]
     return Group(*parts)
 
@@ -38,7 +41,7 @@ def _cell(panel: Panel, metric: str, row: Row, column: Column, best: list[str]) 
     cell = panel.cell(row.title, column.title)
     if cell is None:
         return Text("")
-    figure, number = figures.figure(cell.values(metric)), cell.paper.get(metric)
+    figure, number = figures.figure_of(cell, metric), cell.paper.get(metric)
     ours = figures.shown_figure(METRICS[metric], figure) if figure else "–"
     text = Text(ours, style="bold" if row.title in best else "")
     if number:

@@ -1,14 +1,16 @@
-"""Figures: mean, deviation and standard error, whether two can be told apart, and their text."""
+"""Figures: mean, deviation and standard errors, whether two can be told apart, and their text."""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from experiments.writing.quantities import Metric
-from experiments.writing.records import PaperNumber
+from experiments.metrics import FIVE, error_of_mean, error_of_share
+from experiments.run import Run
+from experiments.writing.quantities import METRICS, Metric
+from experiments.writing.records import Measured, PaperNumber
 
 # The difference of two means tells them apart if it exceeds this many of its standard errors.
 LEAST_ERRORS = 1.0
@@ -28,33 +30,59 @@ class Figure:
     Attributes:
         mean: of the values.
         deviation: their standard deviation, with count − 1; None for one value.
-        count: how many there are.
+        error: the standard error of their mean; None for one value.
+        count: the number of values.
+        sampling_error: see `sampling_error`; None for several values, whose error says more.
     """
 
     mean: float
     deviation: float | None
+    error: float | None
     count: int
-
-    @property
-    def error(self) -> float | None:
-        """The standard error of the mean; None for one value."""
-        return None if self.deviation is None else self.deviation / math.sqrt(self.count)
+    sampling_error: float | None = None
 
 
 def figure(values: Sequence[float]) -> Figure | None:
-    """Return mean and deviation of the values; None if there are none.
+    """Return mean, deviation and standard error of the values; None if there are no values.
 
     >>> figure([0.5, 0.7])
-    Figure(mean=0.6, deviation=0.141421356237309..., count=2)
+    Figure(mean=0.6, deviation=0.1414213562373..., error=0.0999999999999..., count=2, sampling_error=None)
     """
     if not values:
         return None
-    deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Figure(statistics.fmean(values), deviation, len(values))
+    if len(values) == 1:
+        return Figure(values[0], None, None, 1)
+    return Figure(statistics.fmean(values), statistics.stdev(values), error_of_mean(values), len(values))
+
+
+def figure_of(cell: Measured, key: str) -> Figure | None:
+    """Return the figure of a cell over its seeds, by a key of METRICS; None if no seed has that metric."""
+    found = figure(cell.values(key))
+    if found is None or found.count > 1:
+        return found
+    run = next(outcome.run for outcome in cell.outcomes if key in outcome.test)
+    return replace(found, sampling_error=sampling_error(found.mean, METRICS[key], run))
+
+
+def sampling_error(share: float, metric: Metric, run: Run | None) -> float | None:
+    """Return the standard error √(p (1 − p) / m) of the share p of the m whole samples that a run measured.
+
+    It contains neither the spread over seeds nor that over other test images. For EW it is an upper bound:
+    the ranks of one sample depend on each other, so m counts samples and not ranks.
+
+    Returns:
+        The error, a share. None for times and memory; for shares of images, because a run does not say how
+        many images the test part has; for the shares 0 and 1, whose error would be 0 by the formula; and for
+        a run that asks for less than one sample.
+    """
+    if run is None or not metric.sample or not 0 < share < 1:
+        return None
+    size = FIVE if metric.sample == "five" else run.n
+    return error_of_share(share, run.test // size) if 0 < size <= run.test else None
 
 
 def errors_apart(one: Figure, other: Figure) -> float | None:
-    """Return one mean less the other, in standard errors of that difference; None if an error is unknown."""
+    """Return one mean less the other, in standard errors of the difference; None if an error is unknown."""
     if one.error is None or other.error is None:
         return None
     difference, error = one.mean - other.mean, math.hypot(one.error, other.error)
@@ -82,7 +110,7 @@ def paper_order(metric: Metric, one: PaperNumber, other: PaperNumber) -> int:
 
 
 def shown(metric: Metric, value: float) -> str:
-    """Return a value with its unit; shares in % have none, their table names it.
+    """Return a value with its unit; a share is in %, without the sign, which the heading of its table has.
 
     >>> from experiments.writing.quantities import METRICS
     >>> shown(METRICS["em5"], 0.4361), shown(METRICS["seconds"], 3.5e-6)
@@ -96,11 +124,18 @@ def shown(metric: Metric, value: float) -> str:
 
 
 def shown_figure(metric: Metric, figure: Figure) -> str:
-    """Return "mean ± deviation (error)"; the mean alone if there is one value, or no share."""
+    """Return a share as "mean ± deviation (error)", of one value as "mean (error by the sample)".
+
+    Times, memory, and shares without any error are the mean alone.
+    """
     mean = shown(metric, figure.mean)
-    if metric.unit != "share" or figure.deviation is None or figure.error is None:
+    if metric.unit != "share":
         return mean
-    return f"{mean} ± {100 * figure.deviation:.1f} ({100 * figure.error:.1f})"
+    if figure.deviation is not None and figure.error is not None:
+        return f"{mean} ± {100 * figure.deviation:.1f} ({100 * figure.error:.1f})"
+    if figure.sampling_error is not None:
+        return f"{mean} ({100 * figure.sampling_error:.1f} by the sample)"
+    return mean
 
 
 def shown_paper(metric: Metric, number: PaperNumber) -> str:
@@ -112,7 +147,7 @@ def shown_paper(metric: Metric, number: PaperNumber) -> str:
 
 
 def shown_difference(metric: Metric, figure: Figure, number: PaperNumber) -> str:
-    """Return ours less the paper's in points; for times and memory ours as a multiple of the paper's."""
+    """Return our share less the paper's, in points; times and memory as a multiple of the paper's."""
     if metric.unit == "share":
         return signed(figure.mean - number.value / 100)
     ratio = figure.mean / number.value

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from experiments.errors import ExperimentError
 from experiments.writing import reading
+from experiments.writing.explaining import how_to_read
 from experiments.writing.listing import to_csv
-from experiments.writing.markdown import how_to_read, markdown, paragraph, table
+from experiments.writing.markdown import markdown, paragraph, table
 from experiments.writing.records import Finished
 
 REPORT = "README.md"

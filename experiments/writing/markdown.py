@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from experiments.run import Run
 from experiments.writing import comparing, figures
+from experiments.writing.explaining import BY_THE_SAMPLE, at_an_edge, has_sampling_errors, how_to_read
 from experiments.writing.quantities import METRICS
 from experiments.writing.records import Column, Finished, Panel, Row, Tuned
 
@@ -28,6 +29,7 @@ def markdown(finished: Finished, level: int = 1) -> str:
     for panel in finished.panels:
         parts += _panel(panel, mark + "#")
     parts += _section(f"{mark}# Temperatures", _TUNED, tuned_table(finished.tuned))
+    parts.append(paragraph(at_an_edge(finished.tuned)))
     parts += _section(f"{mark}# Deviations from the paper's protocol", "", bullets(finished.deviations))
     parts += _section(f"{mark}# Cells without figures", "", bullets(failures(finished)))
     parts += _section(f"{mark}# Notes", "", bullets(finished.notes))
@@ -35,31 +37,9 @@ def markdown(finished: Finished, level: int = 1) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def how_to_read(tables: Sequence[Finished]) -> str:
-    """Return what figures mean and when they are told apart, for what the tables have."""
-    cells = [(panel, cell) for finished in tables for panel in finished.panels for cell in panel.cells]
-    shares = [cell for panel, cell in cells if METRICS[panel.metrics[0]].unit == "share"]
-    sentences = []
-    if any(len(cell.outcomes) > 1 for cell in shares):
-        sentences.append(_MANY_SEEDS)
-    if any(len(cell.outcomes) == 1 for cell in shares):
-        sentences.append(_ONE_SEED)
-    if len(shares) < len(cells):
-        sentences.append(_ONCE)
-    return " ".join([*sentences, "Bold is the best of a column, and whatever cannot be told from it."])
-
-
-_MANY_SEEDS = (
-    "A share is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error "
-    "of the mean. Two shares are told apart if their difference exceeds its own standard error. That is a "
-    "weak test: of two equal methods, about a third of the comparisons pass it by chance."
+_TUNED = (
+    "Each grid with the metric on the validation part in %, of one run each; the chosen temperature is bold."
 )
-_ONE_SEED = "Shares of one seed have no standard error and cannot be told apart."
-_ONCE = (
-    "Times and memory are told apart if they differ by more than "
-    f"{figures.LEAST_DIFFERENCE:.0%}; their difference to the paper is ours as a multiple of the paper's."
-)
-_TUNED = "Each grid with the metric on the validation part in %; the chosen temperature is bold."
 
 
 def _panel(panel: Panel, mark: str) -> list[str]:
@@ -68,6 +48,7 @@ def _panel(panel: Panel, mark: str) -> list[str]:
     for key in panel.metrics:
         metric = METRICS[key]
         parts += [f"{mark} {metric.title}: {metric.text}", metric_table(panel, key)]
+        parts += [paragraph(BY_THE_SAMPLE)] if has_sampling_errors(panel, key) else []
     parts += _agreement(panel, mark)
     gaps = gap_table(panel)
     text = f"{METRICS[panel.metrics[0]].title} on the training part less that on the test part, in points."
@@ -75,7 +56,7 @@ def _panel(panel: Panel, mark: str) -> list[str]:
 
 
 def metric_table(panel: Panel, metric: str) -> str:
-    """Return a metric by rows and columns; below ours the paper's number and the difference."""
+    """Return a metric by rows and columns; below our figure the paper's number and the difference."""
     has_paper = any(metric in cell.paper for cell in panel.cells)
     best = {column.title: comparing.best(panel, metric, column.title) for column in panel.columns}
     lines = []
@@ -94,7 +75,7 @@ def _texts(panel: Panel, metric: str, row: Row, column: Column, best: list[str])
     cell = panel.cell(row.title, column.title)
     if cell is None:
         return "", "", ""
-    figure, number = figures.figure(cell.values(metric)), cell.paper.get(metric)
+    figure, number = figures.figure_of(cell, metric), cell.paper.get(metric)
     ours = figures.shown_figure(METRICS[metric], figure) if figure else "–"
     if row.title in best:
         ours = f"**{ours}**"
@@ -197,7 +178,7 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
-        return "default"
+        return "none"
     return (
         f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
     )

@@ -51,10 +51,10 @@ def draw(finished: Finished) -> bytes:
     picture = Picture(figsize=(WIDTH * across, HEIGHT * down + 0.25 * lines + 0.6), layout="constrained")
     grid = list(picture.subplots(down, across, squeeze=False).ravel())
     for content in contents:
-        here, grid = grid[: across * down // len(contents)], grid[across * down // len(contents) :]
-        for axes, (panel, metric) in zip(here, metrics, strict=False):
+        part, grid = grid[: across * down // len(contents)], grid[across * down // len(contents) :]
+        for axes, (panel, metric) in zip(part, metrics, strict=False):
             _draw_metric(axes, panel, metric, styles, content)
-        for axes in here[len(metrics) :]:
+        for axes in part[len(metrics) :]:
             axes.set_axis_off()
     picture.suptitle(finished.heading, fontsize="large")
     has_lines = any(panel.axis.scale != "names" for panel in finished.panels)
@@ -72,7 +72,7 @@ def draw(finished: Finished) -> bytes:
 
 
 def _across(finished: Finished) -> int:
-    """Return how many axes stand in a row: the metrics of a panel, or else panels."""
+    """Return how many axes stand side by side: one for each metric of a panel, or else one for each panel."""
     most = max(len(panel.metrics) for panel in finished.panels)
     return min(most if most > 1 else len(finished.panels), MOST_IN_ROW)
 
@@ -80,7 +80,7 @@ def _across(finished: Finished) -> int:
 def _are_far_apart(finished: Finished) -> bool:
     """Return whether the shares of a panel's first metric all lie on one side of the paper's, with a gap.
 
-    On common axes, what differs between methods would then be too small to be seen.
+    On common axes the differences between methods would then be too small to see.
     """
     for panel in finished.panels:
         metric = panel.metrics[0]
@@ -122,7 +122,7 @@ def _draw_ours(axes: Axes, panel: Panel, row: Row, key: str, style: Style) -> No
     points = [
         (_place(panel, row, column), scale * figure.mean, scale * (figure.error or 0))
         for column in panel.columns
-        if (cell := panel.cell(row.title, column.title)) and (figure := figures.figure(cell.values(key)))
+        if (cell := panel.cell(row.title, column.title)) and (figure := figures.figure_of(cell, key))
     ]
     errors = [error for _, _, error in points]
     axes.errorbar(

@@ -106,6 +106,11 @@ class Axis:
     title: str
     scale: str = "ordinal"
 
+    @property
+    def is_size(self) -> bool:
+        """Whether the columns vary n, the items of a sample."""
+        return self.title == "n"
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -143,7 +148,8 @@ class Tuned:
         temperature: what it is called, such as "τ".
         metric: what was compared.
         grid: the temperatures.
-        scores: their metric on the validation part, the mean over seeds; None where training failed.
+        scores: their metric on the validation part, of one run each; None where training failed. The number
+            of samples is not recorded, so the standard errors are not known.
         chosen: one of the grid.
     """
 
@@ -162,6 +168,11 @@ class Tuned:
             len(self.grid) == len(self.scores), f"{len(self.grid)} temperatures, {len(self.scores)} scores"
         )
         _require(self.chosen in self.grid, f"the temperature {self.chosen} is not in the grid {self.grid}")
+
+    @property
+    def edge(self) -> str:
+        """The edge of the grid at which the choice lies, "smallest" or "largest"; "" if it lies inside."""
+        return {min(self.grid): "smallest", max(self.grid): "largest"}.get(self.chosen, "")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -21,8 +21,9 @@ from rich.console import Console
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.writing import comparing, figures, listing, reading, report, show, write
+from experiments.writing.explaining import at_an_edge, how_to_read
 from experiments.writing.files import page
-from experiments.writing.markdown import how_to_read, markdown, metric_table
+from experiments.writing.markdown import markdown, metric_table, runs_table, tuned_table
 from experiments.writing.quantities import METRICS
 from experiments.writing.records import (
     Axis,
@@ -129,8 +130,8 @@ def times(**changes):
 
 
 def test_examples_in_docstrings():
-    tested = doctest.testmod(figures, optionflags=doctest.ELLIPSIS)
-    assert (tested.failed, tested.attempted) == (0, 3)
+    tested = [doctest.testmod(module, optionflags=doctest.ELLIPSIS) for module in (figures, comparing)]
+    assert [(each.failed, each.attempted) for each in tested] == [(0, 3), (0, 1)]
 
 
 def test_a_figure_has_mean_deviation_and_error():
@@ -147,6 +148,48 @@ def test_one_seed_has_no_error_and_is_never_told_apart():
     assert one.error is None
     assert figures.order(EM5, one, other) == 0
     assert figures.shown_figure(EM5, one) == "90.0"
+
+
+@pytest.mark.parametrize(
+    ("metric", "samples", "text"),
+    [
+        ("em5", 6000, "40.0 (0.6 by the sample)"),
+        ("em", 2000, "40.0 (1.1 by the sample)"),
+        ("ew", 2000, "40.0 (1.1 by the sample)"),
+    ],
+)
+def test_a_share_of_one_seed_has_the_error_by_the_sample(metric, samples, text):
+    one = figures.figure_of(cell("Network", "n = 15", (0.4,), n=15, metric=metric), metric)
+    assert one.sampling_error == pytest.approx(math.sqrt(0.4 * 0.6 / samples))
+    assert figures.shown_figure(METRICS[metric], one) == text
+    assert one.error is None
+    assert figures.order(METRICS[metric], one, replace(one, mean=0.1)) == 0
+
+
+def test_the_seed_that_did_not_fail_has_the_error_by_the_sample():
+    left = cell("Network", "n = 5", (None, 0.4))
+    small = tuple(replace(o, run=replace(o.run, test=500)) for o in left.outcomes[1:])
+    found = figures.figure_of(replace(left, outcomes=(*left.outcomes[:1], *small)), "em5")
+    assert found.sampling_error == pytest.approx(math.sqrt(0.4 * 0.6 / 100))
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "changes"),
+    [
+        ((0.4, 0.5), "em5", {}),  # the error over seeds says more
+        ((0.4,), "top1", {}),  # how many images were measured is not recorded
+        ((0.4,), "seconds", {}),
+        ((0.0,), "em5", {}),  # the formula would call 0 certain
+        ((1.0,), "em5", {}),
+        ((0.4,), "em5", {"test": 4}),
+        ((0.4,), "em", {"n": 0}),
+    ],
+)
+def test_no_error_by_the_sample_where_it_is_not_known(values, metric, changes):
+    whole = cell("Network", "n = 5", values, metric=metric)
+    outcomes = tuple(replace(o, run=replace(o.run, **changes)) for o in whole.outcomes)
+    assert figures.figure_of(replace(whole, outcomes=outcomes), metric).sampling_error is None
+    assert figures.figure_of(replace(whole, outcomes=()), metric) is None
 
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=4)
@@ -217,6 +260,29 @@ def test_a_reference_is_shown_and_not_compared():
     assert comparing.who_is_first(with_reference) == []
 
 
+@pytest.mark.parametrize(("metric", "ahead", "behind"), [("em5", 0.9, 0.1), ("seconds", 1.0, 9.0)])
+def test_a_reference_is_never_first(metric, ahead, behind):
+    values = {"Reference": ahead, "Network": (ahead + behind) / 2, "Other": behind}
+    columns = (Column("n = 5", 5), Column("n = 15", 15))
+    cells = tuple(
+        cell(row, column.title, (v, v), (50.0 + i,), metric=metric)
+        for i, (row, v) in enumerate(values.items())
+        for column in columns
+    )
+    rows = tuple(Row(row, reference=row == "Reference") for row in values)
+    only = panel(metrics=(metric,), rows=rows, columns=columns, cells=cells)
+    assert [comparing.best(only, metric, column.title) for column in columns] == [["Network"]] * 2
+    assert all("Network is first" in sentence for sentence in comparing.who_is_first(only))
+    assert "Reference" not in " ".join(comparing.who_is_first(only))
+    assert [line[:15] for line in metric_table(only, metric).splitlines() if "**" in line] == [
+        "| Network | our"
+    ]
+    (rows_of_column, *_) = comparing.orders(only)
+    assert rows_of_column.pairs == len(columns)
+    unflagged = replace(only, rows=tuple(map(Row, values)))
+    assert comparing.best(unflagged, metric, "n = 5") == ["Reference"]
+
+
 def test_who_is_first():
     assert comparing.who_is_first(panel()) == [
         "n = 5: Other and Network cannot be told apart. In the paper Network is first, of 2.",
@@ -237,13 +303,81 @@ def test_orders_of_the_paper():
     assert orders.opposite == {"n = 5": ("A before D", "B before D", "C before D")}
 
 
-def test_one_seed_has_nothing_bold_and_says_why():
+def columns_in_two_orders(metric, axis):
+    """Return one method whose second column is better in the paper, and worse by ours."""
+    cells = (
+        cell("Network", "first", (0.40, 0.42), (50.0,), metric=metric),
+        cell("Network", "second", (0.30, 0.32), (60.0,), n=15, metric=metric),
+    )
+    places = (None, None) if axis.scale == "names" else (5, 15)
+    columns = tuple(Column(name, at) for name, at in zip(("first", "second"), places, strict=True))
+    return panel(metrics=(metric,), axis=axis, rows=(Row("Network"),), columns=columns, cells=cells)
+
+
+def test_columns_are_compared_where_the_metric_measures_the_same_at_every_n():
+    (found,) = comparing.orders(columns_in_two_orders("em5", Axis("n")))
+    assert (found.what, found.pairs) == ("two columns of one row", 1)
+    assert found.opposite == {"Network": ("first before second",)}
+
+
+@pytest.mark.parametrize(
+    ("metric", "axis"),
+    [
+        *((metric, Axis("n")) for metric in METRICS if metric != "em5"),
+        ("em5", Axis("n and λ", "names")),
+        ("em5", Axis("λ", "linear")),
+        ("top1", Axis("data and model", "names")),
+    ],
+)
+def test_columns_that_differ_whatever_the_method_are_not_compared(metric, axis):
+    assert comparing.orders(columns_in_two_orders(metric, axis)) == []
+
+
+def test_a_reference_is_not_compared_between_columns_either():
+    one = columns_in_two_orders("em5", Axis("n"))
+    assert comparing.orders(replace(one, rows=(Row("Network", reference=True),))) == []
+
+
+def one_seed():
     cells = tuple(cell(row, "n = 5", (v,)) for row, v in (("Network", 0.9), ("Other", 0.1)))
-    table = finished(panel(cells=cells))
-    text = markdown(table)
-    assert "| Network | 90.0 |" in text
-    assert "Network has the highest EM5; one seed gives no standard error." in text
-    assert "Shares of one seed have no standard error" in how_to_read([table])
+    return finished(panel(cells=cells))
+
+
+def test_one_seed_has_nothing_bold_and_says_why():
+    text = markdown(one_seed())
+    figures_of_table, rest = text.split("### What agrees" if "### What" in text else "## Who is first")
+    assert "| Network | 90.0 (0.4 by the sample) |" in figures_of_table
+    assert "**" not in figures_of_table
+    below = figures_of_table[figures_of_table.rindex("|") :]
+    assert "contains neither the spread over seeds nor that over other test images" in below
+    assert "Network has the highest EM5; one seed cannot tell it apart from the others." in rest
+    assert "Shares of one seed have no error over seeds" in how_to_read([one_seed()])
+    assert "√(p (1 − p) / m)" in how_to_read([one_seed()])
+
+
+def test_the_error_by_the_sample_is_explained_only_where_it_is_shown():
+    assert "by the sample" not in markdown(finished())
+    assert "by the sample" not in markdown(times())
+
+
+def tuned(row, chosen, column=""):
+    return Tuned(row, column, "τ", "em5", (2.0, 0.5, 1.0), (0.3, 0.4, None), chosen)
+
+
+def test_temperatures_at_an_edge_of_their_grid_are_named():
+    inside = tuned("C", 1.0)
+    assert at_an_edge([inside]) == at_an_edge([]) == ""
+    low, high = tuned("A, λ = 0", 0.5), tuned("B", 2.0, "n = 5")
+    sentence = (
+        "The chosen temperature is the smallest of its grid for A, λ = 0 and D, and the largest of its grid "
+        "for B, n = 5: the best one may lie beyond the grid."
+    )
+    assert at_an_edge([low, inside, high]) == sentence.replace(" and D", "")
+    assert "for A, λ = 0; and D:" in at_an_edge([low, tuned("D", 0.5)])
+    words = " ".join(markdown(finished(tuned=(low, inside, high))).split())
+    assert words.index(sentence.replace(" and D", "")) > words.index("0.5: 40.0")
+    assert "**0.5: 40.0**" in tuned_table([low])
+    assert "lie beyond" not in markdown(finished(tuned=(inside,)))
 
 
 def test_the_page_of_a_table_says_what_was_done():
@@ -259,7 +393,7 @@ def test_the_page_of_a_table_says_what_was_done():
         "On a machine. 9 trainings took 4 min together, without their validation; the longest took 30 s. "
         "The whole table took 2 min.",
         "| n | 5, 15 |",
-        "| temperature | default |",
+        "| temperature | none |",
     ):
         assert sentence in words
     prose = [line for line in text.splitlines() if not line.startswith("|")]
@@ -286,6 +420,16 @@ def test_the_csv_has_a_line_for_every_outcome():
     plain = list(csv.DictReader(io.StringIO(listing.to_csv(times()))))
     assert [line["seconds"] for line in plain] == ["1.1e-06", "0.05", "7.1e-06", ""]
     assert "seed" not in plain[0]
+
+
+def test_every_field_of_a_run_is_in_the_csv_and_on_the_page():
+    names = [field.name for field in fields(Run)]
+    (line,) = csv.DictReader(
+        io.StringIO(listing.to_csv(finished(panel(cells=(cell("Network", "n = 5", (0.4,)),)))))
+    )
+    assert [name for name in line if name in names] == names
+    shown = [row.split("|")[1].strip() for row in runs_table(finished()).splitlines()[2:]]
+    assert shown == [name.replace("_", " ") for name in names]
 
 
 def test_a_result_becomes_an_outcome():
@@ -474,7 +618,15 @@ def test_the_terminal_shows_ours_the_papers_and_who_is_first():
         assert part in text
 
 
-def test_runs_need_neither_torch_nor_matplotlib_for_the_records():
-    code = "import sys, experiments.writing; print(sorted({'torch', 'matplotlib'} & {*sys.modules}))"
+def test_the_terminal_explains_the_error_by_the_sample():
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(show(one_seed()))
+    text = console.export_text()
+    assert "90.0 (0.4 by the sample)" in text
+    assert text.count("neither the spread over seeds") == 1
+
+
+def test_runs_do_not_need_matplotlib_for_the_records():
+    code = "import sys, experiments.writing; print('matplotlib' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    assert result.stdout.strip() == "False"
