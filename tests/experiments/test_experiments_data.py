@@ -199,7 +199,8 @@ def test_the_table():
 def test_an_unknown_name_lists_the_known():
     with pytest.raises(ExperimentError) as caught:
         load("mnst")
-    assert caught.value.message == f"no data set 'mnst'; known: {', '.join(DATA)}"
+    known = f"{', '.join(DATA)}, and Python files that state SOURCE"
+    assert caught.value.message == f"no data set 'mnst'; known: {known}"
 
 
 def test_a_folder_is_given_where_it_is_needed(tmp_path):

@@ -22,7 +22,7 @@ from experiments.training import train
 CPU = torch.device("cpu")
 HOUSES = """
 import torch
-from experiments.data import Data, Part, fingerprint, load, Source
+from experiments.data import Data, Part, Source
 
 
 def part(seed):
@@ -91,8 +91,8 @@ def task(run: Run, data: Data, device: torch.device = CPU) -> Ranking:
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
-    run = replace(RUN, data=houses, model="svhn", n=3, batch=2, noise=noise)
-    run = replace(run, data_digest=fingerprint(load(houses)))
+    digest = fingerprint(load(houses))
+    run = replace(RUN, data=houses, data_digest=digest, model="svhn", n=3, batch=2, noise=noise)
     result = train(run)
     assert result.failure == ""
     assert [step for step, _ in result.losses] == [1, 2]
@@ -101,9 +101,8 @@ def test_a_scorer_learns_from_house_numbers(houses: str, noise: float) -> None:
 
 
 def test_regression_is_refused_for_house_numbers(houses: str) -> None:
-    digest = fingerprint(load(houses))
     with pytest.raises(ExperimentError, match="regression is scaled for four-digit numbers"):
-        train(replace(RUN, data=houses, data_digest=digest, model="svhn", method="regression"))
+        task(replace(RUN, data=houses, method="regression"), load(houses))
 
 
 def test_noise_is_in_units_from_black_to_white(houses: str) -> None:
