@@ -84,7 +84,7 @@ def _first(metric: Metric, leaders: list[str], found: dict[str, Figure]) -> str:
     first, second = list(found)[:2]
     one, other = found[first], found[second]
     if not leaders:
-        return f"{first} has the highest {metric.title}; one seed cannot tell it apart from the others."
+        return f"{first} has the highest {metric.title}; with one seed the rows cannot be told apart."
     if len(leaders) > 1:
         return f"{listed(leaders)} cannot be told apart."
     if metric.unit != "share":
@@ -107,14 +107,14 @@ def _first_in_paper(panel: Panel, metric: str, column: str) -> str:
         if all(figures.paper_order(METRICS[metric], number, other) >= 0 for other in numbers.values())
     ]
     are = "is first" if len(leaders) == 1 else "are equal and first"
-    return f" In the paper {listed(leaders)} {are}, of {len(numbers)}."
+    return f" In the paper {listed(leaders)} {are} of {len(numbers)} rows."
 
 
 def orders(panel: Panel) -> list[Orders]:
     """Return which orders of the paper are found again: of rows in one column, and of columns in one row.
 
-    Columns are compared where they vary n, and only by a metric of samples of five. Others fall as n grows,
-    whatever the method, and columns of two data sets differ whatever the method: such orders say nothing.
+    Columns are compared only where they vary n, by metrics of samples of five. EM and EW fall as n grows, for
+    any method. Data sets differ in difficulty, for any method. Such orders would say nothing of the methods.
     """
     found = []
     for metric in panel.metrics:

@@ -11,8 +11,9 @@ from experiments.writing.records import Finished, Panel, Tuned
 
 _MANY_SEEDS = (
     "A share is the mean over seeds ± the standard deviation over seeds, and in brackets the standard error "
-    "of the mean. Two shares are told apart if their difference exceeds its own standard error. That is a "
-    "weak test: of two equal methods, about a third of the comparisons pass it by chance."
+    "of the mean. Two shares are told apart if they differ by more than the standard error of their "
+    "difference. That is a weak test: of two equal methods, about a third of the comparisons pass it by "
+    "chance."
 )
 _ONE_SEED = "Shares of one seed have no error over seeds and cannot be told apart."
 _SAMPLING_ERROR = (
@@ -43,7 +44,9 @@ def how_to_read(tables: Sequence[Finished]) -> str:
         sentences.append(_SAMPLING_ERROR)
     if len(shares) < len(cells):
         sentences.append(_ONCE)
-    return " ".join([*sentences, _BOLD])
+    if any(len(cell.outcomes) > 1 for cell in shares) or len(shares) < len(cells):
+        sentences.append(_BOLD)
+    return " ".join(sentences)
 
 
 def has_sampling_errors(panel: Panel, metric: str) -> bool:

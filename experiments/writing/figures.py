@@ -82,7 +82,7 @@ def sampling_error(share: float, metric: Metric, run: Run | None) -> float | Non
 
 
 def errors_apart(one: Figure, other: Figure) -> float | None:
-    """Return one mean less the other, in standard errors of the difference; None if an error is unknown."""
+    """Return one mean minus the other, in standard errors of the difference; None if an error is unknown."""
     if one.error is None or other.error is None:
         return None
     difference, error = one.mean - other.mean, math.hypot(one.error, other.error)
@@ -147,7 +147,7 @@ def shown_paper(metric: Metric, number: PaperNumber) -> str:
 
 
 def shown_difference(metric: Metric, figure: Figure, number: PaperNumber) -> str:
-    """Return our share less the paper's, in points; times and memory as a multiple of the paper's."""
+    """Return our share minus the paper's, in points; times and memory as a multiple of the paper's."""
     if metric.unit == "share":
         return signed(figure.mean - number.value / 100)
     ratio = figure.mean / number.value

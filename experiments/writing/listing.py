@@ -1,4 +1,4 @@
-"""A finished table as CSV: one line an outcome, with the whole record of its run."""
+"""A finished table as CSV: a line for each outcome, with all fields of its run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.writing.records import Finished, Outcome
 
 
 def to_csv(finished: Finished) -> str:
-    """Return all outcomes as CSV, each with its cell; shares are in [0, 1], numbers round-trip."""
+    """Return all outcomes as CSV, each with its row and column; shares are in [0, 1], numbers round-trip."""
     metrics = list(dict.fromkeys(metric for panel in finished.panels for metric in panel.metrics))
     has_runs = any(outcome.run for outcome in finished.outcomes)
     has_training = any(outcome.training for outcome in finished.outcomes)

@@ -51,7 +51,8 @@ def _panel(panel: Panel, mark: str) -> list[str]:
         parts += [paragraph(BY_THE_SAMPLE)] if has_sampling_errors(panel, key) else []
     parts += _agreement(panel, mark)
     gaps = gap_table(panel)
-    text = f"{METRICS[panel.metrics[0]].title} on the training part less that on the test part, in points."
+    title = METRICS[panel.metrics[0]].title
+    text = f"{title} on the training part minus {title} on the test part, in points."
     return parts + _section(f"{mark} Training and test", text, gaps)
 
 
@@ -107,7 +108,7 @@ def _agreement(panel: Panel, mark: str) -> list[str]:
 
 
 def gap_table(panel: Panel) -> str:
-    """Return the first metric on the training part less that on the test part; "" if there is none."""
+    """Return the first metric on the training part minus the same on the test part; "" if there is none."""
     metric = panel.metrics[0]
     lines = []
     for row in panel.rows:

@@ -74,7 +74,7 @@ class Row:
 
     Attributes:
         title: such as the title of a method.
-        reference: shown, but not compared with the others: it learns from more than they do.
+        reference: shown, but never compared: it learns from more than the other rows.
     """
 
     title: str
@@ -133,7 +133,7 @@ class Measured:
         return tuple(o.test[metric] for o in self.outcomes if metric in o.test)
 
     def gaps(self, metric: str) -> tuple[float, ...]:
-        """Return the metric on the training part less that on the test part, of each seed that has both."""
+        """Return, of each seed with both, the metric on the training part minus that on the test part."""
         both = [o for o in self.outcomes if metric in o.test and metric in o.training]
         return tuple(o.training[metric] - o.test[metric] for o in both)
 
@@ -171,7 +171,12 @@ class Tuned:
 
     @property
     def edge(self) -> str:
-        """The edge of the grid at which the choice lies, "smallest" or "largest"; "" if it lies inside."""
+        """The edge of the grid at which the choice lies, "smallest" or "largest".
+
+        "" if the choice lies inside, or has no score because training failed.
+        """
+        if self.scores[self.grid.index(self.chosen)] is None:
+            return ""
         return {min(self.grid): "smallest", max(self.grid): "largest"}.get(self.chosen, "")
 
 
@@ -223,7 +228,7 @@ class Finished:
     Attributes:
         name: of the table on the command line, such as "mnist".
         title: its heading.
-        source: where the paper has it, such as "table 1".
+        source: the table or figure of the paper, such as "table 1".
         profile: "quick", "standard" or "paper".
         command: the command that makes it.
         panels: the figures.
