@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from benchmarks.machine import machine
 from experiments.classification import Classification
-from experiments.data import Data, fingerprint, load
+from experiments.data import Data, fingerprint, load, pooled
 from experiments.errors import ExperimentError
 from experiments.models import MODELS
 from experiments.ranking import Ranking
@@ -221,7 +221,7 @@ def _data(run: Run, root: Path | None) -> Data:
             f"the data {run.data} are not those that the run was planned for: their fingerprint is {found}, "
             f"the run's {run.data_digest}; every machine needs the same files"
         )
-    return data if run.side is None else load(run.data, root, run.side)
+    return data if run.side is None else pooled(data, run.side)
 
 
 def _read(checkpoint: Path, run: Run) -> dict[str, Any] | None:

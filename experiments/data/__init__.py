@@ -16,7 +16,7 @@ from experiments.data.user_data import read_users
 from experiments.errors import DataError, ExperimentError
 from experiments.user_files import is_file_of, load_record
 
-__all__ = ["DATA", "Data", "Part", "Source", "find", "fingerprint", "load"]
+__all__ = ["DATA", "Data", "Part", "Source", "find", "fingerprint", "load", "pooled"]
 
 DATA: dict[str, Source] = {
     source.name: source for source in (*bundled.SOURCES, *idx.SOURCES, *svhn.SOURCES, *cifar.SOURCES)
@@ -82,7 +82,14 @@ def load(name: str, root: Path | None = None, side: int | None = None) -> Data:
         data = read_users(source, root)
     else:
         data = source.read() if root is None else source.read(root)
-    if side is None:
-        return data
+    return data if side is None else pooled(data, side)
+
+
+def pooled(data: Data, side: int) -> Data:
+    """Return a data set with images of side × side, see `pool`.
+
+    Raises:
+        ExperimentError: the images cannot be pooled to this side.
+    """
     parts = (data.training, data.validation, data.test)
     return Data(*(Part(pool(part.images, side), part.labels) for part in parts))

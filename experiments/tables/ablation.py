@@ -29,7 +29,7 @@ def _papers_data(settings: Settings) -> str:
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
     runs = []
     for name in settings.methods or METHODS:
-        row = Row(methods.find(name).title)
+        title = methods.find(name).title
         for n in settings.sizes or SIZES:
             batch, steps = length(settings.profile, n)
             for strength in STRENGTHS:
@@ -37,8 +37,8 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
                 key = ("ablation", f"{name} {_papers_data(settings)}", f"{n} {strength:g}")
                 for seed in range(settings.seeds):
                     run = ranking_run(settings, method, n, seed, batch=batch, steps=steps)
-                    runs.append(Planned(row, Column(f"n = {n}, λ = {strength:g}"), run, key))
-    return (PlannedPanel("", Axis("n and λ", "names"), tuple(runs)),)
+                    runs.append(Planned(Row(f"{title}, λ = {strength:g}"), Column(f"n = {n}", n), run, key))
+    return (PlannedPanel("", Axis("n"), tuple(runs)),)
 
 
 ABLATION = Table(
