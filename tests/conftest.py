@@ -35,6 +35,9 @@ LONGEST = (
     "test_modes.py::test_aot_inductor",
     "test_modules.py::test_distributed_data_parallel_in_two_processes",
     "test_program.py::test_with_a_driver",
+    "test_experiments_scheduling.py::test_trainings",
+    "test_experiments_timing.py::test_the_memory",
+    "test_experiments_tables.py::test_an_interrupted",
 )
 
 
@@ -101,6 +104,14 @@ LEFT_OUT = {
         "compiler/test_properties.py",
         "compiler/test_verify.py::test_the_median",
         "test_render.py::test_1024",
+    ),
+    "trainings, tables and clusters of the experiments, and their methods' peers": (
+        "test_experiments_scheduling.py",
+        "test_experiments_tables.py",
+        "test_experiments_training.py",
+        "test_experiments_methods",
+        "test_experiments_timing.py",
+        "test_experiments_models.py",
     ),
     "whole programs: commands that build or end, examples, benchmarks, installing, the README": (
         "cli/test_compiling.py",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from torch_works import torch_threads
+from torch_works import torch_threads, train_after_a_death
 from works import (
     attempts,
     die_always,
@@ -34,7 +34,9 @@ from works import (
     wait_at_first,
 )
 
+from experiments.data import fingerprint, load
 from experiments.errors import ExperimentError
+from experiments.making import do
 from experiments.run import Result, Run
 from experiments.scheduling import execute, processes
 
@@ -250,6 +252,24 @@ def test_a_cluster_gives_the_same_when_a_worker_is_killed(tmp_path: Path, cluste
     assert tried[1] == 2
     # A worker that is killed may take results with it that had not been fetched yet.
     assert sorted(tried) == list(range(6))
+
+
+def test_trainings_are_the_same_on_a_cluster_when_a_worker_is_killed(tmp_path: Path, cluster: Any) -> None:
+    pytest.importorskip("sklearn")
+    digits = {
+        "data": "digits",
+        "data_digest": fingerprint(load("digits")),
+        "model": "small",
+        "method": "odd_even",
+    }
+    sizes = {"n": 4, "batch": 2, "steps": 4, "validations": 1, "validation": 20, "test": 20}
+    runs = [dataclasses.replace(run_of(seed), **digits, **parts, **sizes) for seed in range(3)]
+    notes = executed(partial(train_after_a_death, tmp_path), runs, scheduler=cluster.scheduler_address)
+    assert notes.seeds == [0, 1, 2]
+    local = {run: do(run, None, "cpu", None) for run in runs}
+    for result in notes:
+        assert result.losses == local[result.run].losses
+        assert result.test == local[result.run].test
 
 
 def test_a_cluster_reports_failed_work(tmp_path: Path, cluster: Any) -> None:
