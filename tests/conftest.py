@@ -36,7 +36,7 @@ LONGEST = (
     "test_modules.py::test_distributed_data_parallel_in_two_processes",
     "test_program.py::test_with_a_driver",
     "test_experiments_scheduling.py::test_trainings",
-    "test_experiments_timing.py::test_the_memory",
+    "test_experiments_timing.py::test_memory",
     "test_experiments_tables.py::test_an_interrupted",
 )
 

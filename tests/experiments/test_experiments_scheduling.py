@@ -263,7 +263,7 @@ def test_trainings_are_the_same_on_a_cluster_when_a_worker_is_killed(tmp_path: P
         "method": "odd_even",
     }
     sizes = {"n": 4, "batch": 2, "steps": 4, "validations": 1, "validation": 20, "test": 20}
-    runs = [dataclasses.replace(run_of(seed), **digits, **parts, **sizes) for seed in range(3)]
+    runs = [dataclasses.replace(run_of(seed), **digits, **sizes) for seed in range(3)]
     notes = executed(partial(train_after_a_death, tmp_path), runs, scheduler=cluster.scheduler_address)
     assert notes.seeds == [0, 1, 2]
     local = {run: do(run, None, "cpu", None) for run in runs}
