@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -96,6 +96,8 @@ def _start(work: Work, run: Run, jobs: int) -> _Worker:
     process = context.Process(target=_serve, args=(work, theirs, max(1, cores() // jobs)), daemon=True)
     # Ctrl-C goes to every process of a terminal. The new one inherits a mask that keeps it away from its
     # first import on, which would print a traceback; this process ends it instead.
+    # Python's resource tracker, which the first process starts, would take the mask off again.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         process.start()
