@@ -16,6 +16,7 @@ from experiments.writing.markdown import markdown, paragraph, table
 from experiments.writing.records import Finished
 
 REPORT = "README.md"
+HEADING = "# The paper's tables"
 
 
 def write(folder: Path, finished: Finished) -> list[Path]:
@@ -48,20 +49,38 @@ def report(folder: Path) -> Path:
     """Write all tables of a folder as one page into its README.md; return its path.
 
     Raises:
-        ExperimentError: the folder has no table, or one that is damaged, or cannot be written to.
+        ExperimentError: the folder has no table, or one that is damaged, or a README.md that is no such page,
+            or cannot be written to.
     """
+    _check_report(folder / REPORT)
     return _write_all(folder, {REPORT: page(folder).encode()})[0]
+
+
+def _check_report(path: Path) -> None:
+    """Refuse to replace a page that somebody wrote by hand."""
+    try:
+        first = path.read_bytes().partition(b"\n")[0].rstrip()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ExperimentError(f"{path} cannot be read: {error.strerror or error}") from None
+    if first != HEADING.encode():
+        raise ExperimentError(
+            f"{path} is not a page of this command, it does not begin with {HEADING!r}: move it away, or "
+            "choose a folder with --out"
+        )
 
 
 def page(folder: Path) -> str:
     """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
 
+    Other JSON files than those of tables are left alone.
     Tables stand in the paper's order as far as their sources go: tables by number, then figures, then others.
 
     Raises:
         ExperimentError: the folder has no table, or one that is damaged.
     """
-    found = [reading.read(path) for path in sorted(folder.glob("*.json"))]
+    found = [reading.read(path) for path in sorted(folder.glob("*.json")) if reading.is_table(path)]
     if not found:
         known = "make one first, for example `python -m experiments mnist`"
         raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")
@@ -72,10 +91,7 @@ def page(folder: Path) -> str:
     )
     sections = [markdown(each, level=2) for each in found]
     return (
-        "\n\n".join(
-            ["# The paper's tables", head, paragraph(how_to_read(found)), _index(found), *sections]
-        ).rstrip()
-        + "\n"
+        "\n\n".join([HEADING, head, paragraph(how_to_read(found)), _index(found), *sections]).rstrip() + "\n"
     )
 
 

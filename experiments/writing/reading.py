@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from experiments.errors import ExperimentError
-from experiments.writing.records import Finished
+from experiments.writing.records import Finished, is_part
 from nsc.strict_json import read_json
 
 FORMAT = "nsc experiments table 1"
@@ -22,6 +22,22 @@ def to_json(finished: Finished) -> str:
         json.dumps({"format": FORMAT, **asdict(finished)}, indent=1, ensure_ascii=False, allow_nan=False)
         + "\n"
     )
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a JSON file is a table, or was one before it was damaged.
+
+    Its name is NAME-PROFILE.json, and it names the format, or the panels that only tables have. An empty file
+    of such a name counts as damaged, and so does one that cannot be read.
+    """
+    name, _, profile = path.stem.rpartition("-")
+    if not is_part(name) or not is_part(profile):
+        return False
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return not text.strip() or f'"{FORMAT.rstrip("0123456789")}' in text or '"panels"' in text
 
 
 def read(path: Path) -> Finished:

@@ -253,7 +253,7 @@ class Finished:
         """Check the name, which becomes a file's name."""
         _require(bool(self.panels), "a table needs a panel")
         for part in (self.name, self.profile):
-            _require(part.replace("_", "").isalnum(), f"{part!r} must be letters, digits and underscores")
+            _require(is_part(part), f"{part!r} must be letters, digits and underscores")
 
     @property
     def stem(self) -> str:
@@ -270,6 +270,11 @@ class Finished:
         """All outcomes, a run that stands in two cells once."""
         outcomes = [o for panel in self.panels for cell in panel.cells for o in cell.outcomes]
         return list({(o.run or index): o for index, o in enumerate(outcomes)}.values())
+
+
+def is_part(text: str) -> bool:
+    """Return whether a text can be the name or the profile in the name of a table's files."""
+    return text.replace("_", "").isalnum()
 
 
 def _require(is_right: bool, message: str) -> None:

@@ -610,6 +610,33 @@ def test_a_folder_without_tables_has_no_report(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_report_does_not_replace_a_page_of_another_hand(tmp_path):
+    write(tmp_path, finished())
+    other = tmp_path / "README.md"
+    for text in ("# My project\n", "", "# The paper's tables and mine\n"):
+        other.write_text(text)
+        with pytest.raises(ExperimentError, match=r"README.md is not a page of this command.*move it away"):
+            report(tmp_path)
+        assert other.read_text() == text
+    other.unlink()
+    assert report(tmp_path) == report(tmp_path)
+
+
+def test_a_report_leaves_other_json_files_alone_and_names_damaged_tables(tmp_path):
+    write(tmp_path, finished())
+    for name in ("package.json", "package-lock.json", "a-b.c.json"):
+        (tmp_path / name).write_text('{"name": "a package"}')
+    (tmp_path / "tsconfig-base.json").write_text("{ // not JSON\n}")
+    text = report(tmp_path).read_text(encoding="utf-8")
+    assert text.count("## Four-digit numbers") == 1
+    whole = (tmp_path / "mnist-quick.json").read_text(encoding="utf-8")
+    for damaged in ("", whole[: len(whole) // 2], whole.replace("nsc experiments table 1", "?")):
+        (tmp_path / "mnist-quick.json").write_text(damaged, encoding="utf-8")
+        with pytest.raises(ExperimentError, match=r"mnist-quick.json is not a table of the experiments"):
+            report(tmp_path)
+        assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
+
+
 def test_the_terminal_shows_ours_the_papers_and_who_is_first():
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(show(finished()))
