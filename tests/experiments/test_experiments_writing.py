@@ -637,6 +637,60 @@ def test_a_report_leaves_other_json_files_alone_and_names_damaged_tables(tmp_pat
         assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
 
 
+def on_terminal(table, width):
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(show(table))
+    return console.export_text()
+
+
+def test_titles_on_the_terminal_are_no_markup():
+    row, column = "a [/b] c", "[red]x.txt"
+    only = panel(
+        axis=Axis("of", "names"),
+        title="[bold]panel",
+        rows=(Row(row),),
+        columns=(Column(column),),
+        cells=(cell(row, column, (0.4, 0.5)),),
+    )
+    text = on_terminal(finished(only, title="[link=x] title"), 100)
+    assert all(title in text for title in (row, column, "[bold]panel", "[link=x] title"))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 140])
+def test_a_terminal_of_any_width_shows_the_names_and_the_figures(width):
+    sizes, rows = (3, 5, 7, 9, 15), ("Odd-Even", "Stochastic NeuralSort")
+    only = panel(
+        rows=tuple(map(Row, rows)),
+        columns=tuple(Column(f"n = {n}", n) for n in sizes),
+        cells=tuple(cell(row, f"n = {n}", (0.01 * n, 0.03 * n), (86.3, 0.9)) for row in rows for n in sizes),
+    )
+    text = on_terminal(finished(only, title="Numbers", tuned=()), width)
+    figures_of = text.partition("- n = 3")[0]
+    assert max(map(len, figures_of.splitlines())) <= width
+    assert "…" not in figures_of
+    for n in sizes:
+        assert f"n = {n}" in figures_of
+        assert figures_of.count(f"{2.0 * n:.1f} ± ") == 2
+    if width >= 60:
+        assert all(row in figures_of for row in rows)
+        assert "Numbers. EM5: samples of five" in figures_of.splitlines()[0]
+    if width == 80:
+        assert figures_of.count("Odd-Even") == 1  # one table
+
+
+def test_a_long_name_is_folded_and_not_cut():
+    name = "x" * 70
+    only = panel(rows=(Row(name),), cells=(cell(name, "n = 5", (0.4, 0.5)),))
+    assert on_terminal(finished(only), 80).partition("- n")[0].count("x") >= 70
+
+
+def test_the_terminal_says_why_cells_have_no_figures():
+    text = on_terminal(finished(), 140)
+    assert "Without figures:\n- Other, n = 5, seed 2: the loss is not a number at step 40\n" in text
+    assert "- Other, n = 1024: a call takes more than 20 s\n" in on_terminal(times(), 140)
+    assert "Without figures" not in on_terminal(one_seed(), 140)
+
+
 def test_the_terminal_shows_ours_the_papers_and_who_is_first():
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(show(finished()))
