@@ -75,12 +75,31 @@ def load_record(name: str, variable: str, kind: type[Record]) -> Record:
     content = digest(str(path))
     try:
         found = _stated(path.resolve(), content, variable)
-    except Exception as error:  # whatever a user's file raises
-        raise ExperimentError(f"{path}: it raises {type(error).__name__}: {error}") from None
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
+        raise ExperimentError(f"{path}: it raises {in_a_line(error)}") from None
     if not isinstance(found, kind):
         state = "is missing" if found is None else f"is of type {type(found).__name__}"
         raise ExperimentError(f"{path}: it must state {variable}, a {kind.__name__}; {variable} {state}")
     return found
+
+
+def check_line(field: str, value: object) -> None:
+    """Check a name or title of a record that a user's file may state: it stands in a cell of a table.
+
+    Raises:
+        ValueError: it is no text, blank, or of several lines.
+    """
+    if not isinstance(value, str) or not value.strip() or len(value.splitlines()) > 1:
+        raise ValueError(f"{field} must be a text of one line, got {value!r}")
+
+
+def in_a_line(error: BaseException) -> str:
+    """Return the kind of an error and its message, in one line.
+
+    >>> in_a_line(ValueError("a\\nb"))
+    'ValueError: a b'
+    """
+    return ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
 
 
 @functools.lru_cache

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+
+from experiments.user_files import check_line
 
 Kind = Literal["digits", "numbers", "classes"]
 
@@ -66,6 +68,10 @@ class Source:
         root: whether the user says in which folder the files are.
         files: one line: which files, and where they come from.
         read: returns the data; takes the folder, a Path, if `root` is true, and nothing otherwise.
+
+    Raises:
+        ValueError: a name or title that is no text of one line, an unknown kind, a side that is no whole
+            number above 0, a root that is no bool, or a read that cannot be called.
     """
 
     name: str
@@ -75,3 +81,16 @@ class Source:
     root: bool
     files: str
     read: Callable[..., Data]
+
+    def __post_init__(self) -> None:
+        """Check what a user may have written."""
+        for field in ("name", "title"):
+            check_line(field, getattr(self, field))
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"no kind {self.kind!r}; known: {', '.join(get_args(Kind))}")
+        if type(self.side) is not int or self.side < 1:
+            raise ValueError(f"side must be a whole number above 0, got {self.side!r}")
+        if not isinstance(self.root, bool):
+            raise ValueError(f"root must be True or False, got {self.root!r}")
+        if not callable(self.read):
+            raise ValueError(f"read must be a function, got {self.read!r}")

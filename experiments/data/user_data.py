@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments.data.records import Data, Part, Source
 from experiments.errors import ExperimentError
-from experiments.user_files import path_of
+from experiments.user_files import in_a_line, path_of
 
 
 def read_users(source: Source, root: Path | None) -> Data:
@@ -25,8 +25,8 @@ def read_users(source: Source, root: Path | None) -> Data:
         data = source.read() if root is None else source.read(root)
     except ExperimentError:
         raise
-    except Exception as error:  # whatever a user's file raises
-        raise ExperimentError(f"{file}: read() raises {type(error).__name__}: {error}") from None
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
+        raise ExperimentError(f"{file}: read() raises {in_a_line(error)}") from None
     if not isinstance(data, Data):
         raise ExperimentError(f"{file}: read() must return Data, it returns a value of type {_kind(data)}")
     for name in ("training", "validation", "test"):

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from experiments.errors import ExperimentError
+from experiments.user_files import check_line
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ Start = Callable[[int, float | None, torch.Generator], Loss]
 class Method:
     """A way to learn scores from ranks.
 
+    A user's file builds one, so it is checked.
+
     Attributes:
         name: for the command line and files.
         title: for tables.
@@ -46,6 +49,10 @@ class Method:
         temperature: what the temperature is called, such as "τ" or "steepness / depth".
         usual: the temperature of runs that choose none; None: the middle of the grid.
         is_network: whether it is a sorting network.
+
+    Raises:
+        ValueError: a name or title that is no text of one line, a start that cannot be called, a grid that is
+            no tuple of different finite numbers above 0, or a usual temperature that is no such number.
     """
 
     name: str
@@ -56,6 +63,23 @@ class Method:
     temperature: str = ""
     usual: float | None = None
     is_network: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what a user may have written."""
+        for field in ("name", "title"):
+            check_line(field, getattr(self, field))
+        if not callable(self.start):
+            raise ValueError(f"start must be a function, got {self.start!r}")
+        if not isinstance(self.grid, tuple) or not all(map(_is_temperature, self.grid)):
+            raise ValueError(f"grid must be a tuple of finite numbers above 0, got {self.grid!r}")
+        if len({*self.grid}) < len(self.grid):
+            raise ValueError(f"the temperatures of grid must differ, got {self.grid!r}")
+        if self.usual is not None and not _is_temperature(self.usual):
+            raise ValueError(f"usual must be None or a finite number above 0, got {self.usual!r}")
+
+
+def _is_temperature(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def usual_temperature(method: Method) -> float | None:

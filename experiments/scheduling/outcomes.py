@@ -37,7 +37,7 @@ def attempt(work: Work, run: Run) -> Result | Failure:
         if not isinstance(result, Result):
             raise TypeError(f"the work returns a Result, got {result!r:.80}")
         return result
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a user's method may end the process
         return Failure(run, reason(error))
 
 

@@ -105,6 +105,8 @@ def test_a_run_refuses_other_data_than_it_was_planned_for(files: tuple[str, str]
         ("METHOD = 3", "METHOD is of type int"),
         ("1 / 0", "it raises ZeroDivisionError: division by zero"),
         ("METHOD = (", "it raises SyntaxError"),
+        ("import sys; sys.exit()", "it raises SystemExit$"),
+        ("raise ValueError('two\\nlines')", "it raises ValueError: two lines$"),
     ],
 )
 def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -115,8 +117,55 @@ def test_a_wrong_file_is_refused(text: str, message: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ("start, (0.5, 1.0)", "start, [0.5, 1.0]"),
+            r"grid must be a tuple of finite numbers above 0, got \[",
+        ),
+        (("(0.5, 1.0)", "(0.5, 0.0)"), "grid must be a tuple of finite numbers above 0"),
+        (("(0.5, 1.0)", "(0.5, float('inf'))"), "grid must be a tuple of finite numbers above 0"),
+        (("(0.5, 1.0)", "(0.5, '1')"), "grid must be a tuple of finite numbers above 0"),
+        (("(0.5, 1.0)", "(0.5, 0.5)"), "the temperatures of grid must differ"),
+        (('"Neighbours"', '""'), "title must be a text of one line, got ''"),
+        (('"Neighbours"', "3"), "title must be a text of one line, got 3"),
+        (('"neighbours"', "'a\\nb'"), "name must be a text of one line"),
+        (('example", start', 'example", 3'), "start must be a function, got 3"),
+        (('"margin")', '"margin", -1.0)'), "usual must be None or a finite number above 0, got -1.0"),
+    ],
+)
+def test_a_wrong_method_is_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    assert change[0] in METHOD
+    file.write_text(METHOD.replace(*change))
+    with pytest.raises(ExperimentError, match=rf"^{re.escape(str(file))}: it raises ValueError: {message}"):
+        methods.find(str(file))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"digits"', '"letters"'), "no kind 'letters'; known: digits, numbers, classes"),
+        (('"digits"', "[]"), "no kind"),
+        (("8, False", "0, False"), "side must be a whole number above 0, got 0"),
+        (("8, False", "8.0, False"), "side must be a whole number above 0, got 8.0"),
+        (("8, False", "8, 'no'"), "root must be True or False, got 'no'"),
+        (('"Shades of grey"', '" "'), "title must be a text of one line"),
+        (('file", read)', 'file", None)'), "read must be a function, got None"),
+    ],
+)
+def test_a_wrong_source_is_refused(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    assert change[0] in SOURCE
+    file.write_text(SOURCE.replace(*change))
+    with pytest.raises(ExperimentError, match=rf"^{re.escape(str(file))}: it raises ValueError: {message}"):
+        data.find(str(file))
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("exit(3)", r"read\(\) raises SystemExit: 3$"),
         ("None + 1", r"read\(\) raises TypeError: unsupported operand"),
         ("Part(torch.zeros(2, 1, 8, 8), labels)", r"read\(\) raises ValueError: images are unsigned bytes"),
         ("[part, part, part]", r"read\(\) must return Data, it returns a value of type list"),
