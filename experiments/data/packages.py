@@ -22,5 +22,5 @@ def need(module: str, data: str, condition: str = "") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        advice = " ".join(filter(None, ["pip install 'nsc[experiments]'", condition]))
+        advice = " ".join(filter(None, ["pip install -e '.[experiments]'", condition]))
         raise DataError(f"{data} needs the module {module} ({error}): {advice}") from None

@@ -105,7 +105,7 @@ def _connect(scheduler: str) -> Client:
     try:
         from distributed import Client
     except ImportError:
-        raise ExperimentError("a scheduler needs Dask: pip install 'nsc[cluster]'") from None
+        raise ExperimentError("a scheduler needs Dask: pip install -e '.[cluster]'") from None
     # It logs the tracebacks of a lost connection, which is told as one error here.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:

@@ -40,7 +40,7 @@ def _picture(finished: Finished) -> bytes:
     try:
         from experiments.writing import pictures
     except ModuleNotFoundError as error:
-        advice = "the pictures need matplotlib: pip install 'nsc[experiments]'"
+        advice = "the pictures need matplotlib: pip install -e '.[experiments]'"
         raise ExperimentError(f"{error.name} cannot be imported; {advice}") from None
     return pictures.draw(finished)
 

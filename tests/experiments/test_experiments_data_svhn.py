@@ -269,4 +269,4 @@ def test_a_struct_cut_short(share, root):
 @pytest.mark.parametrize("module", ["h5py", "PIL.Image"])
 def test_a_package_that_is_not_installed(module, root, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    check_refused(root, rf"svhn needs the module {module} .*pip install 'nsc\[experiments\]'")
+    check_refused(root, rf"svhn needs the module {module} .*pip install -e '.\[experiments\]'")

@@ -360,5 +360,5 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ExperimentError, match=r"pip install 'nsc\[cluster\]'"):
+    with pytest.raises(ExperimentError, match=r"pip install -e '.\[cluster\]'"):
         executed(graded, scheduler="tcp://127.0.0.1:9")
