@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,9 @@ import torch
 
 import nsc
 from benchmarks.fresh import run_fresh
+from experiments.errors import ExperimentError
 from experiments.methods import METHODS, Truth, find
+from experiments.user_files import in_a_line
 from nsc.operators.sorter import Sorter
 
 SIZES = (4, 16, 32, 128, 1024)
@@ -65,6 +68,7 @@ class Timing:
         rounds: number of rounds.
         bytes: peak memory of a call above its inputs, over its samples; None if it was not measured.
         reason: why the work was left out; "" if it was not.
+        memory_reason: why memory could not be measured; "" if it was, or was not asked for.
     """
 
     work: str
@@ -77,6 +81,7 @@ class Timing:
     rounds: int
     bytes: float | None
     reason: str
+    memory_reason: str = ""
 
 
 def measure(
@@ -96,8 +101,11 @@ def measure(
         report: is told what is measured next.
 
     Raises:
-        ExperimentError: an unknown method.
+        ExperimentError: an unknown method, a work "P of" something else than a network, both before anything
+            is measured; or a work that fails.
     """
+    for work in works:
+        _check(work)
     timings = []
     for n in sizes:
         with _one_thread():
@@ -107,12 +115,45 @@ def measure(
                 turn.prepare(limit)
             _take_turns([turn for turn in turns if not turn.reason])
         for turn in turns:
-            peak = None
+            peak, why = None, ""
             if memory and can_measure_memory() and not turn.reason:
                 report(f"memory of {title_of(turn.work)}, n = {n}")
-                peak = run_fresh("experiments.timing", turn.work, n, env=MALLOC)
-            timings.append(turn.timing(peak))
+                peak, why = _memory(turn.work, n)
+            timings.append(turn.timing(peak, why))
     return timings
+
+
+def _check(work: str) -> None:
+    """Refuse a work that is unknown, or P of something else than a network without options."""
+    name = work.removeprefix(MATRIX)
+    is_matrix, is_network = name != work, find(name).is_network
+    if is_matrix and (not is_network or "+" in name):
+        raise ExperimentError(
+            f"{work!r}: {name!r} is not a sorting network without options, and only that has a P to measure: "
+            f"name one, such as {WORKS[0]!r}"
+        )
+
+
+@contextmanager
+def _named(work: str, n: int) -> Iterator[None]:
+    """Name the work in an error that it raises; a user's method may raise anything."""
+    try:
+        yield
+    except (ExperimentError, nsc.NscError) as error:
+        raise ExperimentError(f"{work}, n = {n}: {error}") from None
+    except (Exception, SystemExit) as error:
+        raise ExperimentError(f"{work}, n = {n}: it raises {in_a_line(error)}") from None
+
+
+def _memory(work: str, n: int) -> tuple[float | None, str]:
+    """Return the peak memory of a work, measured in a process of its own; or why there is none."""
+    try:
+        found = run_fresh("experiments.timing", work, n, env=MALLOC)
+    except subprocess.CalledProcessError as error:
+        return None, f"the process that measures memory ended with status {error.returncode}"
+    except ValueError:  # it printed something else
+        return None, "the process that measures memory printed no number"
+    return (None, found) if isinstance(found, str) else (float(found), "")
 
 
 def title_of(work: str) -> str:
@@ -158,9 +199,10 @@ class _Turn:
     def prepare(self, limit: float) -> None:
         """Warm up, and find the repeats; or the reason to leave the work out."""
         torch.manual_seed(0)
-        call = start(self.work, self.n, self.batch)
-        call()  # builds the kernel
-        seconds = _time(call, 1)
+        with _named(self.work, self.n):
+            call = start(self.work, self.n, self.batch)
+            call()  # builds the kernel
+            seconds = _time(call, 1)
         if seconds > limit:
             self.reason = f"a call takes {seconds:.3g} s, the limit is {limit:g} s"
             return
@@ -169,18 +211,30 @@ class _Turn:
     def take(self) -> None:
         """Take one round."""
         assert self.call is not None
-        if self.repeats > 1:
-            self.call()  # refills caches and allocator after the previous work, outside the timing
-        self.rounds.append(_time(self.call, self.repeats))
+        with _named(self.work, self.n):
+            if self.repeats > 1:
+                self.call()  # refills caches and allocator after the previous work, outside the timing
+            self.rounds.append(_time(self.call, self.repeats))
 
-    def timing(self, peak: float | None) -> Timing:
-        """Return what the rounds and the memory say."""
+    def timing(self, peak: float | None, why: str) -> Timing:
+        """Return what the rounds and the memory say; `why` if memory could not be measured."""
         shares = [seconds / self.batch for seconds in self.rounds]
         median, low, high = (
             (statistics.median(shares), min(shares), max(shares)) if shares else (None, None, None)
         )
-        title = title_of(self.work)
-        return Timing(self.work, title, self.n, self.batch, median, low, high, len(shares), peak, self.reason)
+        return Timing(
+            work=self.work,
+            title=title_of(self.work),
+            n=self.n,
+            batch=self.batch,
+            seconds=median,
+            low=low,
+            high=high,
+            rounds=len(shares),
+            bytes=peak,
+            reason=self.reason,
+            memory_reason=why,
+        )
 
 
 def _take_turns(turns: Sequence[_Turn]) -> None:
@@ -251,4 +305,8 @@ def _status(key: str) -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(peak_of(sys.argv[1], int(sys.argv[2]))))
+    try:
+        answer: float | str = peak_of(sys.argv[1], int(sys.argv[2]))
+    except (Exception, SystemExit) as error:  # the process that asked shows it in a line
+        answer = in_a_line(error)
+    print(json.dumps(answer))

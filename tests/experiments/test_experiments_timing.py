@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -53,9 +57,70 @@ def test_a_work_beyond_the_limit_is_left_out_with_the_reason() -> None:
     assert timing.reason.endswith(" s, the limit is 1e-09 s")
 
 
-def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(ExperimentError, match="'bogosort' is neither a family"):
-        measure(("bogosort",), (4,))
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        ("bogosort", "'bogosort' is neither a family"),
+        ("P of bogosort", "'bogosort' is neither a family"),
+        ("P of soft_sort", "'P of soft_sort': 'soft_sort' is not a sorting network without options"),
+        ("P of bitonic+cauchy", r"'bitonic\+cauchy' is not a sorting network without options"),
+    ],
+)
+def test_all_names_are_checked_before_anything_is_measured(work: str, message: str) -> None:
+    told: list[str] = []
+    with pytest.raises(ExperimentError, match=message):
+        measure(("soft_sort", work), (4,), report=told.append)
+    assert not told
+
+
+METHOD = """
+from experiments.methods import Method
+calls = 0
+def start(n, temperature, generator):
+    def loss(scores, truth):
+        {body}
+        return scores.sum()
+    return loss
+METHOD = Method("mine", "Mine", "nobody", start)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("1 / 0", "it raises ZeroDivisionError: division by zero"),
+        ("raise SystemExit", "it raises SystemExit"),
+        ("return scores.detach().sum()", "it raises RuntimeError: "),
+        ("global calls; calls += 1; assert calls < 4, 'late'", "it raises AssertionError: late"),
+    ],
+)
+def test_a_method_that_raises_is_named(body: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(METHOD.format(body=body))
+    with pytest.raises(ExperimentError, match=rf"^{re.escape(str(file))}, n = 4: {message}"):
+        measure((str(file),), (4,))
+
+
+@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("assert sys.argv[0].endswith('pytest')", "AssertionError"),
+        ("os.getppid() == PARENT and os._exit(7)", "the process that measures memory ended with status 7"),
+    ],
+)
+def test_memory_that_cannot_be_measured_has_a_reason(
+    body: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("experiments.timing.ROUND_SECONDS", 0.002)
+    monkeypatch.setattr("sys.argv", ["pytest"])
+    file = tmp_path / "mine.py"
+    head = f"import os, sys\nPARENT = {os.getpid()}\n"
+    file.write_text(head + METHOD.format(body=body))
+    (timing,) = measure((str(file),), (4,))
+    assert timing.seconds is not None
+    assert (timing.bytes, timing.reason, timing.memory_reason) == (None, "", reason)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
