@@ -106,6 +106,37 @@ def find(name: str) -> ClassMethod:
     """
     if name == "softmax":
         return ClassMethod(name, "Softmax cross entropy", "Bridle, NIPS 1989", _softmax)
+    method = _parsed(name)
+    source = "Petersen et al., ICML 2021 and ICML 2022"
+    return ClassMethod(name, method.title, source, method.start, GRID, "steepness / depth")
+
+
+def record_name(name: str) -> str:
+    """Return a method's name for records, the same for all spellings of one method.
+
+    Weights of 0 at the end are kept: with them the network selects more ranks, and may be another one.
+
+    Raises:
+        ExperimentError: as of `find`.
+
+    >>> record_name("topk:1.0"), record_name("topk:0.50,0,.5+softmax+m=016")
+    ('topk:1', 'topk:.5,0,.5+m=16+softmax')
+    """
+    if name == "softmax":
+        return name
+    method = _parsed(name)
+    weights = ",".join(map(_spelled, method.p_k))
+    m = "" if method.m is None else f"+m={method.m}"
+    return f"topk:{weights}{m}{'+softmax' if method.top1 == 'softmax' else ''}"
+
+
+def _spelled(weight: float) -> str:
+    """Return the shortest spelling of a weight that reads as the same number."""
+    return f"{weight:.0f}" if weight.is_integer() else repr(weight).removeprefix("0")
+
+
+def _parsed(name: str) -> TopK:
+    """Return what a name other than softmax says."""
     kind, _, rest = name.partition(":")
     if kind != "topk":
         raise ExperimentError(f"no method {name!r} for classes; known: {', '.join(METHODS)}")
@@ -124,9 +155,7 @@ def find(name: str) -> ClassMethod:
             m = int(option[2:])
         else:
             raise ExperimentError(f"method {name!r}: no option {option!r}; known: {', '.join(OPTIONS)}")
-    method = TopK(name, p_k, m, top1)
-    source = "Petersen et al., ICML 2021 and ICML 2022"
-    return ClassMethod(name, method.title, source, method.start, GRID, "steepness / depth")
+    return TopK(name, p_k, m, top1)
 
 
 CLASS_GRAMMAR = (

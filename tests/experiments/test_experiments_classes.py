@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nsc
 from experiments.errors import ExperimentError
-from experiments.methods.classes import CLASS_GRAMMAR, METHODS, find
+from experiments.methods import classes
+from experiments.methods.classes import CLASS_GRAMMAR, METHODS, find, record_name
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -32,6 +37,36 @@ def test_a_name_says_the_loss_and_its_temperature():
     for temperature, steepness in ((None, 2 * depth), (4.0, 4 * depth)):
         same = nsc.nn.TopKCrossEntropy(10, [0.25, 0, 0.75], 6, top1="softmax", steepness=steepness)
         assert torch.equal(ours.start(10, temperature)(x, labels), same(x, labels))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_methods_of_the_table_are_spelled_as_their_records(name):
+    assert record_name(name) == name
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=6),
+    st.none() | st.integers(1, 99),
+    st.booleans(),
+    st.booleans(),
+)
+def test_spellings_of_a_method_have_one_record(p_k, m, softmax, m_first):
+    options = [*(["softmax"] if softmax else []), *([f"m={m}"] if m else [])]
+    if m_first:
+        options.reverse()
+    spellings = (
+        "+".join([f"topk:{','.join(form(weight) for weight in p_k)}", *options])
+        for form in (str, lambda weight: f"{weight:.17e}".replace("+", ""), lambda weight: f" {weight!r} ")
+    )
+    (record,) = {record_name(spelling) for spelling in spellings}
+    assert record_name(record) == record
+    loss = find(record).start.__self__
+    assert (loss.p_k, loss.m, loss.top1 == "softmax") == (tuple(p_k), m, softmax)
+
+
+def test_examples_in_docstrings():
+    tested = doctest.testmod(classes)
+    assert (tested.failed, tested.attempted) == (0, 2)
 
 
 @pytest.mark.parametrize(
