@@ -13,7 +13,7 @@ from nsc.api import Options, compile
 from nsc.arguments import is_name, real, whole
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import top_k
-from nsc.errors import OperandError, OperandTypeError
+from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.layer import Layer, refuse_options
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
@@ -33,6 +33,8 @@ _REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "none": torch.Tensor.clone,
     "sum": torch.sum,
 }
+# torch has no comparisons of the wider unsigned integers.
+_LABELS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _TOP_1 = ("network", "softmax")
 
 
@@ -45,7 +47,9 @@ class TopKCrossEntropy(Layer[Selector]):
         q = Σ_j p_k[j] Σ_{i ≤ j} r_i[c]        loss = -log(q (1 - 2e-7) + 1e-7)
 
     The network selects the top len(p_k) alone. The gradient is the derivative of the value, and finite for
-    finite logits; bfloat16 and float16 are computed in float32. A NaN among the logits that are compared
+    finite logits; bfloat16 and float16 are computed in float32. An error-free network (`error_free=True`) has
+    the gradient of the soft one, which can be so large for float16 logits near ±6e4 that float16 holds it
+    as infinite. A NaN among the logits that are compared
     makes the loss NaN. A module that is converted to another dtype, as by `.double()`, compiles its network
     for that dtype too.
 
@@ -70,6 +74,7 @@ class TopKCrossEntropy(Layer[Selector]):
             finite number above 0, a Selector of other ranks, or options beside a Selector.
         OperandTypeError: a classes or m that is no integer, a p_k that is no list of numbers, a Sorter, or a
             learnable that is no bool.
+        LoweringError: select, which p_k says.
         NscError: what `nsc.compile` raises.
 
     Source: Petersen et al., Differentiable Top-k Classification Learning, ICML 2022; the floor and m as in
@@ -100,6 +105,8 @@ class TopKCrossEntropy(Layer[Selector]):
         m = None if m is None else _positive("m", m)
         _check_known("top1", top1, _TOP_1)
         _check_known("reduction", reduction, tuple(_REDUCTIONS))
+        if "select" in options:
+            raise LoweringError("TopKCrossEntropy selects the top len(p_k) itself: leave out select")
         wires = classes if m is None else m
         if wires > classes:
             raise OperandError(f"TopKCrossEntropy: m is at most the number of classes, {classes}, got {m}")
@@ -120,10 +127,12 @@ class TopKCrossEntropy(Layer[Selector]):
         Raises:
             OperandError: logits or labels of other shapes, on two devices, or a label that is no class. On a
                 GPU, and in a trace, torch's own check of indices finds such a label.
-            OperandTypeError: logits without a floating-point dtype, labels without an integer one, or no
-                tensors.
+            OperandTypeError: logits without a floating-point dtype, or with float64 where the module is not
+                converted to it; labels without an integer dtype, or of one that torch cannot compare, such as
+                uint16; or no tensors.
         """
-        compared, labels = _compared(logits, labels, self.classes, self.m)
+        takes_double = "float64" in self.operator.kernel.serves
+        compared, labels = _compared(logits, labels, self.classes, self.m, takes_double)
         rows = self._relaxed("select_with_rows", compared)[1]
         # What each rank, the largest first, holds of the label: (…, k).
         shares = torch.take_along_dim(rows, labels.unsqueeze(-1).unsqueeze(-1), -1).squeeze(-1)
@@ -154,6 +163,8 @@ def _positive(name: str, value: object) -> int:
 def _weights(p_k: object) -> tuple[float, ...]:
     """Return p_k as floats, or raise the error that says what it must be."""
     try:
+        if isinstance(p_k, bytes | bytearray | memoryview):  # their items are numbers, but not meant as such
+            raise TypeError
         numbers = [real(weight) for weight in p_k]  # type: ignore[attr-defined]
     except TypeError:  # a number, or an array of no axis
         numbers = [None]
@@ -193,15 +204,23 @@ def _selector(network: Selector | Named, wires: int, k: int, options: Options) -
     return network
 
 
-def _compared(logits: Tensor, labels: Tensor, classes: int, m: int | None) -> tuple[Tensor, Tensor]:
+def _compared(
+    logits: Tensor, labels: Tensor, classes: int, m: int | None, takes_double: bool
+) -> tuple[Tensor, Tensor]:
     """Check a call's tensors; return the logits that are compared, and the labels' places among them.
 
     With m the label's logit is the first, and the m - 1 largest others follow, the largest first.
+    `takes_double`: whether the network is compiled for float64.
 
     Returns:
         (…, m or classes), at least float32, and (…), int64.
     """
     _check_call(logits, labels, classes)
+    if logits.dtype == torch.float64 and not takes_double:
+        raise OperandTypeError(
+            "TopKCrossEntropy: float64 is not served: convert the module with .double(), or the logits with "
+            ".float()"
+        )
     logits, labels = logits.to(torch.promote_types(logits.dtype, torch.float32)), labels.long()
     if m is None:
         return logits, labels
@@ -224,9 +243,10 @@ def _check_call(logits: Tensor, labels: Tensor, classes: int) -> None:
         raise OperandTypeError(
             f"TopKCrossEntropy: logits must have a floating-point dtype, got {logits.dtype}: use .float()"
         )
-    if labels.dtype.is_floating_point or labels.dtype.is_complex or labels.dtype == torch.bool:
+    if labels.dtype not in _LABELS:
         raise OperandTypeError(
-            f"TopKCrossEntropy: labels must have an integer dtype, got {labels.dtype}: use .long()"
+            f"TopKCrossEntropy: labels must have a signed or 8-bit integer dtype, got {labels.dtype}: "
+            "use .long()"
         )
     if logits.dim() == 0 or logits.shape[-1] != classes or labels.shape != logits.shape[:-1]:
         raise OperandError(

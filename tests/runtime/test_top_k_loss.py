@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsc
-from nsc.errors import NscError, OperandError, OperandTypeError
+from nsc.errors import LoweringError, NscError, OperandError, OperandTypeError
 from nsc.nn import TopKCrossEntropy
 
 DOUBLE = torch.float64
@@ -175,7 +175,9 @@ def test_dtypes(dtype, m):
     x = logits.detach().to(dtype).requires_grad_()
     exact = loss(x.float(), labels)
     if dtype == DOUBLE:
-        with pytest.raises(OperandTypeError, match="float64 is not served"):
+        with pytest.raises(
+            OperandTypeError, match=r"float64 is not served: convert the module with .double()"
+        ):
             loss(x, labels)
         loss = loss.to(dtype)
     value = loss(x, labels)
@@ -247,6 +249,10 @@ def selector(n, select):
         ((10, torch.tensor(1.0)), {}, OperandTypeError, "must list numbers"),
         ((10, [True]), {}, OperandTypeError, "must list numbers"),
         ((10, [None, 1]), {}, OperandTypeError, "must list numbers"),
+        ((10, b"\x01"), {}, OperandTypeError, "must list numbers"),
+        ((10, bytearray(b"\x01")), {}, OperandTypeError, "must list numbers"),
+        ((10, [1]), {"select": nsc.top_k(1)}, LoweringError, "selects .* itself: leave out select"),
+        ((10, [1]), {"select": None}, LoweringError, "leave out select"),
         ((2, [0, 0, 1]), {}, OperandError, "p_k has 3 weights for 2 compared: leave out some"),
         ((10, [0, 0, 1], 2), {}, OperandError, "3 weights for 2 compared"),
         ((10, [1], 11), {}, OperandError, "m is at most the number of classes, 10, got 11"),
@@ -278,6 +284,8 @@ def test_arguments_that_do_not_fit_are_refused(arguments, options, error, messag
         (torch.zeros(2, 4), torch.tensor([-100, 0]), OperandError, "labels are 0 … 3, found -100"),
         (torch.zeros(2, 4), torch.tensor([0.0, 1.0]), OperandTypeError, "integer dtype, got torch.float32"),
         (torch.zeros(2, 4), torch.tensor([True, False]), OperandTypeError, "integer dtype, got torch.bool"),
+        (torch.zeros(2, 4), torch.tensor([0, 1]).to(torch.uint16), OperandTypeError, "uint16: use .long()"),
+        (torch.zeros(2, 4), torch.tensor([0, 1]).to(torch.uint64), OperandTypeError, "uint64: use .long()"),
         (torch.zeros(2, 4), [0, 1], OperandTypeError, "labels must be a tensor, got list"),
         ([[0.0] * 4], torch.tensor([0]), OperandTypeError, "logits must be a tensor, got list"),
         (torch.zeros(2, 4).long(), torch.tensor([0, 1]), OperandTypeError, "floating-point dtype, got"),
