@@ -74,7 +74,8 @@ def _check_report(path: Path) -> None:
 def page(folder: Path) -> str:
     """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
 
-    Other JSON files than those of tables are left alone.
+    JSON files of something else are left alone, see `reading.is_table`.
+
     Tables stand in the paper's order as far as their sources go: tables by number, then figures, then others.
 
     Raises:

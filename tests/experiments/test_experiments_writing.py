@@ -470,7 +470,6 @@ def _first(facts):
     [
         (lambda text: text[:200], "Unterminated|delimiter|Expecting"),
         (lambda text: text.replace('"title"', '"name"', 1), "stated twice"),
-        (lambda text: "[]", "no format"),
         (lambda text: text.replace("table 1", "table 2", 1), "no format"),
         (_edit(lambda facts: facts.pop("notes")), "other fields than Finished: notes"),
         (_edit(lambda facts: facts.update(date="today")), "other fields than Finished: date"),
@@ -501,6 +500,16 @@ def test_a_damaged_table_is_refused_in_one_line(tmp_path, edit, message):
     assert "make the table again" in caught.value.message
     assert "\n" not in caught.value.message
     with pytest.raises(ExperimentError, match=message):
+        report(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}'])
+def test_json_of_something_else_is_not_read_as_a_table(tmp_path, text):
+    path = tmp_path / "mnist-quick.json"
+    path.write_text(text)
+    with pytest.raises(ExperimentError, match="no format"):
+        reading.read(path)
+    with pytest.raises(ExperimentError, match="has no tables"):
         report(tmp_path)
 
 
