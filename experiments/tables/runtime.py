@@ -53,7 +53,10 @@ def make(names: Sequence[str], sizes: Sequence[int], command: str, report: Calla
             'Here rows that begin with "P of" have P and a dense gradient of it, as the paper times them; '
             "all others are the whole loss of a method.",
         ),
-        notes=tuple(_who_is_ahead(timings, network) for network in ("bitonic", "odd_even")),
+        notes=(
+            *(_who_is_ahead(timings, network) for network in ("bitonic", "odd_even")),
+            *_unmeasured(timings),
+        ),
         seconds=time.monotonic() - begin,
     )
 
@@ -88,6 +91,11 @@ def _paper(timing: Timing) -> dict[str, PaperNumber]:
         "bytes": paper.number("runtime gpu", row, str(timing.n), "bytes"),
     }
     return {metric: number for metric, number in numbers.items() if number is not None}
+
+
+def _unmeasured(timings: Sequence[Timing]) -> list[str]:
+    """Return why memory is missing where it is."""
+    return [f"No memory of {t.title} at n = {t.n}: {t.memory_reason}." for t in timings if t.memory_reason]
 
 
 def _who_is_ahead(timings: Sequence[Timing], network: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments import data as sources
 from experiments.methods import middle
-from experiments.methods.classes import METHODS, find
+from experiments.methods.classes import METHODS, find, record_name
 from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.tables.plan import (
@@ -39,7 +39,7 @@ def _run(settings: Settings, data: str, model: str, method: str, seed: int, temp
         data_digest=dict(settings.data)[data],
         side=None,
         model=model,
-        method=method,
+        method=record_name(method),
         temperature=temperature,
         n=1,
         batch=BATCH,

@@ -14,7 +14,7 @@ from torch import Tensor
 
 import nsc
 from experiments.errors import ExperimentError
-from experiments.methods import METHODS, Method, Truth, find, middle
+from experiments.methods import METHODS, Method, Truth, find, middle, usual_temperature
 from nsc.compiler.formats import write_network
 
 NETWORKS = ("odd_even", "bitonic")
@@ -75,13 +75,14 @@ def test_scores_in_the_true_order_are_better_than_reversed_ones(name: str) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].grid])
-def test_no_temperature_is_the_middle_of_the_grid(name: str) -> None:
+def test_no_temperature_is_the_usual_one(name: str) -> None:
     scores, truth = drawn(2, 4)
-    grid = sorted(METHODS[name].grid)
-    assert grid[0] < middle(METHODS[name].grid) < grid[-1]
-    same = evaluated(name, scores, truth, middle(METHODS[name].grid))
+    usual = usual_temperature(METHODS[name])
+    # Networks have the paper's steepness, 2 × depth, and other methods the middle of their grid.
+    assert usual == (2.0 if METHODS[name].is_network else middle(METHODS[name].grid))
+    same = evaluated(name, scores, truth, usual)
     assert torch.equal(evaluated(name, scores, truth)[0], same[0])
-    assert not torch.equal(evaluated(name, scores, truth, grid[0])[0], same[0])
+    assert not torch.equal(evaluated(name, scores, truth, min(METHODS[name].grid))[0], same[0])
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.inf, math.nan])
