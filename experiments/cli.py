@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import sys
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from experiments.errors import ExperimentError
 from experiments.making import Place, make
 from experiments.methods import classes
 from experiments.profiles import PROFILES
+from experiments.scheduling import message_of
 from experiments.scheduling.processes import cores
 from experiments.tables import TABLES, runtime
 from experiments.tables.plan import Settings, Table
@@ -44,6 +46,9 @@ class _Errors(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         raise_instead()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a console that has no λ shows "?"
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except NscError as error:
@@ -151,8 +156,11 @@ def _command(table: Table) -> click.Command:
                 if total:
                     progress.update(bars[what], completed=finished, total=total)
 
-            finished = make(table, settings, place, _words(), advance)
-        _finish(finished, out)
+            made = make(table, settings, place, _words(), advance)
+        _finish(made.finished, out)
+        if made.failures:
+            why = message_of(made.failures, made.runs)
+            raise click.ClickException(f"{why}\nThe same command tries them again.")
 
     wrapped: Callable[..., Any] = run
     for option in reversed((*_OPTIONS, _N) if table.ranks else _OPTIONS):
@@ -188,9 +196,10 @@ def report_(out: Path) -> None:
 
 
 def _finish(finished: Finished, out: Path) -> None:
-    """Show a table and write its files."""
+    """Write a table's files and show it, in this order: whatever the console does, the files are there."""
+    files = write(out, finished)
     Console(highlight=False).print(show(finished))
-    for file in write(out, finished):
+    for file in files:
         click.echo(f"wrote {file}")
 
 

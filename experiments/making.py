@@ -11,7 +11,8 @@ from pathlib import Path
 from experiments import paper
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
-from experiments.scheduling import execute
+from experiments.scheduling import execute, message_of
+from experiments.scheduling.outcomes import Failure
 from experiments.store import Store
 from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, Tempered, Tuning
 from experiments.training import WATCHED, Progress, train
@@ -42,41 +43,75 @@ class Place:
     resume: bool
 
 
-def make(table: Table, settings: Settings, place: Place, command: str, report: Reporter) -> Finished:
+@dataclass(frozen=True)
+class Made:
+    """A table, and the runs of it that have no result.
+
+    Attributes:
+        finished: the table, in which these runs are failures.
+        failures: runs that raised an error or whose process died. The next command does them again.
+        runs: how many runs the table needs, with those that choose temperatures.
+    """
+
+    finished: Finished
+    failures: tuple[Failure, ...]
+    runs: int
+
+
+def make(table: Table, settings: Settings, place: Place, command: str, report: Reporter) -> Made:
     """Do the runs of a table that are not finished yet, and return the table.
 
     Raises:
-        ExperimentError: two rows have one title, or runs cannot be done; those that are finished are kept.
+        ExperimentError: two rows have one title, or no run of the table can be done.
     """
     begin = time.monotonic()
     _check_places(table.plan(settings, {}))
     tuning = table.tuning(settings)
-    tried, kept = results_of(tuning.values(), place, "tuning", report)
+    tried = results_of(tuning.values(), place, "tuning", report)
     choices = {
-        method.name: _chosen(method, {t: tried[run] for (other, t), run in tuning.items() if other == method})
+        method.name: _chosen(
+            method, {t: tried.of[run] for (other, t), run in tuning.items() if other == method}
+        )
         for method, _ in tuning
     }
     panels = table.plan(settings, {name: choice.chosen for name, choice in choices.items()})
     runs = [planned.run for panel in panels for planned in panel.runs]
-    results, kept_too = results_of(runs, place, "training", report)
-    return Finished(
+    done = results_of(runs, place, "training", report)
+    failures, needed = (*tried.failures, *done.failures), len(tried.of) + len(done.of)
+    if len(done.failures) == len(done.of):
+        raise ExperimentError(message_of(failures, needed))
+    finished = Finished(
         name=table.name,
         title=table.title,
         source=table.source,
         profile=settings.profile.name,
         command=command,
-        panels=tuple(_panel(panel, table.metrics, results) for panel in panels),
+        panels=tuple(_panel(panel, table.metrics, done.of) for panel in panels),
         tuned=tuple(choices.values()),
         deviations=table.differences(settings),
         notes=_notes(tuning, settings),
-        seconds=None if kept or kept_too else time.monotonic() - begin,
+        seconds=None if tried.kept or done.kept else time.monotonic() - begin,
     )
+    return Made(finished, failures, needed)
 
 
-def results_of(
-    runs: Iterable[Run], place: Place, what: str, report: Reporter
-) -> tuple[dict[Run, Result], int]:
-    """Do the runs that have no result yet; return all results, and how many were there before.
+@dataclass(frozen=True)
+class Results:
+    """What came of runs.
+
+    Attributes:
+        of: the result of each run; of one that failed it says why, and is not stored.
+        kept: how many were there before.
+        failures: the runs that failed.
+    """
+
+    of: dict[Run, Result]
+    kept: int
+    failures: tuple[Failure, ...]
+
+
+def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter) -> Results:
+    """Do the runs that have no result yet, and return the results of all.
 
     Args:
         runs: what to do.
@@ -100,13 +135,22 @@ def results_of(
         results[result.run] = result
         report(what, len(results), len(wanted))
 
+    failures: list[Failure] = []
+
+    def failed(failure: Failure) -> None:
+        failures.append(failure)
+        # It may be done another time, so it is not stored.
+        why = " ".join(failure.why.split())
+        results[failure.run] = Result(failure.run, why, {}, {}, (), (), 0.0, "")
+        report(what, len(results), len(wanted))
+
     if missing:
         # The machines of a cluster need not share a folder for checkpoints.
         work = partial(do, root=place.root, device=place.device, out=None if place.scheduler else place.out)
         if place.jobs == 1 and not place.scheduler:
             work = partial(work, report=report)
-        execute(work, missing, jobs=place.jobs, scheduler=place.scheduler, done=done)
-    return results, kept
+        execute(work, missing, jobs=place.jobs, scheduler=place.scheduler, done=done, failed=failed)
+    return Results(results, kept, tuple(failures))
 
 
 def do(run: Run, root: Path | None, device: str, out: Path | None, report: Reporter | None = None) -> Result:
