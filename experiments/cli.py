@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -38,7 +39,11 @@ from experiments.writing.records import Finished
 from nsc.errors import NscError
 from nsc.interrupts import INTERRUPTED, raise_instead
 
-RESULTS = Path(__file__).parent / "results"
+class _Folder(click.Path):
+    """A folder, in which a leading ~ is the home: shells leave it as it is in --out=~/results."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(os.path.expanduser(value), param, ctx)
 
 
 class _Errors(click.Group):
@@ -91,9 +96,9 @@ def list_() -> None:
 
 _OUT = click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=RESULTS,
-    show_default="experiments/results",
+    type=_Folder(path_type=Path, file_okay=False),
+    default="results",
+    show_default=True,
     help="Folder of the results.",
 )
 _METHOD = click.option(
@@ -102,7 +107,7 @@ _METHOD = click.option(
 _N = click.option("--n", "sizes", multiple=True, type=click.IntRange(2), help="Columns; may be repeated.")
 _OPTIONS = (
     click.option("--data", metavar="NAME|FILE.py", help="Data set, see list.  [default: the profile's]"),
-    click.option("--root", type=click.Path(path_type=Path), help="Folder of the data, if it needs one."),
+    click.option("--root", type=_Folder(path_type=Path), help="Folder of the data, if it needs one."),
     click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True),
     click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
     _METHOD,
