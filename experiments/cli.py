@@ -39,6 +39,7 @@ from experiments.writing.records import Finished
 from nsc.errors import NscError
 from nsc.interrupts import INTERRUPTED, raise_instead
 
+
 class _Folder(click.Path):
     """A folder, in which a leading ~ is the home: shells leave it as it is in --out=~/results."""
 
