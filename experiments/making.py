@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments import paper
+from experiments.checking import check_starts, check_titles
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling import execute, message_of
@@ -62,11 +63,12 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     """Do the runs of a table that are not finished yet, and return the table.
 
     Raises:
-        ExperimentError: two rows have one title, or no run of the table can be done.
+        ExperimentError: two rows have one title, a method cannot start, or no run of the table can be done.
     """
     begin = time.monotonic()
-    _check_places(table.plan(settings, {}))
-    tuning = table.tuning(settings)
+    first, tuning = table.plan(settings, {}), table.tuning(settings)
+    check_titles(first)
+    check_starts([*tuning.values(), *(planned.run for panel in first for planned in panel.runs)], place.root)
     tried = results_of(tuning.values(), place, "tuning", report)
     choices = {
         method.name: _chosen(
@@ -171,20 +173,6 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
 
     checkpoint = Store(out).checkpoint(run) if out is not None else None
     return train(run, root, device, checkpoint, resume=True, progress=progress)
-
-
-def _check_places(panels: Sequence[PlannedPanel]) -> None:
-    """Refuse rows that could not be told from each other."""
-    for panel in panels:
-        seeds: dict[tuple[str, str], set[int]] = {}
-        for planned in panel.runs:
-            place = planned.row.title, planned.column.title
-            if planned.run.seed in seeds.setdefault(place, set()):
-                raise ExperimentError(
-                    f"two rows have the title {planned.row.title!r}: the methods are the same, or two files "
-                    "have one name; leave one out or rename a file"
-                )
-            seeds[place].add(planned.run.seed)
 
 
 def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -237,6 +238,40 @@ def test_a_method_that_cannot_be_trained_does_not_lose_the_table(tmp_path: Path)
     result = invoke("mnist", *words)
     assert result.exit_code == 0, result.output
     assert "the loss is nan at step 1" in (tmp_path / "out" / "mnist-quick.md").read_text()
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mnist", "--method", "five.txt"], "five.txt has 5 wires, samples have 15 items: pass --n 5"),
+        (["networks", "--method", "five.txt", "--n", "4"], "pass --n 5"),
+        (["sensitivity", "--method", "five.txt", "--n", "4"], "pass --n 5"),
+        (["mnist", "--method", "unsorted.txt", "--n", "3"], "unsorted.txt with n = 3"),
+        (["mnist", "--method", "late.py", "--n", "5"], "cannot start: IndexError: no such item (late.py:3)"),
+        (["topk", "--method", "topk:.5,.2"], "topk:.5,.2 with 10 classes"),
+        (["topk", "--method", "topk:1+m=99"], "topk:1+m=99 with 10 classes"),
+    ],
+)
+def test_what_cannot_start_is_refused_before_training(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(making, "train", None)
+    even, odd = "[(0, 1), (2, 3)]", "[(1, 2), (3, 4)]"
+    Path("five.txt").write_text("\n".join([even, odd, even, odd, even]))
+    Path("unsorted.txt").write_text("[(0, 1)]\n[(1, 2)]\n")
+    Path("late.py").write_text(
+        "from experiments.methods import Method\n"
+        "def start(n, temperature, generator):\n"
+        "    raise IndexError('no such item')\n"
+        "METHOD = Method('late', 'Late', 'none', start, (1.0, 2.0))\n"
+    )
+    result = CliRunner().invoke(cli.main, [*words, "--jobs", "1"])
+    assert result.exit_code == 2, result.output
+    assert len(re.findall("^Error: ", result.output, re.MULTILINE)) == 1
+    assert message in result.output
+    assert not Path("results").exists()
 
 
 @pytest.fixture
