@@ -11,6 +11,7 @@ from experiments.data import load
 from experiments.errors import ExperimentError
 from experiments.run import Run
 from experiments.scheduling.outcomes import reason
+from experiments.store import Store
 from experiments.tables.plan import PlannedPanel
 from experiments.training import TASKS
 from experiments.user_files import path_of
@@ -32,6 +33,25 @@ def check_titles(panels: Sequence[PlannedPanel]) -> None:
                     "have one name; leave one out or rename a file"
                 )
             seeds[place].add(planned.run.seed)
+
+
+def check_begun(runs: Iterable[Run], store: Store) -> None:
+    """Refuse to choose for the user what becomes of interrupted runs, which may hold days of work.
+
+    Args:
+        runs: all that a table may need.
+        store: has their checkpoints.
+
+    Raises:
+        ExperimentError: a run has a checkpoint and no result.
+    """
+    begun = {run for run in runs if store.checkpoint(run).exists() and not store.has(run)}
+    if begun:
+        were = "1 run was" if len(begun) == 1 else f"{len(begun)} runs were"
+        them = "it" if len(begun) == 1 else "them"
+        raise ExperimentError(
+            f"{were} begun in {store.folder}: --resume goes on with {them}, --restart begins {them} anew"
+        )
 
 
 def check_starts(runs: Iterable[Run], root: Path | None) -> None:

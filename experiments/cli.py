@@ -27,7 +27,7 @@ from rich.table import Table as Grid
 from experiments import methods
 from experiments.data import DATA, find, fingerprint, load
 from experiments.errors import ExperimentError
-from experiments.making import Place, make
+from experiments.making import Begun, Place, make
 from experiments.methods import classes
 from experiments.profiles import PROFILES
 from experiments.scheduling import message_of
@@ -60,7 +60,7 @@ class _Errors(click.Group):
         except NscError as error:
             raise ExperimentError(str(error)) from None
         except KeyboardInterrupt:
-            click.echo("stopped; what is finished is kept; --resume goes on with what was begun", err=True)
+            click.echo("stopped", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -120,6 +120,7 @@ _OPTIONS = (
     click.option("--scheduler", metavar="ADDRESS", help="Send the runs to a Dask cluster."),
     click.option("--device", default="cpu", show_default=True, help="Device of torch, such as cuda."),
     click.option("--resume", is_flag=True, help="Go on with interrupted runs from their checkpoints."),
+    click.option("--restart", is_flag=True, help="Begin interrupted runs anew."),
     _OUT,
 )
 
@@ -137,6 +138,7 @@ def _command(table: Table) -> click.Command:
         scheduler: str | None,
         device: str,
         resume: bool,
+        restart: bool,
         out: Path,
         sizes: tuple[int, ...] = (),
     ) -> None:
@@ -146,32 +148,51 @@ def _command(table: Table) -> click.Command:
             _check_kind(table, source)
         if scheduler is None:
             _check_device(device)
-        elif resume:
-            raise click.UsageError("--resume goes with runs on this machine: a cluster keeps no checkpoints")
+        elif resume or restart:
+            flag = "--resume" if resume else "--restart"
+            raise click.UsageError(f"{flag} goes with runs on this machine: a cluster keeps no checkpoints")
+        if resume and restart:
+            raise click.UsageError("--resume goes on with interrupted runs, --restart does not: choose one")
         # What is wrong with the data shows before anything is trained.
         data_sets = tuple((source, fingerprint(load(source, root))) for source in sources)
         rows, columns = tuple(dict.fromkeys(names)), _distinct(sizes)
         settings = Settings(chosen, data_sets, seeds or chosen.seeds, rows, columns)
-        place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, resume)
-        with _progress() as progress:
-            bars: dict[str, TaskID] = {}
-
-            def advance(what: str, finished: int, total: int) -> None:
-                if total and what not in bars:
-                    bars[what] = progress.add_task(what, total=total)
-                if total:
-                    progress.update(bars[what], completed=finished, total=total)
-
-            made = make(table, settings, place, _words(), advance)
-        _finish(made.finished, out)
-        if made.failures:
-            why = message_of(made.failures, made.runs)
-            raise click.ClickException(f"{why}\nThe same command tries them again.")
+        begun: Begun = "resume" if resume else "restart" if restart else "refuse"
+        place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, begun)
+        _make(table, settings, place)
 
     wrapped: Callable[..., Any] = run
     for option in reversed((*_OPTIONS, _N) if table.ranks else _OPTIONS):
         wrapped = option(wrapped)
     return click.command(table.name, help=f"{table.title}: {table.source} of the paper.")(wrapped)
+
+
+def _make(table: Table, settings: Settings, place: Place) -> None:
+    """Make a table, write its files and show it.
+
+    Raises:
+        click.ClickException: the files are written, but some runs have no result.
+    """
+    with _progress() as progress:
+        bars: dict[str, TaskID] = {}
+
+        def advance(what: str, finished: int, total: int) -> None:
+            if total and what not in bars:
+                bars[what] = progress.add_task(what, total=total)
+            if total:
+                progress.update(bars[what], completed=finished, total=total)
+
+        try:
+            made = make(table, settings, place, _words(), advance)
+        except KeyboardInterrupt:
+            # A cluster keeps no checkpoints.
+            rest = "start again for the rest" if place.scheduler else "--resume goes on with what was begun"
+            click.echo(f"stopped; what is finished is kept; {rest}", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+    _finish(made.finished, place.out)
+    if made.failures:
+        why = message_of(made.failures, made.runs)
+        raise click.ClickException(f"{why}\nThe same command tries them again.")
 
 
 for _table in TABLES.values():

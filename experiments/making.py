@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from experiments import paper
-from experiments.checking import check_starts, check_titles
+from experiments.checking import check_begun, check_starts, check_titles
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling import execute, message_of
@@ -22,6 +23,8 @@ from experiments.writing.records import Finished, Measured, Outcome, Panel, Pape
 Reporter = Callable[[str, int, int], None]
 """Called with what is done, how much of it is finished, and how much there is."""
 
+Begun = Literal["resume", "restart", "refuse"]
+
 
 @dataclass(frozen=True)
 class Place:
@@ -33,7 +36,8 @@ class Place:
         device: of torch.
         jobs: processes on this machine.
         scheduler: the address of a Dask scheduler; then jobs is not used.
-        resume: whether runs that were interrupted go on from their checkpoints.
+        begun: what becomes of runs that were interrupted: "resume" goes on from their checkpoints, "restart"
+            begins them anew, "refuse" raises an error. A cluster keeps no checkpoints and uses none.
     """
 
     out: Path
@@ -41,7 +45,7 @@ class Place:
     device: str
     jobs: int
     scheduler: str | None
-    resume: bool
+    begun: Begun
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,14 @@ def make(table: Table, settings: Settings, place: Place, command: str, report: R
     """Do the runs of a table that are not finished yet, and return the table.
 
     Raises:
-        ExperimentError: two rows have one title, a method cannot start, or no run of the table can be done.
+        ExperimentError: two rows have one title, a method cannot start, interrupted runs are to be refused,
+            or no run of the table can be done.
     """
     begin = time.monotonic()
     first, tuning = table.plan(settings, {}), table.tuning(settings)
     check_titles(first)
+    if place.begun == "refuse" and place.scheduler is None:
+        check_begun(_possible(table, settings, tuning), Store(place.out))
     check_starts([*tuning.values(), *(planned.run for panel in first for planned in panel.runs)], place.root)
     tried = results_of(tuning.values(), place, "tuning", report)
     choices = {
@@ -128,7 +135,7 @@ def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter) -
     kept = len(results)
     missing = [run for run in wanted if run not in results]
     report(what, len(results), len(wanted))
-    if not place.resume:
+    if place.begun == "restart":
         for run in missing:
             store.checkpoint(run).unlink(missing_ok=True)
 
@@ -173,6 +180,16 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
 
     checkpoint = Store(out).checkpoint(run) if out is not None else None
     return train(run, root, device, checkpoint, resume=True, progress=progress)
+
+
+def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:
+    """Return all runs that a table may need, whatever temperatures are chosen."""
+    grids = {method.name: method.grid for method, _ in tuning}
+    runs = list(tuning.values())
+    for place in range(max(map(len, grids.values()), default=1)):
+        temperatures = {name: grid[min(place, len(grid) - 1)] for name, grid in grids.items()}
+        runs += [planned.run for panel in table.plan(settings, temperatures) for planned in panel.runs]
+    return runs
 
 
 def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:

@@ -347,6 +347,8 @@ def test_a_console_that_cannot_show_the_table_loses_nothing(
     [
         (["ablation", "--method", "bitonic+art=0.4"], "leave art= out"),
         (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--resume"], "--resume"),
+        (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--restart"], "--restart"),
+        (["mnist", "--resume", "--restart"], "choose one"),
         (["mnist", "--data", "svhn"], "mnist needs digits"),
         (["svhn", "--data", "digits"], "svhn needs numbers"),
         (["mnist", "--data", "mnist"], "mnist needs the folder"),
@@ -448,6 +450,11 @@ def test_resume_goes_on_from_checkpoints(
         return do(run, *rest, report=lambda what, step, total: steps.append(step), **more)
 
     monkeypatch.setattr(making, "do", counted)
-    assert CliRunner().invoke(cli.main, [*words, *(["--resume"] if resume else [])]).exit_code == 0
+    refused = CliRunner().invoke(cli.main, words)
+    assert refused.exit_code == 2
+    assert "1 run was begun" in refused.output
+    assert "--resume goes on with it, --restart begins it anew" in refused.output
+    assert not steps
+    assert CliRunner().invoke(cli.main, [*words, "--resume" if resume else "--restart"]).exit_code == 0
     assert steps[0] == (3 if resume else 1)
     assert not list((tmp_path / "checkpoints").iterdir())
