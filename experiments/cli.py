@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import shlex
@@ -153,6 +154,7 @@ def _command(table: Table) -> click.Command:
             raise click.UsageError(f"{flag} goes with runs on this machine: a cluster keeps no checkpoints")
         if resume and restart:
             raise click.UsageError("--resume goes on with interrupted runs, --restart does not: choose one")
+        _check_pictures()
         # What is wrong with the data shows before anything is trained.
         data_sets = tuple((source, fingerprint(load(source, root))) for source in sources)
         rows, columns = tuple(dict.fromkeys(names)), _distinct(sizes)
@@ -204,6 +206,7 @@ for _table in TABLES.values():
 @_N
 @_OUT
 def runtime_(names: tuple[str, ...], sizes: tuple[int, ...], out: Path) -> None:
+    _check_pictures()
     with _progress() as progress:
         task = progress.add_task("", total=None)
         finished = runtime.make(
@@ -247,10 +250,22 @@ def _check_kind(table: Table, name: str) -> None:
 def _check_device(device: str) -> None:
     """Refuse a device that torch does not have here, before anything is trained."""
     try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        torch.ones(1, device=device).add(1).item()
+    except Exception as error:  # torch and the backends that it imports raise many kinds
+        reason = (str(error).splitlines() or [""])[0]
+        if isinstance(error, NotImplementedError | ImportError) or "INTERNAL ASSERT" in reason:
+            reason = "this torch does not compute on such a device"
         raise click.UsageError(f"--device {device}: torch cannot use it here: {reason}") from None
+
+
+def _check_pictures() -> None:
+    """Refuse to train for a table whose picture cannot be drawn."""
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise ExperimentError(
+            f"pictures need matplotlib, which cannot be imported ({error}): pip install -e '.[experiments]'"
+        ) from None
 
 
 def _distinct(sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -361,6 +361,8 @@ def test_a_console_that_cannot_show_the_table_loses_nothing(
         (["mnist", "--n", "1"], "--n"),
         (["mnist", "--seeds", "0"], "--seeds"),
         (["mnist", "--device", "nothing"], "--device nothing"),
+        (["mnist", "--device", "meta"], "--device meta"),
+        (["mnist", "--device", "fpga"], "does not compute on such a device"),
         (["mnist", "--profile", "long"], "long"),
         (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--n", "5"], "tcp://127.0.0.1:1"),
         (["runtime", "--method", "bogosort"], "bogosort"),
@@ -379,6 +381,62 @@ def test_a_wrong_request_is_one_message(
     assert result.output.count("Error: ") == 1
     assert message in result.output[result.output.index("Error: ") :]
     assert not list(tmp_path.rglob("*.md"))
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("words", [["mnist", "--n", "5"], ["runtime", "--n", "4"]])
+def test_matplotlib_is_missed_before_training(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(making, "train", None)
+    monkeypatch.setattr("experiments.tables.runtime.measure", None)
+    result = CliRunner().invoke(cli.main, [*words, "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "pictures need matplotlib" in result.output
+    assert "pip install -e '.[experiments]'" in result.output
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
+    """Of the real command, whose imports come before its errors are handled."""
+    (tmp_path / "rich.py").write_text("raise ModuleNotFoundError('no rich', name='rich')")
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", "list"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "Error: the experiments need rich: pip install -e '.[experiments]'\n"
+
+
+def test_the_home_is_known_in_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = CliRunner().invoke(cli.main, ["report", "--out=~/results"])
+    assert f"{tmp_path}/results has no tables" in result.output
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("scheduler", [[], ["--scheduler", "tcp://127.0.0.1:1"]])
+def test_ctrl_c_says_how_to_go_on(
+    scheduler: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster keeps no checkpoints."""
+
+    def interrupted(*rest: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "make", interrupted)
+    result = CliRunner().invoke(cli.main, ["mnist", *scheduler, "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert ("--resume" in result.output) == (not scheduler)
+
+
+def test_a_console_that_cannot_show_the_list_shows_the_rest() -> None:
+    result = CliRunner(charset="ascii").invoke(cli.main, ["list"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "art=?" in result.output
 
 
 def test_list_names_everything() -> None:
