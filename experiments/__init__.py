@@ -17,6 +17,7 @@ beside the paper's numbers.
     profiles    how long and on what: quick, standard, paper
     tables      which runs a table needs
     paper       the paper's numbers
+    checking    what is refused before anything is trained
     making      a table from what the user asks to its figures
     writing     tables as Markdown, CSV, JSON and pictures
     user_files  a user's own method or data set, in one Python file

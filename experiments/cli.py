@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import io
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -25,9 +28,10 @@ from rich.table import Table as Grid
 from experiments import methods
 from experiments.data import DATA, find, fingerprint, load
 from experiments.errors import ExperimentError
-from experiments.making import Place, make
+from experiments.making import Begun, Place, make
 from experiments.methods import classes
 from experiments.profiles import PROFILES
+from experiments.scheduling import message_of
 from experiments.scheduling.processes import cores
 from experiments.tables import TABLES, runtime
 from experiments.tables.plan import Settings, Table
@@ -36,7 +40,12 @@ from experiments.writing.records import Finished
 from nsc.errors import NscError
 from nsc.interrupts import INTERRUPTED, raise_instead
 
-RESULTS = Path(__file__).parent / "results"
+
+class _Folder(click.Path):
+    """A folder, in which a leading ~ is the home: shells leave it as it is in --out=~/results."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(os.path.expanduser(value), param, ctx)
 
 
 class _Errors(click.Group):
@@ -44,12 +53,15 @@ class _Errors(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         raise_instead()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a console that has no λ shows "?"
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except NscError as error:
             raise ExperimentError(str(error)) from None
         except KeyboardInterrupt:
-            click.echo("stopped; what is finished is kept; --resume goes on with what was begun", err=True)
+            click.echo("stopped", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -86,9 +98,9 @@ def list_() -> None:
 
 _OUT = click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=RESULTS,
-    show_default="experiments/results",
+    type=_Folder(path_type=Path, file_okay=False),
+    default="results",
+    show_default=True,
     help="Folder of the results.",
 )
 _METHOD = click.option(
@@ -97,7 +109,7 @@ _METHOD = click.option(
 _N = click.option("--n", "sizes", multiple=True, type=click.IntRange(2), help="Columns; may be repeated.")
 _OPTIONS = (
     click.option("--data", metavar="NAME|FILE.py", help="Data set, see list.  [default: the profile's]"),
-    click.option("--root", type=click.Path(path_type=Path), help="Folder of the data, if it needs one."),
+    click.option("--root", type=_Folder(path_type=Path), help="Folder of the data, if it needs one."),
     click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True),
     click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
     _METHOD,
@@ -109,6 +121,7 @@ _OPTIONS = (
     click.option("--scheduler", metavar="ADDRESS", help="Send the runs to a Dask cluster."),
     click.option("--device", default="cpu", show_default=True, help="Device of torch, such as cuda."),
     click.option("--resume", is_flag=True, help="Go on with interrupted runs from their checkpoints."),
+    click.option("--restart", is_flag=True, help="Begin interrupted runs anew."),
     _OUT,
 )
 
@@ -126,6 +139,7 @@ def _command(table: Table) -> click.Command:
         scheduler: str | None,
         device: str,
         resume: bool,
+        restart: bool,
         out: Path,
         sizes: tuple[int, ...] = (),
     ) -> None:
@@ -135,29 +149,52 @@ def _command(table: Table) -> click.Command:
             _check_kind(table, source)
         if scheduler is None:
             _check_device(device)
-        elif resume:
-            raise click.UsageError("--resume goes with runs on this machine: a cluster keeps no checkpoints")
+        elif resume or restart:
+            flag = "--resume" if resume else "--restart"
+            raise click.UsageError(f"{flag} goes with runs on this machine: a cluster keeps no checkpoints")
+        if resume and restart:
+            raise click.UsageError("--resume goes on with interrupted runs, --restart does not: choose one")
+        _check_pictures()
         # What is wrong with the data shows before anything is trained.
         data_sets = tuple((source, fingerprint(load(source, root))) for source in sources)
         rows, columns = tuple(dict.fromkeys(names)), _distinct(sizes)
         settings = Settings(chosen, data_sets, seeds or chosen.seeds, rows, columns)
-        place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, resume)
-        with _progress() as progress:
-            bars: dict[str, TaskID] = {}
-
-            def advance(what: str, finished: int, total: int) -> None:
-                if total and what not in bars:
-                    bars[what] = progress.add_task(what, total=total)
-                if total:
-                    progress.update(bars[what], completed=finished, total=total)
-
-            finished = make(table, settings, place, _words(), advance)
-        _finish(finished, out)
+        begun: Begun = "resume" if resume else "restart" if restart else "refuse"
+        place = Place(out, root, device, jobs or (cores() if device == "cpu" else 1), scheduler, begun)
+        _make(table, settings, place)
 
     wrapped: Callable[..., Any] = run
     for option in reversed((*_OPTIONS, _N) if table.ranks else _OPTIONS):
         wrapped = option(wrapped)
     return click.command(table.name, help=f"{table.title}: {table.source} of the paper.")(wrapped)
+
+
+def _make(table: Table, settings: Settings, place: Place) -> None:
+    """Make a table, write its files and show it.
+
+    Raises:
+        click.ClickException: the files are written, but some runs have no result.
+    """
+    with _progress() as progress:
+        bars: dict[str, TaskID] = {}
+
+        def advance(what: str, finished: int, total: int) -> None:
+            if total and what not in bars:
+                bars[what] = progress.add_task(what, total=total)
+            if total:
+                progress.update(bars[what], completed=finished, total=total)
+
+        try:
+            made = make(table, settings, place, _words(), advance)
+        except KeyboardInterrupt:
+            # A cluster keeps no checkpoints.
+            rest = "start again for the rest" if place.scheduler else "--resume goes on with what was begun"
+            click.echo(f"stopped; what is finished is kept; {rest}", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+    _finish(made.finished, place.out)
+    if made.failures:
+        why = message_of(made.failures, made.runs)
+        raise click.ClickException(f"{why}\nThe same command tries them again.")
 
 
 for _table in TABLES.values():
@@ -169,6 +206,7 @@ for _table in TABLES.values():
 @_N
 @_OUT
 def runtime_(names: tuple[str, ...], sizes: tuple[int, ...], out: Path) -> None:
+    _check_pictures()
     with _progress() as progress:
         task = progress.add_task("", total=None)
         finished = runtime.make(
@@ -188,9 +226,10 @@ def report_(out: Path) -> None:
 
 
 def _finish(finished: Finished, out: Path) -> None:
-    """Show a table and write its files."""
+    """Write a table's files and show it, in this order: whatever the console does, the files are there."""
+    files = write(out, finished)
     Console(highlight=False).print(show(finished))
-    for file in write(out, finished):
+    for file in files:
         click.echo(f"wrote {file}")
 
 
@@ -211,10 +250,22 @@ def _check_kind(table: Table, name: str) -> None:
 def _check_device(device: str) -> None:
     """Refuse a device that torch does not have here, before anything is trained."""
     try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        torch.ones(1, device=device).add(1).item()
+    except Exception as error:  # torch and the backends that it imports raise many kinds
+        reason = (str(error).splitlines() or [""])[0]
+        if isinstance(error, NotImplementedError | ImportError) or "INTERNAL ASSERT" in reason:
+            reason = "this torch does not compute on such a device"
         raise click.UsageError(f"--device {device}: torch cannot use it here: {reason}") from None
+
+
+def _check_pictures() -> None:
+    """Refuse to train for a table whose picture cannot be drawn."""
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise ExperimentError(
+            f"pictures need matplotlib, which cannot be imported ({error}): pip install -e '.[experiments]'"
+        ) from None
 
 
 def _distinct(sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from experiments import paper
+from experiments.checking import check_begun, check_starts, check_titles
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
-from experiments.scheduling import execute
+from experiments.scheduling import execute, message_of
+from experiments.scheduling.outcomes import Failure
 from experiments.store import Store
 from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, Tempered, Tuning
 from experiments.training import WATCHED, Progress, train
@@ -19,6 +22,8 @@ from experiments.writing.records import Finished, Measured, Outcome, Panel, Pape
 
 Reporter = Callable[[str, int, int], None]
 """Called with what is done, how much of it is finished, and how much there is."""
+
+Begun = Literal["resume", "restart", "refuse"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ class Place:
         device: of torch.
         jobs: processes on this machine.
         scheduler: the address of a Dask scheduler; then jobs is not used.
-        resume: whether runs that were interrupted go on from their checkpoints.
+        begun: what becomes of runs that were interrupted: "resume" goes on from their checkpoints, "restart"
+            begins them anew, "refuse" raises an error. A cluster keeps no checkpoints and uses none.
     """
 
     out: Path
@@ -39,44 +45,82 @@ class Place:
     device: str
     jobs: int
     scheduler: str | None
-    resume: bool
+    begun: Begun
 
 
-def make(table: Table, settings: Settings, place: Place, command: str, report: Reporter) -> Finished:
+@dataclass(frozen=True)
+class Made:
+    """A table, and the runs of it that have no result.
+
+    Attributes:
+        finished: the table, in which these runs are failures.
+        failures: runs that raised an error or whose process died. The next command does them again.
+        runs: how many runs the table needs, with those that choose temperatures.
+    """
+
+    finished: Finished
+    failures: tuple[Failure, ...]
+    runs: int
+
+
+def make(table: Table, settings: Settings, place: Place, command: str, report: Reporter) -> Made:
     """Do the runs of a table that are not finished yet, and return the table.
 
     Raises:
-        ExperimentError: two rows have one title, or runs cannot be done; those that are finished are kept.
+        ExperimentError: two rows have one title, a method cannot start, interrupted runs are to be refused,
+            or no run of the table can be done.
     """
     begin = time.monotonic()
-    _check_places(table.plan(settings, {}))
-    tuning = table.tuning(settings)
-    tried, kept = results_of(tuning.values(), place, "tuning", report)
+    first, tuning = table.plan(settings, {}), table.tuning(settings)
+    check_titles(first)
+    if place.begun == "refuse" and place.scheduler is None:
+        check_begun(_possible(table, settings, tuning), Store(place.out))
+    check_starts([*tuning.values(), *(planned.run for panel in first for planned in panel.runs)], place.root)
+    tried = results_of(tuning.values(), place, "tuning", report)
     choices = {
-        method.name: _chosen(method, {t: tried[run] for (other, t), run in tuning.items() if other == method})
+        method.name: _chosen(
+            method, {t: tried.of[run] for (other, t), run in tuning.items() if other == method}
+        )
         for method, _ in tuning
     }
     panels = table.plan(settings, {name: choice.chosen for name, choice in choices.items()})
     runs = [planned.run for panel in panels for planned in panel.runs]
-    results, kept_too = results_of(runs, place, "training", report)
-    return Finished(
+    done = results_of(runs, place, "training", report)
+    failures, needed = (*tried.failures, *done.failures), len(tried.of) + len(done.of)
+    if len(done.failures) == len(done.of):
+        raise ExperimentError(message_of(failures, needed))
+    finished = Finished(
         name=table.name,
         title=table.title,
         source=table.source,
         profile=settings.profile.name,
         command=command,
-        panels=tuple(_panel(panel, table.metrics, results) for panel in panels),
+        panels=tuple(_panel(panel, table.metrics, done.of) for panel in panels),
         tuned=tuple(choices.values()),
         deviations=table.differences(settings),
         notes=_notes(tuning, settings),
-        seconds=None if kept or kept_too else time.monotonic() - begin,
+        seconds=None if tried.kept or done.kept else time.monotonic() - begin,
     )
+    return Made(finished, failures, needed)
 
 
-def results_of(
-    runs: Iterable[Run], place: Place, what: str, report: Reporter
-) -> tuple[dict[Run, Result], int]:
-    """Do the runs that have no result yet; return all results, and how many were there before.
+@dataclass(frozen=True)
+class Results:
+    """What came of runs.
+
+    Attributes:
+        of: the result of each run; of one that failed it says why, and is not stored.
+        kept: how many were there before.
+        failures: the runs that failed.
+    """
+
+    of: dict[Run, Result]
+    kept: int
+    failures: tuple[Failure, ...]
+
+
+def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter) -> Results:
+    """Do the runs that have no result yet, and return the results of all.
 
     Args:
         runs: what to do.
@@ -91,7 +135,7 @@ def results_of(
     kept = len(results)
     missing = [run for run in wanted if run not in results]
     report(what, len(results), len(wanted))
-    if not place.resume:
+    if place.begun == "restart":
         for run in missing:
             store.checkpoint(run).unlink(missing_ok=True)
 
@@ -100,13 +144,22 @@ def results_of(
         results[result.run] = result
         report(what, len(results), len(wanted))
 
+    failures: list[Failure] = []
+
+    def failed(failure: Failure) -> None:
+        failures.append(failure)
+        # It may be done another time, so it is not stored.
+        why = " ".join(failure.why.split())
+        results[failure.run] = Result(failure.run, why, {}, {}, (), (), 0.0, "")
+        report(what, len(results), len(wanted))
+
     if missing:
         # The machines of a cluster need not share a folder for checkpoints.
         work = partial(do, root=place.root, device=place.device, out=None if place.scheduler else place.out)
         if place.jobs == 1 and not place.scheduler:
             work = partial(work, report=report)
-        execute(work, missing, jobs=place.jobs, scheduler=place.scheduler, done=done)
-    return results, kept
+        execute(work, missing, jobs=place.jobs, scheduler=place.scheduler, done=done, failed=failed)
+    return Results(results, kept, tuple(failures))
 
 
 def do(run: Run, root: Path | None, device: str, out: Path | None, report: Reporter | None = None) -> Result:
@@ -129,18 +182,14 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
     return train(run, root, device, checkpoint, resume=True, progress=progress)
 
 
-def _check_places(panels: Sequence[PlannedPanel]) -> None:
-    """Refuse rows that could not be told from each other."""
-    for panel in panels:
-        seeds: dict[tuple[str, str], set[int]] = {}
-        for planned in panel.runs:
-            place = planned.row.title, planned.column.title
-            if planned.run.seed in seeds.setdefault(place, set()):
-                raise ExperimentError(
-                    f"two rows have the title {planned.row.title!r}: the methods are the same, or two files "
-                    "have one name; leave one out or rename a file"
-                )
-            seeds[place].add(planned.run.seed)
+def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:
+    """Return all runs that a table may need, whatever temperatures are chosen."""
+    grids = {method.name: method.grid for method, _ in tuning}
+    runs = list(tuning.values())
+    for place in range(max(map(len, grids.values()), default=1)):
+        temperatures = {name: grid[min(place, len(grid) - 1)] for name, grid in grids.items()}
+        runs += [planned.run for panel in table.plan(settings, temperatures) for planned in panel.runs]
+    return runs
 
 
 def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:

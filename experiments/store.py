@@ -6,10 +6,11 @@ import json
 import math
 import os
 import uuid
-import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import click
 
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
@@ -21,7 +22,7 @@ class Store:
     """A folder of results.
 
     A file counts only if it holds exactly what `write` writes for its run. Any other file under its name,
-    damaged or of another run, counts as missing: `read` warns, the run is done again, and its result
+    damaged or of another run, counts as missing: `read` says so, the run is done again, and its result
     replaces the file.
 
     Attributes:
@@ -60,7 +61,7 @@ class Store:
         return self.read(run) is not None
 
     def read(self, run: Run) -> Result | None:
-        """Return the result of a run; None if there is none. Warns of a file that is no result of this run.
+        """Return the result of a run; None if there is none. Says on stderr if a file is no result of it.
 
         Raises:
             ExperimentError: the file exists and the system does not let it be read.
@@ -74,11 +75,7 @@ class Store:
         except OSError as error:
             raise ExperimentError(f"cannot read the result {path}: {error.strerror}") from None
         except (ValueError, OverflowError, RecursionError) as error:
-            warnings.warn(
-                f"{path} is not the result of its run ({error}); the run is done again",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            click.echo(f"{path} is not the result of its run ({error}); the run is done again", err=True)
             return None
 
     def write(self, result: Result) -> Path:
@@ -130,29 +127,36 @@ def _replace(path: Path, text: str) -> None:
 
 # The fields of a result that are a list of (step, value).
 _CURVES = ("validations", "losses")
+# The metrics of a task.
+_METRICS = {"ranking": ("em", "ew", "em5"), "topk": ("top1", "top5")}
 
 
 def _result(run: Run, fields: Any) -> Result:
     """Return the result that a file's fields state.
 
     Raises:
-        ValueError: they are not exactly the fields of a result of this run.
+        ValueError: they are not exactly the fields of a result of this run, or contradict each other.
     """
     if not isinstance(fields, dict) or set(fields) != set(Result.__dataclass_fields__):
         raise ValueError(f"its fields are not {', '.join(Result.__dataclass_fields__)}")
     # Compared as text, as for the key: in Python 1 == 1.0 == True.
     if json.dumps(fields["run"], sort_keys=True) != json.dumps(asdict(run), sort_keys=True):
         raise ValueError("it states another run")
-    return Result(
+    result = Result(
         run=run,
         failure=_text(fields, "failure"),
-        test=_metrics(fields, "test"),
-        training=_metrics(fields, "training"),
+        test=_metrics(fields, "test", run.task),
+        training=_metrics(fields, "training", run.task),
         validations=_curve(fields, "validations"),
         losses=_curve(fields, "losses"),
         seconds=_number(fields["seconds"], "seconds"),
         machine=_text(fields, "machine"),
     )
+    if bool(result.failure) == bool(result.test) or (result.failure and result.training):
+        raise ValueError("it has neither a failure nor metrics, or both")
+    if not result.failure and not any(math.isfinite(score) for _, score in result.validations):
+        raise ValueError("it has no failure and no validation")
+    return result
 
 
 def _text(fields: dict[str, Any], name: str) -> str:
@@ -162,11 +166,16 @@ def _text(fields: dict[str, Any], name: str) -> str:
     return value
 
 
-def _metrics(fields: dict[str, Any], name: str) -> dict[str, float]:
+def _metrics(fields: dict[str, Any], name: str, task: str) -> dict[str, float]:
     value = fields[name]
     if not isinstance(value, dict):
         raise ValueError(f"{name} is not an object of metrics")
-    return {metric: _number(share, name) for metric, share in value.items()}
+    for metric, share in value.items():
+        if metric not in _METRICS[task]:
+            raise ValueError(f"{name} has the metric {metric!r}; {task} has {', '.join(_METRICS[task])}")
+        if not 0 <= _number(share, name) <= 1:
+            raise ValueError(f"{name} has {metric} = {share}, a share is in [0, 1]")
+    return value
 
 
 def _curve(fields: dict[str, Any], name: str) -> tuple[tuple[int, float], ...]:

@@ -10,10 +10,12 @@ import math
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+import click
 import torch
 from torch import Tensor, nn
 
@@ -130,7 +132,15 @@ class _Training:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
+        """Go on from what `state` returned.
+
+        Raises:
+            Exception: of any kind, for a state that does not fit the run. Then this training is of no use.
+        """
+        if not 0 < state["step"] <= self.run.steps or len(state["losses"]) != state["step"]:
+            raise ValueError(f"step {state['step']} of {self.run.steps}, {len(state['losses'])} losses")
+        if state["validations"]:
+            self.model.load_state_dict(state["best_state"])
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.schedule is not None:
@@ -160,7 +170,8 @@ def train(
         device: "cpu", "cuda" or another device of torch.
         checkpoint: the file that keeps the state, written between steps about twice a minute, and removed at
             the end.
-        resume: go on from the checkpoint if there is one that can be read; without it the run starts anew.
+        resume: go on from the checkpoint if there is one. If it is damaged, a line on stderr says so, and
+            the run starts anew, as it does without `resume`.
             The result has the same bits as that of a run that was not interrupted, with the same threads.
         progress: called after each step.
 
@@ -168,9 +179,8 @@ def train(
         ExperimentError: the data, the method or the network cannot be had.
         NscError: what compiling or running the network raises.
     """
-    training = _Training(run, _data(run, root), torch.device(device))
-    if resume and checkpoint is not None and (state := _read(checkpoint, run)) is not None:
-        training.restore(state)
+    begin = partial(_Training, run, _data(run, root), torch.device(device))
+    training = (_resumed(begin, checkpoint) if resume and checkpoint is not None else None) or begin()
     marks = {round(run.steps * (i + 1) / run.validations) for i in range(run.validations)}
     failure = ""
     last_kept = time.monotonic()
@@ -208,9 +218,9 @@ def train(
 
 def _write(training: _Training, checkpoint: Path) -> None:
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    partial = checkpoint.with_name(f".{checkpoint.name}.{os.getpid()}.partial")
-    torch.save({"run": training.run.key, **training.state()}, partial)
-    os.replace(partial, checkpoint)
+    beside = checkpoint.with_name(f".{checkpoint.name}.{os.getpid()}.partial")
+    torch.save({"run": training.run.key, **training.state()}, beside)
+    os.replace(beside, checkpoint)
 
 
 def _data(run: Run, root: Path | None) -> Data:
@@ -224,13 +234,22 @@ def _data(run: Run, root: Path | None) -> Data:
     return data if run.side is None else pooled(data, run.side)
 
 
-def _read(checkpoint: Path, run: Run) -> dict[str, Any] | None:
-    """Return the state in a checkpoint; None for one that cannot be read or is of another run."""
-    try:
-        state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    except Exception:  # torch raises many kinds for a damaged file; the run then starts anew
+def _resumed(begin: Callable[[], _Training], checkpoint: Path) -> _Training | None:
+    """Return the training that a checkpoint holds; None if there is none, or one that is of no use."""
+    if not checkpoint.exists():
         return None
-    return state if state.get("run") == run.key else None
+    training = begin()
+    try:
+        state = torch.load(checkpoint, map_location="cpu", weights_only=True)
+        if state["run"] != training.run.key:
+            raise ValueError("it is of another run")
+        training.restore(state)
+    except Exception as error:  # a damaged file raises errors of many kinds
+        reason = (str(error).splitlines() or [""])[0]
+        words = f"{checkpoint} is no checkpoint of its run ({type(error).__name__}: {reason})"
+        click.echo(f"{words}; the run starts anew", err=True)
+        return None
+    return training
 
 
 def _threads(device: str) -> str:

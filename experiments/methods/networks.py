@@ -74,6 +74,7 @@ class NetworkLoss:
         Raises:
             ExperimentError: nsc cannot compile the network, as for a file of another n.
         """
+        _check_wires(self.network, n)
         # CUDA kernels are generated only where they can run: their text takes time.
         targets = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
         try:
@@ -170,10 +171,23 @@ def depth(name: str, n: int) -> int:
         ExperimentError: the method has no network on n wires.
     """
     network = name.split("+")[0].partition("#")[0]
+    _check_wires(network, n)
     try:
         return max(1, describe(network, n).depth)
     except nsc.NscError as error:
         raise ExperimentError(f"method {name!r} with n = {n} has no steepness / depth: {error}") from None
+
+
+def _check_wires(network: str, n: int) -> None:
+    """Refuse a network file whose wires are not as many as the items of a sample."""
+    if network in FAMILIES:
+        return
+    try:
+        wires = describe(network).n
+    except nsc.NscError:  # a file that does not state its wires, or is no network: compiling it says more
+        return
+    if wires != n:
+        raise ExperimentError(f"{network} has {wires} wires, samples have {n} items: pass --n {wires}")
 
 
 def _file(name: str, network: str) -> str:

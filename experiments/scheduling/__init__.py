@@ -28,6 +28,7 @@ def execute(
     scheduler: str | None,
     done: Callable[[Result], None],
     begun: Callable[[Run], None] | None = None,
+    failed: Callable[[Failure], None] | None = None,
 ) -> None:
     """Do the work of every run, and hand over each result as soon as it is there.
 
@@ -43,10 +44,11 @@ def execute(
             import `work` and read the data. Results travel back: no shared file system is needed.
         done: takes each result, in this process, in the order of completion.
         begun: takes each run that begins, in this process; again when it is done again.
+        failed: takes each run that has no result, in this process; None: they are raised as one error.
 
     Raises:
-        ExperimentError: no scheduler answers, or it is lost; or, after all other runs have finished, some
-            runs failed. The message names them.
+        ExperimentError: no scheduler answers, or it is lost; or, without `failed`, after all other runs
+            have finished, some runs failed. The message names them.
     """
     if jobs < 1:
         raise ExperimentError(f"runs need at least 1 process, got jobs {jobs}")
@@ -62,16 +64,23 @@ def execute(
         for event in events:
             if isinstance(event, Failure):
                 failures.append(event)
+                if failed is not None:
+                    failed(event)
             elif isinstance(event, Result):
                 done(event)
             elif begun is not None:
                 begun(event)
-    if failures:
-        raise ExperimentError(_words(failures, len(distinct)))
+    if failures and failed is None:
+        raise ExperimentError(message_of(failures, len(distinct)))
 
 
-def _words(failures: list[Failure], runs: int) -> str:
-    """Return a message with every reason once, each with its first run."""
+def message_of(failures: Sequence[Failure], runs: int) -> str:
+    """Return a message with every reason once, each with its first run.
+
+    Args:
+        failures: at least one.
+        runs: how many there were, with those that did not fail.
+    """
     of_reason: dict[str, list[Run]] = {}
     for failure in failures:
         of_reason.setdefault(failure.why, []).append(failure.run)

@@ -21,6 +21,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
 from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work, attempt, reason
@@ -60,6 +62,10 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
 
     try:
         _check_threads(client)
+        if not client.nthreads():
+            click.echo(
+                f"waits for workers of {scheduler}: start them {IN_CHECKOUT} with `{WORKERS}`", err=True
+            )
         client.subscribe_topic(topic, lambda event: events.put(event[1]))
         send(runs)
         unfinished = {run.key: run for run in runs}

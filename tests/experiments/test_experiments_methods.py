@@ -203,7 +203,7 @@ def test_a_network_file_is_a_method(network_file: Path) -> None:
 
 
 def test_a_file_of_other_n_is_refused(network_file: Path) -> None:
-    with pytest.raises(ExperimentError, match=r"mine.txt with n = 5: .*4"):
+    with pytest.raises(ExperimentError, match=r"mine.txt has 4 wires, samples have 5 items: pass --n 4"):
         find(str(network_file)).start(5, None, generator())
 
 

@@ -300,7 +300,7 @@ def test_ctrl_c_leaves_a_cluster(tmp_path: Path, cluster: Any) -> None:
     os.kill(process_of(tmp_path, 1), signal.SIGKILL)  # a cluster's work cannot be stopped otherwise
 
 
-def test_a_worker_does_one_run_at_a_time(tmp_path: Path) -> None:
+def test_a_worker_does_one_run_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Workers with several threads are refused, and do one run at a time if they come later."""
     distributed = pytest.importorskip("distributed")
     several = PLAIN | {"threads_per_worker": 3}
@@ -317,6 +317,7 @@ def test_a_worker_does_one_run_at_a_time(tmp_path: Path) -> None:
         )
         later.join()
         assert notes.seeds == list(range(6))
+        assert capsys.readouterr().err.count(f"waits for workers of {threaded.scheduler_address}") == 1
         with pytest.raises(ExperimentError, match=r"has 3 threads, .* --nthreads 1"):
             executed(graded, scheduler=threaded.scheduler_address)
 

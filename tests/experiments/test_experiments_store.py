@@ -7,6 +7,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -50,10 +51,27 @@ RESULT = Result(
 )
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
-metrics = st.dictionaries(st.text(max_size=4), floats, max_size=3)
+shares = st.just(1) | st.floats(0, 1)
+metrics = st.dictionaries(st.sampled_from(["em", "ew", "em5"]), shares, min_size=1)
 curves = st.lists(st.tuples(st.integers(0, 10**9), floats), max_size=3).map(tuple)
+measured = st.fixed_dictionaries(
+    {
+        "failure": st.just(""),
+        "test": metrics,
+        "training": metrics | st.just({}),
+        "validations": st.builds(lambda curve, score: (*curve, (10, score)), curves, shares),
+    }
+)
+failed = st.fixed_dictionaries(
+    {
+        "failure": st.text(min_size=1),
+        "test": st.just({}),
+        "training": st.just({}),
+        "validations": curves,
+    }
+)
 results = st.builds(
-    Result,
+    lambda ends, **others: Result(**others, **ends),
     run=st.builds(
         dataclasses.replace,
         st.just(RUN),
@@ -63,10 +81,7 @@ results = st.builds(
         seed=st.integers(),
         noise=st.just(0) | floats,
     ),
-    failure=st.text(),
-    test=metrics,
-    training=metrics,
-    validations=curves,
+    ends=measured | failed,
     losses=curves,
     seconds=floats,
     machine=st.text(),
@@ -168,6 +183,14 @@ def damaged_texts() -> dict[str, bytes]:
         "a failure without words": altered(failure=None),
         "metrics as a list": altered(test=[0.5]),
         "a metric as text": altered(training={"em": "0.5"}),
+        "an unknown metric": altered(test={"top1": 0.5}),
+        "a share above 1": altered(test=fields["test"] | {"em": 1.5}),
+        "a share below 0": altered(training={"em": -0.1}),
+        "a failure and metrics": altered(failure="the loss is nan at step 3 of 10"),
+        "a failure and metrics of training": altered(failure="the loss is nan", test={}),
+        "no failure and no metrics": altered(test={}, training={}),
+        "no validation": altered(validations=[]),
+        "no finite validation": altered(validations=[[5, None]]),
         "a metric null": altered(training={"em": None}),
         "a curve as an object": altered(losses={"5": 1.0}),
         "a curve of three": altered(losses=[[5, 1.0, 2.0]]),
@@ -177,11 +200,14 @@ def damaged_texts() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("damage", damaged_texts())
-def test_what_is_no_result_counts_as_missing(store: Store, damage: str) -> None:
+def test_what_is_no_result_counts_as_missing(
+    store: Store, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = store.result(RUN)
     path.write_bytes(damaged_texts()[damage])
-    with pytest.warns(RuntimeWarning, match=rf"{RUN.key}\.json is not the result of its run .*done again"):
-        assert store.read(RUN) is None
+    assert store.read(RUN) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(rf"{RUN.key}\.json is not the result of its run .*done again", line)
     store.write(RESULT)
     assert store.read(RUN) == RESULT
 
@@ -195,8 +221,7 @@ def test_a_cut_file_is_never_taken(data: st.DataObject) -> None:
         path = store.write(RESULT)
         whole = path.read_bytes().rstrip()
         path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
-        with pytest.warns(RuntimeWarning):
-            assert not store.has(RUN)
+        assert not store.has(RUN)
 
 
 def test_a_file_where_a_folder_belongs(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -243,8 +244,111 @@ def test_a_method_that_cannot_be_trained_does_not_lose_the_table(tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["mnist", "--method", "five.txt"], "five.txt has 5 wires, samples have 15 items: pass --n 5"),
+        (["networks", "--method", "five.txt", "--n", "4"], "pass --n 5"),
+        (["sensitivity", "--method", "five.txt", "--n", "4"], "pass --n 5"),
+        (["mnist", "--method", "unsorted.txt", "--n", "3"], "unsorted.txt with n = 3"),
+        (["mnist", "--method", "late.py", "--n", "5"], "cannot start: IndexError: no such item (late.py:3)"),
+        (["topk", "--method", "topk:.5,.2"], "topk:.5,.2 with 10 classes"),
+        (["topk", "--method", "topk:1+m=99"], "topk:1+m=99 with 10 classes"),
+    ],
+)
+def test_what_cannot_start_is_refused_before_training(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(making, "train", None)
+    even, odd = "[(0, 1), (2, 3)]", "[(1, 2), (3, 4)]"
+    Path("five.txt").write_text("\n".join([even, odd, even, odd, even]))
+    Path("unsorted.txt").write_text("[(0, 1)]\n[(1, 2)]\n")
+    Path("late.py").write_text(
+        "from experiments.methods import Method\n"
+        "def start(n, temperature, generator):\n"
+        "    raise IndexError('no such item')\n"
+        "METHOD = Method('late', 'Late', 'none', start, (1.0, 2.0))\n"
+    )
+    result = CliRunner().invoke(cli.main, [*words, "--jobs", "1"])
+    assert result.exit_code == 2, result.output
+    assert len(re.findall("^Error: ", result.output, re.MULTILINE)) == 1
+    assert message in result.output
+    assert not Path("results").exists()
+
+
+@pytest.fixture
+def raising(tmp_path: Path) -> Path:
+    """A method that starts, and whose loss raises as long as a file is beside it."""
+    method, wrong = tmp_path / "raising.py", tmp_path / "wrong"
+    wrong.touch()
+    method.write_text(
+        "from pathlib import Path\n"
+        "from experiments.methods import Method\n"
+        "def start(n, temperature, generator):\n"
+        "    def loss(scores, truth):\n"
+        f"        if Path({str(wrong)!r}).exists():\n"
+        "            raise IndexError('no such item')\n"
+        "        return scores.square().mean()\n"
+        "    return loss\n"
+        "METHOD = Method('raising', 'Raising', 'none', start, (1.0, 2.0))\n"
+    )
+    return method
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_runs_that_raise_do_not_lose_the_table(raising: Path, jobs: int, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("mnist", "--method", raising, "--method", "rank_net", "--n", 5, "--jobs", jobs, "--out", out)
+    result = invoke(*words)
+    assert result.exit_code == 1, result.output
+    assert "4 of 9 runs failed" in result.output
+    page = (out / "mnist-quick.md").read_text()
+    assert "IndexError: no such item (raising.py:6)" in page
+    lines = list(csv.DictReader((out / "mnist-quick.csv").read_text().splitlines()))
+    assert {line["method"].partition("#")[0] for line in lines if not line["failure"]} == {"rank_net"}
+    # Failed runs are not stored: once the cause is gone, the same command does them.
+    assert len(list((out / "runs").iterdir())) == 5
+    (tmp_path / "wrong").unlink()
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert "IndexError" not in (out / "mnist-quick.md").read_text()
+
+
+@pytest.mark.usefixtures("tiny")
+def test_there_is_no_table_if_all_runs_raise(raising: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["mnist", "--method", str(raising), "--n", "5", "--jobs", "1", "--out", str(out)]
+    result = CliRunner().invoke(cli.main, words)
+    assert result.exit_code == 2
+    assert "4 of 4 runs failed" in result.output
+    assert not list(out.glob("*.*"))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_console_that_cannot_show_the_table_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["ablation", "--n", "4", "--method", "bitonic", "--seeds", "1", "--jobs", "1"]
+    ascii_only = CliRunner(charset="ascii")
+    result = ascii_only.invoke(cli.main, [*words, "--out", str(tmp_path / "a")], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "?" in result.output
+
+    def broken(*rest: object) -> None:
+        raise OSError("the console is gone")
+
+    monkeypatch.setattr(cli, "show", broken)
+    CliRunner().invoke(cli.main, [*words, "--out", str(tmp_path / "b")])
+    assert (tmp_path / "b" / "ablation-quick.md").exists()
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
         (["ablation", "--method", "bitonic+art=0.4"], "leave art= out"),
         (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--resume"], "--resume"),
+        (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--restart"], "--restart"),
+        (["mnist", "--resume", "--restart"], "choose one"),
         (["mnist", "--data", "svhn"], "mnist needs digits"),
         (["svhn", "--data", "digits"], "svhn needs numbers"),
         (["mnist", "--data", "mnist"], "mnist needs the folder"),
@@ -257,6 +361,8 @@ def test_a_method_that_cannot_be_trained_does_not_lose_the_table(tmp_path: Path)
         (["mnist", "--n", "1"], "--n"),
         (["mnist", "--seeds", "0"], "--seeds"),
         (["mnist", "--device", "nothing"], "--device nothing"),
+        (["mnist", "--device", "meta"], "--device meta"),
+        (["mnist", "--device", "fpga"], "does not compute on such a device"),
         (["mnist", "--profile", "long"], "long"),
         (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--n", "5"], "tcp://127.0.0.1:1"),
         (["runtime", "--method", "bogosort"], "bogosort"),
@@ -275,6 +381,62 @@ def test_a_wrong_request_is_one_message(
     assert result.output.count("Error: ") == 1
     assert message in result.output[result.output.index("Error: ") :]
     assert not list(tmp_path.rglob("*.md"))
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("words", [["mnist", "--n", "5"], ["runtime", "--n", "4"]])
+def test_matplotlib_is_missed_before_training(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(making, "train", None)
+    monkeypatch.setattr("experiments.tables.runtime.measure", None)
+    result = CliRunner().invoke(cli.main, [*words, "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "pictures need matplotlib" in result.output
+    assert "pip install -e '.[experiments]'" in result.output
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
+    """Of the real command, whose imports come before its errors are handled."""
+    (tmp_path / "rich.py").write_text("raise ModuleNotFoundError('no rich', name='rich')")
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", "list"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "Error: the experiments need rich: pip install -e '.[experiments]'\n"
+
+
+def test_the_home_is_known_in_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = CliRunner().invoke(cli.main, ["report", "--out=~/results"])
+    assert f"{tmp_path}/results has no tables" in result.output
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("scheduler", [[], ["--scheduler", "tcp://127.0.0.1:1"]])
+def test_ctrl_c_says_how_to_go_on(
+    scheduler: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster keeps no checkpoints."""
+
+    def interrupted(*rest: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "make", interrupted)
+    result = CliRunner().invoke(cli.main, ["mnist", *scheduler, "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert ("--resume" in result.output) == (not scheduler)
+
+
+def test_a_console_that_cannot_show_the_list_shows_the_rest() -> None:
+    result = CliRunner(charset="ascii").invoke(cli.main, ["list"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "art=?" in result.output
 
 
 def test_list_names_everything() -> None:
@@ -346,6 +508,11 @@ def test_resume_goes_on_from_checkpoints(
         return do(run, *rest, report=lambda what, step, total: steps.append(step), **more)
 
     monkeypatch.setattr(making, "do", counted)
-    assert CliRunner().invoke(cli.main, [*words, *(["--resume"] if resume else [])]).exit_code == 0
+    refused = CliRunner().invoke(cli.main, words)
+    assert refused.exit_code == 2
+    assert "1 run was begun" in refused.output
+    assert "--resume goes on with it, --restart begins it anew" in refused.output
+    assert not steps
+    assert CliRunner().invoke(cli.main, [*words, "--resume" if resume else "--restart"]).exit_code == 0
     assert steps[0] == (3 if resume else 1)
     assert not list((tmp_path / "checkpoints").iterdir())

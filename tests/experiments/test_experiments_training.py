@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -76,6 +78,39 @@ def test_without_resume_a_run_starts_anew(tmp_path: Path, monkeypatch: pytest.Mo
         train(RUN, checkpoint=checkpoint, resume=resume, progress=lambda step, loss: steps.append(step))
         checkpoint.write_bytes(b"no checkpoint at all")
     assert steps == [*range(1, 9)] * 2
+
+
+DAMAGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a list": lambda state: [state],
+    "no model": lambda state: {name: value for name, value in state.items() if name != "model"},
+    "no generator": lambda state: {name: value for name, value in state.items() if name != "generator"},
+    "another model": lambda state: state | {"model": {}},
+    "no best model": lambda state: state | {"best_state": {}},
+    "a step beyond the end": lambda state: state | {"step": 99},
+    "a step without its losses": lambda state: state | {"losses": []},
+    "a step as text": lambda state: state | {"step": "5"},
+    "another run": lambda state: state | {"run": "0123456789abcdef"},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_starts_the_run_anew(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
+    checkpoint = tmp_path / "run.pt"
+
+    def stop(step: int, loss: float) -> None:
+        if step == 6:
+            raise StopError
+
+    with pytest.raises(StopError):
+        train(RUN, checkpoint=checkpoint, progress=stop)
+    torch.save(DAMAGES[damage](torch.load(checkpoint, weights_only=True)), checkpoint)
+    assert figures(train(RUN, checkpoint=checkpoint, resume=True)) == figures(train(RUN))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "run.pt is no checkpoint of its run" in line
+    assert "the run starts anew" in line
 
 
 def test_a_checkpoint_of_another_run_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
