@@ -235,7 +235,7 @@ def _finish(finished: Finished, out: Path) -> None:
 
 def _progress() -> Progress:
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(TextColumn("{task.description}"), *columns, console=Console(stderr=True))
+    return Progress(TextColumn("{task.description}", markup=False), *columns, console=Console(stderr=True))
 
 
 def _check_kind(table: Table, name: str) -> None:

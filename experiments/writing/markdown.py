@@ -148,7 +148,7 @@ def failures(finished: Finished) -> list[str]:
 
 def _how_long(finished: Finished) -> str:
     trained = [o.seconds for o in finished.outcomes if o.run]
-    machines = dict.fromkeys(o.machine for o in finished.outcomes)
+    machines = dict.fromkeys(o.machine for o in finished.outcomes if o.machine)
     text = f"On {'; '.join(machines)}."
     if trained:
         text += (
