@@ -70,8 +70,8 @@ PROFILES = {
                 "The rate is one for all methods. It, the length, the noise and the rows of other "
                 "relaxations were chosen after single runs at n = 15 on these data, mostly of "
                 "odd_even+cauchy+art=0, soft_sort and list_mle, whose test figures were seen. So the network "
-                "rows with λ = 0 and another relaxation are favoured; odd_even and bitonic were rows from the "
-                "start."
+                "rows with λ = 0 and another relaxation are favoured; odd_even and bitonic were rows from "
+                "the start."
             ),
         ),
         Profile(
