@@ -179,7 +179,7 @@ def do(run: Run, root: Path | None, device: str, out: Path | None, report: Repor
             report("steps of this run", step, run.steps)
 
     checkpoint = Store(out).checkpoint(run) if out is not None else None
-    return train(run, root, device, checkpoint, resume=True, progress=progress)
+    return train(run, root, device, checkpoint, progress)
 
 
 def _possible(table: Table, settings: Settings, tuning: Tuning) -> list[Run]:

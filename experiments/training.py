@@ -26,6 +26,7 @@ from experiments.errors import ExperimentError
 from experiments.models import MODELS
 from experiments.ranking import Ranking
 from experiments.run import Result, Run
+from nsc.wording import count
 
 CHECKPOINT_SECONDS = 30.0
 LOSS_POINTS = 200
@@ -135,12 +136,12 @@ class _Training:
         """Go on from what `state` returned.
 
         Raises:
-            Exception: of any kind, for a state that does not fit the run. Then this training is of no use.
+            Exception: of any kind, for a state that does not fit the run. This training cannot be used then.
         """
         if not 0 < state["step"] <= self.run.steps or len(state["losses"]) != state["step"]:
             raise ValueError(f"step {state['step']} of {self.run.steps}, {len(state['losses'])} losses")
         if state["validations"]:
-            self.model.load_state_dict(state["best_state"])
+            self.model.load_state_dict(state["best_state"])  # raises now if it does not fit, not at the end
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.schedule is not None:
@@ -156,7 +157,6 @@ def train(
     root: Path | None = None,
     device: str = "cpu",
     checkpoint: Path | None = None,
-    resume: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Train and measure.
@@ -168,11 +168,10 @@ def train(
         run: what to train.
         root: the folder of the data, if it needs one.
         device: "cpu", "cuda" or another device of torch.
-        checkpoint: the file that keeps the state, written between steps about twice a minute, and removed at
-            the end.
-        resume: go on from the checkpoint if there is one. If it is damaged, a line on stderr says so, and
-            the run starts anew, as it does without `resume`.
-            The result has the same bits as that of a run that was not interrupted, with the same threads.
+        checkpoint: the file that keeps the state. If it is there, the run goes on from it; if it is damaged,
+            a line on stderr says so and the run starts anew. It is written between steps about twice a
+            minute, and removed at the end. With the same threads, the result has the same bits as that of a
+            run that was not interrupted.
         progress: called after each step.
 
     Raises:
@@ -180,7 +179,7 @@ def train(
         NscError: what compiling or running the network raises.
     """
     begin = partial(_Training, run, _data(run, root), torch.device(device))
-    training = (_resumed(begin, checkpoint) if resume and checkpoint is not None else None) or begin()
+    training = (_resumed(begin, checkpoint) if checkpoint is not None else None) or begin()
     marks = {round(run.steps * (i + 1) / run.validations) for i in range(run.validations)}
     failure = ""
     last_kept = time.monotonic()
@@ -212,7 +211,7 @@ def train(
         validations=tuple(training.validations),
         losses=_thinned(training.losses),
         seconds=training.seconds,
-        machine=f"{machine(device)}, {_threads(device)}",
+        machine=f"{machine(device)}, {count(torch.get_num_threads(), 'thread')}",
     )
 
 
@@ -235,7 +234,7 @@ def _data(run: Run, root: Path | None) -> Data:
 
 
 def _resumed(begin: Callable[[], _Training], checkpoint: Path) -> _Training | None:
-    """Return the training that a checkpoint holds; None if there is none, or one that is of no use."""
+    """Return the training that a checkpoint holds; None if there is no checkpoint, or a damaged one."""
     if not checkpoint.exists():
         return None
     training = begin()
@@ -252,13 +251,8 @@ def _resumed(begin: Callable[[], _Training], checkpoint: Path) -> _Training | No
     return training
 
 
-def _threads(device: str) -> str:
-    count = torch.get_num_threads()
-    return f"{count} thread{'s' if count > 1 else ''}"
-
-
 def _thinned(losses: list[float]) -> tuple[tuple[int, float], ...]:
     """Return (step, mean loss since the step before), at most LOSS_POINTS of them."""
-    count = min(LOSS_POINTS, len(losses))
-    ends = [round(len(losses) * (i + 1) / count) for i in range(count)]
+    points = min(LOSS_POINTS, len(losses))
+    ends = [round(len(losses) * (i + 1) / points) for i in range(points)]
     return tuple((end, sum(losses[start:end]) / (end - start)) for start, end in pairwise([0, *ends]))

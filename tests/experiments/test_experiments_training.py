@@ -64,20 +64,18 @@ def test_a_resumed_run_gives_the_same_bits(
     with pytest.raises(StopError):
         train(run, checkpoint=checkpoint, progress=stop_at)
     torch.randn(5)  # the caller's generator is of no importance
-    resumed = train(run, checkpoint=checkpoint, resume=True, progress=lambda step, loss: steps.append(step))
+    resumed = train(run, checkpoint=checkpoint, progress=lambda step, loss: steps.append(step))
     assert steps[0] == stop + 1
     assert figures(resumed) == figures(train(run))
     assert not checkpoint.exists()
 
 
-def test_without_resume_a_run_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_something_else_starts_the_run_anew(tmp_path: Path) -> None:
     checkpoint = tmp_path / "run.pt"
     checkpoint.write_bytes(b"no checkpoint at all")
     steps: list[int] = []
-    for resume in (False, True):
-        train(RUN, checkpoint=checkpoint, resume=resume, progress=lambda step, loss: steps.append(step))
-        checkpoint.write_bytes(b"no checkpoint at all")
-    assert steps == [*range(1, 9)] * 2
+    train(RUN, checkpoint=checkpoint, progress=lambda step, loss: steps.append(step))
+    assert steps == [*range(1, 9)]
 
 
 DAMAGES: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -107,7 +105,7 @@ def test_a_damaged_checkpoint_starts_the_run_anew(
     with pytest.raises(StopError):
         train(RUN, checkpoint=checkpoint, progress=stop)
     torch.save(DAMAGES[damage](torch.load(checkpoint, weights_only=True)), checkpoint)
-    assert figures(train(RUN, checkpoint=checkpoint, resume=True)) == figures(train(RUN))
+    assert figures(train(RUN, checkpoint=checkpoint)) == figures(train(RUN))
     (line,) = capsys.readouterr().err.splitlines()
     assert "run.pt is no checkpoint of its run" in line
     assert "the run starts anew" in line
@@ -124,7 +122,7 @@ def test_a_checkpoint_of_another_run_is_not_used(tmp_path: Path, monkeypatch: py
     with pytest.raises(StopError):
         train(RUN, checkpoint=checkpoint, progress=stop)
     other = replace(RUN, seed=4)
-    assert figures(train(other, checkpoint=checkpoint, resume=True)) == figures(train(other))
+    assert figures(train(other, checkpoint=checkpoint)) == figures(train(other))
 
 
 def test_other_seeds_other_bits() -> None:
