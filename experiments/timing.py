@@ -32,14 +32,14 @@ SIZES = (4, 16, 32, 128, 1024)
 # P of a family is the work "P of FAMILY"; each other work is the loss of a method.
 MATRIX = "P of "
 WORKS = (f"{MATRIX}odd_even", f"{MATRIX}bitonic", *METHODS)
-# A work whose call takes longer is left out.
+# A work whose call takes more seconds is left out.
 LIMIT = 20.0
 # Items of a call: all works on one n have the same batch. As in the paper's table of large n.
 ITEMS = 4096
 ROUNDS = 9
-# A quick work repeats its call in each round, for this long.
+# A quick work repeats its call in each round, for so many seconds.
 ROUND_SECONDS = 0.05
-# The rounds on one n end after this time, but not before there are LEAST_ROUNDS of them.
+# The rounds on one n end after so many seconds, but not before there are LEAST_ROUNDS of them.
 GROUP_SECONDS = 20.0
 LEAST_ROUNDS = 3
 # The system counts memory by pages and in batches. Samples are added until a call takes this much.
@@ -64,11 +64,9 @@ class Timing:
         n: items of a sample.
         batch: samples of a timed call.
         seconds: the median time of a call over its samples; None if the work was left out.
-        low, high: the same of the quickest and the slowest round.
-        rounds: number of rounds.
         bytes: peak memory of a call above its inputs, over its samples; None if it was not measured.
         reason: why the work was left out; "" if it was not.
-        memory_reason: why memory could not be measured; "" if it was, or was not asked for.
+        memory_reason: why the memory of this work could not be measured; "" otherwise.
     """
 
     work: str
@@ -76,28 +74,19 @@ class Timing:
     n: int
     batch: int
     seconds: float | None
-    low: float | None
-    high: float | None
-    rounds: int
     bytes: float | None
     reason: str
     memory_reason: str = ""
 
 
 def measure(
-    works: Sequence[str] = WORKS,
-    sizes: Sequence[int] = SIZES,
-    limit: float = LIMIT,
-    memory: bool = True,
-    report: Callable[[str], None] = lambda work: None,
+    works: Sequence[str], sizes: Sequence[int], report: Callable[[str], None] = lambda work: None
 ) -> list[Timing]:
-    """Return a timing of each work on each size.
+    """Return a timing of each work on each size. Memory is measured where the system can.
 
     Args:
         works: names of methods, and "P of FAMILY".
         sizes: the n of samples.
-        limit: seconds of a call above which a work is left out on this n.
-        memory: whether memory is measured, where the system can.
         report: is told what is measured next.
 
     Raises:
@@ -112,11 +101,11 @@ def measure(
             turns = [_Turn(work, n) for work in works]
             for turn in turns:
                 report(f"{title_of(turn.work)}, n = {n}")
-                turn.prepare(limit)
+                turn.prepare()
             _take_turns([turn for turn in turns if not turn.reason])
         for turn in turns:
             peak, why = None, ""
-            if memory and can_measure_memory() and not turn.reason:
+            if can_measure_memory() and not turn.reason:
                 report(f"memory of {title_of(turn.work)}, n = {n}")
                 peak, why = _memory(turn.work, n)
             timings.append(turn.timing(peak, why))
@@ -196,15 +185,15 @@ class _Turn:
         """Samples of a call."""
         return max(1, ITEMS // self.n)
 
-    def prepare(self, limit: float) -> None:
+    def prepare(self) -> None:
         """Warm up, and find the repeats; or the reason to leave the work out."""
         torch.manual_seed(0)
         with _named(self.work, self.n):
             call = start(self.work, self.n, self.batch)
             call()  # builds the kernel
             seconds = _time(call, 1)
-        if seconds > limit:
-            self.reason = f"a call takes {seconds:.3g} s, the limit is {limit:g} s"
+        if seconds > LIMIT:
+            self.reason = f"a call takes {seconds:.3g} s, the limit is {LIMIT:g} s"
             return
         self.call, self.repeats = call, max(1, int(ROUND_SECONDS / seconds))
 
@@ -219,18 +208,12 @@ class _Turn:
     def timing(self, peak: float | None, why: str) -> Timing:
         """Return what the rounds and the memory say; `why` if memory could not be measured."""
         shares = [seconds / self.batch for seconds in self.rounds]
-        median, low, high = (
-            (statistics.median(shares), min(shares), max(shares)) if shares else (None, None, None)
-        )
         return Timing(
             work=self.work,
             title=title_of(self.work),
             n=self.n,
             batch=self.batch,
-            seconds=median,
-            low=low,
-            high=high,
-            rounds=len(shares),
+            seconds=statistics.median(shares) if shares else None,
             bytes=peak,
             reason=self.reason,
             memory_reason=why,

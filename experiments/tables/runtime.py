@@ -30,7 +30,7 @@ def make(names: Sequence[str], sizes: Sequence[int], command: str, report: Calla
     """
     begin = time.monotonic()
     works, columns = tuple(names) or WORKS, tuple(sizes) or SIZES
-    timings = measure(works, columns, report=report)
+    timings = measure(works, columns, report)
     panel = Panel(
         title="",
         axis=Axis("n", "log"),
