@@ -22,16 +22,17 @@ from torch import nn
 
 import nsc
 from examples.showing import Reading, draw, show_progress, table
-from experiments.data import DATA, Part, load
+from experiments.data import DATA, joined, load
 from experiments.metrics import ranking_metrics
 from experiments.models import MODELS
 from experiments.samples import FourDigits
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.errors import NscError
+from nsc.interrupts import INTERRUPTED
 from nsc.operators.sorter import Sorter
 
-# At the peak of its cycle. Chosen by the EM5 on held-out digits, so that figure is not of unseen settings.
+# The peak of its cycle. It was chosen by the EM5 on the held-out digits, so the EM5 shown is optimistic.
 LEARNING_RATE = 1.2e-2
 # Standard deviation of the noise on training images. Without it the CNN learns the few training digits
 # by heart.
@@ -81,11 +82,6 @@ def read_sample(model: nn.Module, op: Sorter, samples: FourDigits, steepness: fl
     return Reading(images, numbers, scores, P)
 
 
-def joined(*parts: Part) -> Part:
-    """Return the images of all parts as one."""
-    return Part(torch.cat([part.images for part in parts]), torch.cat([part.labels for part in parts]))
-
-
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("--net", default="bitonic", metavar="FAMILY|FILE", help="Sorting network.")
 @click.option("--n", type=click.IntRange(2), help="Numbers per sample.  [default: 1024, or the file's]")
@@ -130,7 +126,7 @@ def main(
         out.parent.mkdir(parents=True, exist_ok=True)
         digits = load(data, root)
         # The validation part chooses nothing here, so it is trained on too.
-        learned, held_out = FourDigits(joined(digits.training, digits.validation)), FourDigits(digits.test)
+        learned, held_out = FourDigits(joined([digits.training, digits.validation])), FourDigits(digits.test)
         with console.status("compiling the network"):
             op = nsc.compile(net, 1024 if n is None and net in FAMILIES else n, relaxation=relaxation)
         steepness = op.default_steepness if steepness is None else steepness
@@ -149,7 +145,7 @@ def main(
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         console.print("stopped before the end; no picture written")
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
     console.print(f"picture: {out}")
 
 

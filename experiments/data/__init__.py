@@ -11,12 +11,12 @@ from pathlib import Path
 
 from experiments.data import bundled, cifar, idx, svhn
 from experiments.data.pooling import pool
-from experiments.data.records import Data, Part, Source
+from experiments.data.records import Data, Part, Source, joined
 from experiments.data.user_data import read_users
 from experiments.errors import DataError, ExperimentError
 from experiments.user_files import is_file_of, load_record
 
-__all__ = ["DATA", "Data", "Part", "Source", "find", "fingerprint", "load", "pooled"]
+__all__ = ["DATA", "Data", "Part", "Source", "find", "fingerprint", "joined", "load", "pooled"]
 
 DATA: dict[str, Source] = {
     source.name: source for source in (*bundled.SOURCES, *idx.SOURCES, *svhn.SOURCES, *cifar.SOURCES)

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from experiments.data.records import Data, Part, Source
+from experiments.data.records import Data, Part, Source, joined
 from experiments.data.splitting import cut
 from experiments.errors import DataError
 from nsc.wording import count
 
-SHAPE = (3, 32, 32)
-PIXELS = 3 * 32 * 32
+SIDE = 32
+SHAPE = (3, SIDE, SIDE)
+PIXELS = 3 * SIDE * SIDE
 VALIDATION = Fraction(1, 10)
 TRAINING_FILES = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
 
@@ -29,9 +30,8 @@ def read_cifar10(root: Path) -> Data:
         DataError: a file is missing or damaged.
     """
     folder = _find(root, "cifar-10-batches-bin", "test_batch.bin")
-    batches = [_read_file(folder / name, 1, 10) for name in TRAINING_FILES]
-    images, labels = (torch.cat([getattr(b, field) for b in batches]) for field in ("images", "labels"))
-    return _cut(Part(images, labels), _read_file(folder / "test_batch.bin", 1, 10), root)
+    learned = joined([_read_file(folder / name, 1, 10) for name in TRAINING_FILES])
+    return _cut(learned, _read_file(folder / "test_batch.bin", 1, 10), root)
 
 
 def read_cifar100(root: Path) -> Data:
@@ -83,7 +83,7 @@ SOURCES = (
         "cifar10",
         "CIFAR-10",
         "classes",
-        32,
+        SIDE,
         True,
         "data_batch_1.bin to data_batch_5.bin and test_batch.bin, there or in cifar-10-batches-bin: the "
         "binary version of https://www.cs.toronto.edu/~kriz/cifar.html",
@@ -93,7 +93,7 @@ SOURCES = (
         "cifar100",
         "CIFAR-100",
         "classes",
-        32,
+        SIDE,
         True,
         "train.bin and test.bin, there or in cifar-100-binary: the binary version of "
         "https://www.cs.toronto.edu/~kriz/cifar.html",

@@ -49,7 +49,8 @@ def _read_part(root: Path, folder: str, part: str) -> Part:
     images = read_idx(file, 3)
     labels = read_idx(_find(root, folder, f"{part}-labels-idx1-ubyte"), 1)
     if images.shape[1:] != (SIDE, SIDE):
-        raise DataError(f"{file}: images of 28×28 expected, found {images.shape[1]}×{images.shape[2]}")
+        found = f"{images.shape[1]}×{images.shape[2]}"
+        raise DataError(f"{file}: images of {SIDE}×{SIDE} expected, found {found}")
     if len(images) != len(labels) or not len(images):
         found = f"{count(len(images), 'image')} and {count(len(labels), 'label')}"
         raise DataError(f"{file}: {found}; need as many, at least one")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -44,6 +44,13 @@ class Part:
     def to(self, device: torch.device) -> Part:
         """Return the part on a device; its tensors are copied only if they are on another one."""
         return Part(self.images.to(device), self.labels.to(device))
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """Return the images and labels of all parts as one part, in their order; a single part is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    return Part(torch.cat([part.images for part in parts]), torch.cat([part.labels for part in parts]))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import torch
 from experiments.data.cache import Arrays, cached
 from experiments.data.digit_struct import Box, House, read_houses
 from experiments.data.packages import need
-from experiments.data.records import Data, Part, Source
+from experiments.data.records import Data, Part, Source, joined
 from experiments.data.splitting import cut
 from experiments.errors import DataError
 
@@ -49,13 +49,7 @@ def read_svhn(root: Path, learned: tuple[str, ...] = ("train",)) -> Data:
         stays, goes = cut(lengths, VALIDATION[name], str(root / name))
         training.append(part[stays])
         validation.append(part[goes])
-    return Data(_join(training), _join(validation), _read_part(root / "test"))
-
-
-def _join(parts: list[Part]) -> Part:
-    if len(parts) == 1:
-        return parts[0]
-    return Part(torch.cat([part.images for part in parts]), torch.cat([part.labels for part in parts]))
+    return Data(joined(training), joined(validation), _read_part(root / "test"))
 
 
 def _read_part(folder: Path) -> Part:
@@ -118,12 +112,12 @@ _FILES = (
     "{} with digitStruct.mat and its images: format 1 of http://ufldl.stanford.edu/housenumbers, unpacked"
 )
 SOURCES = (
-    Source("svhn", "SVHN", "numbers", 64, True, _FILES.format("train/ and test/, each"), read_svhn),
+    Source("svhn", "SVHN", "numbers", SIDE, True, _FILES.format("train/ and test/, each"), read_svhn),
     Source(
         "svhn-extra",
         "SVHN with extra",
         "numbers",
-        64,
+        SIDE,
         True,
         _FILES.format("train/, extra/ and test/, each"),
         functools.partial(read_svhn, learned=("train", "extra")),

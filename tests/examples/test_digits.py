@@ -201,6 +201,6 @@ def test_metrics_count_at_least_the_numbers_asked_for() -> None:
 
 def test_training_joins_parts() -> None:
     parts = [Part(torch.full((m, 1, 2, 2), m, dtype=torch.uint8), torch.full((m,), m)) for m in (2, 3)]
-    both = digits.joined(*parts)
+    both = digits.joined(parts)
     assert both.labels.tolist() == [2, 2, 3, 3, 3]
     assert both.images[:, 0, 1, 1].tolist() == [2, 2, 3, 3, 3]
