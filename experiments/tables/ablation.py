@@ -14,7 +14,7 @@ from experiments.tables.plan import (
     nothing_tuned,
     ranking_run,
 )
-from experiments.tables.protocol import ranking
+from experiments.tables.protocol import ranking_differences
 from experiments.writing.records import Axis, Column, Row
 
 METHODS = ("odd_even", "bitonic")
@@ -50,5 +50,5 @@ ABLATION = Table(
     metrics=("ew", "em5", "em"),
     plan=_plan,
     tuning=nothing_tuned,
-    differences=lambda settings: ranking(settings, _papers_data(settings)),
+    differences=lambda settings: ranking_differences(settings, _papers_data(settings)),
 )

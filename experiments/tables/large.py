@@ -14,7 +14,7 @@ from experiments.tables.plan import (
     nothing_tuned,
     ranking_run,
 )
-from experiments.tables.protocol import data_and_seeds, training
+from experiments.tables.protocol import data_and_seeds, training_differences
 from experiments.writing.records import Axis, Column, Row
 
 METHOD = "bitonic+art=0.4"
@@ -103,7 +103,7 @@ def _differences(settings: Settings) -> tuple[str, ...]:
         "The paper's two columns of n = 1,024 are one run, and it adds the mean, the best and the worst "
         "steepness of each column."
     )
-    return (*sentences, *training(settings))
+    return (*sentences, *training_differences(settings))
 
 
 LARGE = Table(

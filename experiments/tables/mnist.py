@@ -18,7 +18,7 @@ from experiments.tables.plan import (
     ranking_run,
     tuning_runs,
 )
-from experiments.tables.protocol import is_paper, ranking
+from experiments.tables.protocol import is_paper, ranking_differences
 
 Axes = tuple[tuple[str, ...], tuple[int, ...]]
 """The methods of the rows and the n of the columns."""
@@ -36,12 +36,6 @@ SIZES = (5, 15, 32)
 SIZES_OF_NETWORKS = (32,)
 # Where methods differ most while all of them learn.
 TUNED_SIZE = 15
-
-
-def chosen(settings: Settings, papers: Axes, ours: Axes) -> Axes:
-    """Return the rows and columns that the user asked for, or the paper's in its profile, or ours."""
-    names, sizes = papers if is_paper(settings.profile) else ours
-    return settings.methods or names, settings.sizes or sizes
 
 
 def tuned(settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]) -> Tuning:
@@ -62,7 +56,9 @@ def tuned(settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]) ->
 
 
 def _chosen(settings: Settings) -> Axes:
-    return chosen(settings, (PAPER_METHODS, PAPER_SIZES), (METHODS, SIZES))
+    """Return the rows and columns that the user asked for, or the paper's in its profile, or ours."""
+    names, sizes = (PAPER_METHODS, PAPER_SIZES) if is_paper(settings.profile) else (METHODS, SIZES)
+    return settings.methods or names, settings.sizes or sizes
 
 
 def _is_short(settings: Settings) -> bool:
@@ -79,7 +75,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    sentences = list(ranking(settings))
+    sentences = list(ranking_differences(settings))
     if is_paper(settings.profile):
         sentences += [
             "The paper copies NeuralSort's and optimal transport's rows from Cuturi et al.; here they "

@@ -10,7 +10,7 @@ from experiments.tables.plan import (
     methods_by_size,
     nothing_tuned,
 )
-from experiments.tables.protocol import ranking
+from experiments.tables.protocol import ranking_differences
 
 METHODS = ("odd_even", "bitonic")
 SIZES = (2, 4, 8, 16, 32)
@@ -30,5 +30,5 @@ NETWORKS = Table(
     metrics=("em5", "ew", "em"),
     plan=_plan,
     tuning=nothing_tuned,
-    differences=ranking,
+    differences=ranking_differences,
 )

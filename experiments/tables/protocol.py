@@ -36,7 +36,7 @@ def data_and_seeds(
     return sentences
 
 
-def training(settings: Settings) -> list[str]:
+def training_differences(settings: Settings) -> list[str]:
     """Return what differs in the images, the model, the rate and what is measured."""
     profile, paper = settings.profile, PROFILES["paper"]
     sentences = []
@@ -57,8 +57,8 @@ def training(settings: Settings) -> list[str]:
     return sentences
 
 
-def ranking(settings: Settings, data: str = "mnist") -> tuple[str, ...]:
-    """Return what differs in the tables that have the profile's batch and steps."""
+def ranking_differences(settings: Settings, data: str = "mnist") -> tuple[str, ...]:
+    """Return what differs in the tables of ranking that have the profile's batch and steps."""
     profile = settings.profile
     if profile.images is None:
         steps = f"The paper trains for up to 10^6 steps; here all runs have {PAPER_STEPS:,}."
@@ -67,4 +67,4 @@ def ranking(settings: Settings, data: str = "mnist") -> tuple[str, ...]:
             f"A run learns from {profile.images:,} images, about {profile.images_a_step} a step; the paper's "
             f"steps have {PAPER_BATCH} samples, and there are up to 10^6."
         )
-    return (*data_and_seeds(settings, (data,)), steps, *training(settings))
+    return (*data_and_seeds(settings, (data,)), steps, *training_differences(settings))

@@ -13,7 +13,7 @@ from experiments.tables.plan import (
     nothing_tuned,
     ranking_run,
 )
-from experiments.tables.protocol import ranking
+from experiments.tables.protocol import ranking_differences
 from experiments.writing.records import Axis, Column, Row
 
 STEEPNESSES = (8, 16, 24, 32, 48, 64)
@@ -73,7 +73,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 
 
 def _differences(settings: Settings) -> tuple[str, ...]:
-    return (*ranking(settings), "The paper draws these figures and prints no numbers of them.")
+    return (*ranking_differences(settings), "The paper draws these figures and prints no numbers of them.")
 
 
 SENSITIVITY = Table(

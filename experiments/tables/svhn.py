@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.tables.mnist import Axes, tuned
 from experiments.tables.plan import PlannedPanel, Settings, Table, Temperatures, methods_by_size
-from experiments.tables.protocol import ranking
+from experiments.tables.protocol import ranking_differences
 
 METHODS = ("odd_even", "bitonic", "neural_sort", "optimal_transport", "fast_rank")
 SIZES = (2, 4, 8, 16, 32)
@@ -20,7 +20,7 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
 
 def _differences(settings: Settings) -> tuple[str, ...]:
     return (
-        *ranking(settings, "svhn"),
+        *ranking_differences(settings, "svhn"),
         "The paper does not say whether it trains on SVHN's extra part. The data set svhn does not have it.",
         "Images are measured by their centre crop; the paper crops at random and says no more.",
     )
