@@ -9,10 +9,11 @@ from pathlib import Path
 
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
+from experiments.user_files import in_a_line
 
-# How often a run is done again after its process was killed. Dask's own default is the same.
+# How often a run is done again after its process died. Dask's own default is the same.
 AGAIN = 3
-# Seconds that something which is to end has for it.
+# Seconds to wait until a process, or the client of a cluster, has ended.
 GRACE = 2
 
 Work = Callable[[Run], Result]
@@ -47,5 +48,4 @@ def reason(error: BaseException) -> str:
         return error.format_message()
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    words = " ".join(str(error).split())
-    return f"{type(error).__name__}: {words}{place}"
+    return f"{in_a_line(error)}{place}"

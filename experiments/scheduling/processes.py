@@ -152,4 +152,5 @@ def _limit_threads(threads: int) -> None:
 
 
 def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
