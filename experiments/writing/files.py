@@ -23,26 +23,18 @@ def write(folder: Path, finished: Finished) -> list[Path]:
     """Write a table as JSON, CSV, Markdown and a picture; return their paths.
 
     Raises:
-        ExperimentError: the folder cannot be written to, or matplotlib is missing; then the files are as
-            they were.
+        ExperimentError: the folder cannot be written to; then the files are as they were.
     """
+    # Runs read the records of tables in many processes; only writing needs matplotlib.
+    from experiments.writing import pictures
+
     contents = {
         f"{finished.stem}.md": markdown(finished).encode(),
         f"{finished.stem}.csv": to_csv(finished).encode(),
-        f"{finished.stem}.png": _picture(finished),
+        f"{finished.stem}.png": pictures.draw(finished),
         f"{finished.stem}.json": reading.to_json(finished).encode(),
     }
     return _write_all(folder, contents)
-
-
-def _picture(finished: Finished) -> bytes:
-    # Runs read the records of tables in many processes; only writing needs matplotlib.
-    try:
-        from experiments.writing import pictures
-    except ModuleNotFoundError as error:
-        advice = "the pictures need matplotlib: pip install -e '.[experiments]'"
-        raise ExperimentError(f"{error.name} cannot be imported; {advice}") from None
-    return pictures.draw(finished)
 
 
 def report(folder: Path) -> Path:
@@ -74,9 +66,8 @@ def _check_report(path: Path) -> None:
 def page(folder: Path) -> str:
     """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
 
-    JSON files of something else are left alone, see `reading.is_table`.
-
-    Tables stand in the paper's order as far as their sources go: tables by number, then figures, then others.
+    JSON files that are no tables are left out, see `reading.is_table`. The order is that of the sources: the
+    paper's tables by number, then its figures.
 
     Raises:
         ExperimentError: the folder has no table, or one that is damaged.

@@ -151,10 +151,9 @@ def _how_long(finished: Finished) -> str:
     machines = dict.fromkeys(o.machine for o in finished.outcomes if o.machine)
     text = f"On {'; '.join(machines)}."
     if trained:
-        text += (
-            f" {len(trained)} trainings took {figures.shown_duration(sum(trained))} together, without their"
-        )
-        text += f" validation; the longest took {figures.shown_duration(max(trained))}."
+        together, longest = map(figures.shown_duration, (sum(trained), max(trained)))
+        text += f" {len(trained)} trainings took {together} together, without their validation;"
+        text += f" the longest took {longest}."
     if finished.seconds is not None:
         text += f" The whole table took {figures.shown_duration(finished.seconds)}."
     return text
@@ -166,12 +165,10 @@ def runs_table(finished: Finished) -> str:
     lines = []
     for field in fields(Run) if runs else ():
         values = list(dict.fromkeys(getattr(run, field.name) for run in runs))
-        few = (
-            ", ".join(map(_value, values))
-            if len(values) <= MOST_VALUES
-            else f"{len(values)} values: see the CSV"
-        )
-        lines.append([field.name.replace("_", " "), few])
+        text = ", ".join(map(_value, values))
+        if len(values) > MOST_VALUES:
+            text = f"{len(values)} values: see the CSV"
+        lines.append([field.name.replace("_", " "), text])
     return table(["field", "values"], lines, left=2) if lines else ""
 
 
@@ -180,9 +177,9 @@ def _value(value: object) -> str:
         return "yes" if value else "no"
     if value is None:
         return "none"
-    return (
-        f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
