@@ -23,8 +23,8 @@ class Classification:
     """Images, a label of each, and a method's loss of the logits.
 
     Images of a batch are drawn uniformly, with replacement. An epoch is as many images as the training part
-    has: each is drawn once in it on average. What is measured are the same images of a part in every run:
-    all of them, or as many as the run asks for, drawn by a fixed seed.
+    has: each is drawn once in it on average. Every run is measured on the same images of a part: all of
+    them, or as many as the run asks for, drawn by a fixed seed.
 
     The parts stay on the device; draws and noise come from the generator, on the CPU.
 

@@ -110,7 +110,13 @@ _N = click.option("--n", "sizes", multiple=True, type=click.IntRange(2), help="C
 _OPTIONS = (
     click.option("--data", metavar="NAME|FILE.py", help="Data set, see list.  [default: the profile's]"),
     click.option("--root", type=_Folder(path_type=Path), help="Folder of the data, if it needs one."),
-    click.option("--profile", type=click.Choice(list(PROFILES)), default="quick", show_default=True),
+    click.option(
+        "--profile",
+        type=click.Choice(list(PROFILES)),
+        default="quick",
+        show_default=True,
+        help="How long runs are and on what, see list.",
+    ),
     click.option("--seeds", type=click.IntRange(1), help="Runs of each cell.  [default: the profile's]"),
     _METHOD,
     click.option(
@@ -185,7 +191,7 @@ def _make(table: Table, settings: Settings, place: Place) -> None:
                 progress.update(bars[what], completed=finished, total=total)
 
         try:
-            made = make(table, settings, place, _words(), advance)
+            made = make(table, settings, place, _typed(), advance)
         except KeyboardInterrupt:
             # A cluster keeps no checkpoints.
             rest = "start again for the rest" if place.scheduler else "--resume goes on with what was begun"
@@ -212,7 +218,7 @@ def runtime_(names: tuple[str, ...], sizes: tuple[int, ...], out: Path) -> None:
         finished = runtime.make(
             tuple(dict.fromkeys(names)),
             _distinct(sizes),
-            _words(),
+            _typed(),
             lambda work: progress.update(task, description=work),
         )
     _finish(finished, out)
@@ -272,6 +278,6 @@ def _distinct(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(set(sizes)))
 
 
-def _words() -> str:
+def _typed() -> str:
     """Return the command as the user typed it."""
     return shlex.join(["python", "-m", "experiments", *sys.argv[1:]])

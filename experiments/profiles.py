@@ -25,8 +25,8 @@ class Profile:
         validation: items to validate on.
         test: items to test on.
         seeds: runs of each cell of a table.
-        rate_chosen: how the rate was chosen, a sentence; "" if it is the paper's.
         tuning: length of a run that tunes a temperature, as a share of a run of the table.
+        rate_chosen: how the rate was chosen, a sentence; "" if it is the paper's.
     """
 
     name: str

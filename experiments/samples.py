@@ -1,7 +1,7 @@
 """Images with values to order, drawn from a part of a data set.
 
-All randomness comes from the generator of the call. So a run that keeps the generator's state can go on
-later with the same draws. A generator on the CPU draws the same samples for images on any device.
+All draws come from the generator that the caller passes. So a run that keeps its state can go on later with
+the same draws. A generator on the CPU draws the same samples for images on any device.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Samples(Protocol):
 
     Attributes:
         shape: (c, h, w) of an image.
-        span: from black to white: 1 where pixels lie in [0, 1].
+        span: the difference of white and black: 1 where pixels lie in [0, 1].
     """
 
     shape: tuple[int, int, int]
     span: float
 
     def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Return images, float32 (count, c, h, w), and their values, int64 (count,), where the part is."""
+        """Return images, float32 (count, c, h, w), and their values, int64 (count,), on the part's device."""
 
 
 class FourDigits:
