@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import torch
 from torch import nn
 
 import nsc
 from experiments.errors import ExperimentError
+from experiments.methods.networks import targets
 from experiments.methods.records import middle
 
 # Steepness over depth, as of sorting networks; the paper's choice is 2 (section 5.1).
@@ -79,12 +79,10 @@ class TopK:
 
     def start(self, classes: int, temperature: float | None) -> nn.Module:
         """Return the loss at a steepness of temperature × depth, through the best network that nsc knows."""
-        # CUDA kernels are generated only where they can run: their text takes time.
-        targets = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
         scale = middle(GRID) if temperature is None else temperature
         make = partial(nsc.nn.TopKCrossEntropy, classes, self.p_k, self.m, top1=self.top1)
         try:
-            operator = make(targets=targets).operator
+            operator = make(targets=targets()).operator
             return make(network=operator, steepness=scale * max(1, operator.depth))
         except nsc.NscError as error:
             raise ExperimentError(f"{self.name} with {classes} classes: {error}") from None

@@ -11,11 +11,11 @@ from experiments.methods.records import Loss, Truth, tempered
 
 
 def thresholds(scores: Tensor, alpha: float) -> Tensor:
-    """Return the thresholds below which the scores' sum of distribution functions is 1 … n-1.
+    """Return the points at which the sum of the scores' distribution functions is 1 … n-1.
 
     Threshold b of k solves Σ_c F((b - s_c) / α) = k, with F the distribution function of Laplace's law.
-    Between two neighbouring scores the sum is k in a quadratic equation in exp(b / α). All exponents here
-    are relative to a neighbour, so that nothing overflows.
+    Between two neighbouring scores this is a quadratic equation in exp(b / α). All exponents here are
+    relative to a neighbour, so that nothing overflows.
 
     Args:
         scores: (batch, n), in any order; equal ones are allowed.
@@ -43,7 +43,8 @@ def thresholds(scores: Tensor, alpha: float) -> Tensor:
     is_inner = (place > 0) & (place < n)
     log_product = torch.where(is_inner, log_below + log_above + x_left - x_right, -math.inf)
     is_even = difference == 0
-    # The root of the quadratic equation that has no cancellation; its half, where the difference is 0.
+    # The root in the form without cancellation. Where the difference is 0, `even` is the root instead; the 1
+    # keeps the gradient of the other form finite there.
     square = torch.where(is_even, 1.0, difference.square())
     log_root = (difference.abs() + (square + log_product.exp()).sqrt()).log()
     even = 0.5 * (x_left + x_right + log_below - log_above)
@@ -72,8 +73,8 @@ def log_weights(scores: Tensor, ranks: Tensor, alpha: float) -> Tensor:
     bounds = torch.cat((-ends, thresholds(scores, alpha), ends), -1)
     low = (bounds.gather(-1, ranks) - scores) / alpha
     high = (bounds.gather(-1, ranks + 1) - scores) / alpha
-    # The parts of the interval above and below the item; its distance from the item, if it lies aside. At 0,
-    # relu has the gradient 0 and clamp 1, so that a threshold at an item is counted once.
+    # The interval is cut at the item into a part above and a part below it. At 0, relu has the gradient 0 and
+    # clamp 1, so that a threshold at an item is counted once.
     high_above, low_above = high.relu(), low.relu()
     high_below, low_below = high.clamp_max(0), low.clamp_max(0)
     return _log_twice(high_above - low_above, high_below - low_below) - low_above + high_below - math.log(2)

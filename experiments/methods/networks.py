@@ -50,9 +50,9 @@ class NetworkLoss:
         """The title for tables, such as "Bitonic, cauchy, λ = 0"; defaults are left out."""
         name = "Odd-Even" if self.network == "odd_even" else self.network.replace("_", " ").capitalize()
         parts = [name if self.network in FAMILIES else Path(self.network).name]
-        if self.sigmoid != "logistic":
+        if self.sigmoid != NetworkLoss.sigmoid:
             parts.append(self.sigmoid)
-        if self.art_lambda != 0.25:
+        if self.art_lambda != NetworkLoss.art_lambda:
             parts.append(f"λ = {self.art_lambda:g}")
         if self.error_free:
             parts.append("error-free")
@@ -75,8 +75,6 @@ class NetworkLoss:
             ExperimentError: nsc cannot compile the network, as for a file of another n.
         """
         _check_wires(self.network, n)
-        # CUDA kernels are generated only where they can run: their text takes time.
-        targets = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
         try:
             op = nsc.compile(
                 self.network,
@@ -84,7 +82,7 @@ class NetworkLoss:
                 relaxation=self.sigmoid,
                 art_lambda=self.art_lambda,
                 error_free=self.error_free,
-                targets=targets,
+                targets=targets(),
             )
         except nsc.NscError as error:
             raise ExperimentError(f"{self.network} with n = {n}: {error}") from None
@@ -95,6 +93,11 @@ class NetworkLoss:
             return with_dtype(op, scores.dtype).loss(name, scores, truth.ranks, steepness)
 
         return loss
+
+
+def targets() -> tuple[str, ...]:
+    """Return the targets to compile for. The text of CUDA kernels takes time, so only where they can run."""
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 
 def network_method(name: str) -> Method:
@@ -124,10 +127,10 @@ def network_method(name: str) -> Method:
 
 
 def recorded(name: str) -> str:
-    """Return a network method's name for records, the same for all names of one method.
+    """Return a network method's name for records, the same for all spellings of one method.
 
-    Options have one order, and those that say what is the default are left out. The path of a file is
-    followed by "#" and its digest, so that a run is done again when the file has changed.
+    Options have one order, and those that state a default are left out. The path of a file is followed by "#"
+    and its digest, so that a run is done again when the file has changed.
 
     >>> recorded("bitonic+art=0.25+cauchy+logistic"), recorded("bitonic+art=.0+cauchy")
     ('bitonic', 'bitonic+cauchy+art=0')
@@ -179,7 +182,7 @@ def depth(name: str, n: int) -> int:
 
 
 def _check_wires(network: str, n: int) -> None:
-    """Refuse a network file whose wires are not as many as the items of a sample."""
+    """Refuse a network file that does not have n wires."""
     if network in FAMILIES:
         return
     try:
