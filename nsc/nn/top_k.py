@@ -41,17 +41,16 @@ _TOP_1 = ("network", "softmax")
 class TopKCrossEntropy(Layer[Selector]):
     """The top-k cross entropy of logits (…, classes) and labels (…): a label is right within the top k.
 
-    p_k[j] weights "the label is among the top j + 1". With r_i the relaxed rank i of the logits, the largest
-    first, the probability of a label c and its loss are
+    p_k[j] weights "the label is among the top j + 1". Let r_i[c] be the relaxed weight of class c at rank i,
+    rank 0 the largest logit. The probability of a label c and its loss are
 
         q = Σ_j p_k[j] Σ_{i ≤ j} r_i[c]        loss = -log(q (1 - 2e-7) + 1e-7)
 
     The network selects the top len(p_k) alone. The gradient is the derivative of the value, and finite for
     finite logits; bfloat16 and float16 are computed in float32. An error-free network (`error_free=True`) has
-    the gradient of the soft one, which can be so large for float16 logits near ±6e4 that float16 holds it
-    as infinite. A NaN among the logits that are compared
-    makes the loss NaN. A module that is converted to another dtype, as by `.double()`, compiles its network
-    for that dtype too.
+    the gradient of the soft one; for float16 logits near ±6e4 it can exceed the range of float16. A NaN among
+    the logits that are compared makes the loss NaN. A module that is converted to another dtype, as by
+    `.double()`, compiles its network for that dtype too.
 
     Cost per sample: O(len(p_k) · size of the network); m bounds the size where there are many classes.
 
@@ -74,7 +73,7 @@ class TopKCrossEntropy(Layer[Selector]):
             finite number above 0, a Selector of other ranks, or options beside a Selector.
         OperandTypeError: a classes or m that is no integer, a p_k that is no list of numbers, a Sorter, or a
             learnable that is no bool.
-        LoweringError: select, which p_k says.
+        LoweringError: select among the options; p_k determines it.
         NscError: what `nsc.compile` raises.
 
     Source: Petersen et al., Differentiable Top-k Classification Learning, ICML 2022; the floor and m as in
@@ -121,8 +120,8 @@ class TopKCrossEntropy(Layer[Selector]):
         """Return the loss of labels (…), integers 0 … classes - 1, for logits (…, classes).
 
         Returns:
-            A 0-d tensor, of a "mean" NaN for an empty batch; (…) if nothing is reduced. Its dtype is that of
-            the logits.
+            A 0-d tensor; (…) if nothing is reduced. Its dtype is that of the logits. The "mean" of an empty
+            batch is NaN.
 
         Raises:
             OperandError: logits or labels of other shapes, on two devices, or a label that is no class. On a
@@ -134,7 +133,7 @@ class TopKCrossEntropy(Layer[Selector]):
         takes_double = "float64" in self.operator.kernel.serves
         compared, labels = _compared(logits, labels, self.classes, self.m, takes_double)
         rows = self._relaxed("select_with_rows", compared)[1]
-        # What each rank, the largest first, holds of the label: (…, k).
+        # The weight of the label at each rank, the largest first: (…, k).
         shares = torch.take_along_dim(rows, labels.unsqueeze(-1).unsqueeze(-1), -1).squeeze(-1)
         sums = shares.cumsum(-1)
         within = [sums[..., j] for j in range(len(self.p_k))]
@@ -166,7 +165,7 @@ def _weights(p_k: object) -> tuple[float, ...]:
         if isinstance(p_k, bytes | bytearray | memoryview):  # their items are numbers, but not meant as such
             raise TypeError
         numbers = [real(weight) for weight in p_k]  # type: ignore[attr-defined]
-    except TypeError:  # a number, or an array of no axis
+    except TypeError:  # a number, or an array without an axis
         numbers = [None]
     weights = tuple(weight for weight in numbers if weight is not None)
     if len(weights) < len(numbers):
