@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from works import run_of
 
 from experiments.classification import Classification, channel_constants, share_within
 from experiments.data import Data, Part, load
 from experiments.errors import ExperimentError
 from experiments.models import MODELS
-from experiments.run import Run
 
 CPU = torch.device("cpu")
-RUN = Run(
+RUN = replace(
+    run_of(0),
     task="topk",
     data="cifar10",
-    data_digest="0123456789ab",
-    side=None,
     model="small",
     method="topk:1",
-    temperature=None,
     n=1,
     batch=24,
     steps=15,
     learning_rate=3e-3,
-    one_cycle=False,
-    noise=0.0,
-    validations=1,
     validation=1000,
     test=1000,
-    seed=0,
 )
 
 
@@ -57,7 +51,7 @@ def cifar10(tmp_path_factory):
 
 
 def task(parts, method="topk:1", **changes):
-    run = dataclasses.replace(RUN, method=method, **changes)
+    run = replace(RUN, method=method, **changes)
     return Classification(run, parts, CPU, torch.Generator().manual_seed(run.seed))
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from works import run_of
 
 from experiments.classification import Classification
 from experiments.data import Data, Part, fingerprint, load
@@ -34,24 +35,15 @@ def part(seed):
 SOURCE = Source("houses", "Houses", "numbers", 64, False, "stands in this file",
                 lambda: Data(part(0), part(1), part(2)))
 """
-RUN = Run(
-    task="ranking",
-    data="digits",
-    data_digest="0123456789ab",
-    side=None,
+RUN = replace(
+    run_of(0),
     model="small",
-    method="odd_even",
-    temperature=None,
     n=2,
     batch=10,
     steps=2,
     learning_rate=1e-3,
-    one_cycle=False,
-    noise=0.0,
-    validations=1,
     validation=10,
     test=20,
-    seed=0,
 )
 
 

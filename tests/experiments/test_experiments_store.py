@@ -15,29 +15,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from works import run_of
 
 from experiments.errors import ExperimentError
-from experiments.run import Result, Run
+from experiments.run import Result
 from experiments.store import Store
 
-RUN = Run(
-    task="ranking",
-    data="digits",
-    data_digest="0123456789ab",
-    side=None,
-    model="cnn",
-    method="odd_even",
+RUN = dataclasses.replace(
+    run_of(0),
     temperature=0.1,
-    n=5,
     batch=100,
     steps=10,
     learning_rate=10**-3.5,
-    one_cycle=False,
-    noise=0.0,
     validations=2,
     validation=50,
     test=50,
-    seed=0,
 )
 RESULT = Result(
     run=RUN,

@@ -20,10 +20,10 @@ from click.testing import CliRunner, Result
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 
-from experiments import cli, making, methods, paper, profiles
+from experiments import cli, making, methods, paper
 from experiments.data import DATA
 from experiments.profiles import PROFILES
-from experiments.tables import TABLES
+from experiments.tables import TABLES, large
 from experiments.tables.plan import TUNING_SEED, PlannedPanel, Settings
 from experiments.training import TASKS
 
@@ -106,7 +106,7 @@ def test_the_papers_protocol_of_large_n() -> None:
         assert steepness == pytest.approx(float(planned.row.title.rpartition("s = ")[2]))
 
 
-def test_steepness_is_that_of_the_panels_title() -> None:
+def test_steepness_is_that_of_the_column() -> None:
     by_steepness, _ = panels("sensitivity", "paper")
     for planned in by_steepness.runs:
         depth = methods.depth(planned.run.method, planned.run.n)
@@ -117,7 +117,6 @@ def test_steepness_is_that_of_the_panels_title() -> None:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quick profile a matter of seconds."""
     monkeypatch.setitem(PROFILES, "quick", TINY)
-    monkeypatch.setitem(profiles.PROFILES, "quick", TINY)
 
 
 def invoke(*words: object) -> Result:
@@ -173,7 +172,8 @@ def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pyte
 def test_every_table_on_toy_data(
     table: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("experiments.tables.large.LENGTHS", {"quick": _toy_length()})
+    toy = replace(large.LENGTHS["quick"], images_a_step=16, steps=3)
+    monkeypatch.setattr(large, "LENGTHS", {"quick": toy})
     monkeypatch.setattr("experiments.tables.topk.STEPS", {"quick": 3})
     result = invoke(table, "--jobs", 1, "--seeds", 1, *words, "--out", tmp_path)
     assert result.exit_code == 0, result.output
@@ -181,12 +181,6 @@ def test_every_table_on_toy_data(
     assert finished["name"] == table
     for suffix in ("md", "csv", "png"):
         assert (tmp_path / f"{table}-quick.{suffix}").stat().st_size > 100
-
-
-def _toy_length() -> object:
-    from experiments.tables.large import LENGTHS
-
-    return replace(LENGTHS["quick"], images_a_step=16, steps=3)
 
 
 def test_the_runtime_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -476,19 +470,8 @@ def test_resume_goes_on_from_checkpoints(
     resume: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("experiments.training.CHECKPOINT_SECONDS", 0.0)
-    words = [
-        "networks",
-        "--n",
-        "4",
-        "--method",
-        "odd_even",
-        "--seeds",
-        "1",
-        "--jobs",
-        "1",
-        "--out",
-        str(tmp_path),
-    ]
+    options = ("--n", "4", "--method", "odd_even", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path))
+    words = ["networks", *options]
     do = making.do
 
     def interrupted(run, *rest, report, **more):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from works import run_of
 
 pytest.importorskip("sklearn")
 
@@ -17,15 +18,11 @@ from experiments.data import fingerprint, load
 from experiments.run import Result, Run
 from experiments.training import train
 
-RUN = Run(
-    task="ranking",
-    data="digits",
+RUN = replace(
+    run_of(3),
     data_digest=fingerprint(load("digits")),
-    side=None,
     model="small",
     method="stochastic_neural_sort",
-    temperature=None,
-    n=5,
     batch=4,
     steps=8,
     learning_rate=2e-3,
@@ -34,7 +31,6 @@ RUN = Run(
     validations=2,
     validation=50,
     test=60,
-    seed=3,
 )
 TOPK = replace(RUN, task="topk", method="topk:.5,.5", model="vanilla", n=1, batch=16)
 

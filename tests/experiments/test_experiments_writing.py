@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from works import run_of
 
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
@@ -39,15 +40,9 @@ from experiments.writing.records import (
 
 pytest.importorskip("matplotlib")
 
-RUN = Run(
-    task="ranking",
-    data="digits",
-    data_digest="0123456789ab",
-    side=None,
+RUN = replace(
+    run_of(0),
     model="half",
-    method="odd_even",
-    temperature=None,
-    n=5,
     batch=100,
     steps=1000,
     learning_rate=2e-3,
@@ -56,7 +51,6 @@ RUN = Run(
     validations=4,
     validation=5000,
     test=30000,
-    seed=0,
 )
 EM5, SECONDS = METRICS["em5"], METRICS["seconds"]
 
@@ -701,17 +695,13 @@ def test_the_terminal_says_why_cells_have_no_figures():
 
 
 def test_the_terminal_shows_ours_the_papers_and_who_is_first():
-    console = Console(width=140, record=True, file=io.StringIO())
-    console.print(show(finished()))
-    text = console.export_text()
+    text = on_terminal(finished(), 140)
     for part in ("41.0 ± 1.4 (1.0)", "paper 86.3 ± 0.9", "- n = 15: Network is first, 4.0 points ahead"):
         assert part in text
 
 
 def test_the_terminal_explains_the_error_by_the_sample():
-    console = Console(width=140, record=True, file=io.StringIO())
-    console.print(show(one_seed()))
-    text = console.export_text()
+    text = on_terminal(one_seed(), 140)
     assert "90.0 (0.4 by the sample)" in text
     assert text.count("neither the spread over seeds") == 1
 

@@ -1,4 +1,4 @@
-"""What the tests of scheduling let other processes do; without torch, so that processes start quickly."""
+"""A run for tests, and what other processes do with runs; without torch, so that processes start quickly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _busy = False
 
 
 def run_of(seed: int) -> Run:
-    """Return a run; only its seed matters here."""
+    """Return a run with its seed and the smallest counts; tests replace what matters to them."""
     return Run(
         task="ranking",
         data="digits",
