@@ -18,7 +18,7 @@ from experiments.scheduling.outcomes import Failure
 from experiments.store import Store
 from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, Tempered, Tuning
 from experiments.training import WATCHED, Progress, train
-from experiments.writing.records import Finished, Measured, Outcome, Panel, PaperNumber, Tuned
+from experiments.writing.records import Cell, Finished, Outcome, Panel, PaperNumber, Tuned
 
 Reporter = Callable[[str, int, int], None]
 """Called with what is done, how much of it is finished, and how much there is."""
@@ -222,7 +222,7 @@ def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Res
         rows=tuple(dict.fromkeys(planned.row for planned in panel.runs)),
         columns=tuple(dict.fromkeys(planned.column for planned in panel.runs)),
         cells=tuple(
-            Measured(
+            Cell(
                 row=row,
                 column=column,
                 outcomes=tuple(Outcome.of(results[planned.run]) for planned in several),

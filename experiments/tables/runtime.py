@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.machine import machine
 from experiments import methods, paper
 from experiments.timing import MATRIX, SIZES, WORKS, Timing, measure, title_of
-from experiments.writing.records import Axis, Column, Finished, Measured, Outcome, Panel, PaperNumber, Row
+from experiments.writing.records import Axis, Cell, Column, Finished, Outcome, Panel, PaperNumber, Row
 
 NAME = "runtime"
 TITLE = "Time and memory, forward and backward, one thread"
@@ -61,9 +61,9 @@ def make(names: Sequence[str], sizes: Sequence[int], command: str, report: Calla
     )
 
 
-def _cell(timing: Timing) -> Measured:
+def _cell(timing: Timing) -> Cell:
     figures = {"seconds": timing.seconds, "bytes": timing.bytes}
-    return Measured(
+    return Cell(
         row=timing.title,
         column=f"n = {timing.n}",
         outcomes=(

@@ -9,7 +9,7 @@ from itertools import combinations
 from experiments.writing import figures
 from experiments.writing.figures import Figure
 from experiments.writing.quantities import METRICS, Metric
-from experiments.writing.records import Measured, Panel
+from experiments.writing.records import Cell, Panel
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def orders(panel: Panel) -> list[Orders]:
 
 
 # The title that two cells share, and each cell with the title that it does not share.
-Pair = tuple[str, tuple[Measured, str], tuple[Measured, str]]
+Pair = tuple[str, tuple[Cell, str], tuple[Cell, str]]
 
 
 def _pairs_in_columns(panel: Panel) -> Iterator[Pair]:
@@ -142,7 +142,7 @@ def _pairs_in_rows(panel: Panel) -> Iterator[Pair]:
             yield row.title, (one, one.column), (other, other.column)
 
 
-def _compared(panel: Panel) -> list[Measured]:
+def _compared(panel: Panel) -> list[Cell]:
     references = {row.title for row in panel.rows if row.reference}
     return [cell for cell in panel.cells if cell.row not in references]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from experiments.metrics import FIVE, error_of_mean, error_of_share
 from experiments.run import Run
 from experiments.writing.quantities import METRICS, Metric
-from experiments.writing.records import Measured, PaperNumber
+from experiments.writing.records import Cell, PaperNumber
 
 # The difference of two means tells them apart if it exceeds this many of its standard errors.
 LEAST_ERRORS = 1.0
@@ -55,7 +55,7 @@ def figure(values: Sequence[float]) -> Figure | None:
     return Figure(statistics.fmean(values), statistics.stdev(values), error_of_mean(values), len(values))
 
 
-def figure_of(cell: Measured, key: str) -> Figure | None:
+def figure_of(cell: Cell, key: str) -> Figure | None:
     """Return the figure of a cell over its seeds, by a key of METRICS; None if no seed has that metric."""
     found = figure(cell.values(key))
     if found is None or found.count > 1:

@@ -113,8 +113,8 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A cell: a row in a column.
+class Cell:
+    """What a panel shows of a row in a column.
 
     Attributes:
         row: title of its row.
@@ -197,7 +197,7 @@ class Panel:
     metrics: tuple[str, ...]
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
-    cells: tuple[Measured, ...]
+    cells: tuple[Cell, ...]
 
     def __post_init__(self) -> None:
         """Check that every cell has its place."""
@@ -216,7 +216,7 @@ class Panel:
             f"columns on an axis that is {self.axis.scale} {'have no' if is_named else 'need a'} place `at`",
         )
 
-    def cell(self, row: str, column: str) -> Measured | None:
+    def cell(self, row: str, column: str) -> Cell | None:
         """Return the cell of a row and a column."""
         return next((c for c in self.cells if (c.row, c.column) == (row, column)), None)
 

@@ -28,9 +28,9 @@ from experiments.writing.markdown import markdown, metric_table, runs_table, tun
 from experiments.writing.quantities import METRICS
 from experiments.writing.records import (
     Axis,
+    Cell,
     Column,
     Finished,
-    Measured,
     Outcome,
     Panel,
     PaperNumber,
@@ -66,7 +66,7 @@ def cell(row, column, values, paper=None, n=5, metric="em5"):
             training = {metric: min(1.0, value + 0.03)}
             outcomes.append(Outcome(run, "", {metric: value}, training, 30.0, "a machine"))
     number = {} if paper is None else {metric: PaperNumber(*paper)}
-    return Measured(row, column, tuple(outcomes), number)
+    return Cell(row, column, tuple(outcomes), number)
 
 
 def panel(**changes):
@@ -106,11 +106,11 @@ def times(**changes):
         ("Other", 4): {"seconds": 7.1e-6, "bytes": 1e3},
     }
     cells = [
-        Measured(row, f"n = {n}", (Outcome(None, "", test, {}, 0.0, "a machine"),), {})
+        Cell(row, f"n = {n}", (Outcome(None, "", test, {}, 0.0, "a machine"),), {})
         for (row, n), test in outcomes.items()
     ]
     slow = Outcome(None, "a call takes more than 20 s", {}, {}, 0.0, "a machine")
-    cells.append(Measured("Other", "n = 1024", (slow,), {"seconds": PaperNumber(31.0)}))
+    cells.append(Cell("Other", "n = 1024", (slow,), {"seconds": PaperNumber(31.0)}))
     only = Panel(
         title="",
         axis=Axis("n", "log"),
