@@ -16,7 +16,7 @@ from experiments.run import Result, Run
 from experiments.scheduling import execute, message_of
 from experiments.scheduling.outcomes import Failure
 from experiments.store import Store
-from experiments.tables.plan import Planned, PlannedPanel, Settings, Table, Tempered, Tuning
+from experiments.tables.plan import PlannedPanel, PlannedRun, Settings, Table, Tempered, Tuning
 from experiments.training import WATCHED, Progress, train
 from experiments.writing.records import Cell, Finished, Outcome, Panel, PaperNumber, Tuned
 
@@ -212,7 +212,7 @@ def _chosen(method: Tempered, results: dict[float, Result]) -> Tuned:
 
 def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Result]) -> Panel:
     """Return a panel with the results of its runs."""
-    cells: dict[tuple[str, str], list[Planned]] = {}
+    cells: dict[tuple[str, str], list[PlannedRun]] = {}
     for planned in panel.runs:
         cells.setdefault((planned.row.title, planned.column.title), []).append(planned)
     return Panel(
@@ -233,7 +233,7 @@ def _panel(panel: PlannedPanel, metrics: tuple[str, ...], results: dict[Run, Res
     )
 
 
-def _paper(planned: Planned, metrics: Sequence[str]) -> dict[str, PaperNumber]:
+def _paper(planned: PlannedRun, metrics: Sequence[str]) -> dict[str, PaperNumber]:
     if planned.paper is None:
         return {}
     numbers = {metric: paper.number(*planned.paper, metric) for metric in metrics}

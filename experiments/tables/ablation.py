@@ -5,12 +5,11 @@ from __future__ import annotations
 from experiments import data as sources
 from experiments import methods
 from experiments.tables.plan import (
-    Planned,
     PlannedPanel,
+    PlannedRun,
     Settings,
     Table,
     Temperatures,
-    length,
     nothing_tuned,
     ranking_run,
 )
@@ -31,13 +30,13 @@ def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel,
     for name in settings.methods or METHODS:
         title = methods.find(name).title
         for n in settings.sizes or SIZES:
-            batch, steps = length(settings.profile, n)
+            column = Column(f"n = {n}", n)
             for strength in STRENGTHS:
                 method = methods.with_strength(name, strength)
                 key = ("ablation", f"{name} {_papers_data(settings)}", f"{n} {strength:g}")
                 for seed in range(settings.seeds):
-                    run = ranking_run(settings, method, n, seed, batch=batch, steps=steps)
-                    runs.append(Planned(Row(f"{title}, λ = {strength:g}"), Column(f"n = {n}", n), run, key))
+                    run = ranking_run(settings, method, n, seed)
+                    runs.append(PlannedRun(Row(f"{title}, λ = {strength:g}"), column, run, key))
     return (PlannedPanel("", Axis("n"), tuple(runs)),)
 
 

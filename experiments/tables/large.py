@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from experiments import methods
 from experiments.tables.plan import (
-    Planned,
     PlannedPanel,
+    PlannedRun,
     Settings,
     Table,
     Temperatures,
@@ -46,17 +46,17 @@ LENGTHS = {
 }
 
 
-def _cells(settings: Settings, method: str, n: int, steepness: float, batch: int | None) -> list[Planned]:
+def _cells(settings: Settings, method: str, n: int, steepness: float, batch: int | None) -> list[PlannedRun]:
     """Return the runs of a cell with `batch` samples a step; None: as many as make the profile's images."""
     length = LENGTHS[settings.profile.name]
     samples = max(1, length.images_a_step // n) if batch is None else batch
     temperature = steepness / methods.depth(method, n)
     key = ("large" if batch is None else "large batch 4", f"{_paper_name(method)} {steepness:g}", str(n))
     return [
-        Planned(
+        PlannedRun(
             Row(f"{methods.find(method).title}, s = {steepness:g}"),
             Column(f"n = {n}", n),
-            ranking_run(settings, method, n, seed, temperature, batch=samples, steps=length.steps),
+            ranking_run(settings, method, n, seed, temperature, (samples, length.steps)),
             key,
         )
         for seed in range(settings.seeds)

@@ -13,7 +13,6 @@ from experiments.tables.plan import (
     Table,
     Temperatures,
     Tuning,
-    length,
     methods_by_size,
     ranking_run,
     tuning_runs,
@@ -47,10 +46,9 @@ def tuned(settings: Settings, names: tuple[str, ...], sizes: tuple[int, ...]) ->
     if is_paper(settings.profile):
         wanted = [method for method in wanted if not method.is_network]
     n = TUNED_SIZE if TUNED_SIZE in sizes else sizes[len(sizes) // 2]
-    batch, steps = length(settings.profile, n)
 
     def run_of(name: str, temperature: float) -> Run:
-        return ranking_run(settings, name, n, TUNING_SEED, temperature, batch=batch, steps=steps)
+        return ranking_run(settings, name, n, TUNING_SEED, temperature)
 
     return tuning_runs(wanted, settings.profile, run_of)
 

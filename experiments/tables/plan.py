@@ -38,7 +38,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """A run and its place in a panel.
 
     Attributes:
@@ -65,7 +65,7 @@ class PlannedPanel:
 
     title: str
     axis: Axis
-    runs: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
 
 
 Temperatures = Mapping[str, float]
@@ -155,9 +155,7 @@ def ranking_run(
     n: int,
     seed: int,
     temperature: float | None = None,
-    *,
-    batch: int,
-    steps: int,
+    length: tuple[int, int] | None = None,
 ) -> Run:
     """Return a run that learns from samples of n.
 
@@ -167,10 +165,10 @@ def ranking_run(
         n: items of a sample.
         seed: of the run.
         temperature: of the method; None is its usual one.
-        batch: samples of a step.
-        steps: of the run.
+        length: batch and steps; None: those of `batch_and_steps`.
     """
     profile, (name, digest) = settings.profile, settings.data[0]
+    batch, steps = length or batch_and_steps(profile, n)
     source = sources.find(name)
     is_pooled = source.kind == "digits" and profile.side is not None and source.side > profile.side
     if temperature is None:
@@ -202,7 +200,7 @@ def model_of(settings: Settings) -> str:
     return "svhn" if is_cropped else settings.profile.model
 
 
-def length(profile: Profile, n: int) -> tuple[int, int]:
+def batch_and_steps(profile: Profile, n: int) -> tuple[int, int]:
     """Return batch and steps of a run at n.
 
     They are the profile's, which make the same number of images for all n, or else the paper's.
@@ -233,10 +231,9 @@ def methods_by_size(
     for name in names:
         row = Row(methods.find(name).title, reference=name == "regression")
         for n in sizes:
-            batch, steps = length(settings.profile, n)
             for seed in range(settings.seeds):
-                run = ranking_run(settings, name, n, seed, temperatures.get(name), batch=batch, steps=steps)
-                runs.append(Planned(row, Column(f"n = {n}", n), run, _first(tables, name, n)))
+                run = ranking_run(settings, name, n, seed, temperatures.get(name))
+                runs.append(PlannedRun(row, Column(f"n = {n}", n), run, _first(tables, name, n)))
     return PlannedPanel("", Axis("n"), tuple(runs))
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from experiments import methods
 from experiments.tables.plan import (
-    Planned,
     PlannedPanel,
+    PlannedRun,
     Settings,
     Table,
     Temperatures,
-    length,
     nothing_tuned,
     ranking_run,
 )
@@ -24,29 +23,27 @@ STRENGTH_METHODS = ("odd_even", "bitonic")
 STRENGTH_SIZES = (8, 16)
 
 
-def _by_steepness(settings: Settings, name: str, n: int) -> list[Planned]:
-    batch, steps = length(settings.profile, n)
+def _by_steepness(settings: Settings, name: str, n: int) -> list[PlannedRun]:
     depth = methods.depth(name, n)
     row = Row(f"{methods.find(name).title}, n = {n}")
     return [
-        Planned(
+        PlannedRun(
             row,
             Column(f"s = {steepness}", steepness),
-            ranking_run(settings, name, n, seed, steepness / depth, batch=batch, steps=steps),
+            ranking_run(settings, name, n, seed, steepness / depth),
         )
         for steepness in STEEPNESSES
         for seed in range(settings.seeds)
     ]
 
 
-def _by_strength(settings: Settings, name: str, n: int) -> list[Planned]:
-    batch, steps = length(settings.profile, n)
+def _by_strength(settings: Settings, name: str, n: int) -> list[PlannedRun]:
     row = Row(f"{methods.find(name).title}, n = {n}")
     return [
-        Planned(
+        PlannedRun(
             row,
             Column(f"λ = {strength:g}", strength),
-            ranking_run(settings, methods.with_strength(name, strength), n, seed, batch=batch, steps=steps),
+            ranking_run(settings, methods.with_strength(name, strength), n, seed),
         )
         for strength in STRENGTHS
         for seed in range(settings.seeds)

@@ -9,8 +9,8 @@ from experiments.profiles import Profile
 from experiments.run import Run
 from experiments.tables.plan import (
     TUNING_SEED,
-    Planned,
     PlannedPanel,
+    PlannedRun,
     Settings,
     Table,
     Temperatures,
@@ -56,7 +56,7 @@ def _run(settings: Settings, data: str, model: str, method: str, seed: int, temp
 
 def _plan(settings: Settings, temperatures: Temperatures) -> tuple[PlannedPanel, ...]:
     runs = tuple(
-        Planned(
+        PlannedRun(
             row=Row(find(method).title),
             column=Column(f"{sources.find(data).title}, {TITLES[model]}"),
             run=_run(settings, data, model, method, seed, temperatures.get(method)),
