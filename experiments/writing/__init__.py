@@ -5,10 +5,10 @@ figures     mean, deviation, standard errors; whether two figures can be told ap
 comparing   which row is first, and which of the paper's orders are found again
 explaining  what the figures of a page mean, in sentences
 markdown    a table as a page
-listing     a table as CSV
+csv_table   a table as CSV
 pictures    a table as a picture
 console     a table on the terminal
-reading     a table as JSON, and back
+json_table  a table as JSON, and back
 files       these files in a folder, and the report of a folder
 """
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from experiments.errors import ExperimentError
-from experiments.writing import reading
+from experiments.writing import json_table
+from experiments.writing.csv_table import to_csv
 from experiments.writing.explaining import how_to_read
-from experiments.writing.listing import to_csv
 from experiments.writing.markdown import markdown, paragraph, table
 from experiments.writing.records import Finished
 
@@ -32,7 +32,7 @@ def write(folder: Path, finished: Finished) -> list[Path]:
         f"{finished.stem}.md": markdown(finished).encode(),
         f"{finished.stem}.csv": to_csv(finished).encode(),
         f"{finished.stem}.png": pictures.draw(finished),
-        f"{finished.stem}.json": reading.to_json(finished).encode(),
+        f"{finished.stem}.json": json_table.to_json(finished).encode(),
     }
     return _write_all(folder, contents)
 
@@ -66,13 +66,13 @@ def _check_report(path: Path) -> None:
 def page(folder: Path) -> str:
     """Return all tables of a folder as one page of Markdown with an index; pictures are linked.
 
-    JSON files that are no tables are left out, see `reading.is_table`. The order is that of the sources: the
-    paper's tables by number, then its figures.
+    JSON files that are no tables are left out, see `json_table.is_table`. The order is that of the sources:
+    the paper's tables by number, then its figures.
 
     Raises:
         ExperimentError: the folder has no table, or one that is damaged.
     """
-    found = [reading.read(path) for path in sorted(folder.glob("*.json")) if reading.is_table(path)]
+    found = [json_table.read(path) for path in sorted(folder.glob("*.json")) if json_table.is_table(path)]
     if not found:
         known = "make one first, for example `python -m experiments mnist`"
         raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")

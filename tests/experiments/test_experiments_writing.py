@@ -21,7 +21,7 @@ from works import run_of
 
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
-from experiments.writing import comparing, figures, listing, reading, report, show, write
+from experiments.writing import comparing, csv_table, figures, json_table, report, show, write
 from experiments.writing.explaining import at_an_edge, how_to_read
 from experiments.writing.files import page
 from experiments.writing.markdown import markdown, metric_table, runs_table, tuned_table
@@ -404,7 +404,7 @@ def test_a_measurement_without_training_has_a_page_too():
 
 
 def test_the_csv_has_a_line_for_every_outcome():
-    lines = list(csv.DictReader(io.StringIO(listing.to_csv(finished()))))
+    lines = list(csv.DictReader(io.StringIO(csv_table.to_csv(finished()))))
     assert len(lines) == 9
     first, failed = lines[0], next(line for line in lines if line["failure"])
     assert (first["row"], first["column"], first["n"], first["seed"]) == ("Network", "n = 5", "5", "0")
@@ -413,14 +413,14 @@ def test_the_csv_has_a_line_for_every_outcome():
     assert float(first["test_em5"]) == 0.40
     assert float(first["training_em5"]) == 0.40 + 0.03
     assert (failed["test_em5"], failed["failure"]) == ("", "the loss is not a number at step 40")
-    plain = list(csv.DictReader(io.StringIO(listing.to_csv(times()))))
+    plain = list(csv.DictReader(io.StringIO(csv_table.to_csv(times()))))
     assert [line["seconds"] for line in plain] == ["1.1e-06", "0.05", "7.1e-06", ""]
     assert "seed" not in plain[0]
 
 
 def test_every_field_of_a_run_is_in_the_csv_and_on_the_page():
     names = [field.name for field in fields(Run)]
-    heads = next(csv.reader(io.StringIO(listing.to_csv(finished()))))
+    heads = next(csv.reader(io.StringIO(csv_table.to_csv(finished()))))
     assert [head for head in heads if head in names] == names
     shown = [row.split("|")[1].strip() for row in runs_table(finished()).splitlines()[2:]]
     assert shown == [name.replace("_", " ") for name in names]
@@ -442,8 +442,8 @@ def test_a_table_that_is_written_is_read_as_it_was(tmp_path_factory, values, pap
     rows = tuple(Row(f"row {i}", reference=bool(i)) for i in range(len(values)))
     table = finished(panel(rows=rows, cells=cells), notes=(note,), seconds=seconds)
     path = tmp_path_factory.mktemp("table") / "mnist-quick.json"
-    path.write_text(reading.to_json(table), encoding="utf-8")
-    assert reading.read(path) == table
+    path.write_text(json_table.to_json(table), encoding="utf-8")
+    assert json_table.read(path) == table
 
 
 def _edit(change):
@@ -487,9 +487,9 @@ def _first(facts):
 )
 def test_a_damaged_table_is_refused_in_one_line(tmp_path, edit, message):
     path = tmp_path / "mnist-quick.json"
-    path.write_text(edit(reading.to_json(finished())), encoding="utf-8")
+    path.write_text(edit(json_table.to_json(finished())), encoding="utf-8")
     with pytest.raises(ExperimentError, match=message) as caught:
-        reading.read(path)
+        json_table.read(path)
     assert str(path) in caught.value.message
     assert "make the table again" in caught.value.message
     assert "\n" not in caught.value.message
@@ -502,7 +502,7 @@ def test_json_of_something_else_is_not_read_as_a_table(tmp_path, text):
     path = tmp_path / "mnist-quick.json"
     path.write_text(text)
     with pytest.raises(ExperimentError, match="no format"):
-        reading.read(path)
+        json_table.read(path)
     with pytest.raises(ExperimentError, match="has no tables"):
         report(tmp_path)
 
@@ -560,7 +560,7 @@ def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
     paths = write(out, finished())
     assert {path.name for path in paths} == {f"mnist-quick.{end}" for end in ("md", "csv", "png", "json")}
     assert {*out.iterdir()} == {*paths}
-    assert reading.read(out / "mnist-quick.json") == finished()
+    assert json_table.read(out / "mnist-quick.json") == finished()
     before = {path: path.read_bytes() for path in paths}
     write(out, finished())
     assert {path: path.read_bytes() for path in paths} == before
