@@ -109,8 +109,8 @@ class Results:
     """What came of runs.
 
     Attributes:
-        of: the result of each run; of one that failed it says why, and is not stored.
-        kept: how many were there before.
+        of: the result of each run. The result of a run that failed says why, and is not stored.
+        kept: how many results were stored before.
         failures: the runs that failed.
     """
 
@@ -125,7 +125,7 @@ def results_of(runs: Iterable[Run], place: Place, what: str, report: Reporter) -
     Args:
         runs: what to do.
         place: where.
-        what: the runs are, for the report.
+        what: the word for these runs in the report, such as "training".
         report: is told of each result, and of each step if the runs are done in this process.
     """
     store = Store(place.out)

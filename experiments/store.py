@@ -57,11 +57,11 @@ class Store:
                 ) from None
 
     def has(self, run: Run) -> bool:
-        """Return whether the result of a run is here: whether `read` returns it."""
+        """Return whether `read` returns a result of the run."""
         return self.read(run) is not None
 
     def read(self, run: Run) -> Result | None:
-        """Return the result of a run; None if there is none. Says on stderr if a file is no result of it.
+        """Return the result of a run, or None; if its file holds something else, a line on stderr says so.
 
         Raises:
             ExperimentError: the file exists and the system does not let it be read.

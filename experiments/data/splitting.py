@@ -33,8 +33,9 @@ def cut(classes: Tensor, share: Fraction, name: str) -> tuple[Tensor, Tensor]:
     """Return the indices, ascending, of the images that stay and of a share of each class.
 
     The share is taken of all images, rounded to the nearest integer, halves to even. Each class gives its
-    share rounded up or down: up where the most is lost otherwise, at a tie in the lower class. A class of two
-    images or more has one at least on either side, even if the total changes; a single image stays.
+    share rounded down; the images that are still missing come one each from the classes with the largest
+    remainders, at a tie the lower class. A class of two images or more has at least one on either side, even
+    if the total changes; a single image stays.
 
     Args:
         classes: (m,), int64.

@@ -4,18 +4,20 @@
     loss(scores, Truth(ranks, values)).backward()
 
 A method is a file here and a row of METHODS, or a file of the user's own. Methods that relax the permutation
-matrix P have the loss of the paper, equation 6: the mean of -log P[rank of c, c]. Time and memory of a
-sample, forward and backward:
+matrix P have the loss of the paper, equation 6: the mean of -log P[rank of c, c]. Name, file, and time and
+memory of a sample, forward and backward:
 
-    sorting networks    O(n·size) and O(n·depth), P is never stored: bitonic n²·log² n, odd_even n³
-    neural_sort         O(n²); stochastic_neural_sort: five times that
-    soft_sort           O(n²)
-    optimal_transport   O(n²·iterations) and O(n²)
-    lap_sum             O(n·log n) and O(n)
-    fast_rank           O(n·rounds) and O(n), rounds about log n
-    rank_net            O(n²)
-    list_mle            O(n·log n) and O(n)
-    regression          O(n)
+    sorting networks    networks         O(n·size) and O(n·depth): bitonic n²·log² n, odd_even n³, P not stored
+    neural_sort         permutations     O(n²); stochastic_neural_sort: five times that
+    soft_sort           permutations     O(n²)
+    optimal_transport   transport        O(n²·iterations) and O(n²)
+    lap_sum             laplace          O(n·log n) and O(n)
+    fast_rank           ranks            O(n·rounds) and O(n), rounds about log n
+    rank_net            pairs_and_lists  O(n²)
+    list_mle            pairs_and_lists  O(n·log n) and O(n)
+    regression          regression       O(n)
+
+The file classes has the losses of logits.
 """
 
 from __future__ import annotations
