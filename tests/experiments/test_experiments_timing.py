@@ -132,5 +132,13 @@ def test_memory_is_measured_in_a_process_of_its_own() -> None:
 
 
 @pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
+def test_a_work_that_serves_one_n_has_a_peak(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    refuse = "if n != 8: raise __import__('experiments').errors.ExperimentError('n is 8')\n        "
+    file.write_text(METHOD.format(body=refuse + "return scores.exp().sum()"))
+    assert peak_of(str(file), 8) > 0
+
+
+@pytest.mark.skipif(not can_measure_memory(), reason="the system does not tell peaks")
 def test_memory_is_resolved_below_a_page() -> None:
     assert 8 < peak_of("regression", 4) < 400
