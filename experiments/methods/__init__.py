@@ -4,10 +4,10 @@
     loss(scores, Truth(ranks, values)).backward()
 
 A method is a file here and a row of METHODS, or a file of the user's own. Methods that relax the permutation
-matrix P have the loss of the paper, equation 6: the mean of -log P[rank of c, c]. Name, file, and time and
-memory of a sample, forward and backward:
+matrix P have the loss of the paper, equation 6: the mean of -log P[rank of c, c]. Networks never store P.
+Name, file, and time and memory of a sample, forward and backward:
 
-    sorting networks    networks         O(n·size) and O(n·depth): bitonic n²·log² n, odd_even n³, P not stored
+    sorting networks    networks         O(n·size) and O(n·depth): bitonic n²·log² n, odd_even n³
     neural_sort         permutations     O(n²); stochastic_neural_sort: five times that
     soft_sort           permutations     O(n²)
     optimal_transport   transport        O(n²·iterations) and O(n²)

@@ -229,7 +229,7 @@ class Finished:
         name: of the table on the command line, such as "mnist".
         title: its heading.
         source: the table or figure of the paper, such as "table 1".
-        profile: "quick", "standard" or "paper".
+        profile: "quick", "standard" or "paper"; "cpu" for the table of times.
         command: the command that makes it.
         panels: the figures.
         tuned: the temperatures that were chosen.
