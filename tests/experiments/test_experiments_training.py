@@ -107,20 +107,6 @@ def test_a_damaged_checkpoint_starts_the_run_anew(
     assert "the run starts anew" in line
 
 
-def test_a_checkpoint_of_another_run_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "CHECKPOINT_SECONDS", 0.0)
-    checkpoint = tmp_path / "run.pt"
-
-    def stop(step: int, loss: float) -> None:
-        if step == 5:
-            raise StopError
-
-    with pytest.raises(StopError):
-        train(RUN, checkpoint=checkpoint, progress=stop)
-    other = replace(RUN, seed=4)
-    assert figures(train(other, checkpoint=checkpoint)) == figures(train(other))
-
-
 def test_other_seeds_other_bits() -> None:
     results = [train(replace(RUN, seed=seed)) for seed in (0, 1)]
     assert results[0].losses != results[1].losses
