@@ -50,7 +50,7 @@ def show_progress(losses: Iterator[float], steps: int, console: Console) -> list
         task = progress.add_task("", total=steps, loss=float("nan"))
         for loss in losses:
             history.append(loss)
-            last = history[-20:]
+            last = history[-SMOOTHED:]
             progress.update(task, advance=1, loss=sum(last) / len(last))
     return history
 

@@ -1,7 +1,7 @@
 """One run, from its seed to its result.
 
-Batches, noise and methods that draw have one generator, whose state is part of a checkpoint. A run that was
-resumed gives the same bits as one that was not interrupted.
+Batches, noise and methods that draw share one generator, whose state is part of a checkpoint. So a resumed
+run gives the same bits as one that was not interrupted.
 """
 
 from __future__ import annotations

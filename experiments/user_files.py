@@ -35,7 +35,7 @@ def with_digest(name: str) -> str:
 
 
 def checked(name: str) -> Path:
-    """Return the path of a file, whose digest must be the one that is stated, if one is.
+    """Return the path in the name of a file; the digest in the name, if there is one, must be the file's.
 
     Raises:
         ExperimentError: no such file, or one of another digest.

@@ -194,7 +194,7 @@ def _check_wires(network: str, n: int) -> None:
 
 
 def _file(name: str, network: str) -> str:
-    """Return the path of a network file, whose digest must be the one that is stated, if one is."""
+    """Return the path of a network file; the digest in its name, if there is one, must be the file's."""
     path = network.partition("#")[0]
     if not Path(path).is_file():
         raise ExperimentError(

@@ -96,8 +96,9 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
 def _opener() -> Callable[[bytes], object]:
     """Return a function that calls what a parcel holds.
 
-    Dask sends a function inside a function as code, others as the name of their module. So a scheduler need
-    not import `experiments`. A worker that cannot reports an error; with a name, it would leave the cluster.
+    Dask sends a function inside a function as code, others by the name of their module. So the scheduler need
+    not import `experiments`, and a worker that cannot import it reports an error instead of leaving the
+    cluster.
     """
 
     def opened(parcel: bytes) -> object:

@@ -28,8 +28,8 @@ def here(work: Work, runs: list[Run]) -> Events:
 def in_processes(work: Work, runs: list[Run], jobs: int) -> Events:
     """Do runs in processes; closing the generator ends them.
 
-    A process that dies takes one run with it, which is done again as the last: a run that kills processes
-    does not keep others waiting.
+    The run of a process that dies is done again after all that wait: a run that kills processes does not
+    hold up the others.
     """
     waiting = deque(runs)
     jobs = min(jobs, len(runs))
@@ -94,9 +94,9 @@ def _start(work: Work, run: Run, jobs: int) -> _Worker:
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(work, theirs, max(1, cores() // jobs)), daemon=True)
-    # Ctrl-C goes to every process of a terminal. The new one inherits a mask that keeps it away from its
-    # first import on, which would print a traceback; this process ends it instead.
-    # Python's resource tracker, which the first process starts, would take the mask off again.
+    # Ctrl-C goes to every process of a terminal. The new one would print a traceback, so it inherits a mask
+    # that blocks the signal, and this process ends it. Python's resource tracker, which the first process
+    # starts, would unblock the signal again: it runs before.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
