@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 import nsc
 from experiments.errors import ExperimentError
-from experiments.methods import classes
 from experiments.methods.classes import CLASS_GRAMMAR, METHODS, find, record_name
 
 
@@ -62,11 +59,6 @@ def test_spellings_of_a_method_have_one_record(p_k, m, softmax, m_first):
     assert record_name(record) == record
     loss = find(record).start.__self__
     assert (loss.p_k, loss.m, loss.top1 == "softmax") == (tuple(p_k), m, softmax)
-
-
-def test_examples_in_docstrings():
-    tested = doctest.testmod(classes)
-    assert (tested.failed, tested.attempted) == (0, 2)
 
 
 @pytest.mark.parametrize(

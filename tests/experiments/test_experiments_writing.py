@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import io
 import json
 import math
@@ -121,11 +120,6 @@ def times(**changes):
     )
     new = {"name": "runtime", "title": "Time and memory", "source": "table 4", "tuned": (), "seconds": None}
     return finished(only, **{**new, **changes})
-
-
-def test_examples_in_docstrings():
-    tested = [doctest.testmod(module, optionflags=doctest.ELLIPSIS) for module in (figures, comparing)]
-    assert [(each.failed, each.attempted) for each in tested] == [(0, 3), (0, 1)]
 
 
 def test_a_figure_has_mean_deviation_and_error():
