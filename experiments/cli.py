@@ -158,6 +158,8 @@ def _command(table: Table) -> click.Command:
         elif resume or restart:
             flag = "--resume" if resume else "--restart"
             raise click.UsageError(f"{flag} goes with runs on this machine: a cluster keeps no checkpoints")
+        elif jobs:
+            raise click.UsageError("--jobs goes with runs on this machine: a cluster has its own workers")
         if resume and restart:
             raise click.UsageError("--resume goes on with interrupted runs, --restart does not: choose one")
         _check_pictures()

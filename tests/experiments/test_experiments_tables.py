@@ -342,6 +342,7 @@ def test_a_console_that_cannot_show_the_table_loses_nothing(
         (["ablation", "--method", "bitonic+art=0.4"], "leave art= out"),
         (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--resume"], "--resume"),
         (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--restart"], "--restart"),
+        (["mnist", "--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "--jobs"),
         (["mnist", "--resume", "--restart"], "choose one"),
         (["mnist", "--data", "svhn"], "mnist needs digits"),
         (["svhn", "--data", "digits"], "svhn needs numbers"),
