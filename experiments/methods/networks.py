@@ -53,7 +53,7 @@ class NetworkLoss:
         if self.sigmoid != NetworkLoss.sigmoid:
             parts.append(self.sigmoid)
         if self.art_lambda != NetworkLoss.art_lambda:
-            parts.append(f"λ = {self.art_lambda:g}")
+            parts.append(f"λ = {_written(self.art_lambda)}")
         if self.error_free:
             parts.append("error-free")
         if self.bce:
@@ -140,7 +140,7 @@ def recorded(name: str) -> str:
     if loss.sigmoid != NetworkLoss.sigmoid:
         parts.append(loss.sigmoid)
     if loss.art_lambda != NetworkLoss.art_lambda:
-        parts.append(f"art={loss.art_lambda:g}")
+        parts.append(f"art={_written(loss.art_lambda)}")
     if loss.error_free:
         parts.append("error_free")
     if loss.bce:
@@ -156,7 +156,13 @@ def with_strength(name: str, strength: float) -> str:
     """
     if any(option.startswith("art=") for option in name.split("+")[1:]):
         raise ExperimentError(f"method {name!r}: this table sets λ itself: leave art= out")
-    return f"{name}+art={strength:g}"
+    return f"{name}+art={_written(strength)}"
+
+
+def _written(strength: float) -> str:
+    """Return λ without trailing zeros, with all digits that tell it from other numbers."""
+    short = f"{strength:g}"
+    return short if float(short) == strength else repr(strength)
 
 
 def _parsed(name: str) -> NetworkLoss:

@@ -14,7 +14,16 @@ from torch import Tensor
 
 import nsc
 from experiments.errors import ExperimentError
-from experiments.methods import METHODS, Method, Truth, find, middle, usual_temperature
+from experiments.methods import (
+    METHODS,
+    Method,
+    Truth,
+    find,
+    middle,
+    record_name,
+    usual_temperature,
+    with_strength,
+)
 from nsc.compiler.formats import write_network
 
 NETWORKS = ("odd_even", "bitonic")
@@ -188,6 +197,15 @@ def network_file(tmp_path: Path) -> Path:
     file = tmp_path / "mine.txt"
     file.write_text(write_network(nsc.compile("bitonic", 4).network), encoding="utf-8")
     return file
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_a_network_keeps_its_strength(strength: float) -> None:
+    for name in (f"bitonic+art={strength!r}", with_strength("bitonic", strength)):
+        record = record_name(name)
+        assert record_name(record) == record
+        *_, shown = find(record).title.split("λ = ")
+        assert (float(shown) if record != "bitonic" else 0.25) == strength
 
 
 def test_a_network_file_is_a_method(network_file: Path) -> None:

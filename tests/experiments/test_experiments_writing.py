@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -605,6 +606,17 @@ def test_a_folder_without_tables_has_no_report(tmp_path):
         with pytest.raises(ExperimentError, match="has no tables"):
             report(folder)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_pages_of_the_repository_are_those_of_its_tables():
+    folder = Path(__file__).parents[2] / "experiments" / "results"
+    assert (folder / "README.md").read_text() == page(folder)
+    tables = [path for path in folder.glob("*.json") if json_table.is_table(path)]
+    assert tables
+    for path in tables:
+        finished = json_table.read(path)
+        assert path.with_suffix(".md").read_text() == markdown(finished)
+        assert path.with_suffix(".csv").read_bytes() == csv_table.to_csv(finished).encode()
 
 
 def test_a_report_does_not_replace_a_page_of_another_hand(tmp_path):
