@@ -16,8 +16,8 @@ from experiments.errors import ExperimentError
 from experiments.methods.networks import targets
 from experiments.methods.records import middle
 
-# Steepness over depth, as of sorting networks; the paper's choice is 2 (section 5.1).
-GRID = (1.0, 2.0, 4.0)
+# Steepness over depth. For ranks the paper's choice is 2 (section 5.1); scores of classes lie further apart.
+GRID = (0.125, 0.25, 0.5, 1.0)
 # The weights p_k are those that difftopk's authors compare (Petersen et al., ICML 2022).
 METHODS = (
     "softmax",

@@ -31,7 +31,7 @@ def test_a_name_says_the_loss_and_its_temperature():
     ours = find("topk:.25,0,.75+m=6+softmax")
     assert ours.title == "Top-k, p_k = 0.25, 0, 0.75, m = 6, softmax for top 1"
     depth = nsc.compile("best", 6, select=nsc.top_k(3)).depth
-    for temperature, steepness in ((None, 2 * depth), (4.0, 4 * depth)):
+    for temperature, steepness in ((None, depth / 2), (4.0, 4 * depth)):
         same = nsc.nn.TopKCrossEntropy(10, [0.25, 0, 0.75], 6, top1="softmax", steepness=steepness)
         assert torch.equal(ours.start(10, temperature)(x, labels), same(x, labels))
 
