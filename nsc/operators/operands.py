@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class Operands:
         self._n = kernel.n
         self._default_steepness = default_steepness
         self._targets = tuple(kernel.sources)
-        self._devices = frozenset(device for name in self._targets for device in TARGETS[name].devices)
+        self._devices = _Devices(device for name in self._targets for device in TARGETS[name].devices)
         self._dtypes = tuple(kernel.serves)
         # Dtype of a tensor to the arithmetic type that serves it.
         self._serves = {getattr(torch, name): getattr(torch, real) for name, real in kernel.serves.items()}
@@ -84,33 +85,49 @@ class Operands:
                 f"{tuple(target.shape)}"
             )
 
-    def keys(self, method: str, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """Return x as (batch, n), in the arithmetic type that serves its dtype, or that of a wider dtype."""
-        self.check_tensor(method, "x", x)
-        if x.dim() == 0 or x.shape[-1] != self._n:
-            last = f"{count(x.shape[-1], 'value')} on its last axis" if x.dim() else "no axis"
-            advice = f": compile one with {argument('n', x.shape[-1])}" if x.dim() and x.shape[-1] else ""
+    def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return x as (batch, n), in the arithmetic type that serves a dtype.
+
+        Args:
+            method: the method that was called, for messages.
+            x: what `check_tensor` lets through.
+            dtype: that of x, or a wider one.
+        """
+        axes = x.dim()
+        if axes == 0 or x.shape[-1] != self._n:
+            last = f"{count(x.shape[-1], 'value')} on its last axis" if axes else "no axis"
+            advice = f": compile one with {argument('n', x.shape[-1])}" if axes and x.shape[-1] else ""
             raise OperandError(f"{self._name}.{method}: x has {last}, this op sorts {self._n}{advice}")
-        if x.device.type not in self._devices and not x.is_meta:
+        if not self._devices[x.device]:
             raise OperandError(
                 f"{self._name}.{method}: x is on {x.device}, this op is compiled for "
                 f"{', '.join(self._targets)}: move x, or compile with {argument('targets', tuple(TARGETS))}"
             )
-        arithmetic = self._serves.get(dtype or x.dtype)
+        arithmetic = self._serves.get(dtype)
         if arithmetic is None:
-            wide = dtype or x.dtype
             wider = f"compile it with {argument('dtypes', ('float32', 'float64'))}"
-            advice = wider if wide == torch.float64 else "convert it with .float()"
+            advice = wider if dtype == torch.float64 else "convert it with .float()"
             raise OperandTypeError(
-                f"{self._name}.{method}: dtype {wide} is not served, this op takes "
+                f"{self._name}.{method}: dtype {dtype} is not served, this op takes "
                 f"{', '.join(self._dtypes)}: {advice}"
             )
-        return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
+        return cast(x if axes == 2 else x.reshape(-1, self._n), arithmetic)
 
-    def steepness(self, method: str, steepness: Steepness, keys: Tensor) -> Tensor:
-        """Return the steepness as (batch,), one value seen batch times, in the dtype of the keys."""
+    def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way) -> Tensor:
+        """Return the steepness as (batch,), one value seen batch times, in the dtype of the keys.
+
+        Args:
+            method: the method that was called, for messages.
+            steepness: as users pass it.
+            keys: what `keys` returned.
+            way: that of the call.
+        """
         if steepness is None:
             steepness = self._default_steepness
+        if type(steepness) is float and way is Way.PLAIN and not keys.is_cuda:
+            lowest, highest = RANGES[keys.dtype]
+            if lowest <= steepness <= highest:
+                return _constant(steepness, keys.dtype, keys.shape[0])
         if isinstance(steepness, Tensor):
             value = self._steepness_tensor(method, steepness, keys)
         elif torch.compiler.is_compiling() and isinstance(
@@ -123,7 +140,7 @@ class Operands:
             number = self._steepness_number(method, steepness, keys.dtype)
             if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
                 value = keys.new_full((1,), number)
-            elif way_of(keys) is Way.PLAIN:
+            elif way is Way.PLAIN:
                 return _constant(number, keys.dtype, keys.shape[0])
             else:
                 value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
@@ -154,6 +171,22 @@ class Operands:
             kind = OperandTypeError if number is None else OperandError
             raise bad_steepness(f"{self._name}.{method}", what, dtype, kind)
         return number
+
+
+class _Devices(dict[torch.device, bool]):
+    """Whether an operator takes tensors on a device. The type of a device takes ten times as long to read.
+
+    Args:
+        types: the types of devices that it is compiled for; shapes alone it has on meta too.
+    """
+
+    def __init__(self, types: Iterable[str]) -> None:
+        super().__init__()
+        self._types = {*types, "meta"}
+
+    def __missing__(self, device: torch.device) -> bool:
+        self[device] = device.type in self._types
+        return self[device]
 
 
 def _advice(value: Any) -> str:

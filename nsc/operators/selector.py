@@ -79,7 +79,8 @@ class Selector(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x))
+        self._operands.check_tensor("hard_select", "x", x)
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x, x.dtype))
         shape = (*x.shape[:-1], len(self.ranks))
         return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
 

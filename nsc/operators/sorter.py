@@ -10,9 +10,10 @@ from torch import Tensor
 from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
-from nsc.operators.operands import Steepness, unfolded
+from nsc.operators.operands import Steepness, cast, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
+from nsc.runtime.dispatch.ways import way_of
 
 
 class Sorter(Operator):
@@ -115,11 +116,12 @@ class Sorter(Operator):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         self._operands.check_tensor(name, "x", x)
         self._operands.check_target(name, x, target)
-        keys = self._operands.keys(name, x)
-        weights = self._operands.steepness(name, steepness, keys)
+        way = way_of(x, target, steepness if isinstance(steepness, Tensor) else None)
+        keys = self._operands.keys(name, x, x.dtype)
+        weights = self._operands.steepness(name, steepness, keys, way)
         self._operands.check_device(name, x, target)
-        losses = entries.loss(self._kernel, keys, weights, target.long().reshape(keys.shape), name)
-        return losses.mean().to(x.dtype)
+        ranks = unfolded(target, keys.shape, torch.int64)
+        return cast(entries.mean_loss(self._kernel, way, keys, weights, ranks, name), x.dtype)
 
     def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
@@ -160,5 +162,6 @@ class Sorter(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x))
+        self._operands.check_tensor("hard_sort", "x", x)
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x, x.dtype))
         return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)

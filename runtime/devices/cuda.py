@@ -24,7 +24,6 @@ from nsc.runtime.derivatives import through_loss
 from nsc.runtime.devices.cuda_program import Argument, Program, program_of
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.shapes import (
-    empty_loss,
     empty_sorted,
     has_columns,
     inner_contiguous,
@@ -118,10 +117,20 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
+    """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
     check_tensors(find(spec), x, steepness, target, routing)
+    losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
+    assert steepness_grad is not None
+    return losses, x_grad, steepness_grad
+
+
+def loss_unchecked(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
     with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
-        losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
+        losses, x_grad = x.new_empty(x.shape[0]), x.new_empty(x.shape)
+        steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         for first, count in call.groups():
             weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
             parts = call.empty_losses(count)
