@@ -1,4 +1,20 @@
-"""The arithmetic limit: the time of a relaxed comparator's arithmetic alone."""
+"""The arithmetic limit: the time of the arithmetic that a relaxed comparator cannot do without.
+
+It has, for each comparator and each register of columns of P:
+- forward: both weights times both rows, 4 operations;
+- backward: the difference of the payload's rows and that of the gradient's, their product added to the sum
+  that is the weight's gradient, and the transposed mix: 7 operations.
+A mix also has a form of three operations and a selection that is as accurate; the quicker of both counts. The
+weights and the payload's rows come from the first-level cache, the rows that are mixed and the sums stay in
+registers. So many comparators are in flight that none waits for another: the limit is one of throughput.
+
+It does not have: the keys pass, which works out weights and reads their gradients; the payload's rows worked
+out again for the backward pass; loads and stores of the rows between codelets, of P and of its gradient; sums
+over lanes; the exponents and logarithms of a loss; the call.
+
+A comparator counts on a column of P only if the column reaches it, see `growth.work_of`. One that a column
+reaches on one of its wires alone counts in full, although two products would do.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +26,49 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import registers
 from nsc.compiler.schedule import CONE_COLUMNS
 from nsc.runtime.build.toolchain import find_toolchain
 
 SOURCE = Path(__file__).with_name("arithmetic.cpp")
-ROUNDS = 15
+ROUNDS = 25
 ROUND_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """The arithmetic limit of this machine, one thread.
+    """The arithmetic limit of this machine for one set of registers, one thread.
 
     Attributes:
+        registers: the name of the set.
         lanes: float32 values in a register.
-        forward: nanoseconds per comparator on CONE_COLUMNS columns: two products and a sum for each wire.
-        backward: the same for the backward pass, which runs forward again, then mixes the gradients.
+        gigahertz: cycles of the processor in a nanosecond.
+        forward_four, forward_three: nanoseconds of a comparator on CONE_COLUMNS columns, forward, by four
+            operations, and by three and a selection.
+        backward_four, backward_three: the same of the backward pass.
     """
 
+    registers: str
     lanes: int
-    forward: float
-    backward: float
+    gigahertz: float
+    forward_four: float
+    forward_three: float
+    backward_four: float
+    backward_three: float
+
+    @property
+    def forward(self) -> float:
+        """Nanoseconds of a comparator on CONE_COLUMNS columns by the quicker form, forward."""
+        return min(self.forward_four, self.forward_three)
+
+    @property
+    def backward(self) -> float:
+        """The same of the backward pass."""
+        return min(self.backward_four, self.backward_three)
+
+    def cycles(self, nanoseconds: float) -> float:
+        """Return the cycles on one register that are so many nanoseconds on CONE_COLUMNS columns."""
+        return nanoseconds * self.gigahertz * self.lanes / CONE_COLUMNS
 
     def seconds(self, comparators: float) -> float:
         """Return the seconds of that many comparators on CONE_COLUMNS columns, forward and backward."""
@@ -38,7 +76,15 @@ class Arithmetic:
 
     def or_better(self, other: Arithmetic) -> Arithmetic:
         """Return the quicker figures of two measurements."""
-        return Arithmetic(self.lanes, min(self.forward, other.forward), min(self.backward, other.backward))
+        return Arithmetic(
+            self.registers,
+            self.lanes,
+            max(self.gigahertz, other.gigahertz),
+            min(self.forward_four, other.forward_four),
+            min(self.forward_three, other.forward_three),
+            min(self.backward_four, other.backward_four),
+            min(self.backward_three, other.backward_three),
+        )
 
 
 def measure_arithmetic() -> Arithmetic:
@@ -52,10 +98,18 @@ def measure_arithmetic() -> Arithmetic:
     comparators = ctypes.c_int32.in_dll(library, "comparator_count").value
     share = lanes / CONE_COLUMNS  # of the columns, in one register
 
-    def nanoseconds(run: Callable[[ctypes.c_int64], object]) -> float:
-        return _quickest(run) / comparators / share * 1e9
+    def nanoseconds(name: str) -> float:
+        return _quickest(library[name]) / comparators / share * 1e9
 
-    return Arithmetic(lanes, nanoseconds(library.run_forward), nanoseconds(library.run_backward))
+    return Arithmetic(
+        registers=registers.present(),
+        lanes=lanes,
+        gigahertz=1e-9 / _quickest(library["cycles"]),
+        forward_four=nanoseconds("forward_four"),
+        forward_three=nanoseconds("forward_three"),
+        backward_four=nanoseconds("backward_four"),
+        backward_three=nanoseconds("backward_three"),
+    )
 
 
 def _quickest(run: Callable[[ctypes.c_int64], object]) -> float:
@@ -67,5 +121,5 @@ def _quickest(run: Callable[[ctypes.c_int64], object]) -> float:
         return time.perf_counter() - start
 
     once = seconds(1000) / 1000
-    repeats = max(1000, int(ROUND_SECONDS / max(once, 1e-9)))
+    repeats = max(1000, int(ROUND_SECONDS / max(once, 1e-10)))
     return min(seconds(repeats) for _ in range(ROUNDS)) / repeats
