@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import torch
@@ -218,6 +218,23 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 def unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Return a result with the leading shape and the dtype that the user's operand has."""
     return cast(result if result.shape == shape else result.reshape(shape), dtype)
+
+
+def kept_or_new(make: Callable[..., Tensor], like: Tensor, *facts: Hashable) -> Tensor:
+    """Return `make(device, *facts)` for a tensor's device; the same tensor again in calls of plain tensors.
+
+    To make it takes as long as a small sort. Callers must not write to it, nor hand it out.
+    """
+    if way_of(like) is Way.PLAIN:
+        return _kept(make, like.device, *facts)
+    return make(like.device, *facts)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(make: Callable[..., Tensor], *facts: Hashable) -> Tensor:
+    # A call in inference mode may be the first, and one that needs gradients the next.
+    with torch.inference_mode(False):
+        return make(*facts)
 
 
 @functools.lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import PackageError, PropertyError
-from nsc.operators.operands import Operands, Steepness, unfolded
+from nsc.operators.operands import Operands, Steepness, cast, unfolded
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
 from nsc.runtime.kernel import Kernel, register
@@ -130,11 +130,11 @@ class Operator:
         if payload is not None:
             self._operands.check_device(method, x, payload)
             if payload.dtype.is_floating_point:
-                payload = payload.to(keys.dtype)
+                payload = cast(payload, keys.dtype)
             batch = keys.shape[0]
             if is_shared:
                 payload = payload.expand(batch, *payload.shape)
-            else:
+            elif x.dim() != 2:
                 payload = payload.reshape(batch, *payload.shape[x.dim() - 1 :])
         values, routed = entries.relax(self._kernel, way, keys, weights, payload, routing)
         if routed is None:

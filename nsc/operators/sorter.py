@@ -10,7 +10,7 @@ from torch import Tensor
 from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
-from nsc.operators.operands import Steepness, cast, unfolded
+from nsc.operators.operands import Steepness, cast, kept_or_new, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
@@ -64,7 +64,7 @@ class Sorter(Operator):
     def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
         self._operands.check_tensor("rank", "x", x)
-        ranks = torch.arange(self.n, dtype=x.dtype, device=x.device).unsqueeze(-1)
+        ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
         return self._run("rank", x, steepness, ranks, "transposed", is_shared=True)[1].squeeze(-1)
 
     def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
@@ -93,7 +93,7 @@ class Sorter(Operator):
         if count is None or not 1 <= count <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
         self._operands.check_tensor("topk", "x", x)
-        ranks = torch.arange(self.n - 1, self.n - 1 - count, -1, device=x.device)
+        ranks = kept_or_new(_largest_ranks, x, self.n, count)
         values, rows = self._run("topk", x, steepness, ranks, "rows", is_shared=True)
         return values[..., self.n - count :].flip(-1), rows.transpose(-1, -2)
 
@@ -165,3 +165,13 @@ class Sorter(Operator):
         self._operands.check_tensor("hard_sort", "x", x)
         values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x, x.dtype))
         return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
+
+
+def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:
+    """Return the ranks 0 … n-1 as one column of a payload, (n, 1)."""
+    return torch.arange(n, dtype=dtype, device=device).unsqueeze(-1)
+
+
+def _largest_ranks(device: torch.device, n: int, k: int) -> Tensor:
+    """Return the ranks of the k largest of n values, the largest first."""
+    return torch.arange(n - 1, n - 1 - k, -1, device=device)

@@ -84,6 +84,7 @@ def relax_backward_unchecked(
     routing: str,
     spec: str,
     with_steepness: bool = True,
+    with_payload: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
 
@@ -105,7 +106,7 @@ def relax_backward_unchecked(
     x_grad = torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
     payload_grad = None
-    if payload is not None and has_columns(routing):
+    if with_payload and payload is not None and has_columns(routing):
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     payload = inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()

@@ -49,6 +49,7 @@ class Implementation(Protocol):
         routing: str,
         spec: str,
         with_steepness: bool = True,
+        with_payload: bool = True,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return what `relax_backward` does, and None for gradients that are not needed."""
 

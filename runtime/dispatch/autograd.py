@@ -86,7 +86,8 @@ class PlainRelax(torch.autograd.Function):
         if grads[0] is None and grads[1] is None:
             return (None,) * 5
         saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
-        args: Any = (*grads, *saved, ctx.routing, ctx.spec, ctx.needs_input_grad[1])
+        needed: Any = ctx.needs_input_grad[1:3]
+        args: Any = (*grads, *saved, ctx.routing, ctx.spec, *needed)
         return *BY_DEVICE[saved[0].device].relax_backward_unchecked(*args), None, None
 
 
