@@ -86,11 +86,11 @@ def _run(out: Path, only: str, sets: Sequence[str]) -> None:
             progress.update(task, description=group[0].name + others)
             timings += measure(group, threads)
             progress.advance(task)
-        again = _arithmetics(sets)
-        arithmetics = {each: limit.or_better(again[each]) for each, limit in arithmetics.items()}
         for case in cases:
             progress.update(task, description=f"kernels of {case.name}")
-            kernels += measure_kernels(case, arithmetics)
+            kernels += measure_kernels(case, sets)
+            again = _arithmetics(sets)
+            arithmetics = {each: limit.or_better(again[each]) for each, limit in arithmetics.items()}
             progress.advance(task)
         for case in memory_cases:
             progress.update(task, description=memory_name(case))
@@ -100,7 +100,7 @@ def _run(out: Path, only: str, sets: Sequence[str]) -> None:
             progress.update(task, description=build_name(network, n))
             builds.append(measure_build(network, n))
             progress.advance(task)
-    results = Results(timings, arithmetics[sets[-1]], kernels, peaks, builds)
+    results = Results(timings, arithmetics, kernels, peaks, builds)
     console.print(machine())
     for section in sections(results):
         console.print(_table(section))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,7 +29,7 @@ class KernelTime:
 
     Attributes:
         case: the case: P and its gradient, or a loss and its gradient.
-        arithmetic: the limit for the registers that the kernel is built for.
+        registers: the set that the kernel is built for.
         forward: the C function of the forward pass; None where one function does everything, as for a loss.
         backward: that of the backward pass.
         keys: both for the keys pass alone, which each of them begins or ends with.
@@ -37,7 +37,7 @@ class KernelTime:
     """
 
     case: Case
-    arithmetic: Arithmetic
+    registers: str
     forward: float | None
     backward: float
     keys: float
@@ -49,39 +49,38 @@ class KernelTime:
         return (self.forward or 0.0) + self.backward
 
     @property
-    def limit(self) -> float:
-        """What the arithmetic of its comparators alone takes."""
-        return self.arithmetic.seconds(work_of(self.case.network, self.case.n).on_columns)
-
-    @property
     def nanoseconds(self) -> float:
         """Nanoseconds of a comparator on CONE_COLUMNS columns, forward and backward."""
         return self.seconds / work_of(self.case.network, self.case.n).on_columns * 1e9
 
+    def limit(self, arithmetic: Arithmetic) -> float:
+        """Return what the arithmetic of its comparators alone takes, in seconds per sample."""
+        return arithmetic.seconds(work_of(self.case.network, self.case.n).on_columns)
 
-def measure_kernels(case: Case, arithmetics: Mapping[str, Arithmetic]) -> list[KernelTime]:
+
+def measure_kernels(case: Case, sets: Sequence[str]) -> list[KernelTime]:
     """Return the times of a case for each set of registers; all functions take turns."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    op, present = operator(case.network, case.n), registers.present()
+    op = operator(case.network, case.n)
     turns: dict[tuple[str, str], Callable[[], object]] = {}
-    for name in arithmetics:
+    for name in sets:
         with registers.built_for(name):
             library = Kernel(op.kernel.files).library()
         assert library is not None, "a benchmark without a compiler"
         turns |= {(name, part): call for part, call in _functions(case, library.functions["float32"]).items()}
-    turns[present, "operator"] = calls(pose(case, op), only="nsc")["nsc"]
+    turns[registers.present(), "operator"] = calls(pose(case, op), only="nsc")["nsc"]
     quickest = _quickest_in_turns(turns, case.batch)
     return [
         KernelTime(
             case,
-            arithmetic,
+            name,
             forward=quickest.get((name, "forward")),
             backward=quickest[name, "backward"],
             keys=quickest[name, "keys forward"] + quickest[name, "keys backward"],
             operator=quickest.get((name, "operator")),
         )
-        for name, arithmetic in arithmetics.items()
+        for name in sets
     ]
 
 

@@ -83,22 +83,18 @@ def _facts(results: Results) -> dict[str, object]:
             }
             for t in results.timings
         ],
-        "arithmetic": results.arithmetic and dataclasses.asdict(results.arithmetic),
+        "arithmetics": [dataclasses.asdict(arithmetic) for arithmetic in results.arithmetics.values()],
         "kernels": [
             {
                 **_case(k.case),
-                "registers": k.arithmetic.registers,
-                "limit": round(k.limit * 1e6, 4),
+                "registers": k.registers,
+                "limit": round(k.limit(results.arithmetics[k.registers]) * 1e6, 4),
                 "forward": k.forward and round(k.forward * 1e6, 4),
                 "backward": round(k.backward * 1e6, 4),
                 "keys": round(k.keys * 1e6, 4),
                 "operator": k.operator and round(k.operator * 1e6, 4),
             }
             for k in results.kernels
-        ],
-        "arithmetics": [
-            dataclasses.asdict(arithmetic)
-            for arithmetic in {k.arithmetic.registers: k.arithmetic for k in results.kernels}.values()
         ],
         "limits": [
             {**_case(p.timing.case), "threads": p.timing.threads, "us_per_sample": round(p.limit * 1e6, 3)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks import growth, pictures
 from benchmarks.arithmetic import Arithmetic
@@ -23,13 +23,26 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Results:
-    """All measurements; those that were not taken are empty or None."""
+    """All measurements; those that were not taken are empty.
+
+    Attributes:
+        timings: of nsc and its peers.
+        arithmetics: limits by the set of registers, that of the timings last.
+        kernels: kernels without torch.
+        peaks: peak memory.
+        builds: seconds of builds.
+    """
 
     timings: Sequence[Timing] = ()
-    arithmetic: Arithmetic | None = None
+    arithmetics: Mapping[str, Arithmetic] = field(default_factory=dict)
     kernels: Sequence[KernelTime] = ()
     peaks: Sequence[Peak] = ()
     builds: Sequence[Build] = ()
+
+    @property
+    def arithmetic(self) -> Arithmetic | None:
+        """The limit for the registers of the timings."""
+        return [*self.arithmetics.values()][-1] if self.arithmetics else None
 
     @property
     def threads(self) -> list[int]:
@@ -145,17 +158,17 @@ def kernels_alone(results: Results) -> Section:
     rows = [
         (
             k.case.name,
-            k.arithmetic.registers,
+            k.registers,
             "" if k.forward is None else _micro(k.forward),
             _micro(k.backward),
-            _micro(k.limit),
-            f"{k.seconds / k.limit:.2f}×",
+            _micro(k.limit(limit)),
+            f"{k.seconds / k.limit(limit):.2f}×",
             _short(k.nanoseconds),
-            _short(k.arithmetic.cycles(k.nanoseconds)),
+            _short(limit.cycles(k.nanoseconds)),
             _micro(k.keys),
             "" if k.operator is None else _micro(k.operator),
         )
-        for k in results.kernels
+        for k, limit in ((k, results.arithmetics[k.registers]) for k in results.kernels)
     ]
     columns = (
         "work",
@@ -169,14 +182,13 @@ def kernels_alone(results: Results) -> Section:
         "keys alone, µs",
         "operator, µs",
     )
-    arithmetics = {k.arithmetic.registers: k.arithmetic for k in results.kernels}
     text = [
         "The C functions alone, one thread, microseconds per sample; the quickest of many calls, in which "
         "all functions take turns. One function does everything for a loss. Keys alone is the part of both "
         "passes that the limit leaves out. Operator is the whole call in torch, with the same work. A "
         f"comparator's ns are those on {CONE_COLUMNS} columns of P, its cycles those on one register, "
         f"forward and backward together. {_LIMIT}",
-        *(_of_limit(arithmetic) for arithmetic in arithmetics.values()),
+        *map(_of_limit, results.arithmetics.values()),
     ]
     return Section("Kernels against the limit", "\n".join(text), columns, rows, 2)
 
