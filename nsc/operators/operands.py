@@ -129,7 +129,11 @@ class Operands:
             if lowest <= steepness <= highest:
                 return _constant(steepness, keys.dtype, keys.shape[0])
         if isinstance(steepness, Tensor):
-            value = self._steepness_tensor(method, steepness, keys)
+            self._check_steepness_tensor(method, steepness, keys)
+            if way is Way.PLAIN and not keys.is_cuda and not steepness.requires_grad:
+                number = self._steepness_number(method, steepness.item(), keys.dtype)
+                return _constant(number, keys.dtype, keys.shape[0])
+            value = steepness.to(keys.dtype)
         elif torch.compiler.is_compiling() and isinstance(
             steepness, int | float | torch.SymFloat | torch.SymInt
         ):
@@ -146,7 +150,7 @@ class Operands:
                 value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
 
-    def _steepness_tensor(self, method: str, steepness: Tensor, keys: Tensor) -> Tensor:
+    def _check_steepness_tensor(self, method: str, steepness: Tensor, keys: Tensor) -> None:
         self.check_tensor(method, "steepness", steepness)
         if steepness.dim() != 0 or steepness.dtype.is_complex or steepness.dtype == torch.bool:
             what = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
@@ -160,7 +164,6 @@ class Operands:
         if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is Way.PLAIN:
             # Before a cast turns what the message should name into infinity or 0.
             self._steepness_number(method, steepness.item(), keys.dtype)
-        return steepness.to(keys.dtype)
 
     def _steepness_number(self, method: str, steepness: object, dtype: torch.dtype) -> float:
         """Return a steepness that is a number in the range of a dtype, or raise the error that names it."""
