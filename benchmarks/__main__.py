@@ -77,7 +77,7 @@ def _run(out: Path, only: str, sets: Sequence[str]) -> None:
     threads = sorted({1, most_threads})
     timings, kernels, peaks, builds = [], list[KernelTime](), [], []
     # The rows of tables are never folded, even if the output is piped.
-    console = Console(width=max(160, Console().width))
+    console = Console(width=max(200, Console().width))
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("", total=len(groups) + len(cases) + len(memory_cases) + len(built_networks))
         arithmetics = _arithmetics(sets)
