@@ -1,8 +1,9 @@
 """Measured speed and memory, against peers in the same run: `python -m benchmarks`.
 
-networks and cases list what is measured, peers who does it. measure, memory, building and arithmetic measure,
-growth compares with the arithmetic limit, report and pictures show the results. Each measurement of memory
-and of a build has a process of its own; this process measures everything else.
+networks and cases list what is measured, peers who does it. measure, kernels, memory, building and arithmetic
+measure, growth compares with the arithmetic limit, report, tables and pictures show the results. Results are
+named by the machine and by the registers that kernels are built for. Each measurement of memory and of a
+build has a process of its own; this process measures everything else.
 
 torchsort takes part where it can be imported. It is not in the `bench` extra: its build needs torch to be
 installed already, and a whole CUDA toolkit if it finds nvcc. To add it:

@@ -80,6 +80,12 @@ AGAINST_PEERS = (
     *(Case(LARGEST, "best", n, batch) for n, batch in ((64, 16384), (256, 4096), (1024, 1024))),
     *(Case(LARGEST_ROWS, "bitonic", n, batch) for n, batch in ((128, 16), (1024, 1))),
 )
+# The kernels that are compared with the limit of their arithmetic, without torch's call.
+AGAINST_LIMIT = (
+    *(Case(P, "bitonic", n, batch) for n, batch in ((16, 100), (32, 100), (128, 16), (1024, 1))),
+    *(Case(P, "odd_even", n, batch) for n, batch in ((32, 100), (128, 4))),
+    Case(LOSS, "bitonic", 1024, 1),
+)
 # In these batches every thread has samples of its own; peers would take too long.
 IN_BATCHES = (Case(P, "bitonic", 1024, 4, alone=True), Case(LOSS, "bitonic", 1024, 4, alone=True))
 # A network that no peer has.

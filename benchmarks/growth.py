@@ -10,7 +10,7 @@ from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
 from benchmarks.measure import Timing
 from benchmarks.networks import network
-from nsc.compiler.schedule import CONE_COLUMNS, explain, schedule
+from nsc.compiler.schedule import CONE_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Work:
 
     Attributes:
         comparators: size of the network.
-        light_cone: average share of the columns of P inside a comparator's light cone.
-        on_columns: comparators, each counted once for every CONE_COLUMNS columns in its light cone.
+        light_cone: average share of the columns of P that reach a comparator.
+        on_columns: comparators, each counted once for every CONE_COLUMNS columns that reach it.
     """
 
     comparators: int
@@ -50,10 +50,18 @@ class Point:
 
 @cache
 def work_of(name: str, n: int) -> Work:
-    """Return the comparators of a sample, counted in nsc's schedule of the network."""
-    figures = explain(schedule(network(name, n)))
-    on_columns = figures.comparators * figures.light_cone * n / CONE_COLUMNS
-    return Work(figures.comparators, figures.light_cone, on_columns)
+    """Return the comparators of a sample; light cones are exact, column by column.
+
+    P starts as the payload I: column c is 1 on wire c alone. A comparator that a column reaches on one of its
+    wires carries it on to both.
+    """
+    comparators = network(name, n).comparators.tolist()
+    reached = [1 << wire for wire in range(n)]
+    on_columns = 0
+    for lo, hi in comparators:
+        reached[lo] = reached[hi] = columns = reached[lo] | reached[hi]
+        on_columns += columns.bit_count()
+    return Work(len(comparators), on_columns / max(1, len(comparators) * n), on_columns / CONE_COLUMNS)
 
 
 def growth(timings: Sequence[Timing], arithmetic: Arithmetic) -> Iterator[Point]:

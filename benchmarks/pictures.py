@@ -14,6 +14,8 @@ from benchmarks.cases import AGAINST_PEERS, LOSS, VALUES, P
 from benchmarks.measure import Timing
 from benchmarks.memory import FLOAT_BYTES, MB, Peak
 
+# How the names of the pictures end, behind the name of the results.
+TIMES, GROWTH, MEMORY = ".png", "-growth.png", "-memory.png"
 COLORS = {
     "nsc": "tab:blue",
     "diffsort": "tab:orange",
@@ -31,15 +33,15 @@ TITLES = {
 def draw_all(
     timings: Sequence[Timing], arithmetic: Arithmetic | None, peaks: Sequence[Peak]
 ) -> dict[str, bytes]:
-    """Return the pictures for which there are results: file name to PNG."""
+    """Return the pictures for which there are results: how its file name ends to PNG."""
     points = list(growth.growth(timings, arithmetic)) if arithmetic else []
     pictures = {}
     if curves := [t for t in timings if t.case in AGAINST_PEERS and t.case.network == "bitonic"]:
-        pictures["cpu.png"] = _png(draw_times(curves))
+        pictures[TIMES] = _png(draw_times(curves))
     if points:
-        pictures["cpu_growth.png"] = _png(draw_growth(points))
+        pictures[GROWTH] = _png(draw_growth(points))
     if peaks:
-        pictures["cpu_memory.png"] = _png(draw_memory(peaks))
+        pictures[MEMORY] = _png(draw_memory(peaks))
     return pictures
 
 

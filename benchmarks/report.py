@@ -10,26 +10,36 @@ from pathlib import Path
 
 from benchmarks import growth, pictures
 from benchmarks.cases import Case
-from benchmarks.machine import machine
+from benchmarks.machine import machine, processors
 from benchmarks.tables import Results, Section, sections
 
 
-def write(folder: Path, results: Results) -> list[Path]:
-    """Write JSON, Markdown and pictures; return their paths.
+def write(folder: Path, name: str, results: Results) -> list[Path]:
+    """Write JSON, Markdown and pictures, whose names begin with `name`; return their paths.
 
     All contents are ready before the first file is written. Each file is replaced by a rename.
     """
+    drawn = pictures.draw_all(results.timings, results.arithmetic, results.peaks)
     contents = {
-        "cpu.json": (json.dumps(_facts(results), indent=1) + "\n").encode(),
-        "cpu.md": markdown(results).encode(),
-        **pictures.draw_all(results.timings, results.arithmetic, results.peaks),
+        f"{name}.json": (json.dumps(_facts(results), indent=1) + "\n").encode(),
+        f"{name}.md": markdown(results, name).encode(),
+        **{name + ending: picture for ending, picture in drawn.items()},
     }
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        (folder / f".{name}.partial").write_bytes(content)
-    for name in contents:
-        os.replace(folder / f".{name}.partial", folder / name)
-    return [folder / name for name in contents]
+    for file, content in contents.items():
+        (folder / f".{file}.partial").write_bytes(content)
+    for file in contents:
+        os.replace(folder / f".{file}.partial", folder / file)
+    return [folder / file for file in contents]
+
+
+def others(folder: Path, name: str) -> str | None:
+    """Return the processors that measured the results of a name in a folder, if they are not these."""
+    file = folder / f"{name}.json"
+    if not file.exists():
+        return None
+    measured: str = json.loads(file.read_text(encoding="utf-8"))["machine"].partition(", torch ")[0]
+    return None if measured == processors() else measured
 
 
 def paragraph(text: str) -> str:
@@ -37,20 +47,24 @@ def paragraph(text: str) -> str:
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def markdown(results: Results) -> str:
-    """Return the whole report as Markdown."""
-    return (
-        "\n\n".join((f"# CPU\n\n`python -m benchmarks` on {machine()}.", *map(_markdown, sections(results))))
-        + "\n"
-    )
+def _paragraphs(text: str) -> str:
+    """Return prose with a paragraph or an item of a list on each line."""
+    return "\n".join(map(paragraph, text.splitlines()))
 
 
-def _markdown(section: Section) -> str:
+def markdown(results: Results, name: str) -> str:
+    """Return the whole report as Markdown; its pictures are files whose names begin with `name`."""
+    registers = results.arithmetic.registers if results.arithmetic else "other"
+    head = f"# CPU\n\n`python -m benchmarks` on {machine()}. Kernels use {registers} registers."
+    return "\n\n".join((head, *(_markdown(section, name) for section in sections(results)))) + "\n"
+
+
+def _markdown(section: Section, name: str) -> str:
     rules = tuple("---" if i < section.left else "---:" for i in range(len(section.columns)))
     table = "\n".join(f"| {' | '.join(row)} |" for row in (section.columns, rules, *section.rows))
-    parts = [f"## {section.title}", paragraph(section.text)]
+    parts = [f"## {section.title}", _paragraphs(section.text)]
     if section.picture:
-        parts.append(f"![{section.title}]({section.picture})")
+        parts.append(f"![{section.title}]({name}{section.picture})")
     return "\n\n".join(filter(None, (*parts, table)))
 
 
@@ -69,7 +83,19 @@ def _facts(results: Results) -> dict[str, object]:
             }
             for t in results.timings
         ],
-        "arithmetic": results.arithmetic and dataclasses.asdict(results.arithmetic),
+        "arithmetics": [dataclasses.asdict(arithmetic) for arithmetic in results.arithmetics.values()],
+        "kernels": [
+            {
+                **_case(k.case),
+                "registers": k.registers,
+                "limit": round(k.limit(results.arithmetics[k.registers]) * 1e6, 4),
+                "forward": k.forward and round(k.forward * 1e6, 4),
+                "backward": round(k.backward * 1e6, 4),
+                "keys": round(k.keys * 1e6, 4),
+                "operator": k.operator and round(k.operator * 1e6, 4),
+            }
+            for k in results.kernels
+        ],
         "limits": [
             {**_case(p.timing.case), "threads": p.timing.threads, "us_per_sample": round(p.limit * 1e6, 3)}
             for p in (growth.growth(results.timings, results.arithmetic) if results.arithmetic else ())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from benchmarks import growth
+from benchmarks import growth, pictures
 from benchmarks.arithmetic import Arithmetic
 from benchmarks.building import Build
 from benchmarks.cases import IRREGULAR
+from benchmarks.kernels import KernelTime
 from benchmarks.measure import Timing
 from benchmarks.memory import Peak
 from benchmarks.peers import WORKS, left_out
+from nsc.compiler.schedule import CONE_COLUMNS
 
 # One and two threads are compared where there is work for two.
 LEAST_WIRES, LEAST_BATCH = 128, 2
@@ -21,12 +23,26 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Results:
-    """All measurements; those that were not taken are empty or None."""
+    """All measurements; those that were not taken are empty.
+
+    Attributes:
+        timings: of nsc and its peers.
+        arithmetics: limits by the set of registers, that of the timings last.
+        kernels: kernels without torch.
+        peaks: peak memory.
+        builds: seconds of builds.
+    """
 
     timings: Sequence[Timing] = ()
-    arithmetic: Arithmetic | None = None
+    arithmetics: Mapping[str, Arithmetic] = field(default_factory=dict)
+    kernels: Sequence[KernelTime] = ()
     peaks: Sequence[Peak] = ()
     builds: Sequence[Build] = ()
+
+    @property
+    def arithmetic(self) -> Arithmetic | None:
+        """The limit for the registers of the timings."""
+        return [*self.arithmetics.values()][-1] if self.arithmetics else None
 
     @property
     def threads(self) -> list[int]:
@@ -44,7 +60,7 @@ class Section:
         columns: names of the columns.
         rows: the cells.
         left: how many of the first columns are text, and aligned left.
-        picture: file name of its picture.
+        picture: how the file name of its picture ends; None: it has none.
     """
 
     title: str
@@ -60,6 +76,7 @@ def sections(results: Results) -> list[Section]:
     in_order = [
         against_peers(results),
         two_threads(results),
+        kernels_alone(results),
         against_arithmetic(results),
         irregular(results),
         memory(results),
@@ -101,7 +118,7 @@ def against_peers(results: Results) -> Section:
         *(f"{_threads(count)}, µs" for count in counts),
         *(f"nsc is faster, {_threads(count)}" for count in counts),
     )
-    return Section("Against peers", "\n".join(text), columns, rows, 2, "cpu.png")
+    return Section("Against peers", "\n".join(text), columns, rows, 2, pictures.TIMES)
 
 
 def _limits() -> list[str]:
@@ -136,8 +153,68 @@ def two_threads(results: Results) -> Section:
     )
 
 
+def kernels_alone(results: Results) -> Section:
+    """Return the times of kernels without torch and their limits, for each set of registers."""
+    rows = [
+        (
+            k.case.name,
+            k.registers,
+            "" if k.forward is None else _micro(k.forward),
+            _micro(k.backward),
+            _micro(k.limit(limit)),
+            f"{k.seconds / k.limit(limit):.2f}×",
+            _short(k.nanoseconds),
+            _short(limit.cycles(k.nanoseconds)),
+            _micro(k.keys),
+            "" if k.operator is None else _micro(k.operator),
+        )
+        for k, limit in ((k, results.arithmetics[k.registers]) for k in results.kernels)
+    ]
+    columns = (
+        "work",
+        "registers",
+        "forward, µs",
+        "backward, µs",
+        "limit, µs",
+        "time / limit",
+        "ns a comparator",
+        "cycles",
+        "keys alone, µs",
+        "operator, µs",
+    )
+    text = [
+        "The C functions alone, one thread, microseconds per sample; the quickest of many calls, in which "
+        "all functions take turns. One function does everything for a loss. Keys alone is the part of both "
+        "passes that the limit leaves out. Operator is the whole call in torch, with the same work. A "
+        f"comparator's ns are those on {CONE_COLUMNS} columns of P, its cycles those on one register, "
+        f"forward and backward together. {_LIMIT}",
+        *map(_of_limit, results.arithmetics.values()),
+    ]
+    return Section("Kernels against the limit", "\n".join(text), columns, rows, 2)
+
+
+_LIMIT = (
+    "The limit is the arithmetic of all comparators on the columns that reach them, at the rate that this "
+    "processor sustains in registers; `benchmarks/arithmetic.py` says what it has and leaves out."
+)
+
+
+def _of_limit(arithmetic: Arithmetic) -> str:
+    """Return a line of a list: what a comparator's arithmetic takes."""
+
+    def figure(nanoseconds: float) -> str:
+        return f"{nanoseconds:.2f} ns ({arithmetic.cycles(nanoseconds):.1f} cycles)"
+
+    return (
+        f"- {arithmetic.registers}, {arithmetic.lanes} lanes, {arithmetic.gigahertz:.2f} GHz: forward "
+        f"{figure(arithmetic.forward_four)} by four operations, {figure(arithmetic.forward_three)} by three "
+        f"and a selection; backward {figure(arithmetic.backward_four)} and "
+        f"{figure(arithmetic.backward_three)}"
+    )
+
+
 def against_arithmetic(results: Results) -> Section:
-    """Return the times of nsc beside the limit of their arithmetic."""
+    """Return the times of nsc beside the limit of their arithmetic, over n."""
     columns = ("work", "threads", "comparators", "light cone", "limit, µs", "nsc, µs", "nsc / limit")
     if results.arithmetic is None:
         return Section("Against the arithmetic", "", columns, [])
@@ -155,12 +232,10 @@ def against_arithmetic(results: Results) -> Section:
         for p in growth.growth(results.timings, limit)
     ]
     text = (
-        "The limit is the arithmetic of all comparators on the columns inside their light cones, at "
-        "the speed of a butterfly that is held in registers: on this machine a comparator on 16 "
-        f"columns of P takes {limit.forward:.2f} ns forward and {limit.backward:.2f} ns backward. The limit "
-        "leaves out the weights' sigmoids, the traffic between codelets, the call, and P itself."
+        f"The whole operator, medians. {_LIMIT} It is divided by the number of threads. The light cone is "
+        "the share of the columns of P that reach a comparator."
     )
-    return Section("Against the arithmetic", text, columns, rows, 1, "cpu_growth.png")
+    return Section("Against the arithmetic", text, columns, rows, 1, pictures.GROWTH)
 
 
 def irregular(results: Results) -> Section:
@@ -219,7 +294,7 @@ def memory(results: Results) -> Section:
         "code and the memory that it keeps for later calls count; torch's one-time setup does not."
     )
     columns = ("work", "peer", "MB", "in sizes of P")
-    return Section("Memory", text, columns, rows, 2, "cpu_memory.png")
+    return Section("Memory", text, columns, rows, 2, pictures.MEMORY)
 
 
 def builds(results: Results) -> Section:
@@ -234,6 +309,11 @@ def builds(results: Results) -> Section:
 
 def _threads(count: int) -> str:
     return f"{count} thread{'s' if count > 1 else ''}"
+
+
+def _micro(seconds: float) -> str:
+    """Return microseconds, at least three digits of them."""
+    return _short(seconds * 1e6)
 
 
 def _short(value: float) -> str:

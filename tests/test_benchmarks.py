@@ -13,15 +13,31 @@ pytest.importorskip("diffsort")
 from click.testing import CliRunner
 
 from benchmarks import __main__ as command
-from benchmarks import accuracy, cases, growth, measure, memory, networks, peers, pictures, report, tables
+from benchmarks import (
+    accuracy,
+    cases,
+    growth,
+    kernels,
+    machine,
+    measure,
+    memory,
+    networks,
+    peers,
+    pictures,
+    registers,
+    report,
+    tables,
+)
 from benchmarks.arithmetic import Arithmetic, measure_arithmetic
 from benchmarks.building import Build
 from benchmarks.cases import LOSS, VALUES, Case, P
+from benchmarks.kernels import KernelTime
 from benchmarks.measure import Timing
 from benchmarks.memory import Peak
 from benchmarks.peers import WORKS
 from benchmarks.tables import Results
 from nsc.compiler.verify import Verdict, verify
+from nsc.runtime.build.toolchain import find_toolchain
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +45,8 @@ def quick(monkeypatch):
     """Run few rounds, and call functions instead of compiling them, which takes torch.compile a minute."""
     monkeypatch.setattr(measure, "ROUNDS", 3)
     monkeypatch.setattr(measure, "ROUND_SECONDS", 0.001)
+    monkeypatch.setattr(kernels, "ROUNDS", 2)
+    monkeypatch.setattr(kernels, "ROUND_SECONDS", 0.001)
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
     threads = torch.get_num_threads()
     yield
@@ -41,6 +59,11 @@ def names_of(case):
 
 def timed(case, threads, peer="nsc", seconds=1e-3):
     return Timing(case, peer, threads, seconds, seconds, seconds, 3)
+
+
+def limit_of(forward, backward, registers="avx512", lanes=16):
+    """Return a limit in nanoseconds; the form of three operations is the slower one."""
+    return Arithmetic(registers, lanes, 2.0, forward, 2 * forward, backward, 2 * backward)
 
 
 # ------------------------------------------------------------------------------------------ peers
@@ -120,24 +143,59 @@ def test_every_peer_is_timed_with_every_number_of_threads():
 
 
 def test_the_arithmetic_takes_time():
-    arithmetic = measure_arithmetic()
-    assert arithmetic.lanes in (4, 8, 16)
-    assert 0 < arithmetic.forward < arithmetic.backward < 1000
-    assert arithmetic.or_better(Arithmetic(arithmetic.lanes, 0.0, 1e9)) == Arithmetic(
-        arithmetic.lanes, 0.0, arithmetic.backward
-    )
-    assert arithmetic.seconds(1e9) == pytest.approx(arithmetic.forward + arithmetic.backward)
+    limit = measure_arithmetic()
+    assert limit.lanes in (4, 8, 16)
+    assert limit.registers == registers.present()
+    assert 0 < limit.forward < 1000
+    assert 0 < limit.backward < 1000
+    assert 0.01 < limit.gigahertz < 10
 
 
-def test_the_limit_counts_comparators_on_columns():
-    assert growth.work_of("bitonic", 16).on_columns == 80
-    assert growth.work_of("bitonic", 8).on_columns == 12
+def test_the_limit_is_that_of_the_quicker_form():
+    limit = Arithmetic("avx2", 8, 2.0, forward_four=2, forward_three=1, backward_four=3, backward_three=4)
+    assert (limit.forward, limit.backward) == (1, 3)
+    assert limit.seconds(1e9) == pytest.approx(4)
+    # 16 columns are two registers, so a register takes half of the time.
+    assert limit.cycles(3.0) == pytest.approx(3.0 * 2.0 / 2)
+    other = Arithmetic("avx2", 8, 3.0, forward_four=1, forward_three=2, backward_four=4, backward_three=3)
+    assert limit.or_better(other) == Arithmetic("avx2", 8, 3.0, 1, 1, 3, 3)
+
+
+def test_the_limit_counts_the_columns_that_reach_a_comparator():
+    # The first comparator is reached by two columns, the others by all three.
+    assert growth.work_of("odd_even", 3).on_columns == pytest.approx((2 + 3 + 3) / 16)
+    # Of bitonic 4 the first layer mixes 2 columns, the others 4.
+    assert growth.work_of("bitonic", 4).on_columns == pytest.approx((2 * 2 + 4 * 4) / 16)
     wide = growth.work_of("bitonic", 128)
     assert 0 < wide.light_cone < 1
     assert wide.on_columns == pytest.approx(wide.comparators * wide.light_cone * 8)
-    point = growth.point(timed(Case(P, "bitonic", 16, 10), threads=2), Arithmetic(16, 1.0, 3.0))
-    assert point.limit == pytest.approx(80 * 4e-9 / 2)
+    point = growth.point(timed(Case(P, "bitonic", 4, 10), threads=2), limit_of(1.0, 3.0))
+    assert point.limit == pytest.approx(1.25 * 4e-9 / 2)
     assert point.ratio == pytest.approx(1e-4 / point.limit)
+
+
+@pytest.mark.parametrize("work", [P, LOSS])
+def test_kernels_are_timed_without_torch_for_each_set_of_registers(work):
+    case = Case(work, "bitonic", 4, 2)
+    times = kernels.measure_kernels(case, registers.available())
+    assert [time.registers for time in times] == list(registers.available())
+    for time in times:
+        assert (time.forward is None) == (work == LOSS)
+        assert min(time.keys, time.backward) > 0
+        assert time.limit(limit_of(1.0, 3.0)) == pytest.approx(1.25 * 4e-9)
+        assert time.nanoseconds == pytest.approx(time.seconds / 1.25 * 1e9)
+    assert [time.operator is None for time in times] == [True] * (len(times) - 1) + [False]
+
+
+def test_kernels_are_built_for_the_registers_that_are_asked_for(monkeypatch):
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
+    present = registers.present()
+    assert registers.available()[-1] == present
+    for name in registers.available():
+        with registers.built_for(name):
+            assert registers.present() == name
+            assert find_toolchain().command[-1] == ("-O0" if name == present else registers.CHOICES[name][-1])
+    assert find_toolchain().command[-1] == "-O0"
 
 
 @pytest.mark.skipif(not memory.can_measure(), reason="no /proc/self/clear_refs")
@@ -162,22 +220,28 @@ def everything():
         for threads in (1, 2)
     ]
     peaks = [Peak(case, "nsc", 2, case.n / 100) for case in memory.MEMORY_CASES[:3]]
-    return Results(timings, Arithmetic(16, 1.0, 3.0), peaks, [Build("bitonic", 1024, 2.0, 3.0)])
+    limits = {"avx2": limit_of(1.0, 3.0, "avx2", 8), "avx512": limit_of(0.5, 1.5)}
+    times = [
+        KernelTime(case, "avx2", 1e-5, 2e-5, 1e-6, None) for case in (bitonic[0], Case(LOSS, "bitonic", 8, 1))
+    ] + [KernelTime(bitonic[0], "avx512", 5e-6, 1e-5, 1e-6, 3e-5)]
+    return Results(timings, limits, times, peaks, [Build("bitonic", 1024, 2.0, 3.0)])
 
 
 def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
     results = everything()
-    files = report.write(tmp_path / "new" / "results", results)
+    files = report.write(tmp_path / "new" / "results", "cpu-x-avx2", results)
     assert sorted(f.name for f in files) == sorted(f.name for f in (tmp_path / "new" / "results").iterdir())
-    assert [f.name for f in files] == ["cpu.json", "cpu.md", "cpu.png", "cpu_growth.png", "cpu_memory.png"]
+    endings = (".json", ".md", ".png", "-growth.png", "-memory.png")
+    assert [f.name for f in files] == ["cpu-x-avx2" + ending for ending in endings]
     assert all(f.read_bytes().startswith(b"\x89PNG") for f in files[2:])
     facts = json.loads(files[0].read_text())
     assert len(facts["timings"]) == len(results.timings)
-    assert all(facts[part] for part in ("arithmetic", "limits", "memory", "builds"))
+    assert all(facts[part] for part in ("arithmetics", "kernels", "limits", "memory", "builds"))
     text = files[1].read_text()
     assert all(f"({f.name})" in text for f in files[2:])
     assert all(f"## {section.title}" in text for section in tables.sections(results))
-    assert text.count("## ") == 6
+    assert text.count("## ") == 7
+    assert text.count("\n- avx") == 2
 
 
 def test_a_table_has_a_row_for_each_peer():
@@ -204,10 +268,10 @@ def test_no_results_make_no_section():
 
 
 def test_results_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch):
-    (tmp_path / "cpu.md").write_text("old")
+    (tmp_path / "cpu-x.md").write_text("old")
     monkeypatch.setattr(pictures, "draw_all", lambda *results: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        report.write(tmp_path, everything())
+        report.write(tmp_path, "cpu-x", everything())
     assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
 
 
@@ -220,14 +284,52 @@ def small(monkeypatch):
     monkeypatch.setattr(command, "GROUPS", ((Case(P, "bitonic", 4, 2),),))
     monkeypatch.setattr(command, "MEMORY_CASES", ())
     monkeypatch.setattr(command, "BUILDS", ())
-    monkeypatch.setattr(command, "measure_arithmetic", lambda: Arithmetic(16, 1.0, 3.0))
+    monkeypatch.setattr(command, "AGAINST_LIMIT", (Case(P, "bitonic", 4, 2),))
+    monkeypatch.setattr(command, "measure_arithmetic", lambda: limit_of(1.0, 3.0, registers.present()))
+
+
+def written(folder):
+    """Return the names of the files in a folder without this machine's part of them."""
+    return sorted(file.name.removeprefix(machine.file_name(registers.present())) for file in folder.iterdir())
 
 
 def test_a_run_prints_and_writes(small, tmp_path):
     result = CliRunner().invoke(command.main, ["--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "Against peers" in result.output
-    assert (tmp_path / "cpu.md").is_file()
+    assert "Kernels against the limit" in result.output
+    # No picture shows its case.
+    assert written(tmp_path) == [".json", ".md"]
+
+
+def test_the_results_of_other_registers_have_other_names(small, tmp_path):
+    other = registers.available()[0]
+    if other not in registers.CHOICES:
+        pytest.skip("this machine has other registers")
+    result = CliRunner().invoke(command.main, ["--registers", other, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / f"{machine.file_name(other)}.md").is_file()
+    assert json.loads((tmp_path / f"{machine.file_name(other)}.json").read_text())["kernels"]
+
+
+def test_registers_that_the_machine_lacks_are_refused(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(registers, "available", lambda: ("avx2",))
+    result = CliRunner().invoke(command.main, ["--registers", "avx512", "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "only for avx2" in result.output
+
+
+def test_the_results_of_another_machine_are_never_replaced(small, tmp_path):
+    results = tmp_path / f"{machine.file_name(registers.present())}.json"
+    results.write_text('{"machine": "64 × Some CPU, torch 2"}')
+    result = CliRunner().invoke(command.main, ["--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "64 × Some CPU" in result.output
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_examples_of_names_of_processors():
+    assert doctest.testmod(machine).failed == 0
 
 
 def test_a_part_of_a_run_prints_and_writes_nothing(small, tmp_path):

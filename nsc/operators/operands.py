@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class Operands:
         self._n = kernel.n
         self._default_steepness = default_steepness
         self._targets = tuple(kernel.sources)
-        self._devices = frozenset(device for name in self._targets for device in TARGETS[name].devices)
+        self._devices = _Devices(device for name in self._targets for device in TARGETS[name].devices)
         self._dtypes = tuple(kernel.serves)
         # Dtype of a tensor to the arithmetic type that serves it.
         self._serves = {getattr(torch, name): getattr(torch, real) for name, real in kernel.serves.items()}
@@ -84,35 +85,55 @@ class Operands:
                 f"{tuple(target.shape)}"
             )
 
-    def keys(self, method: str, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """Return x as (batch, n), in the arithmetic type that serves its dtype, or that of a wider dtype."""
-        self.check_tensor(method, "x", x)
-        if x.dim() == 0 or x.shape[-1] != self._n:
-            last = f"{count(x.shape[-1], 'value')} on its last axis" if x.dim() else "no axis"
-            advice = f": compile one with {argument('n', x.shape[-1])}" if x.dim() and x.shape[-1] else ""
+    def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return x as (batch, n), in the arithmetic type that serves a dtype.
+
+        Args:
+            method: the method that was called, for messages.
+            x: what `check_tensor` lets through.
+            dtype: that of x, or a wider one.
+        """
+        axes = x.dim()
+        if axes == 0 or x.shape[-1] != self._n:
+            last = f"{count(x.shape[-1], 'value')} on its last axis" if axes else "no axis"
+            advice = f": compile one with {argument('n', x.shape[-1])}" if axes and x.shape[-1] else ""
             raise OperandError(f"{self._name}.{method}: x has {last}, this op sorts {self._n}{advice}")
-        if x.device.type not in self._devices and not x.is_meta:
+        if not self._devices[x.device]:
             raise OperandError(
                 f"{self._name}.{method}: x is on {x.device}, this op is compiled for "
                 f"{', '.join(self._targets)}: move x, or compile with {argument('targets', tuple(TARGETS))}"
             )
-        arithmetic = self._serves.get(dtype or x.dtype)
+        arithmetic = self._serves.get(dtype)
         if arithmetic is None:
-            wide = dtype or x.dtype
             wider = f"compile it with {argument('dtypes', ('float32', 'float64'))}"
-            advice = wider if wide == torch.float64 else "convert it with .float()"
+            advice = wider if dtype == torch.float64 else "convert it with .float()"
             raise OperandTypeError(
-                f"{self._name}.{method}: dtype {wide} is not served, this op takes "
+                f"{self._name}.{method}: dtype {dtype} is not served, this op takes "
                 f"{', '.join(self._dtypes)}: {advice}"
             )
-        return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
+        return cast(x if axes == 2 else x.reshape(-1, self._n), arithmetic)
 
-    def steepness(self, method: str, steepness: Steepness, keys: Tensor) -> Tensor:
-        """Return the steepness as (batch,), one value seen batch times, in the dtype of the keys."""
+    def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way) -> Tensor:
+        """Return the steepness as (batch,), one value seen batch times, in the dtype of the keys.
+
+        Args:
+            method: the method that was called, for messages.
+            steepness: as users pass it.
+            keys: what `keys` returned.
+            way: that of the call.
+        """
         if steepness is None:
             steepness = self._default_steepness
+        if type(steepness) is float and way is Way.PLAIN and not keys.is_cuda:
+            lowest, highest = RANGES[keys.dtype]
+            if lowest <= steepness <= highest:
+                return _constant(steepness, keys.dtype, keys.shape[0])
         if isinstance(steepness, Tensor):
-            value = self._steepness_tensor(method, steepness, keys)
+            self._check_steepness_tensor(method, steepness, keys)
+            if way is Way.PLAIN and not keys.is_cuda and not steepness.requires_grad:
+                number = self._steepness_number(method, steepness.item(), keys.dtype)
+                return _constant(number, keys.dtype, keys.shape[0])
+            value = steepness.to(keys.dtype)
         elif torch.compiler.is_compiling() and isinstance(
             steepness, int | float | torch.SymFloat | torch.SymInt
         ):
@@ -123,13 +144,13 @@ class Operands:
             number = self._steepness_number(method, steepness, keys.dtype)
             if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
                 value = keys.new_full((1,), number)
-            elif way_of(keys) is Way.PLAIN:
+            elif way is Way.PLAIN:
                 return _constant(number, keys.dtype, keys.shape[0])
             else:
                 value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
 
-    def _steepness_tensor(self, method: str, steepness: Tensor, keys: Tensor) -> Tensor:
+    def _check_steepness_tensor(self, method: str, steepness: Tensor, keys: Tensor) -> None:
         self.check_tensor(method, "steepness", steepness)
         if steepness.dim() != 0 or steepness.dtype.is_complex or steepness.dtype == torch.bool:
             what = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
@@ -143,7 +164,6 @@ class Operands:
         if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is Way.PLAIN:
             # Before a cast turns what the message should name into infinity or 0.
             self._steepness_number(method, steepness.item(), keys.dtype)
-        return steepness.to(keys.dtype)
 
     def _steepness_number(self, method: str, steepness: object, dtype: torch.dtype) -> float:
         """Return a steepness that is a number in the range of a dtype, or raise the error that names it."""
@@ -154,6 +174,22 @@ class Operands:
             kind = OperandTypeError if number is None else OperandError
             raise bad_steepness(f"{self._name}.{method}", what, dtype, kind)
         return number
+
+
+class _Devices(dict[torch.device, bool]):
+    """Whether an operator takes tensors on a device. The type of a device takes ten times as long to read.
+
+    Args:
+        types: the types of devices that it is compiled for; shapes alone it has on meta too.
+    """
+
+    def __init__(self, types: Iterable[str]) -> None:
+        super().__init__()
+        self._types = {*types, "meta"}
+
+    def __missing__(self, device: torch.device) -> bool:
+        self[device] = device.type in self._types
+        return self[device]
 
 
 def _advice(value: Any) -> str:
@@ -185,6 +221,23 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 def unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Return a result with the leading shape and the dtype that the user's operand has."""
     return cast(result if result.shape == shape else result.reshape(shape), dtype)
+
+
+def kept_or_new(make: Callable[..., Tensor], like: Tensor, *facts: Hashable) -> Tensor:
+    """Return `make(device, *facts)` for a tensor's device; the same tensor again in calls of plain tensors.
+
+    To make it takes as long as a small sort. Callers must not write to it, nor hand it out.
+    """
+    if way_of(like) is Way.PLAIN:
+        return _kept(make, like.device, *facts)
+    return make(like.device, *facts)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(make: Callable[..., Tensor], *facts: Hashable) -> Tensor:
+    # A call in inference mode may be the first, and one that needs gradients the next.
+    with torch.inference_mode(False):
+        return make(*facts)
 
 
 @functools.lru_cache(maxsize=64)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import PackageError, PropertyError
-from nsc.operators.operands import Operands, Steepness, unfolded
+from nsc.operators.operands import Operands, Steepness, cast, unfolded
 from nsc.runtime.dispatch import entries
+from nsc.runtime.dispatch.ways import way_of
 from nsc.runtime.kernel import Kernel, register
 
 if TYPE_CHECKING:
@@ -123,22 +124,25 @@ class Operator:
         dtype = x.dtype
         if payload is not None and payload.dtype.is_floating_point:
             dtype = torch.promote_types(dtype, payload.dtype)
+        way = way_of(x, payload, steepness if isinstance(steepness, Tensor) else None)
         keys = self._operands.keys(method, x, dtype)
-        weights = self._operands.steepness(method, steepness, keys)
+        weights = self._operands.steepness(method, steepness, keys, way)
         if payload is not None:
             self._operands.check_device(method, x, payload)
             if payload.dtype.is_floating_point:
-                payload = payload.to(keys.dtype)
+                payload = cast(payload, keys.dtype)
             batch = keys.shape[0]
             if is_shared:
                 payload = payload.expand(batch, *payload.shape)
-            else:
+            elif x.dim() != 2:
                 payload = payload.reshape(batch, *payload.shape[x.dim() - 1 :])
-        values, routed = entries.relax(self._kernel, keys, weights, payload, routing)
-        values = unfolded(values, x.shape, x.dtype)
+        values, routed = entries.relax(self._kernel, way, keys, weights, payload, routing)
         if routed is None:
-            return values, values
-        return values, unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
+            values = routed = unfolded(values, x.shape, x.dtype)
+        elif keys is not x:
+            values = unfolded(values, x.shape, x.dtype)
+            routed = unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
+        return values, routed
 
     def _routed(self, x: Tensor, payload: Tensor, steepness: Steepness) -> Tensor:
         """Return what the wires carry of a payload, (…, n, m)."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
 from nsc.errors import PackageError
-from nsc.operators.operands import Steepness, unfolded
+from nsc.operators.operands import Steepness, kept_or_new, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
-from nsc.runtime.dispatch.ways import Way, way_of
 
 
 class Selector(Operator):
@@ -79,7 +77,8 @@ class Selector(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x))
+        self._operands.check_tensor("hard_select", "x", x)
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x, x.dtype))
         shape = (*x.shape[:-1], len(self.ranks))
         return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
 
@@ -88,13 +87,8 @@ class Selector(Operator):
 
     def _wires(self, like: Tensor) -> Tensor:
         """Return the wires of the ranks on a tensor's device."""
-        if way_of(like) is Way.PLAIN:
-            return _kept_wires(self._outputs.wires, like.device)
-        return torch.tensor(self._outputs.wires, device=like.device)
+        return kept_or_new(_tensor, like, self._outputs.wires)
 
 
-@functools.lru_cache(maxsize=64)
-def _kept_wires(wires: tuple[int, ...], device: torch.device) -> Tensor:
-    # A call in inference mode may be the first, and one that needs gradients the next.
-    with torch.inference_mode(False):
-        return torch.tensor(wires, device=device)
+def _tensor(device: torch.device, values: tuple[int, ...]) -> Tensor:
+    return torch.tensor(values, device=device)

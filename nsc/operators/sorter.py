@@ -10,9 +10,10 @@ from torch import Tensor
 from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
-from nsc.operators.operands import Steepness, unfolded
+from nsc.operators.operands import Steepness, cast, kept_or_new, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
+from nsc.runtime.dispatch.ways import way_of
 
 
 class Sorter(Operator):
@@ -63,7 +64,7 @@ class Sorter(Operator):
     def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
         self._operands.check_tensor("rank", "x", x)
-        ranks = torch.arange(self.n, dtype=x.dtype, device=x.device).unsqueeze(-1)
+        ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
         return self._run("rank", x, steepness, ranks, "transposed", is_shared=True)[1].squeeze(-1)
 
     def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
@@ -92,7 +93,7 @@ class Sorter(Operator):
         if count is None or not 1 <= count <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
         self._operands.check_tensor("topk", "x", x)
-        ranks = torch.arange(self.n - 1, self.n - 1 - count, -1, device=x.device)
+        ranks = kept_or_new(_largest_ranks, x, self.n, count)
         values, rows = self._run("topk", x, steepness, ranks, "rows", is_shared=True)
         return values[..., self.n - count :].flip(-1), rows.transpose(-1, -2)
 
@@ -115,11 +116,12 @@ class Sorter(Operator):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         self._operands.check_tensor(name, "x", x)
         self._operands.check_target(name, x, target)
-        keys = self._operands.keys(name, x)
-        weights = self._operands.steepness(name, steepness, keys)
+        way = way_of(x, target, steepness if isinstance(steepness, Tensor) else None)
+        keys = self._operands.keys(name, x, x.dtype)
+        weights = self._operands.steepness(name, steepness, keys, way)
         self._operands.check_device(name, x, target)
-        losses = entries.loss(self._kernel, keys, weights, target.long().reshape(keys.shape), name)
-        return losses.mean().to(x.dtype)
+        ranks = unfolded(target, keys.shape, torch.int64)
+        return cast(entries.mean_loss(self._kernel, way, keys, weights, ranks, name), x.dtype)
 
     def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
@@ -160,5 +162,16 @@ class Sorter(Operator):
 
         The gradient of the values is torch.sort's.
         """
-        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x))
+        self._operands.check_tensor("hard_sort", "x", x)
+        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x, x.dtype))
         return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
+
+
+def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:
+    """Return the ranks 0 … n-1 as one column of a payload, (n, 1)."""
+    return torch.arange(n, dtype=dtype, device=device).unsqueeze(-1)
+
+
+def _largest_ranks(device: torch.device, n: int, k: int) -> Tensor:
+    """Return the ranks of the k largest of n values, the largest first."""
+    return torch.arange(n - 1, n - 1 - k, -1, device=device)

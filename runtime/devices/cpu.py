@@ -26,7 +26,6 @@ from nsc.runtime.checks import (
 from nsc.runtime.derivatives import reference_vjp, through_loss
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.shapes import (
-    empty_loss,
     empty_sorted,
     has_columns,
     inner_contiguous,
@@ -34,6 +33,8 @@ from nsc.runtime.shapes import (
     output_shapes,
     real_of,
 )
+
+_CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 
 
 def relax(
@@ -54,11 +55,10 @@ def relax_unchecked(
     library = kernel.library()
     if library is None:
         return _relax_by_reference(kernel, x, steepness, payload, routing)
-    shapes = output_shapes(x, payload, routing)
-    values = x.new_empty(shapes[0])
-    routed = None if routing == "none" else x.new_empty(shapes[1])
+    routed = None if routing == "none" else x.new_empty(output_shapes(x, payload, routing)[1])
     x = x.contiguous()
     payload = inner_contiguous(payload)
+    values = torch.empty_like(x)
     status = library.functions[real_of(x.dtype)].forward(
         *_call(x, steepness, payload, routing), values.data_ptr(), _address(routed), _thread_pool()
     )
@@ -84,6 +84,7 @@ def relax_backward_unchecked(
     routing: str,
     spec: str,
     with_steepness: bool = True,
+    with_payload: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
 
@@ -101,12 +102,12 @@ def relax_backward_unchecked(
         inputs = (values_grad, routed_grad, x, steepness, payload)
         payload_grad = _apart(grads[2], *inputs) if has_columns(routing) else None
         return _apart(grads[0], *inputs), _apart(grads[1], *inputs), payload_grad
-    x_grad = x.new_empty(x.shape)
+    x = x.contiguous()
+    x_grad = torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
     payload_grad = None
-    if payload is not None and has_columns(routing):
+    if with_payload and payload is not None and has_columns(routing):
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
-    x = x.contiguous()
     payload = inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
@@ -131,9 +132,18 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
+    """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
+    check_tensors(find(spec), x, steepness, target, routing)
+    losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
+    assert steepness_grad is not None
+    return losses, x_grad, steepness_grad
+
+
+def loss_unchecked(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
     kernel = find(spec)
-    check_tensors(kernel, x, steepness, target, routing)
     library = kernel.library()
     if library is None:
         check_values(kernel, steepness, target, routing)
@@ -141,15 +151,16 @@ def loss(
         losses_grad = torch.ones_like(losses)
         grads = reference_vjp(None, losses_grad, x, steepness, target, routing, spec)[:2]
         return losses, _apart(grads[0], x), _apart(grads[1], steepness)
-    losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
     x = x.contiguous()
     target = target.contiguous()
+    losses, x_grad = x.new_empty(x.shape[0]), torch.empty_like(x)
+    steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
     status = library.functions[real_of(x.dtype)].backward(
         *_call(x, steepness, target, routing),
         None,
         None,
         x_grad.data_ptr(),
-        steepness_grad.data_ptr(),
+        _address(steepness_grad),
         None,
         losses.data_ptr(),
         _thread_pool(),
@@ -182,18 +193,10 @@ def _address(tensor: Tensor | None) -> int | None:
 
 def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:
     """Return the arguments that forward and backward share."""
-    stride = 0 if payload is None else payload.stride(0)
-    columns = 0 if payload is None else payload.shape[-1]
-    return (
-        ROUTINGS[routing].code,
-        x.shape[0],
-        x.data_ptr(),
-        steepness.data_ptr(),
-        steepness.stride(0),
-        _address(payload),
-        stride,
-        columns,
-    )
+    keys = _CODES[routing], x.shape[0], x.data_ptr(), steepness.data_ptr(), steepness.stride(0)
+    if payload is None:
+        return *keys, None, 0, 0
+    return *keys, payload.data_ptr(), payload.stride(0), payload.shape[-1]
 
 
 def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:

@@ -24,7 +24,6 @@ from nsc.runtime.derivatives import through_loss
 from nsc.runtime.devices.cuda_program import Argument, Program, program_of
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.shapes import (
-    empty_loss,
     empty_sorted,
     has_columns,
     inner_contiguous,
@@ -86,6 +85,7 @@ def relax_backward_unchecked(
     routing: str,
     spec: str,
     with_steepness: bool = True,
+    with_payload: bool = True,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Do what `relax_backward` does without argument checks; gradients that are not needed are None."""
     if is_loss(routing) and routed_grad is not None:
@@ -97,7 +97,7 @@ def relax_backward_unchecked(
         x_grad = x.new_empty(x.shape)
         steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         payload_grad = None
-        if payload is not None and has_columns(routing):
+        if with_payload and payload is not None and has_columns(routing):
             payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
         values_grad = None if values_grad is None else values_grad.contiguous()
         routed_grad = None if routed_grad is None else routed_grad.contiguous()
@@ -118,10 +118,20 @@ relax_backward = checked_backward(relax_backward_unchecked)
 def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`; see `dispatch.entries.loss`."""
+    """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
     check_tensors(find(spec), x, steepness, target, routing)
+    losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
+    assert steepness_grad is not None
+    return losses, x_grad, steepness_grad
+
+
+def loss_unchecked(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
     with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
-        losses, x_grad, steepness_grad = empty_loss(x, steepness, target, routing, spec)
+        losses, x_grad = x.new_empty(x.shape[0]), x.new_empty(x.shape)
+        steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         for first, count in call.groups():
             weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
             parts = call.empty_losses(count)

@@ -49,6 +49,7 @@ class Implementation(Protocol):
         routing: str,
         spec: str,
         with_steepness: bool = True,
+        with_payload: bool = True,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return what `relax_backward` does, and None for gradients that are not needed."""
 
@@ -56,6 +57,17 @@ class Implementation(Protocol):
         self, x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
+
+    def loss_unchecked(
+        self,
+        x: Tensor,
+        steepness: Tensor,
+        target: Tensor,
+        routing: str,
+        spec: str,
+        with_steepness: bool = True,
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return what `loss` does, and None for a gradient of steepness that is not needed."""
 
     def hard_sort(self, x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
         """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""

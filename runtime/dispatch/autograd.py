@@ -1,7 +1,7 @@
 """Autograd: the gradients of the operators, on every way.
 
-`PlainRelax` and `PlainLoss` stand around the C calls for plain tensors. The registered operators have kernels
-for the dispatcher's Autograd key, which are their derivatives in every transform: torch's own
+`PlainRelax` and `PlainMeanLoss` stand around the C calls for plain tensors. The registered operators have
+kernels for the dispatcher's Autograd key, which are their derivatives in every transform: torch's own
 `register_autograd` would not do, as its formulas are refused inside torch.func, and silently zero in forward
 mode. Forward mode, and the derivatives of `nsc::relax_backward`, are those of the plain torch reference.
 """
@@ -48,7 +48,7 @@ def relax_gradients(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | 
     return grads[0], grads[1], grads[2] if has_columns(ctx.routing) else None, None, None
 
 
-def save_loss(ctx: Any, args: tuple[Any, ...], grads: tuple[Tensor, ...]) -> None:
+def save_loss(ctx: Any, args: tuple[Any, ...], grads: tuple[Tensor | None, ...]) -> None:
     """Keep the arguments of `nsc::loss` and the gradients that it worked out."""
     *tensors, ctx.routing, ctx.spec = args
     ctx.save_for_backward(*tensors, *grads)
@@ -86,20 +86,41 @@ class PlainRelax(torch.autograd.Function):
         if grads[0] is None and grads[1] is None:
             return (None,) * 5
         saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
-        args: Any = (*grads, *saved, ctx.routing, ctx.spec, ctx.needs_input_grad[1])
+        needed: Any = ctx.needs_input_grad[1:3]
+        args: Any = (*grads, *saved, ctx.routing, ctx.spec, *needed)
         return *BY_DEVICE[saved[0].device].relax_backward_unchecked(*args), None, None
 
 
-class PlainLoss(torch.autograd.Function):
-    """A loss and its gradient for plain tensors."""
+class PlainMeanLoss(torch.autograd.Function):
+    """The mean of a loss over the samples, and its gradient, for plain tensors."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        losses, *grads = BY_DEVICE[args[0].device].loss(*args)
+        losses, *grads = BY_DEVICE[args[0].device].loss_unchecked(*args, ctx.needs_input_grad[1])
         save_loss(ctx, args, tuple(grads))
-        return losses
+        return losses.mean()
 
-    backward = staticmethod(loss_gradients)
+    @staticmethod
+    def backward(ctx: Any, mean_grad: Tensor | None) -> Gradients:
+        if mean_grad is None:
+            return (None,) * 5
+        saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
+        x, steepness, target, x_grad, steepness_grad = saved
+        loss_grad = _dense(mean_grad) / x.shape[0]
+        if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
+            losses_grad = loss_grad.expand(x.shape[0])
+            grads = torch.ops.nsc.relax_backward(
+                None, losses_grad, x, steepness, target, ctx.routing, ctx.spec
+            )
+            return grads[0], grads[1], None, None, None
+        own = None if steepness_grad is None else loss_grad * steepness_grad
+        return loss_grad * x_grad, own, None, None, None
+
+
+# How both are called. Their own `apply` looks for transforms of torch.func first, which `way_of` has done,
+# and takes as long for it as a kernel for a small sort.
+apply_relax: Callable[..., Any] = super(torch.autograd.Function, PlainRelax).apply
+apply_mean_loss: Callable[..., Any] = super(torch.autograd.Function, PlainMeanLoss).apply
 
 
 def _below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:

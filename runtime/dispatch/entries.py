@@ -8,18 +8,19 @@ from torch import Tensor
 # Defines the operators of torch.ops.nsc.
 import nsc.runtime.dispatch.operators  # noqa: F401
 from nsc.runtime.devices.table import BY_DEVICE
-from nsc.runtime.dispatch.autograd import PlainLoss, PlainRelax
+from nsc.runtime.dispatch.autograd import apply_mean_loss, apply_relax
 from nsc.runtime.dispatch.ways import Way, way_of
 from nsc.runtime.kernel import Kernel
 
 
 def relax(
-    kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
+    kernel: Kernel, way: Way, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
 ) -> tuple[Tensor, Tensor | None]:
     """Run the keys pass and a routing.
 
     Args:
         kernel: a registered kernel.
+        way: that of the call, for the tensors that x, steepness and payload were made of.
         x: (batch, n), of an arithmetic type the kernel is compiled for.
         steepness: (batch,), same dtype; may be expanded from one value.
         payload: see ROUTINGS; same dtype, or int64 for targets.
@@ -29,35 +30,32 @@ def relax(
         Values (batch, n), and what was routed: P (batch, n, n) for "permutation", (batch, n, m) for a
         payload, (batch, n, k) for k rows of P, (batch,) for a loss, None or (batch, 0) for "none".
     """
-    match way_of(x, steepness, payload):
-        case Way.PLAIN:
-            inputs = x, steepness, payload, routing, kernel.spec
-            has_gradient = (
-                x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
-            )
-            if has_gradient and torch.is_grad_enabled():
-                return PlainRelax.apply(*inputs)  # type: ignore[no-any-return, no-untyped-call]
-            return BY_DEVICE[x.device].relax_unchecked(*inputs)  # type: ignore[no-any-return]
-        case _:
-            return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
+    if way is not Way.PLAIN:
+        return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
+    has_gradient = (
+        x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
+    )
+    if has_gradient and torch.is_grad_enabled():
+        return apply_relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
+    return BY_DEVICE[x.device].relax_unchecked(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
 
 
-def loss(kernel: Kernel, x: Tensor, steepness: Tensor, target: Tensor, routing: str) -> Tensor:
-    """Run a routing that is a loss and return it, (batch,). Arguments as in `relax`.
+def mean_loss(kernel: Kernel, way: Way, x: Tensor, steepness: Tensor, target: Tensor, routing: str) -> Tensor:
+    """Run a routing that is a loss and return its mean over the samples, 0-d. Arguments as in `relax`.
 
     If a gradient will be needed, it is computed in the same pass over P, block by block.
     """
     if torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad):
-        match way_of(x, steepness, target):
+        match way:
             case Way.PLAIN:
-                return PlainLoss.apply(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return, no-untyped-call]
+                return apply_mean_loss(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return]
             case Way.COMPILED:
-                return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]  # type: ignore[no-any-return]
+                return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0].mean()  # type: ignore[no-any-return]
             case _:  # `nsc::loss` works out its gradient where nothing can differentiate it again
                 pass
-    losses = relax(kernel, x, steepness, target, routing)[1]
+    losses = relax(kernel, way, x, steepness, target, routing)[1]
     assert losses is not None
-    return losses
+    return losses.mean()
 
 
 def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -98,6 +98,16 @@ def _counted(times):
 # torch.compile.
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_compiled_autograd(method):
+    """The backward pass of an eager call may be compiled."""
+    torch._dynamo.reset()
+    function, x = methods()[method], torch.randn(4, N, requires_grad=True)
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+        function(x).square().sum().backward()
+    torch.testing.assert_close(x.grad, gradient(function, x))
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("method", ["sort", "cross_entropy"])
 def test_a_changing_float_steepness_does_not_recompile(method, backend):
