@@ -1,12 +1,16 @@
-// ---------------------------------------------------------------------------- blocks of columns
+// --------------------------------------------------------------------------- groups of columns
 
-// Between rows of a block and rows of `columns` values each.
+// Between the rows of a group of blocks and rows of `columns` values each. A row's cache lines are taken whole.
 template <class real>
-void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width, real scale) {
-    for (int64_t row = 0; row < wires; ++row) store(to + row * columns, block[row] * scale, width);
+void store_group(const Vec<real> *blocks, real *to, int64_t columns, int64_t width, real scale) {
+    for (int64_t row = 0; row < wires; ++row, to += columns)
+        for (int64_t k = 0, left = width; left > 0; ++k, left -= lanes<real>)
+            store(to + k * lanes<real>, blocks[k * wires + row] * scale, left < lanes<real> ? left : lanes<real>);
 }
 
 template <class real>
-void load_block(Vec<real> *block, const real *from, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * columns, width);
+void load_group(Vec<real> *blocks, const real *from, int64_t columns, int64_t width) {
+    for (int64_t row = 0; row < wires; ++row, from += columns)
+        for (int64_t k = 0, left = width; left > 0; ++k, left -= lanes<real>)
+            blocks[k * wires + row] = load(from + k * lanes<real>, left < lanes<real> ? left : lanes<real>);
 }

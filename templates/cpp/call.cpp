@@ -24,6 +24,10 @@ struct Call {
     int64_t width_of(int64_t column) const {
         return columns() - column < lanes<real> ? columns() - column : lanes<real>;
     }
+    int64_t width_of_group(int64_t group) const {
+        const int64_t left = columns() - group * side * lanes<real>;
+        return left < side * lanes<real> ? left : side * lanes<real>;
+    }
     real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
     const int64_t *ranks_of(int64_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;

@@ -36,13 +36,14 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
                 const int64_t at = group * side, used = call.used_in(group);
                 for (int64_t k = 0; k < used; ++k) call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, unit<real>);
                 route_forward<real>(blocks, list, call.list_codelets(list, sample, at, used), keep, is_reversed(call.routing));
+                if (!is_loss(call.routing)) {
+                    real *to = routed + sample * wires * columns + at * lanes<real>;
+                    store_group<real>(blocks, to, columns, call.width_of_group(group), has_columns(call.routing) ? real(1) : 1 / unit<real>);
+                    continue;
+                }
                 for (int64_t k = 0; k < used; ++k) {
-                    const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                    const Row *block = blocks + k * wires;
-                    if (is_loss(call.routing))
-                        loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                    else
-                        store_block<real>(block, routed + sample * wires * columns + column, columns, width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
+                    const int64_t column = (at + k) * lanes<real>;
+                    loss += block_loss<real>(blocks + k * wires, call.routing, call.ranks_of(sample), column, call.width_of(column));
                 }
             }
             losses[task] = loss;
@@ -124,20 +125,16 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
                         call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, is_loss(call.routing) ? unit<real> : real(1));
                     const int64_t listed = call.list_codelets(list, sample, at, used);
                     Row *end = route_forward_keeping<real>(blocks, list, listed, w.forward.keep, is_reversed(call.routing), kept);
-                    for (int64_t k = 0; k < used; ++k) {
+                    for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
                         const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                        Row *block = blocks + k * wires, *grad = grads + k * wires;
+                        const Row *block = blocks + k * wires;
                         if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                        if (is_loss(call.routing))
-                            block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width);
-                        else
-                            load_block<real>(grad, routed_grad + sample * wires * columns + column, columns, width);
+                        block_loss_gradient<real>(block, grads + k * wires, call.routing, call.ranks_of(sample), column, width);
                     }
+                    const int64_t place = sample * wires * columns + at * lanes<real>;
+                    if (!is_loss(call.routing)) load_group<real>(grads, routed_grad + place, columns, call.width_of_group(group));
                     route_backward<real>(grads, list, listed, end, w, is_reversed(call.routing), weight_grad);
-                    for (int64_t k = 0; payload_grad && k < used; ++k) {
-                        const int64_t column = (at + k) * lanes<real>;
-                        store_block<real>(grads + k * wires, payload_grad + sample * wires * columns + column, columns, call.width_of(column), 1);
-                    }
+                    if (payload_grad) store_group<real>(grads, payload_grad + place, columns, call.width_of_group(group), 1);
                 }
                 pieces.end(task, weight_grad);
                 chunk_losses[task] = loss;

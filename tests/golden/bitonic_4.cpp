@@ -1591,6 +1591,10 @@ struct Call {
     int64_t width_of(int64_t column) const {
         return columns() - column < lanes<real> ? columns() - column : lanes<real>;
     }
+    int64_t width_of_group(int64_t group) const {
+        const int64_t left = columns() - group * side * lanes<real>;
+        return left < side * lanes<real> ? left : side * lanes<real>;
+    }
     real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
     const int64_t *ranks_of(int64_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
@@ -1659,17 +1663,21 @@ struct Call {
     }
 };
 
-// ---------------------------------------------------------------------------- blocks of columns
+// --------------------------------------------------------------------------- groups of columns
 
-// Between rows of a block and rows of `columns` values each.
+// Between the rows of a group of blocks and rows of `columns` values each. A row's cache lines are taken whole.
 template <class real>
-void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width, real scale) {
-    for (int64_t row = 0; row < wires; ++row) store(to + row * columns, block[row] * scale, width);
+void store_group(const Vec<real> *blocks, real *to, int64_t columns, int64_t width, real scale) {
+    for (int64_t row = 0; row < wires; ++row, to += columns)
+        for (int64_t k = 0, left = width; left > 0; ++k, left -= lanes<real>)
+            store(to + k * lanes<real>, blocks[k * wires + row] * scale, left < lanes<real> ? left : lanes<real>);
 }
 
 template <class real>
-void load_block(Vec<real> *block, const real *from, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * columns, width);
+void load_group(Vec<real> *blocks, const real *from, int64_t columns, int64_t width) {
+    for (int64_t row = 0; row < wires; ++row, from += columns)
+        for (int64_t k = 0, left = width; left > 0; ++k, left -= lanes<real>)
+            blocks[k * wires + row] = load(from + k * lanes<real>, left < lanes<real> ? left : lanes<real>);
 }
 
 // -------------------------------------------------------------------------------- the keys pass
@@ -1850,13 +1858,14 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
                 const int64_t at = group * side, used = call.used_in(group);
                 for (int64_t k = 0; k < used; ++k) call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, unit<real>);
                 route_forward<real>(blocks, list, call.list_codelets(list, sample, at, used), keep, is_reversed(call.routing));
+                if (!is_loss(call.routing)) {
+                    real *to = routed + sample * wires * columns + at * lanes<real>;
+                    store_group<real>(blocks, to, columns, call.width_of_group(group), has_columns(call.routing) ? real(1) : 1 / unit<real>);
+                    continue;
+                }
                 for (int64_t k = 0; k < used; ++k) {
-                    const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                    const Row *block = blocks + k * wires;
-                    if (is_loss(call.routing))
-                        loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                    else
-                        store_block<real>(block, routed + sample * wires * columns + column, columns, width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
+                    const int64_t column = (at + k) * lanes<real>;
+                    loss += block_loss<real>(blocks + k * wires, call.routing, call.ranks_of(sample), column, call.width_of(column));
                 }
             }
             losses[task] = loss;
@@ -1938,20 +1947,16 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
                         call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, is_loss(call.routing) ? unit<real> : real(1));
                     const int64_t listed = call.list_codelets(list, sample, at, used);
                     Row *end = route_forward_keeping<real>(blocks, list, listed, w.forward.keep, is_reversed(call.routing), kept);
-                    for (int64_t k = 0; k < used; ++k) {
+                    for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
                         const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                        Row *block = blocks + k * wires, *grad = grads + k * wires;
+                        const Row *block = blocks + k * wires;
                         if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                        if (is_loss(call.routing))
-                            block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width);
-                        else
-                            load_block<real>(grad, routed_grad + sample * wires * columns + column, columns, width);
+                        block_loss_gradient<real>(block, grads + k * wires, call.routing, call.ranks_of(sample), column, width);
                     }
+                    const int64_t place = sample * wires * columns + at * lanes<real>;
+                    if (!is_loss(call.routing)) load_group<real>(grads, routed_grad + place, columns, call.width_of_group(group));
                     route_backward<real>(grads, list, listed, end, w, is_reversed(call.routing), weight_grad);
-                    for (int64_t k = 0; payload_grad && k < used; ++k) {
-                        const int64_t column = (at + k) * lanes<real>;
-                        store_block<real>(grads + k * wires, payload_grad + sample * wires * columns + column, columns, call.width_of(column), 1);
-                    }
+                    if (payload_grad) store_group<real>(grads, payload_grad + place, columns, call.width_of_group(group), 1);
                 }
                 pieces.end(task, weight_grad);
                 chunk_losses[task] = loss;
