@@ -5,7 +5,7 @@ Schedule), levels (a Schedule for threads that run at the same time), explain (i
 """
 
 from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Codelet, Needed, PlacedComparator, Shape
-from nsc.compiler.schedule.cones import Cone, light_cones
+from nsc.compiler.schedule.cones import Cone, light_cones, most_comparators
 from nsc.compiler.schedule.cutting import CONE_COLUMNS, STRAIGHT_LINE, Work, work_on_permutation
 from nsc.compiler.schedule.explain import Explanation, explain
 from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, Schedule, schedule, slots_of
@@ -32,6 +32,7 @@ __all__ = [
     "in_levels",
     "levels",
     "light_cones",
+    "most_comparators",
     "schedule",
     "slots_of",
     "work_on_permutation",

@@ -9,7 +9,7 @@ one on samples, by the same rule.
 from __future__ import annotations
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import CONE_COLUMNS, Schedule
+from nsc.compiler.schedule import CONE_COLUMNS, Schedule, most_comparators
 from nsc.compiler.targets.records import Constant, CppKernel, Header, Tuning
 from nsc.compiler.targets.tables import shared_values
 from nsc.contract.interface import Status
@@ -20,6 +20,12 @@ from nsc.templates import fill
 CHUNK_MIXES = 4096
 # Aim for the memory of the weights, and their gradients, of a group of samples.
 SCRATCH_BYTES = 32 << 20
+# Bytes of a row of a group of blocks: two cache lines, so that two blocks of the widest registers share the
+# sums over their lanes, and four blocks of registers half as wide.
+GROUP_BYTES = 128
+# The backward pass keeps the differences of a group if those of P take this many bytes at most: half of a
+# usual second-level cache.
+KEPT_BYTES = 1 << 20
 
 
 def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
@@ -46,5 +52,18 @@ def render(
     """
     values = shared_values(header, facts, schedule, relaxation, reals, "cpp/{}.cpp")
     statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
-    tuning = Tuning(MOST_CHUNKS, CHUNK_MIXES, SCRATCH_BYTES, CONE_COLUMNS)
-    return fill("cpp/kernel.cpp.j2", CppKernel(**values, statuses=statuses, tuning=tuning))  # type: ignore[arg-type]
+    return fill("cpp/kernel.cpp.j2", CppKernel(**values, statuses=statuses, tuning=_tuning(schedule)))  # type: ignore[arg-type]
+
+
+def _tuning(schedule: Schedule) -> Tuning:
+    most_kept = most_comparators(schedule.network.n, schedule.codelets, CONE_COLUMNS)
+    keeps_differences = GROUP_BYTES * most_kept <= KEPT_BYTES
+    return Tuning(
+        most_chunks=MOST_CHUNKS,
+        chunk_mixes=CHUNK_MIXES,
+        scratch_bytes=SCRATCH_BYTES,
+        cone_columns=CONE_COLUMNS,
+        group_bytes=GROUP_BYTES,
+        keeps_differences=keeps_differences,
+        kept_rows=schedule.network.size if keeps_differences else schedule.loads,
+    )

@@ -57,7 +57,6 @@ class Schedule:
     Attributes:
         wires, comparators, levels: of the network; levels at most.
         codelet_count: how many codelets there are.
-        loads: wires that the codelets load together.
         slots: places for weights.
         slot_alignment: a codelet's slots begin at a multiple of this number.
         widest_codelet, longest_codelet: most wires, most slots of a codelet.
@@ -71,7 +70,6 @@ class Schedule:
     comparators: int
     levels: int
     codelet_count: int
-    loads: int
     slots: int
     slot_alignment: int
     widest_codelet: int
@@ -112,6 +110,7 @@ class StraightShape:
         index: its number among the shapes.
         counts: of wires and comparators, in words.
         length: how many comparators it has.
+        loads: how many wires it loads.
         wires: the places it loads.
         stored: the places that are needed behind it.
         comparators, backwards: its comparators in order, and from the last to the first.
@@ -120,6 +119,7 @@ class StraightShape:
     index: int
     counts: str
     length: int
+    loads: int
     wires: tuple[int, ...]
     stored: tuple[int, ...]
     comparators: tuple[Step, ...]
@@ -259,12 +259,19 @@ class Tuning:
         chunk_mixes: mixes that a piece has, at least.
         scratch_bytes: aim for the memory of the weights that are held at a time.
         cone_columns: columns of P whose light cone is taken as one.
+        group_bytes: bytes of a row of a group of blocks, a multiple of the bytes of every register.
+        keeps_differences: whether the backward pass keeps the differences that it needs; else it keeps what
+            each codelet loads, and recomputes them.
+        kept_rows: rows that it keeps of a block, at most.
     """
 
     most_chunks: int
     chunk_mixes: int
     scratch_bytes: int
     cone_columns: int
+    group_bytes: int
+    keeps_differences: bool
+    kept_rows: int
 
 
 @dataclass(frozen=True)

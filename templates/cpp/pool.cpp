@@ -4,10 +4,10 @@
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(task, memory) for each task, on the threads of a pool. Each thread has `bytes` of memory; returns
-// out_of_memory if a thread gets none.
+// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory;
+// returns out_of_memory if a thread gets none.
 template <class Work>
-Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
+Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
         Work &work;
         int64_t bytes;
@@ -18,13 +18,21 @@ Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, W
         const Memory memory(state->bytes);
         if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
         const TinyIsZero guard;
-        for (int64_t task = begin; task < end; ++task) state->work(task, memory);
+        state->work(begin, end, memory);
     };
     if (pool && count > 1)
         pool(0, count, grain, body, &state);
     else
         body(0, count, &state);
     return static_cast<Status>(state.status);
+}
+
+// The same, work(task, memory) for each task.
+template <class Work>
+Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
+    return parallel_ranges(pool, count, grain, bytes, [&](int64_t begin, int64_t end, const Memory &memory) {
+        for (int64_t task = begin; task < end; ++task) work(task, memory);
+    });
 }
 
 // A grain that gives a thread at least some ten microseconds of work, measured in mixes.

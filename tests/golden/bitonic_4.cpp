@@ -17,11 +17,11 @@
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers,
 //            P^T U in the reverse order. P itself is the payload V = I, a block of columns at a time.
 //
-// The routing runs codelets, pieces of at most 16 wires that stay in registers. The backward routing
-// keeps what each codelet loads and recomputes what lies inside; a gradient G of the routed payload
-// goes back through the same mixes, and the gradient of a weight is the sum over columns of
-// (G[lo] - G[hi]) (V[lo] - V[hi]). One reverse keys pass then turns gradients
-// of weights and values into gradients of x and of the steepness.
+// The routing runs codelets, pieces of at most 16 wires that stay in registers. A gradient G of the routed
+// payload goes back through the same mixes, and the gradient of a weight is the sum over columns of
+// (G[lo] - G[hi]) (V[lo] - V[hi]). The backward routing runs forward once more for the differences of V. It keeps them
+// where they fit the cache; else it keeps what each codelet loads and recomputes what lies inside. One reverse keys
+// pass then turns gradients of weights and values into gradients of x and of the steepness.
 //
 // Results do not depend on the number of threads: only the shapes decide how sums are cut into pieces, and the
 // pieces are added in a fixed order.
@@ -42,7 +42,7 @@
 #define NSC_STEP NSC_INLINE inline
 // Never inlined: one piece of code for many callers.
 #define NSC_APART __attribute__((noinline))
-#define NSC_CODELET NSC_APART
+#define NSC_CODELET NSC_STEP
 // Unrolls a loop over the lanes of a register.
 #if defined(__clang__)
 #define NSC_UNROLL _Pragma("clang loop unroll(full)")
@@ -60,7 +60,6 @@ constexpr int64_t wires = 4;
 constexpr int64_t comparators = 6;
 constexpr int64_t levels = 3;  // at most
 constexpr int64_t codelet_count = 1;
-constexpr int64_t loads = 4;  // wires that the codelets load together
 constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
 constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, most slots
 
@@ -710,6 +709,7 @@ struct Straight<0> {
     static NSC_FUNCTION constexpr bool is_straight() { return true; }
     static NSC_FUNCTION constexpr int32_t most() { return 6; }
     static NSC_FUNCTION constexpr int32_t count() { return 6; }
+    static NSC_FUNCTION constexpr int32_t loads() { return 4; }
     template <class Rows, class Step>
     static NSC_CODELET void run(Rows rows, Step step) {
         auto w0 = rows.load(0);
@@ -750,6 +750,7 @@ struct Tabled {
     static NSC_FUNCTION constexpr bool is_straight() { return false; }
     static NSC_FUNCTION constexpr int32_t most() { return longest_codelet; }
     NSC_FUNCTION int32_t count() const { return shape.comparators; }
+    NSC_FUNCTION int32_t loads() const { return shape.wires; }
     template <bool backwards, class Rows, class Step>
     NSC_CODELET void run_in(Rows rows, Step step) const {
         typename Rows::row held[widest_codelet];
@@ -816,19 +817,19 @@ inline InPlace<Row, 1, const uint16_t *> rows_of(Codelet codelet, Row *block) {
     return {block + codelet.base, spreads + codelet.spread};
 }
 
+// Calls work(code) with the code of a shape.
+template <class Work>
+inline void with_code(int32_t index, Work work) {
+    switch (index) {
+        case 0: return work(Straight<0>());
+    }
+    work(Tabled{shapes[index]});
+}
+
 // Takes the steps of a shape in order, or backwards.
 template <bool backwards, class Rows, class Step>
 inline void run_shape(int32_t index, Rows rows, Step step) {
-    switch (index) {
-        case 0: return run_code<backwards>(Straight<0>(), rows, step);
-    }
-    run_code<backwards>(Tabled{shapes[index]}, rows, step);
-}
-
-template <class Rows, class Step>
-inline void run_shape(int32_t index, bool backwards, Rows rows, Step step) {
-    if (backwards) return run_shape<true>(index, rows, step);
-    run_shape<false>(index, rows, step);
+    with_code(index, [&](auto code) { run_code<backwards>(code, rows, step); });
 }
 
 // ------------------------------------------------------------------------------------ keys pass
@@ -1141,7 +1142,19 @@ NSC_STEP Row difference(const Row &a, const Row &b) {
     return a - b;
 }
 
-// --------------------------------------------------------------------------------- routing a block
+// -------------------------------------------------------------------------- routing a group of blocks
+//
+// Blocks of columns run through a codelet one after another. They share its choice, and the sums over lanes of their
+// products.
+
+constexpr int64_t side = 128 / register_bytes;  // blocks of a group
+constexpr int64_t kept_rows = side * 6;  // of a group
+
+// A codelet, and a bit for each block of a group that it runs on.
+struct Listed {
+    int32_t codelet;
+    uint32_t blocks;
+};
 
 // The weights of comparator c, the same in every lane. Both arrays are reached through one address, which leaves a
 // register for others.
@@ -1150,52 +1163,106 @@ NSC_INLINE inline Mix<Vec<real>> mix_at(const real *keep, int32_t c) {
     return {broadcast(keep[c]), broadcast(keep[c + slots])};
 }
 
-// Runs the listed codelets, in order, on a block; `reversed` runs their comparators backwards. With
-// `kept`, stores there what each of them loads, and returns its end.
-template <class real>
-Vec<real> *route_forward(Vec<real> *block, const int32_t *list, int64_t count, const real *keep, bool reversed,
-                         Vec<real> *kept) {
-    for (int64_t i = 0; i < count; ++i) {
-        const Codelet codelet = codelets[list[i]];
-        const real *weights = keep + codelet.slot;
-        const auto rows = rows_of(codelet, block);
-        const auto step = [weights](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix(a, b, mix_at(weights, c), half...); };
-        if (!kept) {
-            run_shape(codelet.shape, reversed, rows, step);
-            continue;
-        }
-        run_shape(codelet.shape, reversed, Keeping<Vec<real>, 1, const uint16_t *>{rows, kept}, step);
-        kept += shapes[codelet.shape].wires;
-    }
+// Calls run(rows) for the rows of each block that a listed codelet runs on.
+template <class Row, class Run>
+NSC_STEP void for_blocks(Listed listed, Row *blocks, Run run) {
+    for (uint32_t left = listed.blocks; left; left &= left - 1)
+        run(rows_of(codelets[listed.codelet], blocks + __builtin_ctz(left) * wires));
+}
+
+// Calls run(code, i) for the listed codelets from `first` on, in steps of `step`, with the code of their shapes.
+template <class Run>
+inline void for_codelets(const Listed *list, int64_t first, int64_t count, int64_t step, Run run) {
+    for (int64_t i = first; count > 0; i += step, --count)
+        with_code(codelets[list[i].codelet].shape, [&](auto code) { run(code, i); });
+}
+
+template <bool backwards, class Code, class real>
+NSC_APART void mix_codelet(Code code, Listed listed, Vec<real> *blocks, const real *keep) {
+    keep += codelets[listed.codelet].slot;
+    for_blocks(listed, blocks, [=](auto rows) NSC_INLINE {
+        run_code<backwards>(code, rows, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix(a, b, mix_at(keep, c), half...); });
+    });
+}
+
+// The same. Keeps the difference of the rows in front of each comparator; returns the end of what is kept.
+template <bool backwards, class Code, class real>
+NSC_APART Vec<real> *mix_codelet_keeping(Code code, Listed listed, Vec<real> *blocks, const real *keep, Vec<real> *kept) {
+    keep += codelets[listed.codelet].slot;
+    for_blocks(listed, blocks, [&](auto rows) NSC_INLINE {
+        Vec<real> *to = kept;
+        run_code<backwards>(code, rows, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
+            to[c] = difference(a, b, half...);
+            mix(a, b, mix_at(keep, c), half...);
+        });
+        kept += code.count();
+    });
     return kept;
 }
 
-// Takes the gradient of a routed block back to the payload, in place in `grad`, and adds the gradients
-// of the weights to `weight_grad`. `kept` is the end that route_forward returned.
-template <class real>
-void route_backward(Vec<real> *grad, const int32_t *list, int64_t count, Vec<real> *kept, Weights<real> w,
-                    bool reversed, real *weight_grad) {
-    while (count > 0) {
-        const Codelet codelet = codelets[list[--count]];
-        const Shape shape = shapes[codelet.shape];
-        const real *forward = w.forward.keep + codelet.slot, *backward = w.backward.keep + codelet.slot;
-        // Differences of the payload in front of each comparator, then times those of the gradient behind it.
-        Vec<real> products[longest_codelet], *product = products;
-        kept -= shape.wires;
-        run_shape(codelet.shape, reversed, Kept<Vec<real>, 1>{kept}, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
-            product[c] = difference(a, b, half...);
-            mix(a, b, mix_at(forward, c), half...);
+// Rows that a codelet has kept of a block.
+template <class Code>
+NSC_STEP int64_t kept_of(Code code) {
+    return code.count();
+}
+
+// Takes the gradients of a group back through a codelet, in place, and adds the gradients of its weights to
+// `weight_grad`. `kept` is where mix_codelet_keeping began.
+template <bool backwards, class Code, class real>
+NSC_APART void mix_codelet_back(Code code, Listed listed, Vec<real> *grads, const Vec<real> *kept, Weights<real> w, real *weight_grad) {
+    const int32_t slot = codelets[listed.codelet].slot;
+    const real *keep = w.backward.keep + slot;
+    constexpr int64_t most = (Code::most() + lanes<real> - 1) / lanes<real> * lanes<real>;
+    // The sums over blocks of the differences of the payload in front of each comparator, times those of the gradient
+    // behind it.
+    Vec<real> products[most] = {}, *product = products;
+    for_blocks(listed, grads, [&](auto rows) NSC_INLINE {
+        const Vec<real> *differences = kept;
+        run_code<backwards>(code, rows, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
+            product[c] += differences[c] * difference(a, b, half...);
+            mix(a, b, mix_at(keep, c), half...);
         });
-        run_shape(codelet.shape, !reversed, rows_of(codelet, grad), [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
-            product[c] *= difference(a, b, half...);
-            mix(a, b, mix_at(backward, c), half...);
-        });
-        for (int32_t c = 0; c < shape.comparators; c += lanes<real>) {
-            for (int32_t rest = shape.comparators; rest < c + lanes<real>; ++rest) product[rest] = Vec<real>{};
-            real *to = weight_grad + codelet.slot + c;
-            store(to, load(to) + row_sums<real>(product + c));
-        }
+        kept += kept_of(code);
+    });
+    for (int32_t c = 0; c < code.count(); c += lanes<real>) {
+        real *to = weight_grad + slot + c;
+        store(to, load(to) + row_sums<real>(product + c));
     }
+}
+
+// Runs the listed codelets, in order, on the blocks of a group; `reversed` runs their comparators backwards.
+template <class real>
+void route_forward(Vec<real> *blocks, const Listed *list, int64_t count, const real *keep, bool reversed) {
+    for_codelets(list, 0, count, 1, [=](auto code, int64_t i) {
+        if (reversed)
+            mix_codelet<true>(code, list[i], blocks, keep);
+        else
+            mix_codelet<false>(code, list[i], blocks, keep);
+    });
+}
+
+// The same. Keeps what route_backward needs; returns the end of it.
+template <class real>
+Vec<real> *route_forward_keeping(Vec<real> *blocks, const Listed *list, int64_t count, const real *keep, bool reversed, Vec<real> *kept) {
+    for_codelets(list, 0, count, 1, [&](auto code, int64_t i) {
+        kept = reversed ? mix_codelet_keeping<true>(code, list[i], blocks, keep, kept)
+                        : mix_codelet_keeping<false>(code, list[i], blocks, keep, kept);
+    });
+    return kept;
+}
+
+// Takes the gradients of a routed group back to the payload, in place in `grads`, and adds the gradients of the weights to
+// `weight_grad`. `kept` is the end that route_forward_keeping returned.
+template <class real>
+void route_backward(Vec<real> *grads, const Listed *list, int64_t count, const Vec<real> *kept, Weights<real> w, bool reversed,
+                    real *weight_grad) {
+    for_codelets(list, count - 1, count, -1, [&](auto code, int64_t i) {
+        kept -= __builtin_popcount(list[i].blocks) * kept_of(code);
+        if (reversed)
+            mix_codelet_back<false>(code, list[i], grads, kept, w, weight_grad);
+        else
+            mix_codelet_back<true>(code, list[i], grads, kept, w, weight_grad);
+    });
 }
 
 // -------------------------------------------------------------------------------- exact sorting
@@ -1462,10 +1529,10 @@ void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing loss, 
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(task, memory) for each task, on the threads of a pool. Each thread has `bytes` of memory; returns
-// out_of_memory if a thread gets none.
+// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory;
+// returns out_of_memory if a thread gets none.
 template <class Work>
-Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
+Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
         Work &work;
         int64_t bytes;
@@ -1476,13 +1543,21 @@ Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, W
         const Memory memory(state->bytes);
         if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
         const TinyIsZero guard;
-        for (int64_t task = begin; task < end; ++task) state->work(task, memory);
+        state->work(begin, end, memory);
     };
     if (pool && count > 1)
         pool(0, count, grain, body, &state);
     else
         body(0, count, &state);
     return static_cast<Status>(state.status);
+}
+
+// The same, work(task, memory) for each task.
+template <class Work>
+Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
+    return parallel_ranges(pool, count, grain, bytes, [&](int64_t begin, int64_t end, const Memory &memory) {
+        for (int64_t task = begin; task < end; ++task) work(task, memory);
+    });
 }
 
 // A grain that gives a thread at least some ten microseconds of work, measured in mixes.
@@ -1505,14 +1580,20 @@ struct Call {
 
     int64_t columns() const { return routing == none ? 0 : routes_identity(routing) ? wires : payload_columns; }
     int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
-    // Pieces that the columns are cut into, at most one per block; small ones would mostly be sums to add up.
+    int64_t groups() const { return (blocks() + side - 1) / side; }
+    int64_t used_in(int64_t group) const { return blocks() - group * side < side ? blocks() - group * side : side; }
+    // Pieces that the columns are cut into, at most one per group; small ones would mostly be sums to add up.
     int64_t chunks() const {
         const int64_t pieces = 1 + comparators * blocks() / chunk_mixes, most = pieces < most_chunks ? pieces : most_chunks;
-        return blocks() < most ? blocks() : most;
+        return groups() < most ? groups() : most;
     }
     int64_t mixes_per_chunk() const { return chunks() ? comparators * blocks() / chunks() : 0; }
     int64_t width_of(int64_t column) const {
         return columns() - column < lanes<real> ? columns() - column : lanes<real>;
+    }
+    int64_t width_of_group(int64_t group) const {
+        const int64_t left = columns() - group * side * lanes<real>;
+        return left < side * lanes<real> ? left : side * lanes<real>;
     }
     real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
     const int64_t *ranks_of(int64_t sample) const {
@@ -1536,36 +1617,42 @@ struct Call {
         return ok;
     }
 
-    // Lists the codelets to run on a block of columns, in running order. For P these are the codelets that the
-    // columns reach, or that reach the rows; for any other payload, all codelets.
-    int64_t list_codelets(int32_t *list, int64_t sample, int64_t column, int64_t width) const {
-        int64_t count = 0;
-        const auto listed = [&](auto word_at) {
-            for (int64_t word = 0; word < codelet_words; ++word)
-                for (uint64_t bits = word_at(word); bits; bits &= bits - 1)
-                    list[count++] = int32_t(64 * word + __builtin_ctzll(bits));
+    // Lists the codelets to run on the `count` blocks from `first` on, in running order. For P these are the codelets
+    // that the columns reach, or that reach the rows; for any other payload, all codelets.
+    int64_t list_codelets(Listed *list, int64_t sample, int64_t first, int64_t count) const {
+        int64_t listed = 0;
+        const auto enter = [&](auto word_of) {
+            for (int64_t word = 0; word < codelet_words; ++word) {
+                uint64_t words[side] = {}, any = 0;
+                for (int64_t k = 0; k < count; ++k) any |= words[k] = word_of((first + k) * lanes<real>, word);
+                for (; any; any &= any - 1) {
+                    const int bit = __builtin_ctzll(any);
+                    uint32_t blocks = 0;
+                    for (int64_t k = 0; k < side; ++k) blocks |= uint32_t(words[k] >> bit & 1) << k;
+                    list[listed++] = {int32_t(64 * word + bit), blocks};
+                }
+            }
         };
         if (routes_identity(routing)) {
-            const uint64_t *reached = reached_from[column / cone_columns];
-            listed([&](int64_t word) { return reached[word]; });
+            enter([&](int64_t column, int64_t word) { return reached_from[column / cone_columns][word]; });
         } else if (has_ranks(routing)) {
-            const int64_t *ranks = ranks_of(sample) + column;
-            listed([&](int64_t word) {
+            const int64_t *ranks = ranks_of(sample);
+            enter([&](int64_t column, int64_t word) {
                 uint64_t any = 0;
-                for (int64_t k = 0; k < width; ++k) any |= reaching[ranks[k] / cone_columns][word];
+                for (int64_t k = 0; k < width_of(column); ++k) any |= reaching[ranks[column + k] / cone_columns][word];
                 return any;
             });
         } else {
-            for (; count < codelet_count; ++count) list[count] = int32_t(count);
+            for (; listed < codelet_count; ++listed) list[listed] = {int32_t(listed), (uint32_t(1) << count) - 1};
         }
         if (is_reversed(routing))
-            for (int64_t i = 0; i < count / 2; ++i) exchange(list[i], list[count - 1 - i]);
-        return count;
+            for (int64_t i = 0; i < listed / 2; ++i) exchange(list[i], list[listed - 1 - i]);
+        return listed;
     }
 
-    // Fills a block with `width` columns of the payload of a sample, from `column` on. The ones of a unit matrix
-    // are `one`.
-    void load_payload(Vec<real> *block, int64_t sample, int64_t column, int64_t width, real one) const {
+    // Fills a block with columns of the payload of a sample, from `column` on. The ones of a unit matrix are `one`.
+    void load_payload(Vec<real> *block, int64_t sample, int64_t column, real one) const {
+        const int64_t width = width_of(column);
         if (has_columns(routing)) {
             const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
             for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
@@ -1576,17 +1663,35 @@ struct Call {
     }
 };
 
-// ---------------------------------------------------------------------------- blocks of columns
+// --------------------------------------------------------------------------- groups of columns
 
-// Between rows of a block and rows of `columns` values each.
+constexpr int64_t blocks_of_line = 64 / register_bytes;  // whose rows fill a cache line
+
+// Calls visit(row, k, place, count) for each row of each block k of a group, of `width` columns: `count` values of the
+// row, from `place` on. The blocks of a cache line come one after another, so that the line is taken whole.
+template <class real, class Visit>
+NSC_STEP void for_rows(int64_t width, Visit visit) {
+    for (int64_t first = 0; first * lanes<real> < width; first += blocks_of_line)
+        for (int64_t row = 0; row < wires; ++row)
+            for (int64_t k = first; k < first + blocks_of_line && k * lanes<real> < width; ++k) {
+                const int64_t place = k * lanes<real>, left = width - place;
+                visit(row, k, place, left < lanes<real> ? left : lanes<real>);
+            }
+}
+
+// Between the rows of a group of blocks and rows of `columns` values each.
 template <class real>
-void store_block(const Vec<real> *block, real *to, int64_t columns, int64_t width, real scale) {
-    for (int64_t row = 0; row < wires; ++row) store(to + row * columns, block[row] * scale, width);
+void store_group(const Vec<real> *blocks, real *to, int64_t columns, int64_t width, real scale) {
+    for_rows<real>(width, [=](int64_t row, int64_t k, int64_t place, int64_t count) NSC_INLINE {
+        store(to + row * columns + place, blocks[k * wires + row] * scale, count);
+    });
 }
 
 template <class real>
-void load_block(Vec<real> *block, const real *from, int64_t columns, int64_t width) {
-    for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * columns, width);
+void load_group(Vec<real> *blocks, const real *from, int64_t columns, int64_t width) {
+    for_rows<real>(width, [=](int64_t row, int64_t k, int64_t place, int64_t count) NSC_INLINE {
+        blocks[k * wires + row] = load(from + row * columns + place, count);
+    });
 }
 
 // -------------------------------------------------------------------------------- the keys pass
@@ -1756,21 +1861,26 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         Status status = keys_forward(call, first, count, values + first * wires, weights, pool);
         if (status != ok) return status;
-        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), sizeof(Row) * wires + sizeof(int32_t) * codelet_count,
+        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), sizeof(Row) * side * wires + sizeof(Listed) * codelet_count,
                           [&](int64_t task, const Memory &memory) {
-            Row *block = memory.get<Row>();
-            auto *list = reinterpret_cast<int32_t *>(block + wires);
+            Row *blocks = memory.get<Row>();
+            auto *list = reinterpret_cast<Listed *>(blocks + side * wires);
             const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
             const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
             double loss = 0;
-            for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
-                const int64_t column = at * lanes<real>, width = call.width_of(column);
-                call.load_payload(block, sample, column, width, unit<real>);
-                route_forward<real>(block, list, call.list_codelets(list, sample, column, width), keep, is_reversed(call.routing), nullptr);
-                if (is_loss(call.routing))
-                    loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                else
-                    store_block<real>(block, routed + sample * wires * columns + column, columns, width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
+            for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
+                const int64_t at = group * side, used = call.used_in(group);
+                for (int64_t k = 0; k < used; ++k) call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, unit<real>);
+                route_forward<real>(blocks, list, call.list_codelets(list, sample, at, used), keep, is_reversed(call.routing));
+                if (!is_loss(call.routing)) {
+                    real *to = routed + sample * wires * columns + at * lanes<real>;
+                    store_group<real>(blocks, to, columns, call.width_of_group(group), has_columns(call.routing) ? real(1) : 1 / unit<real>);
+                    continue;
+                }
+                for (int64_t k = 0; k < used; ++k) {
+                    const int64_t column = (at + k) * lanes<real>;
+                    loss += block_loss<real>(blocks + k * wires, call.routing, call.ranks_of(sample), column, call.width_of(column));
+                }
             }
             losses[task] = loss;
         });
@@ -1779,6 +1889,37 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
     }
     return ok;
 }
+
+// The gradients of a sample's weights are sums over its pieces of columns, added in order. A thread that begins with a
+// sample's first piece adds the following ones to it. A thread that begins inside a sample leaves its pieces apart, to be
+// added when all threads have ended.
+template <class real>
+struct PieceSums {
+    // Where the sums of a piece begin at zero. `spare` is the thread's own memory.
+    real *begin(int64_t task, int64_t first_task, real *spare) const {
+        const bool is_apart = task - task % chunks < first_task;
+        apart[task] = is_apart;
+        real *sums = is_apart || task % chunks == 0 ? of(task) : spare;
+        memset(sums, 0, sizeof(real) * slots);
+        return sums;
+    }
+    void end(int64_t task, const real *sums) const {
+        if (sums != of(task)) add(task, sums);
+    }
+    // Adds the pieces of a sample that lie apart.
+    void finish(int64_t sample) const {
+        for (int64_t task = sample * chunks + 1; task < (sample + 1) * chunks; ++task)
+            if (apart[task]) add(task, of(task));
+    }
+    void add(int64_t task, const real *sums) const {
+        real *total = of(task - task % chunks);
+        for (int64_t c = 0; c < slots; ++c) total[c] += sums[c];
+    }
+    real *of(int64_t task) const { return weight_grads + task * slots; }
+    real *weight_grads;
+    bool *apart;
+    int64_t chunks;
+};
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
@@ -1794,47 +1935,52 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
     const int64_t sums = (chunks > 0 ? chunks : 1) * slots;
     const int64_t group = group_size<real>(call.batch, (per_sample + sums) * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), sum_memory(group * sums * sizeof(real));
-    const Memory loss_memory(group * chunks * sizeof(double));
+    const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
     if (!weight_memory.start || !sum_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
+    const PieceSums<real> pieces = {weight_grads, reinterpret_cast<bool *>(chunk_losses + group * chunks), chunks};
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         // x_grad takes the values, which are not needed
         Status status = keys_forward(call, first, count, x_grad + first * wires, weights, pool);
         if (status != ok) return status;
-        const int64_t bytes = sizeof(Row) * (2 * wires + loads) + sizeof(int32_t) * codelet_count;
-        status = parallel(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), bytes, [&](int64_t task, const Memory &memory) {
-            Row *block = memory.get<Row>(), *grad = block + wires, *kept = grad + wires;
-            auto *list = reinterpret_cast<int32_t *>(kept + loads);
-            const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
-            const Weights<real> w = weights_at(weights + b * per_sample, slots);
-            real *weight_grad = weight_grads + task * slots;
-            double loss = 0;
-            memset(weight_grad, 0, sizeof(real) * slots);
-            for (int64_t at = cut(call.blocks(), chunks, chunk); at < cut(call.blocks(), chunks, chunk + 1); ++at) {
-                const int64_t column = at * lanes<real>, width = call.width_of(column);
-                const int64_t place = sample * wires * columns + column;
-                call.load_payload(block, sample, column, width, is_loss(call.routing) ? unit<real> : real(1));
-                const int64_t listed = call.list_codelets(list, sample, column, width);
-                Row *end = route_forward<real>(block, list, listed, w.forward.keep, is_reversed(call.routing), kept);
-                if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                if (is_loss(call.routing))
-                    block_loss_gradient<real>(block, grad, call.routing, call.ranks_of(sample), column, width);
-                else
-                    load_block<real>(grad, routed_grad + place, columns, width);
-                route_backward<real>(grad, list, listed, end, w, is_reversed(call.routing), weight_grad);
-                if (payload_grad) store_block<real>(grad, payload_grad + place, columns, width, 1);
+        const int64_t bytes = sizeof(Row) * (2 * side * wires + kept_rows) + sizeof(real) * slots + sizeof(Listed) * codelet_count;
+        status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), bytes, [&](int64_t first_task, int64_t end_task, const Memory &memory) {
+            Row *blocks = memory.get<Row>(), *grads = blocks + side * wires, *kept = grads + side * wires;
+            real *spare = reinterpret_cast<real *>(kept + kept_rows);
+            auto *list = reinterpret_cast<Listed *>(spare + slots);
+            for (int64_t task = first_task; task < end_task; ++task) {
+                const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+                const Weights<real> w = weights_at(weights + b * per_sample, slots);
+                real *weight_grad = pieces.begin(task, first_task, spare);
+                double loss = 0;
+                for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
+                    const int64_t at = group * side, used = call.used_in(group);
+                    for (int64_t k = 0; k < used; ++k)
+                        call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, is_loss(call.routing) ? unit<real> : real(1));
+                    const int64_t listed = call.list_codelets(list, sample, at, used);
+                    Row *end = route_forward_keeping<real>(blocks, list, listed, w.forward.keep, is_reversed(call.routing), kept);
+                    for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
+                        const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
+                        const Row *block = blocks + k * wires;
+                        if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
+                        block_loss_gradient<real>(block, grads + k * wires, call.routing, call.ranks_of(sample), column, width);
+                    }
+                    const int64_t place = sample * wires * columns + at * lanes<real>;
+                    if (!is_loss(call.routing)) load_group<real>(grads, routed_grad + place, columns, call.width_of_group(group));
+                    route_backward<real>(grads, list, listed, end, w, is_reversed(call.routing), weight_grad);
+                    if (payload_grad) store_group<real>(grads, payload_grad + place, columns, call.width_of_group(group), 1);
+                }
+                pieces.end(task, weight_grad);
+                chunk_losses[task] = loss;
             }
-            chunk_losses[task] = loss;
         });
         if (status != ok) return status;
         for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of_chunks<real>(chunk_losses + b * chunks, chunks);
         status = parallel(pool, count, grain_of(chunks * comparators), 0, [&](int64_t b, const Memory &) {
-            real *total = weight_grads + b * sums;
-            if (!chunks) memset(total, 0, sizeof(real) * slots);
-            for (int64_t chunk = 1; chunk < chunks; ++chunk)
-                for (int64_t c = 0; c < slots; ++c) total[c] += total[chunk * slots + c];
+            if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * slots);
+            pieces.finish(b);
         });
         if (status == ok)
             status = keys_backward<real>(call, first, count, values_grad, weights, weight_grads, sums, x_grad, steepness_grad, pool);

@@ -56,7 +56,6 @@ constexpr int64_t wires = 4;
 constexpr int64_t comparators = 6;
 constexpr int64_t levels = 3;  // at most
 constexpr int64_t codelet_count = 1;
-constexpr int64_t loads = 4;  // wires that the codelets load together
 constexpr int64_t slots = 16, slot_alignment = 16;  // places for weights
 constexpr int64_t widest_codelet = 16, longest_codelet = 16;  // most wires, most slots
 
@@ -735,6 +734,7 @@ struct Straight<0> {
     static NSC_FUNCTION constexpr bool is_straight() { return true; }
     static NSC_FUNCTION constexpr int32_t most() { return 6; }
     static NSC_FUNCTION constexpr int32_t count() { return 6; }
+    static NSC_FUNCTION constexpr int32_t loads() { return 4; }
     template <class Rows, class Step>
     static NSC_CODELET void run(Rows rows, Step step) {
         auto w0 = rows.load(0);
@@ -775,6 +775,7 @@ struct Tabled {
     static NSC_FUNCTION constexpr bool is_straight() { return false; }
     static NSC_FUNCTION constexpr int32_t most() { return longest_codelet; }
     NSC_FUNCTION int32_t count() const { return shape.comparators; }
+    NSC_FUNCTION int32_t loads() const { return shape.wires; }
     template <bool backwards, class Rows, class Step>
     NSC_CODELET void run_in(Rows rows, Step step) const {
         typename Rows::row held[widest_codelet];
