@@ -167,7 +167,8 @@ class Relaxation:
         root: 1/λ where it is 2 or 4, else 0.
         root_shift: its logarithm to base 2.
         root_power: power^(1/λ).
-        over_size: what divides by |d| in the slope of φ.
+        rest_literal: 1 - λ.
+        over_size: what divides by |d| + ε in the elasticity of φ.
         error_free: whether the forward pass is exact.
         arrays: how many numbers the keys pass leaves for each comparator.
     """
@@ -185,6 +186,7 @@ class Relaxation:
     root: int
     root_shift: int
     root_power: str
+    rest_literal: str
     over_size: str
     error_free: bool
     arrays: int

@@ -32,8 +32,7 @@ UNIT = 2.0**72
 _WORD = 64
 
 
-# The square and the fourth power. Behind x, as x^(-1/2) or x^(-1/4), they make 1 step by step: 1 / x
-# alone would underflow where x is huge.
+# 1 / x, given the power x^(-1/2) or x^(-1/4).
 _ROOT_POWERS = {2: "power * power", 4: "(power * power) * (power * power)"}
 
 
@@ -217,7 +216,8 @@ def _relaxation(relaxation: Relaxation) -> records.Relaxation:
         root=root or 0,
         root_shift={2: 1, 4: 2}.get(root or 0, 0),
         root_power=power,
-        over_size="/ size" if root is None else f"* {power}",
+        over_size=f"/ (size + real({ART_EPSILON!r}))" if root is None else f"* ({power})",
+        rest_literal=_literal(1 - strength),
         error_free=relaxation.error_free,
         arrays=arrays_of_weights(relaxation),
     )

@@ -23,55 +23,46 @@ void store_samples(real *to, int64_t count, const Vec<real> *block) {
     }
 }
 
-// Calls run(first, count) for pieces of a shape's comparators that do not depend on each other.
-template <class Run>
-inline void in_pieces(Shape shape, bool backwards, Run run) {
-    const Pair *pairs = shape_pairs + shape.first_pair;
-    uint32_t busy = 0;
-    int32_t first = 0, count = 0;
-    for (int32_t i = 0; i < shape.comparators; ++i) {
-        const int32_t c = backwards ? shape.comparators - 1 - i : i;
-        const uint32_t both = uint32_t(1) << pairs[c].a | uint32_t(1) << pairs[c].b;
-        if (busy & both || count == at_a_time) {
-            run(backwards ? first - count + 1 : first, count);
-            busy = 0, count = 0;
-        }
-        if (!count) first = c;
-        busy |= both, ++count;
+// Runs a codelet on a block in place. What it keeps begins at its first slot.
+template <class real, bool careful, class Kept>
+inline void compare_codelet(int64_t codelet, Vec<real> *block, Vec<real> steepness, Kept kept) {
+    for (int32_t p = first_piece[codelet]; p < first_piece[codelet + 1]; ++p) {
+        const Piece piece = codelet_pieces[p];
+        compare<real, careful, 1>(piece.count, in_codelets + piece.first, block, &steepness, kept);
     }
-    if (count) run(backwards ? first - count + 1 : first, count);
 }
 
+// The same backwards on gradients, given those of its weights.
 template <class real>
-inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<real> *block) {
-    const Pair *pairs = shape_pairs + shapes[codelet.shape].first_pair + first;
-    const uint16_t *spread = spreads + codelet.spread;
-    Ends<real> at;
-    for (int32_t i = 0; i < count; ++i) {
-        at.lo[i] = block + codelet.base + spread[pairs[i].a], at.hi[i] = block + codelet.base + spread[pairs[i].b];
-        if (is_turned(codelet, first + i)) exchange(at.lo[i], at.hi[i]);
-    }
-    return at;
-}
-
-// Runs a codelet on a block in place. Its weights go to w, which begins at its first slot, unless w is null.
-template <class real>
-inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
-    in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {
-        Vec<real> unwanted[arrays * at_a_time];
-        compare<real>(count, ends_of<real>(codelet, first, count, block), steepness, w.gap ? w.from(first) : weights_at(unwanted, at_a_time));
-    });
-}
-
-template <class real>
-inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
+inline void compare_codelet_backward(int64_t codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
                                      Weights<Vec<real>> w, Vec<real> *steepness_parts) {
-    in_pieces(shapes[codelet.shape], true, [&](int32_t first, int32_t count) {
+    for (int32_t p = first_piece[codelet + 1] - 1; p >= first_piece[codelet]; --p) {
+        const Piece piece = codelet_pieces[p];
+        const Comparator *at = in_codelets + piece.first;
         Vec<real> steepness_grad[at_a_time];
-        compare_backward<real>(count, ends_of<real>(codelet, first, count, grad), weight_grad ? weight_grad + first : nullptr,
-                               steepness, w.from(first), steepness_grad);
-        for (int32_t i = count - 1; i >= 0; --i) steepness_parts[(first + i) % slot_alignment] += steepness_grad[i];
-    });
+        compare_backward<real>(piece.count, at, grad, weight_grad, steepness, w, steepness_parts ? steepness_grad : nullptr);
+        for (int32_t i = piece.count - 1; steepness_parts && i >= 0; --i) steepness_parts[at[i].slot % slot_alignment] += steepness_grad[i];
+    }
+}
+
+// The same for gradients of the values alone, given the derivatives.
+template <class real>
+inline void derive_backward(Vec<real> *grad, Derivatives<Vec<real>> d, Vec<real> *steepness_parts) {
+    for (int64_t c = codelet_count - 1; c >= 0; --c) {
+        const Codelet codelet = codelets[c];
+        const Vec<real> *shares = d.share + codelet.slot;
+        if (!steepness_parts) {
+            run_shape<true>(codelet.shape, rows_of(codelet, grad), [shares](int32_t k, Vec<real> &a, Vec<real> &b, auto...) NSC_INLINE {
+                move_gradients<real>(a, b, shares[k]);
+            });
+            continue;
+        }
+        for (int32_t k = shapes[codelet.shape].comparators - 1; k >= 0; --k) {
+            const Comparator at = in_codelets[codelet_pieces[first_piece[c]].first + k];
+            steepness_parts[k % slot_alignment] += (grad[at.hi] - grad[at.lo]) * d.steepness[codelet.slot + k];
+            move_gradients<real>(grad[at.lo], grad[at.hi], shares[k]);
+        }
+    }
 }
 
 // Between the slots of `count` samples, `stride` apart, and rows of one slot of each. Weights begin at

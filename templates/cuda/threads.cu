@@ -9,6 +9,11 @@ __device__ inline T all(T value) {
     return value;
 }
 
+template <class real>
+__device__ inline real lesser(real a, real b) {
+    return a < b ? a : b;
+}
+
 // Numbers and their bits, whole numbers as numbers.
 template <class real>
 __device__ inline Whole<real> bits_of(real v) {

@@ -248,7 +248,7 @@ inline void expect_writes(void *start, int64_t bytes) {
 #endif
 }
 
-// -------------------------------------------------------------------------- levels, light cones
+// ------------------------------------------------------------------ levels, pieces, light cones
 
 template <class T>
 inline void exchange(T &a, T &b) {
@@ -264,6 +264,23 @@ struct Comparator {
 
 Comparator in_levels[comparators + 1];
 int32_t level_end[levels + 1];
+
+// Pieces: comparators that do not depend on each other. The keys pass takes a piece through each of its stages, short
+// chains of instructions, before the next: one comparator's whole chain is longer than a processor can look ahead.
+struct Piece {
+    int32_t first, count;
+};
+
+constexpr int32_t at_a_time = 16 / 2;
+// The comparators of codelets with their slots in their codelet, and the pieces of each codelet.
+Comparator in_codelets[comparators + 1];
+Piece codelet_pieces[comparators + 1];
+int32_t first_piece[codelet_count + 1];
+// The comparators of all codelets in fuller pieces, each made of the next `ahead` comparators that are left.
+constexpr int32_t ahead = 32;
+Comparator in_pieces[comparators + 1];
+Piece pieces[comparators + 1];
+int32_t piece_count;
 
 // Light cones: for each 16 columns of P, a bit for each codelet that they reach, and for each
 // 16 rows, for each codelet that reaches them; through all others these columns or rows are zero.
@@ -311,6 +328,54 @@ Status find_levels() {
     return ok;
 }
 
+Status find_pieces() {
+    const Memory memory(sizeof(int32_t) * wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *piece_of = memory.get<int32_t>(), count = 0, at = 0, codelet = 0;
+    memset(piece_of, 0, sizeof(int32_t) * wires);
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
+        const bool begins = codelet < codelet_count && slot == codelets[codelet].slot;
+        if (begins) first_piece[codelet++] = count;
+        if (begins || piece_of[lo] == count || piece_of[hi] == count || codelet_pieces[count - 1].count == at_a_time)
+            codelet_pieces[count++] = {at, 0};
+        piece_of[lo] = piece_of[hi] = count;
+        ++codelet_pieces[count - 1].count;
+        in_codelets[at++] = {uint16_t(lo), uint16_t(hi), slot - codelets[codelet - 1].slot};
+    });
+    first_piece[codelet_count] = count;
+    return ok;
+}
+
+Status find_fuller_pieces() {
+    const Memory memory(sizeof(int32_t) * wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *piece_of = memory.get<int32_t>(), waiting = 0, done = 0;
+    Comparator left[ahead];
+    memset(piece_of, 0, sizeof(int32_t) * wires);
+    piece_count = 0;
+    const auto take_piece = [&] {
+        Piece &piece = pieces[piece_count++];
+        piece = {done, 0};
+        const int32_t number = piece_count, waited = waiting;
+        waiting = 0;
+        for (int32_t i = 0; i < waited; ++i) {
+            const Comparator c = left[i];
+            const bool is_free = piece_of[c.lo] != number && piece_of[c.hi] != number && piece.count < at_a_time;
+            piece_of[c.lo] = piece_of[c.hi] = number;  // those behind it wait for it, taken or not
+            if (is_free)
+                in_pieces[done++] = c, ++piece.count;
+            else
+                left[waiting++] = c;
+        }
+    };
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
+        if (waiting == ahead) take_piece();
+        left[waiting++] = {uint16_t(lo), uint16_t(hi), slot};
+    });
+    while (waiting) take_piece();
+    return ok;
+}
+
 // Finds the light cones. A column that reaches one of a codelet's wires reaches all of them behind it. Rows do the
 // same backwards.
 Status find_cones() {
@@ -348,6 +413,8 @@ Status prepare() {
     Status status = ok;
     if (!prepared) {
         status = find_levels();
+        if (status == ok) status = find_pieces();
+        if (status == ok) status = find_fuller_pieces();
         if (status == ok) status = find_cones();
         prepared = status == ok;
     }
@@ -404,6 +471,34 @@ inline Vec<T> broadcast(const T &value) {
 #endif
     return row;
 }
+
+// a < b ? a : b and a > b ? a : b, which are one instruction. GCC makes two or three of them in the widest registers.
+#if defined(__AVX512F__) && !defined(__clang__)
+#define NSC_ONE_OF_TWO(name, operation)                                                                     \
+    inline Vec<float> name(Vec<float> a, Vec<float> b) {                                                    \
+        Vec<float> result;                                                                                  \
+        asm("v" operation "ps %2, %1, %0" : "=v"(result) : "v"(a), "vm"(b));                                \
+        return result;                                                                                      \
+    }                                                                                                       \
+    inline Vec<double> name(Vec<double> a, Vec<double> b) {                                                 \
+        Vec<double> result;                                                                                 \
+        asm("v" operation "pd %2, %1, %0" : "=v"(result) : "v"(a), "vm"(b));                                \
+        return result;                                                                                      \
+    }
+NSC_ONE_OF_TWO(lesser, "min")
+NSC_ONE_OF_TWO(greater, "max")
+#undef NSC_ONE_OF_TWO
+#else
+template <class Row>
+inline Row lesser(Row a, Row b) {
+    return a < b ? a : b;
+}
+
+template <class Row>
+inline Row greater(Row a, Row b) {
+    return a > b ? a : b;
+}
+#endif
 
 // Between a register and memory, `count` values; a full register is one instruction.
 template <class T>
@@ -553,32 +648,25 @@ struct Constants;
 template <>
 struct Constants<float> {
     static constexpr int mantissa_bits = 23, exponent_bias = 127;
-    static constexpr float rounding = 12582912;  // added, it leaves no places behind the point
+    // Added to a number, it leaves no places behind the point, and the last bits are those of an exponent.
+    static constexpr float rounding = 12583039;
     static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
     static constexpr int32_t root_guess = 0x4f581840;
     static constexpr int newton_steps = 0;
     static NSC_FUNCTION constexpr Table<float, 5> exp() {
         return { { 0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034 } };
     }
-    static NSC_FUNCTION constexpr Table<float, 6> root() {
-        return { { 0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608 } };
+    static NSC_FUNCTION constexpr Table<float, 5> root() {
+        return { { 0.2500000239, 0.1562427445, 0.117174033, 0.09674244691, 0.08267930173 } };
     }
 };
-// Sums coefficients.at[k] x^k, neighbours first, which is a shorter chain than one term after another.
+// Sums coefficients.at[k] x^k.
 template <class real, int count>
 NSC_FUNCTION Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
-    Vec<real> terms[(count + 1) / 2];
+    Vec<real> sum = all(coefficients.at[count - 1]);
     NSC_UNROLL
-    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients.at[k] + coefficients.at[k + 1] * x;
-    if (count % 2) terms[count / 2] = all(coefficients.at[count - 1]);
-    Vec<real> power = x * x;
-    NSC_UNROLL
-    for (int left = (count + 1) / 2; left > 1; left = (left + 1) / 2, power = power * power) {
-        NSC_UNROLL
-        for (int k = 0; k + 1 < left; k += 2) terms[k / 2] = terms[k] + terms[k + 1] * power;
-        if (left % 2) terms[left / 2] = terms[left - 1];
-    }
-    return terms[0];
+    for (int k = count - 2; k >= 0; --k) sum = sum * x + coefficients.at[k];
+    return sum;
 }
 // exp(r) - 1 for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
@@ -587,24 +675,28 @@ NSC_FUNCTION Vec<real> small_exp_less_1(Vec<real> r) {
 }
 
 template <class real>
-NSC_FUNCTION Vec<real> power_of_two(Vec<real> shifted) {
-    using C = Constants<real>;
-    return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
+NSC_FUNCTION Vec<real> small_exp(Vec<real> r) {
+    return (polynomial(Constants<real>::exp(), r) * r + 1) * r + 1;
 }
-// factor * exp(x + low) for x <= 0 and a small `low`; zero where the exponential is below the smallest normal number.
+
 template <class real>
-NSC_FUNCTION Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
-    using C = Constants<real>;
-    constexpr real lowest = real((1 - C::exponent_bias) * 0.69314718055994531);
-    const Vec<real> inside = x < lowest ? all(lowest) : x;
-    // x = k log(2) + r; log(2) in two parts, the first so short that its products with k are exact.
-    const Vec<real> shifted = inside * real(1.4426950408889634) + C::rounding, k = shifted - C::rounding;
-    const Vec<real> r = (inside - k * C::log2_high) + (low - k * C::log2_low);
-    return x < lowest ? Vec<real>{} : (factor + factor * small_exp_less_1<real>(r)) * power_of_two<real>(shifted);
+NSC_FUNCTION Vec<real> power_of_two(Vec<real> shifted) {
+    return from_bits<real>(bits_of<real>(shifted) << Constants<real>::mantissa_bits);
 }
+// The lesser of t >= 0 and the least t whose 2^k is zero for exp(-t); NaN stays NaN.
+template <class real>
+NSC_FUNCTION Vec<real> within_exp(Vec<real> t) {
+    return lesser(all(real(Constants<real>::exponent_bias * 0.69314718055994531)), t);
+}
+// The exponential is zero where it is below the smallest normal number.
 template <class real>
 NSC_FUNCTION Vec<real> logistic_tail(Vec<real> t) {
-    const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
+    using C = Constants<real>;
+    // -t = k log(2) + r; log(2) in two parts, the first so short that its products with k are exact.
+    const Vec<real> inside = within_exp<real>(t);
+    const Vec<real> shifted = C::rounding - inside * real(1.4426950408889634), k = shifted - C::rounding;
+    const Vec<real> r = (-inside - k * C::log2_high) - k * C::log2_low;
+    const Vec<real> odds = small_exp<real>(r) * power_of_two<real>(shifted);
     return odds / (1 + odds);
 }
 // x^(-1/4) of a finite x > 0: a guess from the exponent, a polynomial correction, then Newton steps.
@@ -621,8 +713,13 @@ NSC_FUNCTION Vec<real> inverse_power(Vec<real> x) {
 
 // ------------------------------------------------------------------------------------ relaxation
 
+// f(-t) for t >= 0, the smaller weight of a comparator. f is logistic, Petersen et al., ICML 2021.
+template <class real>
+NSC_FUNCTION Vec<real> tail_of(Vec<real> t) {
+    return logistic_tail<real>(t);
+}
+
 // The two weights of a comparator: keep = f(v) and swap = f(-v) = 1 - f(v).
-// f is logistic, Petersen et al., ICML 2021.
 template <class real>
 struct Sigmoid {
     Vec<real> keep, swap;
@@ -631,7 +728,7 @@ struct Sigmoid {
 // The smaller weight is computed, so that both have full precision: 1 - keep has none where keep rounds to 1.
 template <class real>
 NSC_FUNCTION Sigmoid<real> sigmoid(Vec<real> v) {
-    const Vec<real> t = magnitude<real>(v), tail = logistic_tail<real>(t), rest = 1 - tail;
+    const Vec<real> tail = tail_of<real>(magnitude<real>(v)), rest = 1 - tail;
     return {v < 0 ? tail : rest, v < 0 ? rest : tail};
 }
 
@@ -643,16 +740,29 @@ NSC_FUNCTION Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap
     return keep * swap;
 }
 
-// The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
+// The activation replacement is phi(d) = d times a stretch, which depends on the size |d|. The elasticity of phi,
+// d phi'(d) / phi(d), is given the stretch as well.
+// phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
+template <class real>
+NSC_FUNCTION Vec<real> stretch_of(Vec<real> size) {
+    return inverse_power<real>(size + real(1e-10));
+}
+
+template <class real>
+NSC_FUNCTION Vec<real> elasticity(Vec<real> size, Vec<real> power) {
+    (void)size, (void)power;
+    return real(0x1.8000000000000p-1) + real(0x1.0000000000000p-2) * real(1e-10) * ((power * power) * (power * power));
+}
+
 template <class real>
 NSC_FUNCTION Vec<real> phi(Vec<real> d) {
-    return d * inverse_power<real>(magnitude<real>(d) + real(1e-10));
+    return d * stretch_of<real>(magnitude<real>(d));
 }
 
 template <class real>
 NSC_FUNCTION Vec<real> phi_slope(Vec<real> d) {
-    const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
-    return power * (1 - real(0x1.0000000000000p-2) * magnitude<real>(d) * (power * power) * (power * power));
+    const Vec<real> size = magnitude<real>(d), power = stretch_of<real>(size);
+    return power * elasticity<real>(size, power);
 }
 
 // --------------------------------------------------------------------------------------- weights
@@ -834,20 +944,10 @@ inline void run_shape(int32_t index, Rows rows, Step step) {
 
 // ------------------------------------------------------------------------------------ keys pass
 //
-// `lanes` comparators at a time. When there are that many samples, a lane is a sample: the wires of a
-// group of samples are transposed and run codelet by codelet. Else the lanes are comparators of one
-// level, gathered from the wires of one sample. Both call the same two functions, so that a
+// `lanes` comparators at a time. When there are enough samples, a lane is a sample: the wires of a
+// group of samples are transposed and run piece by piece. Else the lanes are comparators of one
+// level, gathered from the wires of one sample. Both call the same functions, so that a
 // sample's results do not depend on the rest of its batch.
-
-// Some comparators that do not depend on each other. The work is cut into stages, each a short chain of
-// instructions for all of them: one comparator's chain is longer than a processor can look ahead.
-constexpr int32_t at_a_time = 16 / 2;
-
-// The wires of these comparators.
-template <class real>
-struct Ends {
-    Vec<real> *lo[at_a_time], *hi[at_a_time];
-};
 
 // Whether any lane of a comparison holds.
 template <class Mask>
@@ -858,75 +958,125 @@ inline bool any(Mask mask) {
     return all_words != 0;
 }
 
-// From values to mixed values, in place, and weights.
+// Whether comparators of these values may meet an infinity or NaN: whether one of the values is infinite, NaN, or so
+// large that a difference, or the argument of the sigmoid, may overflow. Mixed values are no larger than these.
 template <class real>
-NSC_APART void compare(int32_t count, const Ends<real> &at, Vec<real> steepness, Weights<Vec<real>> w) {
+inline bool are_strange(const Vec<real> *values, int64_t count, Vec<real> steepness) {
+    // The bits of sizes are ordered as these are, with infinity and then NaN behind.
+    Vec<Whole<real>> largest{};
+    for (int64_t i = 0; i < count; ++i) {
+        const Vec<Whole<real>> size = bits_of<real>(magnitude<real>(values[i]));
+        largest = size > largest ? size : largest;
+    }
+    const Vec<real> factor = 4 * stretch_of<real>(Vec<real>{});  // no stretch is larger than that of 0
+    const auto finite = from_bits<real>(largest) * (factor + factor * steepness) < real(__builtin_inf());
+    return any(~finite);
+}
+
+// What comparators do to gradients of the values, by slot. The gradients of the two wires move towards each other by `share` of
+// their difference. Where the last bit of a share is set, the larger value is on the first wire, and the gradients
+// change places before. The gradient of the steepness is the difference hi - lo times `steepness`, if that is wanted.
+template <class T>
+struct Derivatives {
+    T *share, *steepness;
+    Derivatives from(int64_t slot) const { return {share + slot, steepness ? steepness + slot : nullptr}; }
+};
+
+template <class real>
+inline void move_gradients(Vec<real> &lo, Vec<real> &hi, Vec<real> share) {
+    const auto turned = (bits_of<real>(share) & 1) != 0;
+    const Vec<real> a = turned ? hi : lo, b = turned ? lo : hi, gap = b - a;
+    lo = a + share * gap;
+    hi = b - share * gap;
+}
+
+// What is kept where the values alone are wanted.
+struct Nothing {
+    Nothing from(int64_t) const { return {}; }
+};
+
+template <class A, class B>
+constexpr bool are_same = false;
+template <class A>
+constexpr bool are_same<A, A> = true;
+
+// From values to mixed values, in place. Keeps nothing, the weights, or the derivatives. The two values move towards
+// each other by the smaller weight of their difference, so nothing depends on which wire has the larger one.
+// `careful`: some values are strange. Several blocks lie one behind the other, and so does what is kept of them: with
+// more comparators at a time that do not depend on each other, a processor waits less.
+template <class real, bool careful, int32_t blocks, class Kept>
+NSC_APART void compare(int32_t count, const Comparator *at, Vec<real> *first_block, const Vec<real> *steepnesses, Kept kept) {
+    using Row = Vec<real>;
+    constexpr bool keeps_weights = are_same<Kept, Weights<Row>>, keeps_derivatives = are_same<Kept, Derivatives<Row>>;
     constexpr real infinity = real(__builtin_inf());
-    Vec<real> scaled[at_a_time];
-    auto strange = Vec<real>{} != Vec<real>{};  // infinite, NaN, or too far apart
-    for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> gap = *at.hi[i] - *at.lo[i];
-        const auto finite = magnitude<real>(gap) < infinity;
-        strange |= ~finite;
-        scaled[i] = steepness * phi<real>(finite ? gap : Vec<real>{});
-        w.gap[i] = gap;
+    constexpr int32_t most = at_a_time * blocks;
+    Row lows[most], highs[most], gaps[most], activation[most], elastic[most];
+    for (int32_t i = 0; i < count; ++i) NSC_UNROLL for (int32_t which = 0; which < blocks; ++which) {
+        const Row *block = first_block + which * wires;
+        const int32_t k = i * blocks + which;
+        const Row a = block[at[i].lo], b = block[at[i].hi];
+        const Row low = lesser(b, a), high = greater(a, b), gap = high - low, stretch = stretch_of<real>(gap);
+        lows[k] = low, highs[k] = high, gaps[k] = gap;
+        activation[k] = gap * stretch;
+        if constexpr (keeps_derivatives) elastic[k] = elasticity<real>(gap, stretch);
     }
-    for (int32_t i = 0; i < count; ++i) {
-        const Sigmoid<real> f = sigmoid<real>(scaled[i]);
-        w.backward.keep[i] = f.keep, w.backward.swap[i] = f.swap;
-    }
-    const bool careful = any(strange);
-    for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> a = *at.lo[i], b = *at.hi[i];
-        if (careful) {  // infinite values sort exactly
+    for (int32_t i = 0; i < count; ++i) NSC_UNROLL for (int32_t which = 0; which < blocks; ++which) {
+        Row *block = first_block + which * wires;
+        const int32_t k = i * blocks + which;
+        const int64_t place = at[i].slot + which * slots;
+        const Row a = block[at[i].lo], b = block[at[i].hi], v = steepnesses[which] * activation[k];
+        Row low = lows[k], high = highs[k], gap = gaps[k], tail = tail_of<real>(v);
+        const auto turned = b < a;
+        auto infinite = turned & ~turned;
+        if constexpr (careful) {
             const auto tie = a == b;
-            const Vec<real> gap = tie ? Vec<real>{} : w.gap[i];
-            const auto infinite = (magnitude<real>(gap) == infinity) | (tie & (magnitude<real>(a) == infinity));
-            const Vec<real> limit = tie ? all(real(0.5)) : gap > 0 ? all(real(1)) : Vec<real>{};
-            w.backward.keep[i] = infinite ? limit : gap == gap ? w.backward.keep[i] : gap;
-            w.backward.swap[i] = infinite ? 1 - limit : gap == gap ? w.backward.swap[i] : gap;
-            w.gap[i] = infinite ? all(infinity) : gap;
+            infinite = (gap == infinity) | (tie & (magnitude<real>(a) == infinity));
+            gap = tie ? Row{} : gap;
+            tail = infinite ? (tie ? all(real(0.5)) : Row{}) : gap == gap ? tail : gap;  // infinite values sort exactly
         }
-        const Vec<real> keep = w.backward.keep[i], swap = w.backward.swap[i];
-        const Mix<Vec<real>> m = {keep, swap};
-        if (careful) {  // 0 times infinity counts as 0
-            const auto a_infinite = magnitude<real>(a) == infinity, b_infinite = magnitude<real>(b) == infinity;
-            const Vec<real> zero{};
-            const auto no_keep = keep == 0, no_swap = swap == 0;
-            *at.lo[i] = mixed(m, (a_infinite & no_keep) ? zero : a, (b_infinite & no_swap) ? zero : b);
-            *at.hi[i] = mixed(m, (b_infinite & no_keep) ? zero : b, (a_infinite & no_swap) ? zero : a);
-        } else {
-            *at.lo[i] = mixed(m, a, b);
-            *at.hi[i] = mixed(m, b, a);
+        if constexpr (keeps_weights) {
+            const Row rest = 1 - tail, difference = turned ? -gap : gap;
+            kept.backward.keep[place] = turned ? tail : rest, kept.backward.swap[place] = turned ? rest : tail;
+            kept.gap[place] = infinite ? all(infinity) : difference;
         }
+        if constexpr (keeps_derivatives) {
+            Row slope = sigmoid_slope<real>(v, 1 - tail, tail), change = v * elastic[k], effect = activation[k];
+            if constexpr (careful) {  // infinite values are constant, and so are weights of 0
+                const auto constant = infinite | (tail == 0);
+                slope = constant ? Row{} : slope, change = constant ? Row{} : change, effect = constant ? Row{} : effect;
+            }
+            const Vec<Whole<real>> share = bits_of<real>(tail - change * slope) & ~Whole<real>(1);
+            kept.share[place] = from_bits<real>(turned ? share | 1 : share);
+            if (kept.steepness) kept.steepness[place] = slope * (careful ? (infinite ? Row{} : gap) : gap) * effect;
+        }
+        if constexpr (careful) gap = tail == 0 ? Row{} : gap;  // 0 times infinity counts as 0
+        block[at[i].lo] = low + tail * gap, block[at[i].hi] = high - tail * gap;
     }
 }
 
-// From gradients of the mixed values, in place, and of the weights, null for zero, to those of the
-// values; `steepness_grad` takes each comparator's part of the gradient of the steepness.
+// From gradients of the mixed values, in place, and of the weights to those of the values; `steepness_grad`, unless
+// it is null, takes each comparator's part of the gradient of the steepness.
 template <class real>
-NSC_APART void compare_backward(int32_t count, const Ends<real> &at, const Vec<real> *weight_grad, Vec<real> steepness,
-                                Weights<Vec<real>> w, Vec<real> *steepness_grad) {
+NSC_APART void compare_backward(int32_t count, const Comparator *at, Vec<real> *block, const Vec<real> *weight_grad,
+                                Vec<real> steepness, Weights<Vec<real>> w, Vec<real> *steepness_grad) {
+    using Row = Vec<real>;
     constexpr real infinity = real(__builtin_inf());
-    Vec<real> stretch[at_a_time];
+    Row activation[at_a_time], slopes[at_a_time];
     for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> gap = w.gap[i] == infinity ? Vec<real>{} : w.gap[i];
-        steepness_grad[i] = phi<real>(gap);
-        stretch[i] = phi_slope<real>(gap);
+        const Row gap = w.gap[at[i].slot] == infinity ? Row{} : w.gap[at[i].slot], size = magnitude<real>(gap), stretch = stretch_of<real>(size);
+        activation[i] = gap * stretch;
+        slopes[i] = steepness * (stretch * elasticity<real>(size, stretch));
     }
     for (int32_t i = 0; i < count; ++i) {
-        const Vec<real> a = *at.lo[i], b = *at.hi[i], activation = steepness_grad[i];
-        const Vec<real> keep = w.backward.keep[i], swap = w.backward.swap[i];
-        const Mix<Vec<real>> m = {keep, swap};
-        const Vec<real> into = (weight_grad ? weight_grad[i] : Vec<real>{}) - (a - b) * w.gap[i];
-        const Vec<real> slope = sigmoid_slope<real>(steepness * activation, keep, swap);
+        const Row a = block[at[i].lo], b = block[at[i].hi], gap = w.gap[at[i].slot];
+        const Mix<Row> m = {w.backward.keep[at[i].slot], w.backward.swap[at[i].slot]};
+        const Row slope = sigmoid_slope<real>(steepness * activation[i], m.keep, m.swap);
         // A weight of 0 is constant, and a gradient that reaches it may be infinite.
-        const auto constant = (w.gap[i] == infinity) | (keep == 0) | (swap == 0);
-        const Vec<real> through = constant ? Vec<real>{} : into * slope;
-        const Vec<real> shift = through * steepness * stretch[i];
-        *at.lo[i] = mixed(m, a, b) - shift;
-        *at.hi[i] = mixed(m, b, a) + shift;
-        steepness_grad[i] = through * activation;
+        const auto constant = (gap == infinity) | (m.keep == 0) | (m.swap == 0);
+        const Row through = constant ? Row{} : (weight_grad[at[i].slot] - (a - b) * gap) * slope, shift = through * slopes[i];
+        block[at[i].lo] = mixed(m, a, b) - shift;
+        block[at[i].hi] = mixed(m, b, a) + shift;
+        if (steepness_grad) steepness_grad[i] = through * activation[i];
     }
 }
 
@@ -964,55 +1114,46 @@ void store_samples(real *to, int64_t count, const Vec<real> *block) {
     }
 }
 
-// Calls run(first, count) for pieces of a shape's comparators that do not depend on each other.
-template <class Run>
-inline void in_pieces(Shape shape, bool backwards, Run run) {
-    const Pair *pairs = shape_pairs + shape.first_pair;
-    uint32_t busy = 0;
-    int32_t first = 0, count = 0;
-    for (int32_t i = 0; i < shape.comparators; ++i) {
-        const int32_t c = backwards ? shape.comparators - 1 - i : i;
-        const uint32_t both = uint32_t(1) << pairs[c].a | uint32_t(1) << pairs[c].b;
-        if (busy & both || count == at_a_time) {
-            run(backwards ? first - count + 1 : first, count);
-            busy = 0, count = 0;
-        }
-        if (!count) first = c;
-        busy |= both, ++count;
+// Runs a codelet on a block in place. What it keeps begins at its first slot.
+template <class real, bool careful, class Kept>
+inline void compare_codelet(int64_t codelet, Vec<real> *block, Vec<real> steepness, Kept kept) {
+    for (int32_t p = first_piece[codelet]; p < first_piece[codelet + 1]; ++p) {
+        const Piece piece = codelet_pieces[p];
+        compare<real, careful, 1>(piece.count, in_codelets + piece.first, block, &steepness, kept);
     }
-    if (count) run(backwards ? first - count + 1 : first, count);
 }
 
+// The same backwards on gradients, given those of its weights.
 template <class real>
-inline Ends<real> ends_of(Codelet codelet, int32_t first, int32_t count, Vec<real> *block) {
-    const Pair *pairs = shape_pairs + shapes[codelet.shape].first_pair + first;
-    const uint16_t *spread = spreads + codelet.spread;
-    Ends<real> at;
-    for (int32_t i = 0; i < count; ++i) {
-        at.lo[i] = block + codelet.base + spread[pairs[i].a], at.hi[i] = block + codelet.base + spread[pairs[i].b];
-        if (is_turned(codelet, first + i)) exchange(at.lo[i], at.hi[i]);
-    }
-    return at;
-}
-
-// Runs a codelet on a block in place. Its weights go to w, which begins at its first slot, unless w is null.
-template <class real>
-inline void compare_codelet(Codelet codelet, Vec<real> *block, Vec<real> steepness, Weights<Vec<real>> w) {
-    in_pieces(shapes[codelet.shape], false, [&](int32_t first, int32_t count) {
-        Vec<real> unwanted[arrays * at_a_time];
-        compare<real>(count, ends_of<real>(codelet, first, count, block), steepness, w.gap ? w.from(first) : weights_at(unwanted, at_a_time));
-    });
-}
-
-template <class real>
-inline void compare_codelet_backward(Codelet codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
+inline void compare_codelet_backward(int64_t codelet, Vec<real> *grad, const Vec<real> *weight_grad, Vec<real> steepness,
                                      Weights<Vec<real>> w, Vec<real> *steepness_parts) {
-    in_pieces(shapes[codelet.shape], true, [&](int32_t first, int32_t count) {
+    for (int32_t p = first_piece[codelet + 1] - 1; p >= first_piece[codelet]; --p) {
+        const Piece piece = codelet_pieces[p];
+        const Comparator *at = in_codelets + piece.first;
         Vec<real> steepness_grad[at_a_time];
-        compare_backward<real>(count, ends_of<real>(codelet, first, count, grad), weight_grad ? weight_grad + first : nullptr,
-                               steepness, w.from(first), steepness_grad);
-        for (int32_t i = count - 1; i >= 0; --i) steepness_parts[(first + i) % slot_alignment] += steepness_grad[i];
-    });
+        compare_backward<real>(piece.count, at, grad, weight_grad, steepness, w, steepness_parts ? steepness_grad : nullptr);
+        for (int32_t i = piece.count - 1; steepness_parts && i >= 0; --i) steepness_parts[at[i].slot % slot_alignment] += steepness_grad[i];
+    }
+}
+
+// The same for gradients of the values alone, given the derivatives.
+template <class real>
+inline void derive_backward(Vec<real> *grad, Derivatives<Vec<real>> d, Vec<real> *steepness_parts) {
+    for (int64_t c = codelet_count - 1; c >= 0; --c) {
+        const Codelet codelet = codelets[c];
+        const Vec<real> *shares = d.share + codelet.slot;
+        if (!steepness_parts) {
+            run_shape<true>(codelet.shape, rows_of(codelet, grad), [shares](int32_t k, Vec<real> &a, Vec<real> &b, auto...) NSC_INLINE {
+                move_gradients<real>(a, b, shares[k]);
+            });
+            continue;
+        }
+        for (int32_t k = shapes[codelet.shape].comparators - 1; k >= 0; --k) {
+            const Comparator at = in_codelets[codelet_pieces[first_piece[c]].first + k];
+            steepness_parts[k % slot_alignment] += (grad[at.hi] - grad[at.lo]) * d.steepness[codelet.slot + k];
+            move_gradients<real>(grad[at.lo], grad[at.hi], shares[k]);
+        }
+    }
 }
 
 // Between the slots of `count` samples, `stride` apart, and rows of one slot of each. Weights begin at
@@ -1037,18 +1178,22 @@ inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_
 
 // ---------------------------------------------------------- a lane is a comparator of one level
 
-// Comparators of one level, gathered.
+// Comparators of one level, gathered: their first wires, then their second ones.
 template <class real>
 struct Gathered {
-    Vec<real> lo[at_a_time] = {}, hi[at_a_time] = {}, held[arrays * at_a_time] = {};
-    Vec<real> weight_grad[at_a_time] = {}, steepness_grad[at_a_time];
-    Ends<real> ends() {
-        Ends<real> at;
-        for (int32_t i = 0; i < at_a_time; ++i) at.lo[i] = &lo[i], at.hi[i] = &hi[i];
-        return at;
-    }
-    Weights<Vec<real>> weights() { return weights_at(held, at_a_time); }
+    Vec<real> rows[2 * at_a_time] = {};
+    real *lo() { return reinterpret_cast<real *>(rows); }
+    real *hi() { return reinterpret_cast<real *>(rows + at_a_time); }
 };
+
+struct GatheredComparators {
+    constexpr GatheredComparators() : at() {
+        for (int32_t i = 0; i < at_a_time; ++i) at[i] = {uint16_t(i), uint16_t(at_a_time + i), i};
+    }
+    Comparator at[at_a_time];
+};
+
+constexpr GatheredComparators gathered;
 
 // A register's reals one by one.
 template <class real>
@@ -1066,65 +1211,133 @@ inline Weights<real> singly(Weights<Vec<real>> w) {
     return {singly<real>(w.forward), singly<real>(w.backward), singly<real>(w.gap)};
 }
 
-// Calls run(comparators, count) for pieces of each level in turn.
+// Places for what is kept of comparators in the order of levels, each of whose pieces begins with a register.
+template <class real>
+constexpr int64_t level_rows = comparators / lanes<real> + levels;
+
+// Calls run(comparators, count, row) for pieces of each level in turn; `row` counts the registers before.
 template <class real, class Run>
 inline void in_level_pieces(bool backwards, Run run) {
     constexpr int64_t most = at_a_time * lanes<real>;
+    const auto rows_of_level = [](int64_t count) { return (count + lanes<real> - 1) / lanes<real>; };
+    int64_t row = 0;
+    for (int64_t level = 0; backwards && level < levels; ++level)
+        row += rows_of_level(level_end[level] - (level ? level_end[level - 1] : 0));
     for (int64_t l = 0; l < levels; ++l) {
-        const int64_t level = backwards ? levels - 1 - l : l, end = level_end[level];
-        for (int64_t i = level ? level_end[level - 1] : 0; i < end; i += most) run(in_levels + i, end - i < most ? end - i : most);
+        const int64_t level = backwards ? levels - 1 - l : l, begin = level ? level_end[level - 1] : 0, end = level_end[level];
+        if (backwards) row -= rows_of_level(end - begin);
+        for (int64_t i = begin; i < end; i += most) run(in_levels + i, end - i < most ? end - i : most, row + (i - begin) / lanes<real>);
+        if (!backwards) row += rows_of_level(end - begin);
     }
 }
 
-// Runs all comparators on y in place.
 template <class real>
-void compare_levels(real *y, real steepness, Weights<real> w) {
-    Gathered<real> all_of;
-    const Ends<real> ends = all_of.ends();
-    real *lo = singly<real>(all_of.lo), *hi = singly<real>(all_of.hi);
-    const Weights<real> held = singly<real>(all_of.weights());
-    in_level_pieces<real>(false, [&](const Comparator *at, int64_t count) {
+inline bool are_strange(const real *y, real steepness) {
+    bool strange = false;
+    for (int64_t wire = 0; wire < wires; wire += lanes<real>) {
+        const Vec<real> row = load(y + wire, wires - wire < lanes<real> ? wires - wire : lanes<real>);
+        strange |= are_strange<real>(&row, 1, all(steepness));
+    }
+    return strange;
+}
+
+// Runs all comparators on y in place. What is kept of a piece begins at its first register; behind it `keep` is called.
+template <bool careful, class real, class Kept, class Keep>
+void compare_levels(real *y, real steepness, Kept kept, Keep keep) {
+    Gathered<real> both;
+    real *lo = both.lo(), *hi = both.hi();
+    const Vec<real> steepnesses = all(steepness);
+    in_level_pieces<real>(false, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
-        compare<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all(steepness), all_of.weights());
+        const int32_t rows = int32_t((count + lanes<real> - 1) / lanes<real>);
+        compare<real, careful, 1>(rows, gathered.at, both.rows, &steepnesses, kept.from(row));
         for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
-        if (!w.gap) return;
+        keep(at, count);
+    });
+}
+
+// Runs all comparators on y in place. Keeps nothing, or derivatives in the order of levels.
+template <class real, class Kept>
+void compare_levels(real *y, real steepness, Kept kept) {
+    const auto nothing = [](const Comparator *, int64_t) {};
+    if (are_strange<real>(y, steepness))
+        compare_levels<true>(y, steepness, kept, nothing);
+    else
+        compare_levels<false>(y, steepness, kept, nothing);
+}
+
+// Runs all comparators on y in place. The weights go to their slots.
+template <class real>
+void compare_levels_to_slots(real *y, real steepness, Weights<real> w) {
+    struct Held {
+        Weights<Vec<real>> from(int64_t) const { return weights_at(rows, at_a_time); }
+        Vec<real> *rows;
+    };
+    Vec<real> rows[arrays * at_a_time];
+    const Held kept = {rows};
+    const Weights<real> held = singly<real>(kept.from(0));
+    const auto keep = [&](const Comparator *at, int64_t count) {
         for (int64_t k = 0; k < count; ++k) {
             const int32_t slot = at[k].slot;
             w.forward.keep[slot] = held.forward.keep[k], w.forward.swap[slot] = held.forward.swap[k];
             w.gap[slot] = held.gap[k];
         }
-    });
+    };
+    if (are_strange<real>(y, steepness))
+        compare_levels<true>(y, steepness, kept, keep);
+    else
+        compare_levels<false>(y, steepness, kept, keep);
+}
+
+// The sum over slots of what `parts` has for them, in the order of `sum_of_parts`.
+template <class real>
+real sum_of_slots(const real *by_slot) {
+    real parts[slot_alignment] = {};
+    for (int64_t c = codelet_count - 1; c >= 0; --c)
+        for (int32_t k = shapes[codelets[c].shape].comparators - 1; k >= 0; --k) parts[k % slot_alignment] += by_slot[codelets[c].slot + k];
+    return sum_of_parts(parts);
 }
 
 // Turns the gradient of the values, in place in `grad`, and of the weights into the gradient of x;
 // returns the gradient of the steepness. Overwrites the gaps.
 template <class real>
 real compare_levels_backward(real *grad, const real *weight_grad, real steepness, Weights<real> w) {
-    Gathered<real> all_of;
-    const Ends<real> ends = all_of.ends();
-    real *lo = singly<real>(all_of.lo), *hi = singly<real>(all_of.hi), *into = singly<real>(all_of.weight_grad);
-    const Weights<real> held = singly<real>(all_of.weights());
-    const real *part = singly<real>(all_of.steepness_grad);
-    in_level_pieces<real>(true, [&](const Comparator *at, int64_t count) {
+    Gathered<real> both;
+    Vec<real> rows[arrays * at_a_time] = {}, into_rows[at_a_time] = {}, part_rows[at_a_time];
+    const Weights<Vec<real>> kept = weights_at(rows, at_a_time);
+    const Weights<real> held = singly<real>(kept);
+    real *lo = both.lo(), *hi = both.hi(), *into = singly<real>(into_rows), *part = singly<real>(part_rows);
+    in_level_pieces<real>(true, [&](const Comparator *at, int64_t count, int64_t) {
         for (int64_t k = 0; k < count; ++k) {
             lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
             const int32_t slot = at[k].slot;
             held.backward.keep[k] = w.backward.keep[slot], held.backward.swap[k] = w.backward.swap[slot];
             held.gap[k] = w.gap[slot];
-            if (weight_grad) into[k] = weight_grad[slot];
+            into[k] = weight_grad[slot];
         }
-        compare_backward<real>(int32_t((count + lanes<real> - 1) / lanes<real>), ends, all_of.weight_grad, all(steepness),
-                               all_of.weights(), all_of.steepness_grad);
+        const int32_t count_rows = int32_t((count + lanes<real> - 1) / lanes<real>);
+        compare_backward<real>(count_rows, gathered.at, both.rows, into_rows, all(steepness), kept, part_rows);
         for (int64_t k = 0; k < count; ++k) {
             grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
             w.gap[at[k].slot] = part[k];
         }
     });
-    real parts[slot_alignment] = {};
-    for (int64_t c = codelet_count - 1; c >= 0; --c)
-        for (int32_t k = shapes[codelets[c].shape].comparators - 1; k >= 0; --k)
-            parts[k % slot_alignment] += w.gap[codelets[c].slot + k];
-    return sum_of_parts(parts);
+    return sum_of_slots(w.gap);
+}
+
+// The same for gradients of the values alone, given the derivatives in the order of levels. `by_slot` has a place
+// for each slot where the gradient of the steepness is wanted.
+template <class real>
+real derive_levels_backward(real *grad, Derivatives<Vec<real>> kept, real *by_slot) {
+    Gathered<real> both;
+    real *lo = both.lo(), *hi = both.hi();
+    in_level_pieces<real>(true, [&](const Comparator *at, int64_t count, int64_t row) {
+        for (int64_t k = 0; k < count; ++k) lo[k] = grad[at[k].lo], hi[k] = grad[at[k].hi];
+        for (int64_t k = 0; by_slot && k < count; ++k) by_slot[at[k].slot] = (hi[k] - lo[k]) * singly<real>(kept.steepness + row)[k];
+        for (int64_t r = 0; r * lanes<real> < count; ++r) move_gradients<real>(both.rows[r], both.rows[at_a_time + r], kept.share[row + r]);
+        for (int64_t k = 0; k < count; ++k) grad[at[k].lo] = lo[k], grad[at[k].hi] = hi[k];
+    });
+    return by_slot ? sum_of_slots(by_slot) : 0;
 }
 
 // ------------------------------------------------------------------------------ mixes of two rows
@@ -1704,19 +1917,33 @@ inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
     return group < batch ? group : batch;
 }
 
-// A group of samples that go through the keys pass together, `lanes` at a time or one by one.
+// Blocks of `lanes` samples that go through the keys pass together where the values alone are wanted: two, unless
+// what is kept of them for gradients exceeds a cache of this many bytes.
+constexpr int64_t cache_bytes = 1 << 19;
 template <class real>
+constexpr int64_t value_blocks = 2 * slots * int64_t(sizeof(Vec<real>)) <= cache_bytes ? 2 : 1;
+
+// A group of samples that go through the keys pass together, blocks of `lanes` at a time or one by one.
+template <class real, int64_t most_blocks = 1>
 struct KeysTask {
     KeysTask(const Call<real> &call, int64_t group_first, int64_t group_count, int64_t task)
         : at_once(count_at_once(group_count)), place(task * at_once), first(group_first + place),
-          count(group_count - place < at_once ? group_count - place : at_once) {
-        for (int64_t k = 0; k < lanes<real>; ++k) steepness[k] = call.steepness_of(k < count ? first + k : first);
+          count(group_count - place < at_once ? group_count - place : at_once), blocks((count + lanes<real> - 1) / lanes<real>) {
+        for (int64_t k = 0; k < most_blocks * lanes<real>; ++k)
+            steepness[k / lanes<real>][k % lanes<real>] = call.steepness_of(k < count ? first + k : first);
     }
-    static int64_t count_at_once(int64_t group) { return group < lanes<real> ? 1 : lanes<real>; }
+    // A lane for each of a few samples takes less time than their comparators one sample after another; but half of
+    // a register's samples are enough for several threads, unless one thread takes them all.
+    static int64_t count_at_once(int64_t group) {
+        return group < (comparators < 512 ? 2 : lanes<real> / 2) ? 1 : most_blocks * lanes<real>;
+    }
     static int64_t count_tasks(int64_t group) { return (group + count_at_once(group) - 1) / count_at_once(group); }
     bool lanes_are_samples() const { return at_once > 1; }
-    int64_t at_once, place, first, count;  // place in the group, first sample, samples
-    Vec<real> steepness;
+    // Samples before a block, and in it.
+    int64_t before(int64_t block) const { return block * lanes<real>; }
+    int64_t in_block(int64_t block) const { return count - before(block) < lanes<real> ? count - before(block) : lanes<real>; }
+    int64_t at_once, place, first, count, blocks;  // place in the group, first sample, samples
+    Vec<real> steepness[most_blocks];
 };
 
 template <class real>
@@ -1727,20 +1954,65 @@ inline void copy_or_clear(real *to, const real *from, int64_t count) {
         memset(to, 0, sizeof(real) * count);
 }
 
-// Fills a block with the gradients of the values of a task's samples, and clears the sums for the steepness.
+// Runs all comparators on a task's blocks, one behind the other, in place. What it keeps of each, it keeps by slot.
+template <class real, int64_t most_blocks, class Kept>
+inline void compare_blocks(const KeysTask<real, most_blocks> &task, Vec<real> *blocks, Kept kept) {
+    bool strange = false;
+    for (int64_t block = 0; block < task.blocks; ++block)
+        strange |= are_strange<real>(blocks + block * wires, wires, task.steepness[block]);
+    if (task.blocks == most_blocks && !strange) {
+        for (int32_t p = 0; p < piece_count; ++p)
+            compare<real, false, most_blocks>(pieces[p].count, in_pieces + pieces[p].first, blocks, task.steepness, kept);
+        return;
+    }
+    for (int64_t block = 0; block < task.blocks; ++block) {
+        const auto of_block = kept.from(block * slots);
+        for (int32_t p = 0; p < piece_count; ++p) {
+            const Comparator *at = in_pieces + pieces[p].first;
+            if (strange)
+                compare<real, true, 1>(pieces[p].count, at, blocks + block * wires, &task.steepness[block], of_block);
+            else
+                compare<real, false, 1>(pieces[p].count, at, blocks + block * wires, &task.steepness[block], of_block);
+        }
+    }
+}
+
+// Fills a block with the gradients of the values of `count` samples, and clears the sums for the steepness.
 template <class real>
-inline void load_gradient(const real *values_grad, const KeysTask<real> &task, Vec<real> *block, Vec<real> *parts) {
+inline void load_gradient(const real *values_grad, int64_t count, Vec<real> *block, Vec<real> *parts) {
     memset(parts, 0, sizeof(Vec<real>) * slot_alignment);
     if (values_grad)
-        load_samples(values_grad + task.first * wires, task.count, block);
+        load_samples(values_grad, count, block);
     else
         memset(block, 0, sizeof(Vec<real>) * wires);
 }
 
 // Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the place
-// of sample `first`, and their weights to `weights`, unless it is null.
+// of sample `first`.
+template <class real>
+Status values_forward(const Call<real> &call, int64_t first, int64_t count, real *values, ParallelFor pool) {
+    using Task = KeysTask<real, value_blocks<real>>;
+    const int64_t bytes = Task::count_at_once(count) > 1 ? sizeof(Vec<real>) * wires * value_blocks<real> : 0;
+    return parallel(pool, Task::count_tasks(count), grain_of(8 * comparators), bytes, [&](int64_t number, const Memory &memory) {
+        const Task task(call, first, count, number);
+        const real *x = call.x + task.first * wires;
+        real *to = values + task.place * wires;
+        if (!task.lanes_are_samples()) {
+            memcpy(to, x, sizeof(real) * wires);
+            compare_levels(to, task.steepness[0][0], Nothing());
+            return;
+        }
+        Vec<real> *blocks = memory.get<Vec<real>>();
+        for (int64_t b = 0; b < task.blocks; ++b) load_samples(x + task.before(b) * wires, task.in_block(b), blocks + b * wires);
+        compare_blocks<real>(task, blocks, Nothing());
+        for (int64_t b = 0; b < task.blocks; ++b) store_samples(to + task.before(b) * wires, task.in_block(b), blocks + b * wires);
+    });
+}
+
+// The same, and their weights go to `weights`, unless it is null.
 template <class real>
 Status keys_forward(const Call<real> &call, int64_t first, int64_t count, real *values, real *weights, ParallelFor pool) {
+    if (!weights) return values_forward<real>(call, first, count, values, pool);
     using Row = Vec<real>;
     const bool by_lane = KeysTask<real>::count_at_once(count) > 1;
     const int64_t bytes = by_lane ? sizeof(Row) * (wires + arrays * longest_codelet) : 0;
@@ -1748,18 +2020,23 @@ Status keys_forward(const Call<real> &call, int64_t first, int64_t count, real *
                     [&](int64_t number, const Memory &memory) {
         const KeysTask<real> task(call, first, count, number);
         const real *x = call.x + task.first * wires;
-        real *to = values + task.place * wires, *kept = weights ? weights + task.place * arrays * slots : nullptr;
+        real *to = values + task.place * wires, *kept = weights + task.place * arrays * slots;
         if (!task.lanes_are_samples()) {
             memcpy(to, x, sizeof(real) * wires);
-            compare_levels(to, task.steepness[0], kept ? weights_at(kept, slots) : Weights<real>{});
+            compare_levels_to_slots(to, task.steepness[0][0], weights_at(kept, slots));
             return;
         }
         Row *block = memory.get<Row>(), *tile = block + wires;
         load_samples(x, task.count, block);
+        const bool strange = are_strange<real>(block, wires, task.steepness[0]);
         for (int64_t c = 0; c < codelet_count; ++c) {
             const Codelet codelet = codelets[c];
-            compare_codelet<real>(codelet, block, task.steepness, kept ? weights_at(tile, longest_codelet) : Weights<Row>{});
-            for (int64_t a = 0; kept && a < arrays; ++a)
+            const Weights<Row> w = weights_at(tile, longest_codelet);
+            if (strange)
+                compare_codelet<real, true>(c, block, task.steepness[0], w);
+            else
+                compare_codelet<real, false>(c, block, task.steepness[0], w);
+            for (int64_t a = 0; a < arrays; ++a)
                 scatter_slots(kept + a * slots + codelet.slot, arrays * slots, task.count,
                               shapes[codelet.shape].comparators, tile + a * longest_codelet);
         }
@@ -1782,19 +2059,19 @@ Status keys_backward(const Call<real> &call, int64_t first, int64_t count, const
         const real *from = weight_grads + task.place * stride;
         if (!task.lanes_are_samples()) {
             copy_or_clear(to, values_grad ? values_grad + task.first * wires : nullptr, wires);
-            const real sum = compare_levels_backward(to, from, task.steepness[0], weights_at(kept, slots));
+            const real sum = compare_levels_backward(to, from, task.steepness[0][0], weights_at(kept, slots));
             if (steepness_grad) steepness_grad[task.first] = sum;
             return;
         }
         Row *block = memory.get<Row>(), *parts = block + wires, *into = parts + slot_alignment, *tile = into + longest_codelet;
-        load_gradient(values_grad, task, block, parts);
+        load_gradient(values_grad ? values_grad + task.first * wires : nullptr, task.count, block, parts);
         for (int64_t c = codelet_count - 1; c >= 0; --c) {
             const Codelet codelet = codelets[c];
             const int64_t slot_count = shapes[codelet.shape].comparators;
             gather_slots(from + codelet.slot, stride, task.count, slot_count, into);
             for (int64_t a = 0; a < arrays; ++a)
                 gather_slots(kept + a * slots + codelet.slot, arrays * slots, task.count, slot_count, tile + a * longest_codelet);
-            compare_codelet_backward<real>(codelet, block, into, task.steepness, weights_at(tile, longest_codelet), parts);
+            compare_codelet_backward<real>(c, block, into, task.steepness[0], weights_at(tile, longest_codelet), steepness_grad ? parts : nullptr);
         }
         store_samples(to, task.count, block);
         if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
@@ -1805,32 +2082,34 @@ Status keys_backward(const Call<real> &call, int64_t first, int64_t count, const
 template <class real>
 Status values_backward(const Call<real> &call, const real *values_grad, real *x_grad, real *steepness_grad, ParallelFor pool) {
     using Row = Vec<real>;
-    const bool by_lane = KeysTask<real>::count_at_once(call.batch) > 1;
-    const int64_t bytes = by_lane ? sizeof(Row) * (wires + slot_alignment + arrays * slots) : sizeof(real) * arrays * slots;
-    return parallel(pool, KeysTask<real>::count_tasks(call.batch), grain_of(16 * comparators), bytes,
+    using Task = KeysTask<real, value_blocks<real>>;
+    const bool by_lane = Task::count_at_once(call.batch) > 1;
+    const int64_t rows = by_lane ? value_blocks<real> * slots : level_rows<real>, kept_rows = (steepness_grad ? 2 : 1) * rows;
+    const int64_t others = by_lane ? sizeof(Row) * (value_blocks<real> * wires + slot_alignment) : steepness_grad ? sizeof(real) * slots : 0;
+    return parallel(pool, Task::count_tasks(call.batch), grain_of(16 * comparators), sizeof(Row) * kept_rows + others,
                     [&](int64_t number, const Memory &memory) {
-        const KeysTask<real> task(call, 0, call.batch, number);
-        const real *x = call.x + task.first * wires;
+        const Task task(call, 0, call.batch, number);
+        const real *x = call.x + task.first * wires, *from = values_grad ? values_grad + task.first * wires : nullptr;
         real *to = x_grad + task.first * wires;
+        Row *held = memory.get<Row>(), *parts = held + kept_rows, *blocks = parts + slot_alignment;
+        const Derivatives<Row> kept = {held, steepness_grad ? held + rows : nullptr};
         if (!task.lanes_are_samples()) {
-            const Weights<real> w = weights_at(memory.get<real>(), slots);
             memcpy(to, x, sizeof(real) * wires);  // x_grad takes the values, which are not needed
-            compare_levels(to, task.steepness[0], w);
-            copy_or_clear(to, values_grad ? values_grad + task.first * wires : nullptr, wires);
-            const real sum = compare_levels_backward<real>(to, nullptr, task.steepness[0], w);
+            compare_levels(to, task.steepness[0][0], kept);
+            copy_or_clear(to, from, wires);
+            const real sum = derive_levels_backward<real>(to, kept, steepness_grad ? singly<real>(parts) : nullptr);
             if (steepness_grad) steepness_grad[task.first] = sum;
             return;
         }
-        Row *block = memory.get<Row>(), *parts = block + wires;
-        const Weights<Row> w = weights_at(parts + slot_alignment, slots);
-        load_samples(x, task.count, block);
-        for (int64_t c = 0; c < codelet_count; ++c)
-            compare_codelet<real>(codelets[c], block, task.steepness, w.from(codelets[c].slot));
-        load_gradient(values_grad, task, block, parts);
-        for (int64_t c = codelet_count - 1; c >= 0; --c)
-            compare_codelet_backward<real>(codelets[c], block, nullptr, task.steepness, w.from(codelets[c].slot), parts);
-        store_samples(to, task.count, block);
-        if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
+        for (int64_t b = 0; b < task.blocks; ++b) load_samples(x + task.before(b) * wires, task.in_block(b), blocks + b * wires);
+        compare_blocks<real>(task, blocks, kept);
+        for (int64_t b = 0; b < task.blocks; ++b) {
+            const int64_t before = task.before(b), count = task.in_block(b);
+            load_gradient(from ? from + before * wires : nullptr, count, blocks, parts);
+            derive_backward<real>(blocks, kept.from(b * slots), steepness_grad ? parts : nullptr);
+            store_samples(to + before * wires, count, blocks);
+            if (steepness_grad) store(steepness_grad + task.first + before, sum_of_parts(parts), count);
+        }
     });
 }
 
