@@ -92,7 +92,7 @@ def _functions(case: Case, kernel: Functions) -> dict[str, Callable[[], object]]
     upstream, permutation = torch.randn(2, batch, n, n)
     losses, steepness = torch.empty(batch), torch.tensor([STEEPNESS])
     # The calls hold addresses, so they keep the memory.
-    kept = (x, values, x_grad, ranks, upstream, permutation, losses, steepness)
+    kept = [x, values, x_grad, ranks, upstream, permutation, losses, steepness]
 
     def bound(
         function: Callable[..., int], routing: str, *results: torch.Tensor | None
@@ -114,14 +114,17 @@ def _functions(case: Case, kernel: Functions) -> dict[str, Callable[[], object]]
 
     forward, backward = kernel.forward, kernel.backward
     functions = {
-        "keys forward": bound(forward, "none", values, None),
-        "keys backward": bound(backward, "none", upstream, None, x_grad, None, None, None),
+        "keys forward": bound(forward, "none", values, None, None),
+        "keys backward": bound(backward, "none", upstream, None, x_grad, None, None, None, None),
     }
     if case.work == P:
-        functions["forward"] = bound(forward, "permutation", values, permutation)
-        functions["backward"] = bound(backward, "permutation", None, upstream, x_grad, None, None, None)
+        weights = x.new_empty(kernel.kept(ROUTINGS["permutation"].code, batch))
+        kept.append(weights)
+        room = weights if len(weights) else None
+        functions["forward"] = bound(forward, "permutation", values, permutation, room)
+        functions["backward"] = bound(backward, "permutation", None, upstream, x_grad, *[None] * 3, room)
     else:
-        functions["backward"] = bound(backward, "cross_entropy", None, None, x_grad, None, None, losses)
+        functions["backward"] = bound(backward, "cross_entropy", None, None, x_grad, None, None, losses, None)
     return functions
 
 

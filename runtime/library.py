@@ -15,8 +15,14 @@ from nsc.errors import BuildError
 
 @dataclass(frozen=True)
 class Functions:
-    """The C functions for one arithmetic type; each returns a `Status`."""
+    """The C functions for one arithmetic type.
 
+    Attributes:
+        kept: returns how many reals `forward` can keep for `backward`.
+        forward, backward, sort: each returns a `Status`.
+    """
+
+    kept: Callable[[int, int], int]
     forward: Callable[..., int]
     backward: Callable[..., int]
     sort: Callable[..., int]
@@ -60,8 +66,9 @@ _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # and its columns.
 _CALL: list[Any] = [_WORD, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _LONG, _LONG]
 _SIGNATURES: dict[str, list[Any]] = {
-    "forward": [*_CALL, *[_POINTER] * 3],
-    "backward": [*_CALL, *[_POINTER] * 7],
+    "kept": [_WORD, _LONG],
+    "forward": [*_CALL, *[_POINTER] * 4],
+    "backward": [*_CALL, *[_POINTER] * 8],
     "sort": [_LONG, *[_POINTER] * 4],
 }
 
@@ -71,6 +78,6 @@ def _functions(library: ctypes.CDLL, real: str) -> Functions:
     for name, types in _SIGNATURES.items():
         function = library[function_name(name, real)]
         function.argtypes = types
-        function.restype = _WORD
+        function.restype = _LONG if name == "kept" else _WORD
         functions[name] = function
     return Functions(**functions)

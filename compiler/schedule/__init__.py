@@ -1,9 +1,11 @@
 """Schedule: a network cut into the pieces that kernels run.
 
 The order of the files: codelets (the pieces), cones (which of them a column of P reaches), cutting, ir (the
-Schedule), levels (a Schedule for threads that run at the same time), explain (its figures).
+Schedule), butterflies (the comparators of a narrow one), levels (a Schedule for threads that run at the same
+time), explain (its figures).
 """
 
+from nsc.compiler.schedule.butterflies import Butterfly, butterflies
 from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Codelet, Needed, PlacedComparator, Shape
 from nsc.compiler.schedule.cones import Cone, light_cones, most_comparators
 from nsc.compiler.schedule.cutting import CONE_COLUMNS, STRAIGHT_LINE, Work, work_on_permutation
@@ -19,6 +21,7 @@ __all__ = [
     "TILE_COLUMNS",
     "WIDEST",
     "WIRES_PER_WARP",
+    "Butterfly",
     "Codelet",
     "Cone",
     "Explanation",
@@ -28,6 +31,7 @@ __all__ = [
     "Schedule",
     "Shape",
     "Work",
+    "butterflies",
     "explain",
     "in_levels",
     "levels",

@@ -4,14 +4,16 @@ A call takes its samples in groups whose weights fit SCRATCH_BYTES. A group goes
 routing pass and, for gradients, the reverse keys pass. Each pass runs in parallel: the keys over samples, the
 routing over samples × pieces of their columns. So a small batch uses all threads on columns of P, and a large
 one on samples, by the same rule.
+
+P of a narrow network goes through all passes a few samples at a time, each in a lane of its own.
 """
 
 from __future__ import annotations
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import CONE_COLUMNS, Schedule, most_comparators
+from nsc.compiler.schedule import CONE_COLUMNS, Schedule, butterflies, most_comparators
 from nsc.compiler.targets.records import Constant, CppKernel, Header, Tuning
-from nsc.compiler.targets.tables import shared_values
+from nsc.compiler.targets.tables import braced, shared_values, wrapped
 from nsc.contract.interface import Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.templates import fill
@@ -20,6 +22,8 @@ from nsc.templates import fill
 CHUNK_MIXES = 4096
 # Aim for the memory of the weights, and their gradients, of a group of samples.
 SCRATCH_BYTES = 32 << 20
+# Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
+NARROW = 32
 # Bytes of a row of a group of blocks: two cache lines, so that two blocks of the widest registers share the
 # sums over their lanes, and four blocks of registers half as wide.
 GROUP_BYTES = 128
@@ -66,4 +70,15 @@ def _tuning(schedule: Schedule) -> Tuning:
         group_bytes=GROUP_BYTES,
         keeps_differences=keeps_differences,
         kept_rows=schedule.network.size if keeps_differences else schedule.loads,
+        butterfly_lines=_butterfly_lines(schedule),
+    )
+
+
+def _butterfly_lines(schedule: Schedule) -> tuple[str, ...]:
+    """Return the butterflies of a narrow network that is sorted, as lines of a table."""
+    if schedule.network.n > NARROW or schedule.outputs is not None:
+        return ()
+    found = butterflies(schedule.codelets)
+    return (
+        wrapped(braced((len(it.slots), braced(it.wires), braced(it.slots))) for it in found) if found else ()
     )

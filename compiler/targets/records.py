@@ -265,6 +265,7 @@ class Tuning:
         keeps_differences: whether the backward pass keeps the differences that it needs; else it keeps what
             each codelet loads, and recomputes them.
         kept_rows: rows that it keeps of a block, at most.
+        butterfly_lines: the butterflies of a narrow network, as lines of initialisers; empty if it is wide.
     """
 
     most_chunks: int
@@ -274,6 +275,7 @@ class Tuning:
     group_bytes: int
     keeps_differences: bool
     kept_rows: int
+    butterfly_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 # The version of the interface: a runtime calls kernels of this version alone.
-KERNEL_ABI = 7
+KERNEL_ABI = 8
 
 
 class Status(IntEnum):

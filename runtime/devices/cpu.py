@@ -47,8 +47,20 @@ def relax(
     return values, x.new_empty(x.shape[0], 0) if routed is None else routed
 
 
+def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
+    """Return memory for what the forward pass can keep for the backward pass; None: nothing."""
+    library = find(spec).library()
+    count = library.functions[real_of(x.dtype)].kept(_CODES[routing], x.shape[0]) if library else 0
+    return x.new_empty(count) if count else None
+
+
 def relax_unchecked(
-    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+    kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     kernel = find(spec)
@@ -60,7 +72,11 @@ def relax_unchecked(
     payload = inner_contiguous(payload)
     values = torch.empty_like(x)
     status = library.functions[real_of(x.dtype)].forward(
-        *_call(x, steepness, payload, routing), values.data_ptr(), _address(routed), _thread_pool()
+        *_call(x, steepness, payload, routing),
+        values.data_ptr(),
+        _address(routed),
+        _address(kept),
+        _thread_pool(),
     )
     if status:
         raise _error(status, kernel, routing, steepness)
@@ -85,10 +101,11 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
     with_payload: bool = True,
+    kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
 
-    The weights are computed anew, so forward saves only its inputs.
+    The weights are computed anew unless `relax_unchecked` kept them for the same arguments.
     """
     if is_loss(routing) and routed_grad is not None:
         assert payload is not None
@@ -119,6 +136,7 @@ def relax_backward_unchecked(
         _address(steepness_grad),
         _address(payload_grad),
         None,
+        _address(kept),
         _thread_pool(),
     )
     if status:
@@ -163,6 +181,7 @@ def loss_unchecked(
         _address(steepness_grad),
         None,
         losses.data_ptr(),
+        None,
         _thread_pool(),
     )
     if status:

@@ -56,8 +56,18 @@ def relax(
     return values, x.new_empty(x.shape[0], 0) if routed is None else routed
 
 
+def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
+    """Return None: the backward pass works all weights out anew."""
+    return None
+
+
 def relax_unchecked(
-    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+    kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     shapes = output_shapes(x, payload, routing)
@@ -86,6 +96,7 @@ def relax_backward_unchecked(
     spec: str,
     with_steepness: bool = True,
     with_payload: bool = True,
+    kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Do what `relax_backward` does without argument checks; gradients that are not needed are None."""
     if is_loss(routing) and routed_grad is not None:

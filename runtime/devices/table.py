@@ -22,8 +22,17 @@ class Implementation(Protocol):
     ) -> tuple[Tensor, Tensor]:
         """Implement `nsc::relax`; see `dispatch.entries.relax`."""
 
+    def empty_kept(self, x: Tensor, routing: str, spec: str) -> Tensor | None:
+        """Return memory for weights that `relax_unchecked` keeps for `relax_backward_unchecked`, or None."""
+
     def relax_unchecked(
-        self, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+        self,
+        x: Tensor,
+        steepness: Tensor,
+        payload: Tensor | None,
+        routing: str,
+        spec: str,
+        kept: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Return what `relax` does, and None in place of an empty result of routing "none"."""
 
@@ -50,6 +59,7 @@ class Implementation(Protocol):
         spec: str,
         with_steepness: bool = True,
         with_payload: bool = True,
+        kept: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return what `relax_backward` does, and None for gradients that are not needed."""
 

@@ -42,8 +42,9 @@ def relax_gradients(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | 
     """Return the gradients of `nsc::relax`, themselves differentiable."""
     if values_grad is None and routed_grad is None:
         return (None,) * 5
+    inputs = ctx.saved_tensors[:3]
     grads = torch.ops.nsc.relax_backward(
-        _dense(values_grad), _dense(routed_grad), *ctx.saved_tensors, ctx.routing, ctx.spec
+        _dense(values_grad), _dense(routed_grad), *inputs, ctx.routing, ctx.spec
     )
     return grads[0], grads[1], grads[2] if has_columns(ctx.routing) else None, None, None
 
@@ -76,8 +77,12 @@ class PlainRelax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        save_relax(ctx, *args)
-        return BY_DEVICE[args[0].device].relax_unchecked(*args)
+        x, steepness, payload, ctx.routing, ctx.spec = args
+        device = BY_DEVICE[x.device]
+        kept = device.empty_kept(x, ctx.routing, ctx.spec)
+        ctx.save_for_backward(x, steepness, payload, kept)
+        ctx.set_materialize_grads(False)
+        return device.relax_unchecked(*args, kept)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -85,10 +90,10 @@ class PlainRelax(torch.autograd.Function):
             return relax_gradients(ctx, *grads)
         if grads[0] is None and grads[1] is None:
             return (None,) * 5
-        saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
+        *inputs, kept = ctx.saved_tensors  # read once: a checkpoint gives them out once
         needed: Any = ctx.needs_input_grad[1:3]
-        args: Any = (*grads, *saved, ctx.routing, ctx.spec, *needed)
-        return *BY_DEVICE[saved[0].device].relax_backward_unchecked(*args), None, None
+        args: Any = (*grads, *inputs, ctx.routing, ctx.spec, *needed, kept)
+        return *BY_DEVICE[inputs[0].device].relax_backward_unchecked(*args), None, None
 
 
 class PlainMeanLoss(torch.autograd.Function):

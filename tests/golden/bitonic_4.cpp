@@ -23,6 +23,9 @@
 // where they fit the cache; else it keeps what each codelet loads and recomputes what lies inside. One reverse keys
 // pass then turns gradients of weights and values into gradients of x and of the steepness.
 //
+// P of this narrow network, and losses of it, take another way through the routing: a lane is a sample, nothing is
+// recomputed, and the forward pass can keep the weights for the backward pass.
+//
 // Results do not depend on the number of threads: only the shapes decide how sums are cut into pieces, and the
 // pieces are added in a fixed order.
 
@@ -405,6 +408,59 @@ Status find_cones() {
     return ok;
 }
 
+// Light cones of the narrow pass: for each few columns of P that are routed together, the comparators that they reach.
+constexpr int64_t together = 4;
+
+// Comparators that are run together: one, between the first two rows; or three, between rows 0 and 1, 2 and 3, 1 and
+// 2; or four, between 0 and 1, 2 and 3, 0 and 2, 1 and 3.
+struct Butterfly {
+    int32_t count;
+    uint8_t rows[4];
+    int32_t slots[4];
+};
+
+constexpr Butterfly butterflies[] = {
+    {4, {0, 1, 2, 3}, {0, 1, 2, 3}}, {1, {0, 1}, {4}}, {1, {2, 3}, {5}},
+};
+
+// A butterfly in a cone, and the rows that it takes. The row `wires` is zero; it stands for a wire that no column of
+// the cone has reached.
+struct ConeStep {
+    Butterfly butterfly;
+    uint8_t from[4];
+};
+
+struct NarrowCone {
+    int32_t count;
+    bool reaches[wires], reaches_all;  // behind the cone
+    ConeStep steps[sizeof butterflies / sizeof butterflies[0]];
+};
+
+NarrowCone narrow_cones[(wires + together - 1) / together];
+
+void find_narrow_cones() {
+    int64_t column = 0;
+    for (NarrowCone &cone : narrow_cones) {
+        for (int64_t wire = 0; wire < wires; ++wire) cone.reaches[wire] = column <= wire && wire < column + together;
+        for (const Butterfly &butterfly : butterflies) {
+            const int32_t count = butterfly.count > 1 ? 4 : 2;
+            bool reached = false;
+            for (int32_t k = 0; k < count; ++k) reached |= cone.reaches[butterfly.rows[k]];
+            if (!reached) continue;
+            ConeStep &step = cone.steps[cone.count++];
+            step.butterfly = butterfly;
+            for (int32_t k = 0; k < count; ++k) {
+                bool &reaches = cone.reaches[butterfly.rows[k]];
+                step.from[k] = uint8_t(reaches ? butterfly.rows[k] : wires);
+                reaches = true;
+            }
+        }
+        cone.reaches_all = true;
+        for (bool reaches : cone.reaches) cone.reaches_all &= reaches;
+        column += together;
+    }
+}
+
 // Writes the tables once. Several threads may call this at the same time, also while others use the tables.
 Status prepare() {
     static char preparing;
@@ -416,6 +472,7 @@ Status prepare() {
         if (status == ok) status = find_pieces();
         if (status == ok) status = find_fuller_pieces();
         if (status == ok) status = find_cones();
+        if (status == ok) find_narrow_cones();
         prepared = status == ok;
     }
     __atomic_clear(&preparing, __ATOMIC_RELEASE);
@@ -1656,9 +1713,20 @@ NSC_FUNCTION real slope_of_log(real p) {
     return p <= least_probability<real> ? real(0) : 1 / p;
 }
 
+// A column of P in each lane, of one sample or of several. Rows are `pitch` apart.
+template <class real>
+struct Columns {
+    Vec<real> &operator[](int64_t row) const { return first[row * pitch]; }
+    void clear() const {
+        for (int64_t row = 0; row < wires; ++row) (*this)[row] = Vec<real>{};
+    }
+    Vec<real> *first;
+    int64_t pitch;
+};
+
 // The rest of each column's large entry: the sum of those that are not large, in a fixed order.
 template <class real>
-Vec<real> rests_of_columns(const Vec<real> *block) {
+Vec<real> rests_of_columns(Columns<real> block) {
     Vec<real> sums[4] = {};
     for (int64_t row = 0; row < wires; ++row) sums[row % 4] += block[row] > real(0.75) * unit<real> ? Vec<real>{} : block[row];
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
@@ -1669,69 +1737,59 @@ inline Probability<real> probability(real p, real rest_of_column) {
     return {p, is_large(p) ? rest_of_column : unit<real> - p};
 }
 
-// The mean over columns of -log P[target, column]; its part of the columns in a block.
+// The mean over columns of -log P[target, column]; a column's part of it.
 template <class real>
-double cross_entropy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
+void cross_entropy_loss(Columns<real> block, const int64_t *rank, int64_t width, double *losses) {
     bool large = false;
-    for (int64_t k = 0; k < width; ++k) large |= is_large<real>(block[target[first + k]][k]);
+    for (int64_t k = 0; k < width; ++k) large |= is_large<real>(block[rank[k]][k]);
     const Vec<real> rests = large ? rests_of_columns<real>(block) : Vec<real>{};
-    double sum = 0;
-    for (int64_t k = 0; k < width; ++k) sum -= log_of<real>(probability<real>(block[target[first + k]][k], rests[k]));
-    return sum / wires;
+    for (int64_t k = 0; k < width; ++k) losses[k] -= log_of<real>(probability<real>(block[rank[k]][k], rests[k])) / wires;
 }
 
 template <class real>
-void cross_entropy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first, int64_t width) {
+void cross_entropy_gradient(Columns<real> block, Columns<real> grad, const int64_t *rank, int64_t width) {
     constexpr real share = real(1) / wires;
-    memset(grad, 0, sizeof(Vec<real>) * wires);
-    for (int64_t k = 0; k < width; ++k) {
-        const int64_t row = target[first + k];
-        grad[row][k] = -share * slope_of_log<real>(block[row][k]);
-    }
+    for (int64_t k = 0; k < width; ++k) grad[rank[k]][k] = -share * slope_of_log<real>(block[rank[k]][k]);
 }
-// The mean over entries of -log p where the target is the entry's row, and of -log(1 - p) elsewhere; its part of
-// the columns in a block.
+// The mean over entries of -log p where the target is the entry's row, and of -log(1 - p) elsewhere; a column's part
+// of it.
 template <class real>
-double binary_cross_entropy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
-    const Vec<real> rests = rests_of_columns<real>(block);
-    double sum = 0;
-    for (int64_t row = 0; row < wires; ++row)
-        for (int64_t k = 0; k < width; ++k) {
-            const Probability<real> p = probability<real>(block[row][k], rests[k]);
-            sum -= log_of<real>(target[first + k] == row ? p : complement(p));
-        }
-    return sum / wires / wires;
-}
-
-template <class real>
-void binary_cross_entropy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first,
-                                   int64_t width) {
-    constexpr real share = real(1) / wires;
-    memset(grad, 0, sizeof(Vec<real>) * wires);
+void binary_cross_entropy_loss(Columns<real> block, const int64_t *rank, int64_t width, double *losses) {
     const Vec<real> rests = rests_of_columns<real>(block);
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
             const Probability<real> p = probability<real>(block[row][k], rests[k]);
-            grad[row][k] = share * share * (target[first + k] == row ? -slope_of_log(p.p) : slope_of_log(p.rest));
+            losses[k] -= log_of<real>(rank[k] == row ? p : complement(p)) / wires / wires;
         }
 }
-// The loss of the columns first ... first + width - 1 of P, which are in the block.
+
 template <class real>
-double block_loss(const Vec<real> *block, Routing loss, const int64_t *target, int64_t first, int64_t width) {
+void binary_cross_entropy_gradient(Columns<real> block, Columns<real> grad, const int64_t *rank, int64_t width) {
+    constexpr real share = real(1) / wires;
+    const Vec<real> rests = rests_of_columns<real>(block);
+    for (int64_t row = 0; row < wires; ++row)
+        for (int64_t k = 0; k < width; ++k) {
+            const Probability<real> p = probability<real>(block[row][k], rests[k]);
+            grad[row][k] = share * share * (rank[k] == row ? -slope_of_log(p.p) : slope_of_log(p.rest));
+        }
+}
+// Adds the losses of `width` columns, one of each lane; rank[k] is the true rank of the column in lane k.
+template <class real>
+void block_loss(Columns<real> block, Routing loss, const int64_t *rank, int64_t width, double *losses) {
     switch (loss) {
-        case cross_entropy: return cross_entropy_loss<real>(block, target, first, width);
-        case binary_cross_entropy: return binary_cross_entropy_loss<real>(block, target, first, width);
-        default: return 0;
+        case cross_entropy: return cross_entropy_loss<real>(block, rank, width, losses);
+        case binary_cross_entropy: return binary_cross_entropy_loss<real>(block, rank, width, losses);
+        default: return;
     }
 }
 
-// The gradient of that loss.
+// The gradient of these losses.
 template <class real>
-void block_loss_gradient(const Vec<real> *block, Vec<real> *grad, Routing loss, const int64_t *target, int64_t first,
-                         int64_t width) {
+void block_loss_gradient(Columns<real> block, Columns<real> grad, Routing loss, const int64_t *rank, int64_t width) {
+    grad.clear();
     switch (loss) {
-        case cross_entropy: return cross_entropy_gradient<real>(block, grad, target, first, width);
-        case binary_cross_entropy: return binary_cross_entropy_gradient<real>(block, grad, target, first, width);
+        case cross_entropy: return cross_entropy_gradient<real>(block, grad, rank, width);
+        case binary_cross_entropy: return binary_cross_entropy_gradient<real>(block, grad, rank, width);
         default: return;
     }
 }
@@ -2113,23 +2171,347 @@ Status values_backward(const Call<real> &call, const real *values_grad, real *x_
     });
 }
 
-// ----------------------------------------------------------------------------- the routing pass
+// ----------------------------------------------------- P of few wires: a lane is a sample in every pass
+//
+// A task takes `lanes` samples through all passes. Weights of a comparator fill a register, no sum runs over lanes,
+// and each column of P meets only the comparators in its own light cone. Lanes without a sample compute on zeros, so
+// that a sample's results do not depend on the rest of its batch.
 
-template <class real>
-inline real sum_of_chunks(const double *losses, int64_t chunks) {
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += losses[chunk];
-    return real(sum);
+// Columns that are held at a time, and the places from a row to the next. A power of two would send many rows to
+// the same few sets of the cache.
+constexpr int64_t held_columns = wires < 16 ? (wires + together - 1) / together * together : 16;
+constexpr int64_t pitch = wires > 16 ? held_columns + together : held_columns;
+
+// Fills rows with unit columns, which the cone turns into columns of P.
+template <int64_t row_pitch, class real>
+void begin_columns(Vec<real> *rows, int64_t column, const NarrowCone &cone, real one) {
+    for (int64_t wire = column; wire < column + together && wire < wires; ++wire)
+        for (int64_t k = 0; k < together; ++k) rows[wire * row_pitch + k] = wire == column + k ? all(one) : Vec<real>{};
+    for (int64_t wire = 0; wire < wires && !cone.reaches_all; ++wire)
+        if (!cone.reaches[wire])
+            for (int64_t k = 0; k < together; ++k) rows[wire * row_pitch + k] = Vec<real>{};
 }
 
-// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null.
+// Calls visit(c, a, b) for each comparator c of a butterfly of `count` comparators on the rows r, or backwards.
+template <int32_t count, bool backwards, class Row, class Visit>
+NSC_STEP void run_butterfly(Row *r, Visit visit) {
+    if constexpr (count == 1) {
+        visit(0, r[0], r[1]);
+    } else if constexpr (count == 3) {
+        if (backwards) visit(2, r[1], r[2]);
+        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
+        if (!backwards) visit(2, r[1], r[2]);
+    } else {
+        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
+        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+    }
+}
+
+// Calls visit(column, c, m, a, b) for each column and comparator c of a step, whose weights are m.
+template <int32_t count, bool backwards, int64_t row_pitch, class real, class Visit>
+NSC_STEP void run_step(Vec<real> *rows, const ConeStep &step, Mixes<Vec<real>> w, Visit visit) {
+    using Row = Vec<real>;
+    constexpr int32_t held = count > 1 ? 4 : 2;
+    Mix<Row> m[count];
+    NSC_UNROLL
+    for (int32_t c = 0; c < count; ++c) m[c] = {w.keep[step.butterfly.slots[c]], w.swap[step.butterfly.slots[c]]};
+    const Row *from[held];
+    Row *to[held];
+    NSC_UNROLL
+    for (int32_t k = 0; k < held; ++k) {
+        to[k] = rows + step.butterfly.rows[k] * row_pitch;
+        from[k] = backwards ? to[k] : rows + step.from[k] * row_pitch;
+    }
+    NSC_UNROLL
+    for (int64_t column = 0; column < together; ++column) {
+        Row r[held];
+        NSC_UNROLL
+        for (int32_t k = 0; k < held; ++k) r[k] = from[k][column];
+        run_butterfly<count, backwards>(r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
+        NSC_UNROLL
+        for (int32_t k = 0; k < held; ++k) to[k][column] = r[k];
+    }
+}
+
+// Calls run(Count<n>()) for the number n of a step's comparators.
+template <int32_t n>
+struct Count {
+    static constexpr int32_t value = n;
+};
+
+template <class Run>
+NSC_STEP void with_count(const ConeStep &step, Run run) {
+    switch (step.butterfly.count) {
+        case 4: return run(Count<4>());
+        case 3: return run(Count<3>());
+        default: return run(Count<1>());
+    }
+}
+
+// Takes columns through their cone. With `keeping`, the differences in front of each comparator go to `differences`, whose
+// end is returned.
+template <int64_t row_pitch, bool keeping, class real>
+Vec<real> *route_columns(Vec<real> *rows, const NarrowCone &cone, Mixes<Vec<real>> w, Vec<real> *differences) {
+    using Row = Vec<real>;
+    for (int32_t i = 0; i < cone.count; ++i)
+        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
+            constexpr int32_t count = decltype(number)::value;
+            run_step<count, false, row_pitch, real>(rows, cone.steps[i], w, [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+                if (keeping) differences[column * count + c] = a - b;
+                mix(a, b, m);
+            });
+            differences += keeping ? together * count : 0;
+        });
+    return differences;
+}
+
+// Takes the gradient of columns back through their cone, in place, and adds the gradients of the weights. `differences` is
+// the end that route_columns returned.
+template <int64_t row_pitch, class real>
+void route_columns_back(Vec<real> *grad, const NarrowCone &cone, Mixes<Vec<real>> w, const Vec<real> *differences, Vec<real> *weight_grad) {
+    using Row = Vec<real>;
+    for (int32_t i = cone.count - 1; i >= 0; --i)
+        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
+            constexpr int32_t count = decltype(number)::value;
+            const ConeStep &step = cone.steps[i];
+            differences -= together * count;
+            Row sums[count];
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slots[c]];
+            run_step<count, true, row_pitch, real>(grad, step, w, [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+                sums[c] += differences[column * count + c] * (a - b);
+                mix(a, b, m);
+            });
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) weight_grad[step.butterfly.slots[c]] = sums[c];
+        });
+}
+
+// Calls visit(rows, numbers, count) for runs of numbers that stand side by side in each sample's matrix: place(i) is
+// the row that holds the i-th of them. Held columns of a wider matrix have a run for each of its rows.
+template <class Visit>
+inline void for_each_run(int64_t column, int64_t width, Visit visit) {
+    if (width == wires) return visit(0, wires * wires, [](int64_t i) { return i / wires * pitch + i % wires; });
+    for (int64_t row = 0; row < wires; ++row) visit(row * wires + column, width, [row](int64_t i) { return row * pitch + i; });
+}
+
+// A square of a matrix and rows: `run` numbers side by side of each of `count` samples, `stride` apart. All of both if
+// `whole`.
+template <bool whole, class real, class Place>
+NSC_STEP void store_square(const Vec<real> *rows, Place place, real *to, int64_t stride, int64_t run, int64_t count, real scale) {
+    Vec<real> square[lanes<real>];
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k) square[k] = whole || k < run ? rows[place(k)] * scale : Vec<real>{};
+    transpose_from<real>(square);
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        if (whole || k < count) store(to + k * stride, square[k], whole ? lanes<real> : run);
+}
+
+template <bool whole, class real, class Place>
+NSC_STEP void load_square(Vec<real> *rows, Place place, const real *from, int64_t stride, int64_t run, int64_t count) {
+    Vec<real> square[lanes<real>];
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        square[k] = whole || k < count ? load(from + k * stride, whole ? lanes<real> : run) : Vec<real>{};
+    transpose_from<real>(square);
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        if (whole || k < run) rows[place(k)] = square[k];
+}
+
+// Calls visit(first, run, place) for each square of such runs: place(k) is the row of its k-th number.
+template <class real, class Visit>
+inline void for_each_square(int64_t column, int64_t width, Visit visit) {
+    for_each_run(column, width, [&](int64_t first, int64_t length, auto place) {
+        for (int64_t i = 0; i < length; i += lanes<real>)
+            visit(first + i, length - i < lanes<real> ? length - i : lanes<real>, [place, i](int64_t k) { return place(i + k); });
+    });
+}
+
+// Between matrices of `count` samples and rows of their columns column ... column + width - 1.
 template <class real>
-Status forward(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
+void store_columns(const Vec<real> *rows, int64_t column, int64_t width, real *to, int64_t count, real scale) {
+    for_each_square<real>(column, width, [&](int64_t first, int64_t run, auto place) {
+        if (run == lanes<real> && count == lanes<real>)
+            store_square<true>(rows, place, to + first, wires * wires, run, count, scale);
+        else
+            store_square<false>(rows, place, to + first, wires * wires, run, count, scale);
+    });
+}
+
+template <class real>
+void load_columns(Vec<real> *rows, int64_t column, int64_t width, const real *from, int64_t count) {
+    for_each_square<real>(column, width, [&](int64_t first, int64_t run, auto place) {
+        if (run == lanes<real> && count == lanes<real>)
+            load_square<true>(rows, place, from + first, wires * wires, run, count);
+        else
+            load_square<false>(rows, place, from + first, wires * wires, run, count);
+    });
+    for (int64_t none = width; none % together; ++none) Columns<real>{rows + none, pitch}.clear();
+}
+
+// The samples of a task.
+template <class real>
+struct Samples {
+    Samples(const Call<real> &call, int64_t task)
+        : call(call), first(task * lanes<real>), count(call.batch - first < lanes<real> ? call.batch - first : lanes<real>) {
+        for (int64_t k = 0; k < lanes<real>; ++k) steepness[k] = call.steepness_of(k < count ? first + k : first);
+    }
+    static int64_t count_tasks(int64_t batch) { return (batch + lanes<real> - 1) / lanes<real>; }
+    // Runs the keys pass: the values go to `block`, the weights to w.
+    void compare(Vec<real> *block, Weights<Vec<real>> w) const {
+        load_samples(call.x + first * wires, count, block);
+        const bool strange = are_strange<real>(block, wires, steepness);
+        for (int32_t p = 0; p < piece_count; ++p) {
+            const Comparator *at = in_pieces + pieces[p].first;
+            if (strange)
+                ::compare<real, true, 1>(pieces[p].count, at, block, &steepness, w);
+            else
+                ::compare<real, false, 1>(pieces[p].count, at, block, &steepness, w);
+        }
+    }
+    // The same backwards on gradients, given those of the weights.
+    void compare_backward(Vec<real> *grad, const Vec<real> *weight_grad, Weights<Vec<real>> w, Vec<real> *parts) const {
+        for (int32_t p = piece_count - 1; p >= 0; --p) {
+            const Comparator *at = in_pieces + pieces[p].first;
+            Vec<real> steepness_grad[at_a_time];
+            ::compare_backward<real>(pieces[p].count, at, grad, weight_grad, steepness, w, parts ? steepness_grad : nullptr);
+            for (int32_t i = pieces[p].count - 1; parts && i >= 0; --i) parts[at[i].slot % slot_alignment] += steepness_grad[i];
+        }
+    }
+    void load_gradient(const real *values_grad, Vec<real> *block) const {
+        if (values_grad)
+            load_samples(values_grad + first * wires, count, block);
+        else
+            memset(block, 0, sizeof(Vec<real>) * wires);
+    }
+    // The rank of each sample's item `column`.
+    void ranks(int64_t column, int64_t *rank) const {
+        for (int64_t k = 0; k < count; ++k) rank[k] = call.ranks_of(first + k)[column];
+    }
+    const Call<real> &call;
+    int64_t first, count;
+    Vec<real> steepness;
+};
+
+// Reals that forward keeps for backward: the weights of all samples, and what it takes to begin at a register.
+template <class real>
+int64_t narrow_kept(int64_t batch) {
+    return (Samples<real>::count_tasks(batch) * arrays * slots + 1) * lanes<real>;
+}
+
+// The weights of a task's samples in what forward keeps.
+template <class real>
+Vec<real> *kept_weights(real *kept, int64_t task) {
+    const uintptr_t start = (reinterpret_cast<uintptr_t>(kept) + register_bytes - 1) & ~uintptr_t(register_bytes - 1);
+    return reinterpret_cast<Vec<real> *>(start) + task * arrays * slots;
+}
+
+template <class real>
+Status narrow_forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
+    using Row = Vec<real>;
+    constexpr int64_t places = wires + arrays * slots + (wires + 1) * pitch;
+    return parallel(pool, Samples<real>::count_tasks(call.batch), grain_of(4 * comparators * (wires + 16)), sizeof(Row) * places,
+                    [&](int64_t task, const Memory &memory) {
+        const Samples<real> samples(call, task);
+        Row *block = memory.get<Row>(), *rows = block + wires + arrays * slots;
+        const Weights<Row> w = weights_at(kept ? kept_weights(kept, task) : block + wires, slots);
+        samples.compare(block, w);
+        store_samples(values + samples.first * wires, samples.count, block);
+        memset(rows + wires * pitch, 0, sizeof(Row) * pitch);
+        double losses[lanes<real>] = {};
+        for (int64_t column = 0; column < wires; column += held_columns) {
+            const int64_t width = wires - column < held_columns ? wires - column : held_columns;
+            for (int64_t at = 0; at < width; at += together) {
+                const NarrowCone &cone = narrow_cones[(column + at) / together];
+                begin_columns<pitch, real>(rows + at, column + at, cone, unit<real>);
+                route_columns<pitch, false, real>(rows + at, cone, w.forward, nullptr);
+            }
+            if (!is_loss(call.routing)) {
+                store_columns<real>(rows, column, width, routed + samples.first * wires * wires, samples.count, 1 / unit<real>);
+                continue;
+            }
+            for (int64_t at = 0; at < width; ++at) {
+                int64_t rank[lanes<real>];
+                samples.ranks(column + at, rank);
+                block_loss<real>({rows + at, pitch}, call.routing, rank, samples.count, losses);
+            }
+        }
+        for (int64_t k = 0; is_loss(call.routing) && k < samples.count; ++k) routed[samples.first + k] = real(losses[k]);
+    });
+}
+
+template <class real>
+Status narrow_backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
+                       real *steepness_grad, real *loss_of_samples, real *kept, ParallelFor pool) {
+    using Row = Vec<real>;
+    constexpr int64_t side = together, columns_of_grad = (wires + 1) * pitch, columns_of_payload = (wires + 1) * side;
+    constexpr int64_t places = wires + slot_alignment + (arrays + 1) * slots + columns_of_grad + columns_of_payload + comparators * side;
+    return parallel(pool, Samples<real>::count_tasks(call.batch), grain_of(6 * comparators * (wires + 16)), sizeof(Row) * places,
+                    [&](int64_t task, const Memory &memory) {
+        const Samples<real> samples(call, task);
+        Row *block = memory.get<Row>(), *parts = block + wires, *weight_grad = parts + slot_alignment;
+        const Weights<Row> w = weights_at(kept ? kept_weights(kept, task) : weight_grad + slots, slots);
+        Row *grad = weight_grad + (arrays + 1) * slots, *rows = grad + columns_of_grad, *differences = rows + columns_of_payload;
+        if (!kept) samples.compare(block, w);
+        memset(weight_grad, 0, sizeof(Row) * slots);
+        memset(rows + wires * side, 0, sizeof(Row) * side);
+        double losses[lanes<real>] = {};
+        for (int64_t column = 0; column < wires; column += held_columns) {
+            const int64_t width = wires - column < held_columns ? wires - column : held_columns;
+            if (!is_loss(call.routing)) load_columns<real>(grad, column, width, routed_grad + samples.first * wires * wires, samples.count);
+            for (int64_t at = 0; at < width; at += side) {
+                const NarrowCone &cone = narrow_cones[(column + at) / side];
+                begin_columns<together, real>(rows, column + at, cone, is_loss(call.routing) ? unit<real> : real(1));
+                const Row *end = route_columns<together, true, real>(rows, cone, w.forward, differences);
+                for (int64_t k = 0; k < side && is_loss(call.routing); ++k) {
+                    int64_t rank[lanes<real>];
+                    const bool is_column = at + k < width;
+                    if (is_column) samples.ranks(column + at + k, rank);
+                    if (is_column && loss_of_samples) block_loss<real>({rows + k, side}, call.routing, rank, samples.count, losses);
+                    block_loss_gradient<real>({rows + k, side}, {grad + at + k, pitch}, call.routing, rank, is_column ? samples.count : 0);
+                }
+                route_columns_back<pitch, real>(grad + at, cone, w.backward, end, weight_grad);
+            }
+        }
+        for (int64_t k = 0; loss_of_samples && k < samples.count; ++k) loss_of_samples[samples.first + k] = real(losses[k]);
+        samples.load_gradient(values_grad, block);
+        memset(parts, 0, sizeof(Row) * slot_alignment);
+        samples.compare_backward(block, weight_grad, w, steepness_grad ? parts : nullptr);
+        store_samples(x_grad + samples.first * wires, samples.count, block);
+        if (steepness_grad) store(steepness_grad + samples.first, sum_of_parts(parts), samples.count);
+    });
+}
+
+// ----------------------------------------------------------------------------- the routing pass
+
+template <class result>
+inline result sum_of(const double *parts, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += parts[i];
+    return result(sum);
+}
+
+// How many reals a call of forward can keep for one of backward, which then need not work them out anew.
+template <class real>
+int64_t count_kept(Routing routing, int64_t batch) {
+    if (routes_identity(routing)) return narrow_kept<real>(batch);
+    (void)routing, (void)batch;
+    return 0;
+}
+
+// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept: count_kept reals, or null.
+template <class real>
+Status forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
     using Row = Vec<real>;
     const Status checked = call.check();
     if (checked != ok) return checked;
     if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
     if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
+    if (routes_identity(call.routing)) return narrow_forward(call, values, routed, kept, pool);
+    (void)kept;
     const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
@@ -2146,7 +2528,7 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
             auto *list = reinterpret_cast<Listed *>(blocks + side * wires);
             const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
             const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
-            double loss = 0;
+            double loss_of_lanes[lanes<real>] = {};
             for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
                 const int64_t at = group * side, used = call.used_in(group);
                 for (int64_t k = 0; k < used; ++k) call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, unit<real>);
@@ -2158,13 +2540,13 @@ Status forward(const Call<real> &call, real *values, real *routed, ParallelFor p
                 }
                 for (int64_t k = 0; k < used; ++k) {
                     const int64_t column = (at + k) * lanes<real>;
-                    loss += block_loss<real>(blocks + k * wires, call.routing, call.ranks_of(sample), column, call.width_of(column));
+                    block_loss<real>({blocks + k * wires, 1}, call.routing, call.ranks_of(sample) + column, call.width_of(column), loss_of_lanes);
                 }
             }
-            losses[task] = loss;
+            losses[task] = sum_of<double>(loss_of_lanes, lanes<real>);
         });
         if (status != ok) return status;
-        for (int64_t b = 0; is_loss(call.routing) && b < count; ++b) routed[first + b] = sum_of_chunks<real>(losses + b * chunks, chunks);
+        for (int64_t b = 0; is_loss(call.routing) && b < count; ++b) routed[first + b] = sum_of<real>(losses + b * chunks, chunks);
     }
     return ok;
 }
@@ -2203,13 +2585,16 @@ struct PieceSums {
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
 // steepness_grad: (batch), or null. payload_grad: as the payload, or null.
 // A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
+// kept: what forward kept in a call with the same arguments, or null.
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
-                real *steepness_grad, real *payload_grad, real *losses, ParallelFor pool) {
+                real *steepness_grad, real *payload_grad, real *losses, real *kept, ParallelFor pool) {
     using Row = Vec<real>;
     const Status checked = call.check();
     if (checked != ok) return checked;
     if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
+    if (routes_identity(call.routing)) return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept, pool);
+    (void)kept;
     const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
     const int64_t sums = (chunks > 0 ? chunks : 1) * slots;
     const int64_t group = group_size<real>(call.batch, (per_sample + sums) * sizeof(real));
@@ -2233,7 +2618,7 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
                 const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
                 const Weights<real> w = weights_at(weights + b * per_sample, slots);
                 real *weight_grad = pieces.begin(task, first_task, spare);
-                double loss = 0;
+                double loss_of_lanes[lanes<real>] = {};
                 for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
                     const int64_t at = group * side, used = call.used_in(group);
                     for (int64_t k = 0; k < used; ++k)
@@ -2242,9 +2627,10 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
                     Row *end = route_forward_keeping<real>(blocks, list, listed, w.forward.keep, is_reversed(call.routing), kept);
                     for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
                         const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                        const Row *block = blocks + k * wires;
-                        if (losses) loss += block_loss<real>(block, call.routing, call.ranks_of(sample), column, width);
-                        block_loss_gradient<real>(block, grads + k * wires, call.routing, call.ranks_of(sample), column, width);
+                        Row *block = blocks + k * wires, *grad = grads + k * wires;
+                        const int64_t *ranks = call.ranks_of(sample) + column;
+                        if (losses) block_loss<real>({block, 1}, call.routing, ranks, width, loss_of_lanes);
+                        block_loss_gradient<real>({block, 1}, {grad, 1}, call.routing, ranks, width);
                     }
                     const int64_t place = sample * wires * columns + at * lanes<real>;
                     if (!is_loss(call.routing)) load_group<real>(grads, routed_grad + place, columns, call.width_of_group(group));
@@ -2252,11 +2638,11 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
                     if (payload_grad) store_group<real>(grads, payload_grad + place, columns, call.width_of_group(group), 1);
                 }
                 pieces.end(task, weight_grad);
-                chunk_losses[task] = loss;
+                chunk_losses[task] = sum_of<double>(loss_of_lanes, lanes<real>);
             }
         });
         if (status != ok) return status;
-        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of_chunks<real>(chunk_losses + b * chunks, chunks);
+        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
         status = parallel(pool, count, grain_of(chunks * comparators), 0, [&](int64_t b, const Memory &) {
             if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * slots);
             pieces.finish(b);
@@ -2291,29 +2677,33 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 // What this kernel is. The runtime compares it with the manifest, so that a changed manifest cannot make a call
 // misread its memory.
-NSC_API const char *nsc_facts() { return "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 8, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\"}"; }
 
 // Must be called before anything below; does nothing from the second time on.
 NSC_API int32_t nsc_prepare() { return prepare(); }
 
 // float32
+NSC_API int64_t nsc_kept_f32(int32_t routing, int64_t batch) {
+    return count_kept<float>(static_cast<Routing>(routing), batch);
+}
+
 NSC_API int32_t nsc_forward_f32(
     int32_t routing, int64_t batch, const float *x, const float *steepness, int64_t steepness_stride,
     const void *payload, int64_t payload_stride, int64_t payload_columns, float *values, float *routed,
-    void *pool) {
+    float *kept, void *pool) {
     return forward<float>({static_cast<Routing>(routing), batch, x, steepness, steepness_stride, payload,
                            payload_stride, payload_columns},
-                          values, routed, reinterpret_cast<ParallelFor>(pool));
+                          values, routed, kept, reinterpret_cast<ParallelFor>(pool));
 }
 
 NSC_API int32_t nsc_backward_f32(
     int32_t routing, int64_t batch, const float *x, const float *steepness, int64_t steepness_stride,
     const void *payload, int64_t payload_stride, int64_t payload_columns, const float *values_grad,
     const float *routed_grad, float *x_grad, float *steepness_grad, float *payload_grad,
-    float *losses, void *pool) {
+    float *losses, float *kept, void *pool) {
     return backward<float>({static_cast<Routing>(routing), batch, x, steepness, steepness_stride, payload,
                             payload_stride, payload_columns},
-                           values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses,
+                           values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, kept,
                            reinterpret_cast<ParallelFor>(pool));
 }
 

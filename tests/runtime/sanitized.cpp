@@ -14,14 +14,16 @@
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 
 #define DECLARE(real, suffix)                                                                                          \
+    extern "C" int64_t nsc_kept_##suffix(int32_t, int64_t);                                                            \
     extern "C" int32_t nsc_forward_##suffix(int32_t, int64_t, const real *, const real *, int64_t, const void *,       \
-                                            int64_t, int64_t, real *, real *, void *);                                 \
+                                            int64_t, int64_t, real *, real *, real *, void *);                         \
     extern "C" int32_t nsc_backward_##suffix(int32_t, int64_t, const real *, const real *, int64_t, const void *,      \
                                              int64_t, int64_t, const real *, const real *, real *, real *, real *,     \
-                                             real *, void *);                                                          \
+                                             real *, real *, void *);                                                  \
     extern "C" int32_t nsc_sort_##suffix(int64_t, const real *, real *, int64_t *, void *);                            \
     template <>                                                                                                        \
     struct Kernel<real> {                                                                                              \
+        static constexpr auto kept = nsc_kept_##suffix;                                                                \
         static constexpr auto forward = nsc_forward_##suffix;                                                          \
         static constexpr auto backward = nsc_backward_##suffix;                                                        \
         static constexpr auto sort = nsc_sort_##suffix;                                                                \
@@ -124,8 +126,10 @@ static void call_all(int64_t wires, int64_t outputs, int64_t batch, int kind, vo
             const int64_t stride = shared ? 0 : per_sample;
 
             Array<real> values(batch * wires), routed(is_loss ? batch : batch * wires * columns);
+            Array<real> kept(Kernel<real>::kept(routing, batch));
+            real *weights = kept.count ? kept.start : nullptr;
             int32_t status = Kernel<real>::forward(routing, batch, x.start, steepness.start, steepness_stride, taken,
-                                                   stride, columns, values.start, routed.start, pool);
+                                                   stride, columns, values.start, routed.start, weights, pool);
             require(status == 0, "forward fails");
             require(values.is_written() && routed.is_written(), "forward leaves results unwritten");
 
@@ -139,7 +143,7 @@ static void call_all(int64_t wires, int64_t outputs, int64_t batch, int kind, vo
                     routing, batch, x.start, steepness.start, steepness_stride, taken, stride, columns,
                     given & 1 ? values_grad.start : nullptr, given & 2 ? routed_grad.start : nullptr, x_grad.start,
                     given == 2 ? nullptr : steepness_grad.start, has_columns ? payload_grad.start : nullptr,
-                    given == 4 ? losses.start : nullptr, pool);
+                    given == 4 ? losses.start : nullptr, given == 2 ? nullptr : weights, pool);
                 require(status == 0, "backward fails");
                 require(x_grad.is_written(), "backward leaves the gradient of x unwritten");
                 if (given != 2) require(steepness_grad.is_written(), "backward leaves that of the steepness unwritten");
@@ -156,7 +160,7 @@ static void refuse_bad_calls(int64_t wires) {
     fill(x, 0);
     const auto status = [&](Routing routing) {
         return Kernel<real>::forward(routing, 1, x.start, steepness.start, 0, target.start, 0, wires, values.start,
-                                     routed.start, nullptr);
+                                     routed.start, nullptr, nullptr);
     };
     for (int64_t c = 0; c < wires; ++c) target.start[c] = c;
     steepness.start[0] = 0;

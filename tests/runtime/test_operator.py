@@ -390,12 +390,14 @@ def test_hard_sort_of_every_family_with_its_gradient(network):
     assert torch.equal(ours, torch.autograd.grad(expected.values, x, upstream)[0])
 
 
+# A lane of a register is a sample for few wires, and a column of P for many.
+@pytest.mark.parametrize("n", [18, 36])
 @pytest.mark.parametrize("batch", [1, 3, 40])
-def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
-    op = operator("bitonic", 36)
-    x = torch.randn(batch, 36, requires_grad=True)
-    target = torch.stack([torch.randperm(36) for _ in range(batch)])
-    upstream = torch.randn(batch, 36, 36)
+def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
+    op = operator("bitonic", n)
+    x = torch.randn(batch, n, requires_grad=True)
+    target = torch.stack([torch.randperm(n) for _ in range(batch)])
+    upstream = torch.randn(batch, n, n)
 
     def run():
         values, P = op.sort_with_permutation(x, 20.0)
@@ -415,11 +417,39 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(batch):
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
-def test_a_sample_does_not_depend_on_its_batch():
-    op = operator("bitonic", 36)
-    x = torch.randn(50, 36)
-    alone = torch.stack([op.sort_with_permutation(row, 20.0)[1] for row in x])
-    assert torch.equal(op.sort_with_permutation(x, 20.0)[1], alone)
+@pytest.mark.parametrize("n", [1, 5, 18, 36])
+def test_a_sample_does_not_depend_on_its_batch(n):
+    op = operator("odd_even", n)
+    x = torch.randn(50, n, requires_grad=True)
+    target = torch.stack([torch.randperm(n) for _ in range(50)])
+    upstream = torch.randn(50, n, n)
+
+    def run(*samples):
+        x, target, upstream = samples
+        P = op.sort_with_permutation(x, 20.0)[1]
+        losses = [getattr(op, loss)(x, target, 20.0) * len(x) for loss in LOSSES]
+        (grad,) = torch.autograd.grad(P, x, upstream)
+        return P.detach(), grad, *(torch.autograd.grad(loss, x)[0] for loss in losses)
+
+    alone = [run(*(t[i : i + 1] for t in (x, target, upstream))) for i in range(50)]
+    for of_all, singly in zip(run(x, target, upstream), zip(*alone, strict=True), strict=True):
+        assert torch.equal(of_all, torch.cat(singly))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("error_free", [False, True])
+@pytest.mark.parametrize(("n", "batch"), [(3, 1), (7, 33), (32, 17), (36, 5)])
+def test_the_gradient_is_the_same_whether_weights_were_kept_or_not(n, batch, error_free, dtype):
+    op = operator("bitonic", n, error_free=error_free)
+    x = torch.randn(batch, n, dtype=dtype, requires_grad=True)
+    steepness = torch.tensor(11.5, dtype=dtype, requires_grad=True)
+    values, P = op.sort_with_permutation(x, steepness)
+    upstream = torch.randn_like(values), torch.randn_like(P)
+    kept = torch.autograd.grad((values, P), (x, steepness), upstream)
+    inputs = x.detach(), steepness.detach().expand(batch), None, "permutation", op.kernel.spec
+    anew = torch.ops.nsc.relax_backward(*upstream, *inputs)
+    assert torch.equal(kept[0], anew[0])
+    assert torch.equal(kept[1], anew[1].sum())
 
 
 @pytest.mark.parametrize(("n", "size"), [(3, 400), (20, 150), (36, 480)])

@@ -1,0 +1,313 @@
+// ----------------------------------------------------- P of few wires: a lane is a sample in every pass
+//
+// A task takes `lanes` samples through all passes. Weights of a comparator fill a register, no sum runs over lanes,
+// and each column of P meets only the comparators in its own light cone. Lanes without a sample compute on zeros, so
+// that a sample's results do not depend on the rest of its batch.
+
+// Columns that are held at a time, and the places from a row to the next. A power of two would send many rows to
+// the same few sets of the cache.
+constexpr int64_t held_columns = wires < 16 ? (wires + together - 1) / together * together : 16;
+constexpr int64_t pitch = wires > 16 ? held_columns + together : held_columns;
+
+// Fills rows with unit columns, which the cone turns into columns of P.
+template <int64_t row_pitch, class real>
+void begin_columns(Vec<real> *rows, int64_t column, const NarrowCone &cone, real one) {
+    for (int64_t wire = column; wire < column + together && wire < wires; ++wire)
+        for (int64_t k = 0; k < together; ++k) rows[wire * row_pitch + k] = wire == column + k ? all(one) : Vec<real>{};
+    for (int64_t wire = 0; wire < wires && !cone.reaches_all; ++wire)
+        if (!cone.reaches[wire])
+            for (int64_t k = 0; k < together; ++k) rows[wire * row_pitch + k] = Vec<real>{};
+}
+
+// Calls visit(c, a, b) for each comparator c of a butterfly of `count` comparators on the rows r, or backwards.
+template <int32_t count, bool backwards, class Row, class Visit>
+NSC_STEP void run_butterfly(Row *r, Visit visit) {
+    if constexpr (count == 1) {
+        visit(0, r[0], r[1]);
+    } else if constexpr (count == 3) {
+        if (backwards) visit(2, r[1], r[2]);
+        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
+        if (!backwards) visit(2, r[1], r[2]);
+    } else {
+        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
+        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+    }
+}
+
+// Calls visit(column, c, m, a, b) for each column and comparator c of a step, whose weights are m.
+template <int32_t count, bool backwards, int64_t row_pitch, class real, class Visit>
+NSC_STEP void run_step(Vec<real> *rows, const ConeStep &step, Mixes<Vec<real>> w, Visit visit) {
+    using Row = Vec<real>;
+    constexpr int32_t held = count > 1 ? 4 : 2;
+    Mix<Row> m[count];
+    NSC_UNROLL
+    for (int32_t c = 0; c < count; ++c) m[c] = {w.keep[step.butterfly.slots[c]], w.swap[step.butterfly.slots[c]]};
+    const Row *from[held];
+    Row *to[held];
+    NSC_UNROLL
+    for (int32_t k = 0; k < held; ++k) {
+        to[k] = rows + step.butterfly.rows[k] * row_pitch;
+        from[k] = backwards ? to[k] : rows + step.from[k] * row_pitch;
+    }
+    NSC_UNROLL
+    for (int64_t column = 0; column < together; ++column) {
+        Row r[held];
+        NSC_UNROLL
+        for (int32_t k = 0; k < held; ++k) r[k] = from[k][column];
+        run_butterfly<count, backwards>(r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
+        NSC_UNROLL
+        for (int32_t k = 0; k < held; ++k) to[k][column] = r[k];
+    }
+}
+
+// Calls run(Count<n>()) for the number n of a step's comparators.
+template <int32_t n>
+struct Count {
+    static constexpr int32_t value = n;
+};
+
+template <class Run>
+NSC_STEP void with_count(const ConeStep &step, Run run) {
+    switch (step.butterfly.count) {
+        case 4: return run(Count<4>());
+        case 3: return run(Count<3>());
+        default: return run(Count<1>());
+    }
+}
+
+// Takes columns through their cone. With `keeping`, the differences in front of each comparator go to `differences`, whose
+// end is returned.
+template <int64_t row_pitch, bool keeping, class real>
+Vec<real> *route_columns(Vec<real> *rows, const NarrowCone &cone, Mixes<Vec<real>> w, Vec<real> *differences) {
+    using Row = Vec<real>;
+    for (int32_t i = 0; i < cone.count; ++i)
+        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
+            constexpr int32_t count = decltype(number)::value;
+            run_step<count, false, row_pitch, real>(rows, cone.steps[i], w, [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+                if (keeping) differences[column * count + c] = a - b;
+                mix(a, b, m);
+            });
+            differences += keeping ? together * count : 0;
+        });
+    return differences;
+}
+
+// Takes the gradient of columns back through their cone, in place, and adds the gradients of the weights. `differences` is
+// the end that route_columns returned.
+template <int64_t row_pitch, class real>
+void route_columns_back(Vec<real> *grad, const NarrowCone &cone, Mixes<Vec<real>> w, const Vec<real> *differences, Vec<real> *weight_grad) {
+    using Row = Vec<real>;
+    for (int32_t i = cone.count - 1; i >= 0; --i)
+        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
+            constexpr int32_t count = decltype(number)::value;
+            const ConeStep &step = cone.steps[i];
+            differences -= together * count;
+            Row sums[count];
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slots[c]];
+            run_step<count, true, row_pitch, real>(grad, step, w, [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+                sums[c] += differences[column * count + c] * (a - b);
+                mix(a, b, m);
+            });
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) weight_grad[step.butterfly.slots[c]] = sums[c];
+        });
+}
+
+// Calls visit(rows, numbers, count) for runs of numbers that stand side by side in each sample's matrix: place(i) is
+// the row that holds the i-th of them. Held columns of a wider matrix have a run for each of its rows.
+template <class Visit>
+inline void for_each_run(int64_t column, int64_t width, Visit visit) {
+    if (width == wires) return visit(0, wires * wires, [](int64_t i) { return i / wires * pitch + i % wires; });
+    for (int64_t row = 0; row < wires; ++row) visit(row * wires + column, width, [row](int64_t i) { return row * pitch + i; });
+}
+
+// A square of a matrix and rows: `run` numbers side by side of each of `count` samples, `stride` apart. All of both if
+// `whole`.
+template <bool whole, class real, class Place>
+NSC_STEP void store_square(const Vec<real> *rows, Place place, real *to, int64_t stride, int64_t run, int64_t count, real scale) {
+    Vec<real> square[lanes<real>];
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k) square[k] = whole || k < run ? rows[place(k)] * scale : Vec<real>{};
+    transpose_from<real>(square);
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        if (whole || k < count) store(to + k * stride, square[k], whole ? lanes<real> : run);
+}
+
+template <bool whole, class real, class Place>
+NSC_STEP void load_square(Vec<real> *rows, Place place, const real *from, int64_t stride, int64_t run, int64_t count) {
+    Vec<real> square[lanes<real>];
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        square[k] = whole || k < count ? load(from + k * stride, whole ? lanes<real> : run) : Vec<real>{};
+    transpose_from<real>(square);
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        if (whole || k < run) rows[place(k)] = square[k];
+}
+
+// Calls visit(first, run, place) for each square of such runs: place(k) is the row of its k-th number.
+template <class real, class Visit>
+inline void for_each_square(int64_t column, int64_t width, Visit visit) {
+    for_each_run(column, width, [&](int64_t first, int64_t length, auto place) {
+        for (int64_t i = 0; i < length; i += lanes<real>)
+            visit(first + i, length - i < lanes<real> ? length - i : lanes<real>, [place, i](int64_t k) { return place(i + k); });
+    });
+}
+
+// Between matrices of `count` samples and rows of their columns column ... column + width - 1.
+template <class real>
+void store_columns(const Vec<real> *rows, int64_t column, int64_t width, real *to, int64_t count, real scale) {
+    for_each_square<real>(column, width, [&](int64_t first, int64_t run, auto place) {
+        if (run == lanes<real> && count == lanes<real>)
+            store_square<true>(rows, place, to + first, wires * wires, run, count, scale);
+        else
+            store_square<false>(rows, place, to + first, wires * wires, run, count, scale);
+    });
+}
+
+template <class real>
+void load_columns(Vec<real> *rows, int64_t column, int64_t width, const real *from, int64_t count) {
+    for_each_square<real>(column, width, [&](int64_t first, int64_t run, auto place) {
+        if (run == lanes<real> && count == lanes<real>)
+            load_square<true>(rows, place, from + first, wires * wires, run, count);
+        else
+            load_square<false>(rows, place, from + first, wires * wires, run, count);
+    });
+    for (int64_t none = width; none % together; ++none) Columns<real>{rows + none, pitch}.clear();
+}
+
+// The samples of a task.
+template <class real>
+struct Samples {
+    Samples(const Call<real> &call, int64_t task)
+        : call(call), first(task * lanes<real>), count(call.batch - first < lanes<real> ? call.batch - first : lanes<real>) {
+        for (int64_t k = 0; k < lanes<real>; ++k) steepness[k] = call.steepness_of(k < count ? first + k : first);
+    }
+    static int64_t count_tasks(int64_t batch) { return (batch + lanes<real> - 1) / lanes<real>; }
+    // Runs the keys pass: the values go to `block`, the weights to w.
+    void compare(Vec<real> *block, Weights<Vec<real>> w) const {
+        load_samples(call.x + first * wires, count, block);
+        const bool strange = are_strange<real>(block, wires, steepness);
+        for (int32_t p = 0; p < piece_count; ++p) {
+            const Comparator *at = in_pieces + pieces[p].first;
+            if (strange)
+                ::compare<real, true, 1>(pieces[p].count, at, block, &steepness, w);
+            else
+                ::compare<real, false, 1>(pieces[p].count, at, block, &steepness, w);
+        }
+    }
+    // The same backwards on gradients, given those of the weights.
+    void compare_backward(Vec<real> *grad, const Vec<real> *weight_grad, Weights<Vec<real>> w, Vec<real> *parts) const {
+        for (int32_t p = piece_count - 1; p >= 0; --p) {
+            const Comparator *at = in_pieces + pieces[p].first;
+            Vec<real> steepness_grad[at_a_time];
+            ::compare_backward<real>(pieces[p].count, at, grad, weight_grad, steepness, w, parts ? steepness_grad : nullptr);
+            for (int32_t i = pieces[p].count - 1; parts && i >= 0; --i) parts[at[i].slot % slot_alignment] += steepness_grad[i];
+        }
+    }
+    void load_gradient(const real *values_grad, Vec<real> *block) const {
+        if (values_grad)
+            load_samples(values_grad + first * wires, count, block);
+        else
+            memset(block, 0, sizeof(Vec<real>) * wires);
+    }
+    // The rank of each sample's item `column`.
+    void ranks(int64_t column, int64_t *rank) const {
+        for (int64_t k = 0; k < count; ++k) rank[k] = call.ranks_of(first + k)[column];
+    }
+    const Call<real> &call;
+    int64_t first, count;
+    Vec<real> steepness;
+};
+
+// Reals that forward keeps for backward: the weights of all samples, and what it takes to begin at a register.
+template <class real>
+int64_t narrow_kept(int64_t batch) {
+    return (Samples<real>::count_tasks(batch) * arrays * slots + 1) * lanes<real>;
+}
+
+// The weights of a task's samples in what forward keeps.
+template <class real>
+Vec<real> *kept_weights(real *kept, int64_t task) {
+    const uintptr_t start = (reinterpret_cast<uintptr_t>(kept) + register_bytes - 1) & ~uintptr_t(register_bytes - 1);
+    return reinterpret_cast<Vec<real> *>(start) + task * arrays * slots;
+}
+
+template <class real>
+Status narrow_forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
+    using Row = Vec<real>;
+    constexpr int64_t places = wires + arrays * slots + (wires + 1) * pitch;
+    return parallel(pool, Samples<real>::count_tasks(call.batch), grain_of(4 * comparators * (wires + 16)), sizeof(Row) * places,
+                    [&](int64_t task, const Memory &memory) {
+        const Samples<real> samples(call, task);
+        Row *block = memory.get<Row>(), *rows = block + wires + arrays * slots;
+        const Weights<Row> w = weights_at(kept ? kept_weights(kept, task) : block + wires, slots);
+        samples.compare(block, w);
+        store_samples(values + samples.first * wires, samples.count, block);
+        memset(rows + wires * pitch, 0, sizeof(Row) * pitch);
+        double losses[lanes<real>] = {};
+        for (int64_t column = 0; column < wires; column += held_columns) {
+            const int64_t width = wires - column < held_columns ? wires - column : held_columns;
+            for (int64_t at = 0; at < width; at += together) {
+                const NarrowCone &cone = narrow_cones[(column + at) / together];
+                begin_columns<pitch, real>(rows + at, column + at, cone, unit<real>);
+                route_columns<pitch, false, real>(rows + at, cone, w.forward, nullptr);
+            }
+            if (!is_loss(call.routing)) {
+                store_columns<real>(rows, column, width, routed + samples.first * wires * wires, samples.count, 1 / unit<real>);
+                continue;
+            }
+            for (int64_t at = 0; at < width; ++at) {
+                int64_t rank[lanes<real>];
+                samples.ranks(column + at, rank);
+                block_loss<real>({rows + at, pitch}, call.routing, rank, samples.count, losses);
+            }
+        }
+        for (int64_t k = 0; is_loss(call.routing) && k < samples.count; ++k) routed[samples.first + k] = real(losses[k]);
+    });
+}
+
+template <class real>
+Status narrow_backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
+                       real *steepness_grad, real *loss_of_samples, real *kept, ParallelFor pool) {
+    using Row = Vec<real>;
+    constexpr int64_t side = together, columns_of_grad = (wires + 1) * pitch, columns_of_payload = (wires + 1) * side;
+    constexpr int64_t places = wires + slot_alignment + (arrays + 1) * slots + columns_of_grad + columns_of_payload + comparators * side;
+    return parallel(pool, Samples<real>::count_tasks(call.batch), grain_of(6 * comparators * (wires + 16)), sizeof(Row) * places,
+                    [&](int64_t task, const Memory &memory) {
+        const Samples<real> samples(call, task);
+        Row *block = memory.get<Row>(), *parts = block + wires, *weight_grad = parts + slot_alignment;
+        const Weights<Row> w = weights_at(kept ? kept_weights(kept, task) : weight_grad + slots, slots);
+        Row *grad = weight_grad + (arrays + 1) * slots, *rows = grad + columns_of_grad, *differences = rows + columns_of_payload;
+        if (!kept) samples.compare(block, w);
+        memset(weight_grad, 0, sizeof(Row) * slots);
+        memset(rows + wires * side, 0, sizeof(Row) * side);
+        double losses[lanes<real>] = {};
+        for (int64_t column = 0; column < wires; column += held_columns) {
+            const int64_t width = wires - column < held_columns ? wires - column : held_columns;
+            if (!is_loss(call.routing)) load_columns<real>(grad, column, width, routed_grad + samples.first * wires * wires, samples.count);
+            for (int64_t at = 0; at < width; at += side) {
+                const NarrowCone &cone = narrow_cones[(column + at) / side];
+                begin_columns<together, real>(rows, column + at, cone, is_loss(call.routing) ? unit<real> : real(1));
+                const Row *end = route_columns<together, true, real>(rows, cone, w.forward, differences);
+                for (int64_t k = 0; k < side && is_loss(call.routing); ++k) {
+                    int64_t rank[lanes<real>];
+                    const bool is_column = at + k < width;
+                    if (is_column) samples.ranks(column + at + k, rank);
+                    if (is_column && loss_of_samples) block_loss<real>({rows + k, side}, call.routing, rank, samples.count, losses);
+                    block_loss_gradient<real>({rows + k, side}, {grad + at + k, pitch}, call.routing, rank, is_column ? samples.count : 0);
+                }
+                route_columns_back<pitch, real>(grad + at, cone, w.backward, end, weight_grad);
+            }
+        }
+        for (int64_t k = 0; loss_of_samples && k < samples.count; ++k) loss_of_samples[samples.first + k] = real(losses[k]);
+        samples.load_gradient(values_grad, block);
+        memset(parts, 0, sizeof(Row) * slot_alignment);
+        samples.compare_backward(block, weight_grad, w, steepness_grad ? parts : nullptr);
+        store_samples(x_grad + samples.first * wires, samples.count, block);
+        if (steepness_grad) store(steepness_grad + samples.first, sum_of_parts(parts), samples.count);
+    });
+}
