@@ -287,31 +287,27 @@ LOSS = Addition(
             after("LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n", '    "toy": _toy,\n'),
         ),
         "templates/cpp/toy.cpp": new_file(
-            """// The mean of the squared differences of P and the truth; its part of the columns in a block.
+            """// The mean of the squared differences of P and the truth; a column's part of it.
 template <class real>
-inline real toy_difference(const Vec<real> *block, const int64_t *target, int64_t k, int64_t row) {
-    return block[row][k] / unit<real> - (target[k] == row ? 1 : 0);
+inline real toy_difference(Columns<real> block, const int64_t *rank, int64_t k, int64_t row) {
+    return block[row][k] / unit<real> - (rank[k] == row ? 1 : 0);
 }
 
 template <class real>
-double toy_loss(const Vec<real> *block, const int64_t *target, int64_t first, int64_t width) {
-    double sum = 0;
+void toy_loss(Columns<real> block, const int64_t *rank, int64_t width, double *losses) {
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
-            const double difference = toy_difference<real>(block, target + first, k, row);
-            sum += difference * difference;
+            const double difference = toy_difference<real>(block, rank, k, row);
+            losses[k] += difference * difference / wires / wires;
         }
-    return sum / wires / wires;
 }
 
 template <class real>
-void toy_gradient(const Vec<real> *block, Vec<real> *grad, const int64_t *target, int64_t first,
-                  int64_t width) {
+void toy_gradient(Columns<real> block, Columns<real> grad, const int64_t *rank, int64_t width) {
     constexpr real share = real(1) / wires;
-    memset(grad, 0, sizeof(Vec<real>) * wires);
     for (int64_t row = 0; row < wires; ++row)
         for (int64_t k = 0; k < width; ++k) {
-            const real difference = toy_difference<real>(block, target + first, k, row);
+            const real difference = toy_difference<real>(block, rank, k, row);
             grad[row][k] = 2 * share * share * difference / unit<real>;
         }
 }

@@ -231,6 +231,11 @@ __device__ inline T all(T value) {
     return value;
 }
 
+template <class real>
+__device__ inline real lesser(real a, real b) {
+    return a < b ? a : b;
+}
+
 // Numbers and their bits, whole numbers as numbers.
 template <class real>
 __device__ inline Whole<real> bits_of(real v) {
@@ -297,32 +302,25 @@ struct Constants;
 template <>
 struct Constants<float> {
     static constexpr int mantissa_bits = 23, exponent_bias = 127;
-    static constexpr float rounding = 12582912;  // added, it leaves no places behind the point
+    // Added to a number, it leaves no places behind the point, and the last bits are those of an exponent.
+    static constexpr float rounding = 12583039;
     static constexpr float log2_high = 0.693145751953125, log2_low = 1.42860677e-6;
     static constexpr int32_t root_guess = 0x4f581840;
     static constexpr int newton_steps = 0;
     static NSC_FUNCTION constexpr Table<float, 5> exp() {
         return { { 0.5, 0.166665769, 0.0416665545, 0.00836319488, 0.00139262034 } };
     }
-    static NSC_FUNCTION constexpr Table<float, 6> root() {
-        return { { 0.2500000283, 0.1562500257, 0.1171732563, 0.09520192962, 0.08271840405, 0.07243496608 } };
+    static NSC_FUNCTION constexpr Table<float, 5> root() {
+        return { { 0.2500000239, 0.1562427445, 0.117174033, 0.09674244691, 0.08267930173 } };
     }
 };
-// Sums coefficients.at[k] x^k, neighbours first, which is a shorter chain than one term after another.
+// Sums coefficients.at[k] x^k.
 template <class real, int count>
 NSC_FUNCTION Vec<real> polynomial(Table<real, count> coefficients, Vec<real> x) {
-    Vec<real> terms[(count + 1) / 2];
+    Vec<real> sum = all(coefficients.at[count - 1]);
     NSC_UNROLL
-    for (int k = 0; k + 1 < count; k += 2) terms[k / 2] = coefficients.at[k] + coefficients.at[k + 1] * x;
-    if (count % 2) terms[count / 2] = all(coefficients.at[count - 1]);
-    Vec<real> power = x * x;
-    NSC_UNROLL
-    for (int left = (count + 1) / 2; left > 1; left = (left + 1) / 2, power = power * power) {
-        NSC_UNROLL
-        for (int k = 0; k + 1 < left; k += 2) terms[k / 2] = terms[k] + terms[k + 1] * power;
-        if (left % 2) terms[left / 2] = terms[left - 1];
-    }
-    return terms[0];
+    for (int k = count - 2; k >= 0; --k) sum = sum * x + coefficients.at[k];
+    return sum;
 }
 // exp(r) - 1 for |r| <= log(2) / 2, and 2^k for a whole k that was rounded by adding `rounding`.
 template <class real>
@@ -331,24 +329,28 @@ NSC_FUNCTION Vec<real> small_exp_less_1(Vec<real> r) {
 }
 
 template <class real>
-NSC_FUNCTION Vec<real> power_of_two(Vec<real> shifted) {
-    using C = Constants<real>;
-    return from_bits<real>((bits_of<real>(shifted) + C::exponent_bias) << C::mantissa_bits);
+NSC_FUNCTION Vec<real> small_exp(Vec<real> r) {
+    return (polynomial(Constants<real>::exp(), r) * r + 1) * r + 1;
 }
-// factor * exp(x + low) for x <= 0 and a small `low`; zero where the exponential is below the smallest normal number.
+
 template <class real>
-NSC_FUNCTION Vec<real> exp_negative(Vec<real> x, Vec<real> low, Vec<real> factor) {
-    using C = Constants<real>;
-    constexpr real lowest = real((1 - C::exponent_bias) * 0.69314718055994531);
-    const Vec<real> inside = x < lowest ? all(lowest) : x;
-    // x = k log(2) + r; log(2) in two parts, the first so short that its products with k are exact.
-    const Vec<real> shifted = inside * real(1.4426950408889634) + C::rounding, k = shifted - C::rounding;
-    const Vec<real> r = (inside - k * C::log2_high) + (low - k * C::log2_low);
-    return x < lowest ? Vec<real>{} : (factor + factor * small_exp_less_1<real>(r)) * power_of_two<real>(shifted);
+NSC_FUNCTION Vec<real> power_of_two(Vec<real> shifted) {
+    return from_bits<real>(bits_of<real>(shifted) << Constants<real>::mantissa_bits);
 }
+// The lesser of t >= 0 and the least t whose 2^k is zero for exp(-t); NaN stays NaN.
+template <class real>
+NSC_FUNCTION Vec<real> within_exp(Vec<real> t) {
+    return lesser(all(real(Constants<real>::exponent_bias * 0.69314718055994531)), t);
+}
+// The exponential is zero where it is below the smallest normal number.
 template <class real>
 NSC_FUNCTION Vec<real> logistic_tail(Vec<real> t) {
-    const Vec<real> odds = exp_negative<real>(-t, Vec<real>{}, all(real(1)));
+    using C = Constants<real>;
+    // -t = k log(2) + r; log(2) in two parts, the first so short that its products with k are exact.
+    const Vec<real> inside = within_exp<real>(t);
+    const Vec<real> shifted = C::rounding - inside * real(1.4426950408889634), k = shifted - C::rounding;
+    const Vec<real> r = (-inside - k * C::log2_high) - k * C::log2_low;
+    const Vec<real> odds = small_exp<real>(r) * power_of_two<real>(shifted);
     return odds / (1 + odds);
 }
 // x^(-1/4) of a finite x > 0: a guess from the exponent, a polynomial correction, then Newton steps.
@@ -365,8 +367,13 @@ NSC_FUNCTION Vec<real> inverse_power(Vec<real> x) {
 
 // ------------------------------------------------------------------------------------ relaxation
 
+// f(-t) for t >= 0, the smaller weight of a comparator. f is logistic, Petersen et al., ICML 2021.
+template <class real>
+NSC_FUNCTION Vec<real> tail_of(Vec<real> t) {
+    return logistic_tail<real>(t);
+}
+
 // The two weights of a comparator: keep = f(v) and swap = f(-v) = 1 - f(v).
-// f is logistic, Petersen et al., ICML 2021.
 template <class real>
 struct Sigmoid {
     Vec<real> keep, swap;
@@ -375,7 +382,7 @@ struct Sigmoid {
 // The smaller weight is computed, so that both have full precision: 1 - keep has none where keep rounds to 1.
 template <class real>
 NSC_FUNCTION Sigmoid<real> sigmoid(Vec<real> v) {
-    const Vec<real> t = magnitude<real>(v), tail = logistic_tail<real>(t), rest = 1 - tail;
+    const Vec<real> tail = tail_of<real>(magnitude<real>(v)), rest = 1 - tail;
     return {v < 0 ? tail : rest, v < 0 ? rest : tail};
 }
 
@@ -387,16 +394,29 @@ NSC_FUNCTION Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap
     return keep * swap;
 }
 
-// The activation replacement trick: phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
+// The activation replacement is phi(d) = d times a stretch, which depends on the size |d|. The elasticity of phi,
+// d phi'(d) / phi(d), is given the stretch as well.
+// phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
+template <class real>
+NSC_FUNCTION Vec<real> stretch_of(Vec<real> size) {
+    return inverse_power<real>(size + real(1e-10));
+}
+
+template <class real>
+NSC_FUNCTION Vec<real> elasticity(Vec<real> size, Vec<real> power) {
+    (void)size, (void)power;
+    return real(0x1.8000000000000p-1) + real(0x1.0000000000000p-2) * real(1e-10) * ((power * power) * (power * power));
+}
+
 template <class real>
 NSC_FUNCTION Vec<real> phi(Vec<real> d) {
-    return d * inverse_power<real>(magnitude<real>(d) + real(1e-10));
+    return d * stretch_of<real>(magnitude<real>(d));
 }
 
 template <class real>
 NSC_FUNCTION Vec<real> phi_slope(Vec<real> d) {
-    const Vec<real> size = magnitude<real>(d) + real(1e-10), power = inverse_power<real>(size);
-    return power * (1 - real(0x1.0000000000000p-2) * magnitude<real>(d) * (power * power) * (power * power));
+    const Vec<real> size = magnitude<real>(d), power = stretch_of<real>(size);
+    return power * elasticity<real>(size, power);
 }
 
 // --------------------------------------------------------------------------------------- weights
@@ -1536,7 +1556,7 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // What these kernels are. The runtime compares it with the manifest, so that a changed manifest cannot make a launch
 // misread its memory.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 7, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 8, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
 
 // float32
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
