@@ -8,31 +8,37 @@ import torch
 import nsc
 from nsc.compiler.relaxations import SIGMOIDS
 
-N = 6
 STEP = 1e-7
+# A lane of a register is a sample for few wires, and a column of P for many. Both take every kind of input; few wires
+# take every relaxation.
+FEW, MANY = 6, 36
+CASES = [
+    *((FEW, sigmoid, art_lambda) for sigmoid in SIGMOIDS for art_lambda in (0.0, 0.25)),
+    (MANY, "logistic", 0.25),
+]
 
 
-def spread_out():
+def spread_out(n):
     """Return values so far apart that most weights round to 0 or 1."""
-    return 3 * torch.randn(4, N, dtype=torch.float64), 20.0
+    return 3 * torch.randn(4, n, dtype=torch.float64), 20.0
 
 
-def nearly_tied():
+def nearly_tied(n):
     """Return pairs of values that differ in the fourth digit, in both orders."""
-    halves = torch.randn(4, N // 2, dtype=torch.float64)
-    gaps = 1e-4 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64)
+    halves = torch.randn(4, n // 2, dtype=torch.float64)
+    gaps = 1e-4 * torch.tensor([1.0, -1.0, 2.0], dtype=torch.float64).repeat(n // 6)
     return torch.cat([halves, halves + gaps], -1), 5.0
 
 
-def steep():
+def steep(n):
     """Return values close together, at a steepness that tells them apart."""
-    return 0.01 * torch.randn(4, N, dtype=torch.float64), 1e3
+    return 0.01 * torch.randn(4, n, dtype=torch.float64), 1e3
 
 
 def outputs(op, x, steepness):
     """Return the result of each operator by its name; targets are wrong, so their entries of P are tails."""
     wrong = x.detach().argsort(-1).argsort(-1).flip(-1)
-    payload = torch.linspace(-1, 2, N * 2, dtype=x.dtype).view(N, 2).expand(len(x), N, 2)
+    payload = torch.linspace(-1, 2, op.n * 2, dtype=x.dtype).view(op.n, 2).expand(len(x), op.n, 2)
     return {
         "sort": op.sort(x, steepness),
         "sort_with_permutation": op.sort_with_permutation(x, steepness)[1],
@@ -45,11 +51,10 @@ def outputs(op, x, steepness):
 
 
 @pytest.mark.parametrize("inputs", [spread_out, nearly_tied, steep], ids=lambda inputs: inputs.__name__)
-@pytest.mark.parametrize("art_lambda", [0.0, 0.25])
-@pytest.mark.parametrize("sigmoid", SIGMOIDS)
-def test_gradients_are_finite_differences(sigmoid, art_lambda, inputs):
-    op = nsc.compile("odd_even", N, dtypes=("float64",), relaxation=sigmoid, art_lambda=art_lambda)
-    x, steepness = inputs()
+@pytest.mark.parametrize(("n", "sigmoid", "art_lambda"), CASES)
+def test_gradients_are_finite_differences(n, sigmoid, art_lambda, inputs):
+    op = nsc.compile("odd_even", n, dtypes=("float64",), relaxation=sigmoid, art_lambda=art_lambda)
+    x, steepness = inputs(n)
     x.requires_grad_()
     direction = torch.randn_like(x)
     step = STEP / steepness * 10
