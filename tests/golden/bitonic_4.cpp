@@ -1863,8 +1863,8 @@ void block_loss_gradient(Columns<real> block, Columns<real> grad, Routing loss, 
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory;
-// returns out_of_memory if a thread gets none.
+// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory.
+// Returns out_of_memory if a thread gets none, or if its work says so.
 template <class Work>
 Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
@@ -1877,7 +1877,8 @@ Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t b
         const Memory memory(state->bytes);
         if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
         const TinyIsZero guard;
-        state->work(begin, end, memory);
+        const Status status = state->work(begin, end, memory);
+        if (status != ok) __atomic_store_n(&state->status, int32_t(status), __ATOMIC_RELAXED);
     };
     if (pool && count > 1)
         pool(0, count, grain, body, &state);
@@ -1891,6 +1892,7 @@ template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     return parallel_ranges(pool, count, grain, bytes, [&](int64_t begin, int64_t end, const Memory &memory) {
         for (int64_t task = begin; task < end; ++task) work(task, memory);
+        return ok;
     });
 }
 
@@ -2566,17 +2568,126 @@ int64_t count_kept(Routing routing, int64_t batch) {
     return 0;
 }
 
-// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept: count_kept reals, or null.
+// From so many samples on, a thread takes whole samples through all passes. The columns of fewer samples are shared out
+// in pieces, and the passes follow one another, as few samples may be too few for the threads.
+constexpr int64_t many_samples = 8;
+
+// What a thread routes in: a group and its gradients, differences, the sums of a piece, and the blocks of each butterfly.
 template <class real>
-Status forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
+struct RoutingMemory {
     using Row = Vec<real>;
-    const Status checked = call.check();
-    if (checked != ok) return checked;
-    if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
-    if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
-    if (routes_identity(call.routing)) return narrow_forward(call, values, routed, kept, pool);
-    (void)kept;
-    const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
+    static constexpr int64_t rows_forward = side * wires, rows_backward = 2 * side * wires + kept_rows;
+    static constexpr int64_t bytes_forward = sizeof(Row) * rows_forward + butterfly_count;
+    static constexpr int64_t bytes_backward = sizeof(Row) * rows_backward + sizeof(real) * slots + butterfly_count;
+    static RoutingMemory forward(void *start) {
+        Row *rows = static_cast<Row *>(start);
+        return {rows, nullptr, nullptr, nullptr, reinterpret_cast<uint8_t *>(rows + rows_forward)};
+    }
+    static RoutingMemory backward(void *start) {
+        Row *rows = static_cast<Row *>(start), *grads = rows + side * wires;
+        real *sums = reinterpret_cast<real *>(rows + rows_backward);
+        return {rows, grads, grads + side * wires, sums, reinterpret_cast<uint8_t *>(sums + slots)};
+    }
+    Row *rows, *grads, *kept;
+    real *sums;
+    uint8_t *on;
+};
+
+// Calls visit(group) for the groups of a piece of the columns.
+template <class real, class Visit>
+inline void for_groups(const Call<real> &call, int64_t piece, Visit visit) {
+    const int64_t pieces = call.chunks();
+    for (int64_t group = cut(call.groups(), pieces, piece); group < cut(call.groups(), pieces, piece + 1); ++group) visit(group);
+}
+
+// Routes a piece of a sample's columns to `routed`. A loss is returned instead.
+template <class real>
+double route_piece(const Call<real> &call, int64_t sample, int64_t piece, const real *keep, real *routed, RoutingMemory<real> memory) {
+    double loss_of_lanes[lanes<real>] = {};
+    for_groups(call, piece, [&](int64_t group) {
+        const int64_t at = group * side, used = call.used_in(group), width = call.width_of_group(group);
+        load_payload(call, memory.rows, sample, at, width, unit<real>);
+        call.find_blocks(memory.on, sample, at, used);
+        if (is_reversed(call.routing))
+            route_group<true, false, real>(memory.rows, memory.on, keep, nullptr);
+        else
+            route_group<false, false, real>(memory.rows, memory.on, keep, nullptr);
+        if (!is_loss(call.routing)) {
+            real *to = routed + sample * wires * call.columns() + at * lanes<real>;
+            return store_group<real>(memory.rows, to, call.columns(), width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
+        }
+        for (int64_t k = 0; k < used; ++k) {
+            const int64_t column = (at + k) * lanes<real>;
+            block_loss<real>({memory.rows + k, side}, call.routing, call.ranks_of(sample) + column, call.width_of(column), loss_of_lanes);
+        }
+    });
+    return sum_of<double>(loss_of_lanes, lanes<real>);
+}
+
+// Takes the gradient of a piece of a sample's routed columns back to the payload, and adds the gradients of the weights to
+// `weight_grad`. The gradient of a loss is worked out on the way, and the loss returned if it is wanted.
+template <class real>
+double route_piece_back(const Call<real> &call, int64_t sample, int64_t piece, Weights<real> w, const real *routed_grad, real *payload_grad,
+                        bool wants_loss, real *weight_grad, RoutingMemory<real> memory) {
+    double loss_of_lanes[lanes<real>] = {};
+    for_groups(call, piece, [&](int64_t group) {
+        const int64_t at = group * side, used = call.used_in(group), width = call.width_of_group(group);
+        load_payload(call, memory.rows, sample, at, width, is_loss(call.routing) ? unit<real> : real(1));
+        call.find_blocks(memory.on, sample, at, used);
+        const Vec<real> *end = is_reversed(call.routing) ? route_group<true, true, real>(memory.rows, memory.on, w.forward.keep, memory.kept)
+                                                         : route_group<false, true, real>(memory.rows, memory.on, w.forward.keep, memory.kept);
+        for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
+            const int64_t column = (at + k) * lanes<real>, width_of_block = call.width_of(column);
+            const int64_t *ranks = call.ranks_of(sample) + column;
+            if (wants_loss) block_loss<real>({memory.rows + k, side}, call.routing, ranks, width_of_block, loss_of_lanes);
+            block_loss_gradient<real>({memory.rows + k, side}, {memory.grads + k, side}, call.routing, ranks, width_of_block);
+        }
+        const int64_t place = sample * wires * call.columns() + at * lanes<real>;
+        if (!is_loss(call.routing)) load_group<real>(memory.grads, routed_grad + place, call.columns(), width);
+        if (is_reversed(call.routing))
+            route_group_back<true, real>(memory.grads, memory.on, w.backward.keep, end, weight_grad);
+        else
+            route_group_back<false, real>(memory.grads, memory.on, w.backward.keep, end, weight_grad);
+        if (payload_grad) store_group<real>(memory.grads, payload_grad + place, call.columns(), width, 1);
+    });
+    return sum_of<double>(loss_of_lanes, lanes<real>);
+}
+
+// Calls work(first, count, memory) for all samples, at most `lanes` at a time, on the threads of a pool. Each thread has
+// `bytes` of memory, and `bytes_per_sample` more for each of those samples.
+template <class real, class Work>
+Status parallel_samples(const Call<real> &call, int64_t work_per_sample, int64_t bytes, int64_t bytes_per_sample, ParallelFor pool, Work work) {
+    const int64_t most = group_size<real>(lanes<real>, bytes_per_sample);
+    return parallel_ranges(pool, call.batch, grain_of(work_per_sample), bytes + most * bytes_per_sample, [&](int64_t begin, int64_t end, const Memory &memory) {
+        Status status = ok;
+        for (int64_t first = begin; status == ok && first < end; first += most) status = work(first, end - first < most ? end - first : most, memory);
+        return status;
+    });
+}
+
+template <class real>
+Status forward_samples(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    constexpr int64_t per_sample = arrays * slots;
+    const int64_t work = call.chunks() * call.mixes_per_chunk();
+    return parallel_samples<real>(call, work, Scratch::bytes_forward, sizeof(real) * per_sample, pool, [&](int64_t first, int64_t count, const Memory &memory) {
+        real *weights = memory.get<real>();
+        const auto routing = Scratch::forward(weights + count * per_sample);
+        const Status status = keys_forward(call, first, count, values + first * wires, weights, nullptr);
+        for (int64_t b = 0; status == ok && b < count; ++b) {
+            const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
+            double loss = 0;
+            for (int64_t piece = 0; piece < call.chunks(); ++piece) loss += route_piece(call, first + b, piece, keep, routed, routing);
+            if (is_loss(call.routing)) routed[first + b] = real(loss);
+        }
+        return status;
+    });
+}
+
+template <class real>
+Status forward_pieces(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    const int64_t per_sample = arrays * slots, chunks = call.chunks();
     const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !loss_memory.start) return out_of_memory;
@@ -2586,37 +2697,33 @@ Status forward(const Call<real> &call, real *values, real *routed, real *kept, P
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         Status status = keys_forward(call, first, count, values + first * wires, weights, pool);
         if (status != ok) return status;
-        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), sizeof(Row) * side * wires + butterfly_count,
-                          [&](int64_t task, const Memory &memory) {
-            Row *rows = memory.get<Row>();
-            auto *on = reinterpret_cast<uint8_t *>(rows + side * wires);
-            const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), Scratch::bytes_forward, [&](int64_t task, const Memory &memory) {
+            const int64_t b = task / chunks;
             const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
-            double loss_of_lanes[lanes<real>] = {};
-            for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
-                const int64_t at = group * side, used = call.used_in(group);
-                load_payload(call, rows, sample, at, call.width_of_group(group), unit<real>);
-                call.find_blocks(on, sample, at, used);
-                if (is_reversed(call.routing))
-                    route_group<true, false, real>(rows, on, keep, nullptr);
-                else
-                    route_group<false, false, real>(rows, on, keep, nullptr);
-                if (!is_loss(call.routing)) {
-                    real *to = routed + sample * wires * columns + at * lanes<real>;
-                    store_group<real>(rows, to, columns, call.width_of_group(group), has_columns(call.routing) ? real(1) : 1 / unit<real>);
-                    continue;
-                }
-                for (int64_t k = 0; k < used; ++k) {
-                    const int64_t column = (at + k) * lanes<real>;
-                    block_loss<real>({rows + k, side}, call.routing, call.ranks_of(sample) + column, call.width_of(column), loss_of_lanes);
-                }
-            }
-            losses[task] = sum_of<double>(loss_of_lanes, lanes<real>);
+            losses[task] = route_piece(call, first + b, task % chunks, keep, routed, Scratch::forward(memory.get<Vec<real>>()));
         });
         if (status != ok) return status;
         for (int64_t b = 0; is_loss(call.routing) && b < count; ++b) routed[first + b] = sum_of<real>(losses + b * chunks, chunks);
     }
     return ok;
+}
+
+// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept: count_kept reals, or null.
+template <class real>
+Status forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
+    const Status checked = call.check();
+    if (checked != ok) return checked;
+    if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
+    if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
+    if (routes_identity(call.routing)) return narrow_forward(call, values, routed, kept, pool);
+    (void)kept;
+    if (call.batch >= many_samples) return forward_samples(call, values, routed, pool);
+    return forward_pieces(call, values, routed, pool);
+}
+
+template <class real>
+void add_weights(real *to, const real *from) {
+    for (int64_t c = 0; c < slots; ++c) to[c] += from[c];
 }
 
 // The gradients of a sample's weights are sums over its pieces of columns, added in order. A thread that begins with a
@@ -2641,8 +2748,7 @@ struct PieceSums {
             if (apart[task]) add(task, of(task));
     }
     void add(int64_t task, const real *sums) const {
-        real *total = of(task - task % chunks);
-        for (int64_t c = 0; c < slots; ++c) total[c] += sums[c];
+        add_weights(of(task - task % chunks), sums);
     }
     real *of(int64_t task) const { return weight_grads + task * slots; }
     real *weight_grads;
@@ -2650,69 +2756,66 @@ struct PieceSums {
     int64_t chunks;
 };
 
-// values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
-// steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
-// kept: what forward kept in a call with the same arguments, or null.
 template <class real>
-Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
-                real *steepness_grad, real *payload_grad, real *losses, real *kept, ParallelFor pool) {
-    using Row = Vec<real>;
-    const Status checked = call.check();
-    if (checked != ok) return checked;
-    if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
-    if (routes_identity(call.routing)) return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept, pool);
-    (void)kept;
-    const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
+Status backward_samples(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad, real *steepness_grad,
+                        real *payload_grad, real *losses, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    constexpr int64_t per_sample = (arrays + 1) * slots;
+    const int64_t work = 4 * call.chunks() * call.mixes_per_chunk();
+    return parallel_samples<real>(call, work, Scratch::bytes_backward, sizeof(real) * per_sample, pool, [&](int64_t first, int64_t count, const Memory &memory) {
+        real *weights = memory.get<real>(), *weight_grads = weights + count * arrays * slots;
+        const auto routing = Scratch::backward(weights + count * per_sample);
+        // x_grad takes the values, which are not needed
+        const Status status = keys_forward(call, first, count, x_grad + first * wires, weights, nullptr);
+        if (status != ok) return status;
+        memset(weight_grads, 0, sizeof(real) * count * slots);
+        for (int64_t b = 0; b < count; ++b) {
+            const Weights<real> w = weights_at(weights + b * arrays * slots, slots);
+            real *total = weight_grads + b * slots;
+            double loss = 0;
+            for (int64_t piece = 0; piece < call.chunks(); ++piece) {
+                real *sums = piece ? routing.sums : total;
+                if (piece) memset(sums, 0, sizeof(real) * slots);
+                loss += route_piece_back(call, first + b, piece, w, routed_grad, payload_grad, losses, sums, routing);
+                if (piece) add_weights(total, sums);
+            }
+            if (losses) losses[first + b] = real(loss);
+        }
+        return keys_backward<real>(call, first, count, values_grad, weights, weight_grads, slots, x_grad, steepness_grad, nullptr);
+    });
+}
+
+template <class real>
+Status backward_pieces(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad, real *steepness_grad,
+                       real *payload_grad, real *losses, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    const int64_t per_sample = arrays * slots, chunks = call.chunks();
     const int64_t sums = (chunks > 0 ? chunks : 1) * slots;
     const int64_t group = group_size<real>(call.batch, (per_sample + sums) * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), sum_memory(group * sums * sizeof(real));
     const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
     if (!weight_memory.start || !sum_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>();
-    double *chunk_losses = loss_memory.get<double>();
-    const PieceSums<real> pieces = {weight_grads, reinterpret_cast<bool *>(chunk_losses + group * chunks), chunks};
+    double *piece_losses = loss_memory.get<double>();
+    const PieceSums<real> pieces = {weight_grads, reinterpret_cast<bool *>(piece_losses + group * chunks), chunks};
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         // x_grad takes the values, which are not needed
         Status status = keys_forward(call, first, count, x_grad + first * wires, weights, pool);
         if (status != ok) return status;
-        const int64_t bytes = sizeof(Row) * (2 * side * wires + kept_rows) + sizeof(real) * slots + butterfly_count;
-        status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), bytes, [&](int64_t first_task, int64_t end_task, const Memory &memory) {
-            Row *rows = memory.get<Row>(), *grads = rows + side * wires, *kept = grads + side * wires;
-            real *spare = reinterpret_cast<real *>(kept + kept_rows);
-            auto *on = reinterpret_cast<uint8_t *>(spare + slots);
+        status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), Scratch::bytes_backward, [&](int64_t first_task, int64_t end_task, const Memory &memory) {
+            const auto routing = Scratch::backward(memory.get<Vec<real>>());
             for (int64_t task = first_task; task < end_task; ++task) {
-                const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+                const int64_t b = task / chunks;
                 const Weights<real> w = weights_at(weights + b * per_sample, slots);
-                real *weight_grad = pieces.begin(task, first_task, spare);
-                double loss_of_lanes[lanes<real>] = {};
-                for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
-                    const int64_t at = group * side, used = call.used_in(group);
-                    load_payload(call, rows, sample, at, call.width_of_group(group), is_loss(call.routing) ? unit<real> : real(1));
-                    call.find_blocks(on, sample, at, used);
-                    const Row *end = is_reversed(call.routing) ? route_group<true, true, real>(rows, on, w.forward.keep, kept)
-                                                               : route_group<false, true, real>(rows, on, w.forward.keep, kept);
-                    for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
-                        const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                        const int64_t *ranks = call.ranks_of(sample) + column;
-                        if (losses) block_loss<real>({rows + k, side}, call.routing, ranks, width, loss_of_lanes);
-                        block_loss_gradient<real>({rows + k, side}, {grads + k, side}, call.routing, ranks, width);
-                    }
-                    const int64_t place = sample * wires * columns + at * lanes<real>;
-                    if (!is_loss(call.routing)) load_group<real>(grads, routed_grad + place, columns, call.width_of_group(group));
-                    if (is_reversed(call.routing))
-                        route_group_back<true, real>(grads, on, w.backward.keep, end, weight_grad);
-                    else
-                        route_group_back<false, real>(grads, on, w.backward.keep, end, weight_grad);
-                    if (payload_grad) store_group<real>(grads, payload_grad + place, columns, call.width_of_group(group), 1);
-                }
+                real *weight_grad = pieces.begin(task, first_task, routing.sums);
+                piece_losses[task] = route_piece_back(call, first + b, task % chunks, w, routed_grad, payload_grad, losses, weight_grad, routing);
                 pieces.end(task, weight_grad);
-                chunk_losses[task] = sum_of<double>(loss_of_lanes, lanes<real>);
             }
+            return ok;
         });
         if (status != ok) return status;
-        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
+        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of<real>(piece_losses + b * chunks, chunks);
         status = parallel(pool, count, grain_of(chunks * comparators), 0, [&](int64_t b, const Memory &) {
             if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * slots);
             pieces.finish(b);
@@ -2722,6 +2825,22 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
         if (status != ok) return status;
     }
     return ok;
+}
+
+// values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
+// steepness_grad: (batch), or null. payload_grad: as the payload, or null.
+// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
+// kept: what forward kept in a call with the same arguments, or null.
+template <class real>
+Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
+                real *steepness_grad, real *payload_grad, real *losses, real *kept, ParallelFor pool) {
+    const Status checked = call.check();
+    if (checked != ok) return checked;
+    if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
+    if (routes_identity(call.routing)) return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept, pool);
+    (void)kept;
+    if (call.batch >= many_samples) return backward_samples(call, values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, pool);
+    return backward_pieces(call, values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, pool);
 }
 
 // ---------------------------------------------------------------------- exact sorting, the call
