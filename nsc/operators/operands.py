@@ -13,7 +13,7 @@ from nsc.arguments import real, shown
 from nsc.contract.targets import TARGETS
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.checks import RANGES, bad_steepness
-from nsc.runtime.dispatch.ways import Way, way_of
+from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.kernel import Kernel
 from nsc.wording import argument, count
 
@@ -124,13 +124,13 @@ class Operands:
         """
         if steepness is None:
             steepness = self._default_steepness
-        if type(steepness) is float and way is Way.PLAIN and not keys.is_cuda:
+        if type(steepness) is float and way is PLAIN and not keys.is_cuda:
             lowest, highest = RANGES[keys.dtype]
             if lowest <= steepness <= highest:
                 return _constant(steepness, keys.dtype, keys.shape[0])
         if isinstance(steepness, Tensor):
             self._check_steepness_tensor(method, steepness, keys)
-            if way is Way.PLAIN and not keys.is_cuda and not steepness.requires_grad:
+            if way is PLAIN and not keys.is_cuda and not steepness.requires_grad:
                 number = self._steepness_number(method, steepness.item(), keys.dtype)
                 return _constant(number, keys.dtype, keys.shape[0])
             value = steepness.to(keys.dtype)
@@ -144,7 +144,7 @@ class Operands:
             number = self._steepness_number(method, steepness, keys.dtype)
             if keys.is_cuda:  # a fill may be captured in a CUDA graph, a copy from the host may not
                 value = keys.new_full((1,), number)
-            elif way is Way.PLAIN:
+            elif way is PLAIN:
                 return _constant(number, keys.dtype, keys.shape[0])
             else:
                 value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
@@ -161,7 +161,7 @@ class Operands:
                 f"{self._name}.{method}: x is on {keys.device} and steepness on "
                 f"{steepness.device}: move one of them"
             )
-        if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is Way.PLAIN:
+        if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is PLAIN:
             # Before a cast turns what the message should name into infinity or 0.
             self._steepness_number(method, steepness.item(), keys.dtype)
 
@@ -210,6 +210,14 @@ def _not_dense(tensor: Tensor) -> str:
     return f"got the layout {tensor.layout}: convert it with .to_dense()"
 
 
+def tensor_of(steepness: Steepness) -> Tensor | None:
+    """Return a steepness that is a tensor, None for one that is not."""
+    # To look whether a float is a Tensor takes torch longer than both of these.
+    if steepness is None or type(steepness) is float:
+        return None
+    return steepness if isinstance(steepness, Tensor) else None
+
+
 def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Return a tensor in a dtype; itself where it has it.
 
@@ -228,7 +236,7 @@ def kept_or_new(make: Callable[..., Tensor], like: Tensor, *facts: Hashable) -> 
 
     To make it takes as long as a small sort. Callers must not write to it, nor hand it out.
     """
-    if way_of(like) is Way.PLAIN:
+    if way_of(like) is PLAIN:
         return _kept(make, like.device, *facts)
     return make(like.device, *facts)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import PackageError, PropertyError
-from nsc.operators.operands import Operands, Steepness, cast, unfolded
+from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
 from nsc.runtime.kernel import Kernel, register
@@ -124,7 +124,7 @@ class Operator:
         dtype = x.dtype
         if payload is not None and payload.dtype.is_floating_point:
             dtype = torch.promote_types(dtype, payload.dtype)
-        way = way_of(x, payload, steepness if isinstance(steepness, Tensor) else None)
+        way = way_of(x, payload, tensor_of(steepness))
         keys = self._operands.keys(method, x, dtype)
         weights = self._operands.steepness(method, steepness, keys, way)
         if payload is not None:

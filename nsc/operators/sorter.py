@@ -10,7 +10,7 @@ from torch import Tensor
 from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
-from nsc.operators.operands import Steepness, cast, kept_or_new, unfolded
+from nsc.operators.operands import Steepness, cast, kept_or_new, tensor_of, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
@@ -116,7 +116,7 @@ class Sorter(Operator):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         self._operands.check_tensor(name, "x", x)
         self._operands.check_target(name, x, target)
-        way = way_of(x, target, steepness if isinstance(steepness, Tensor) else None)
+        way = way_of(x, target, tensor_of(steepness))
         keys = self._operands.keys(name, x, x.dtype)
         weights = self._operands.steepness(name, steepness, keys, way)
         self._operands.check_device(name, x, target)

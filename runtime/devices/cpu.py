@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nsc.contract.interface import Status
-from nsc.contract.routings import ROUTINGS
+from nsc.contract.routings import LOSSES, ROUTINGS
 from nsc.runtime import reference
 from nsc.runtime.checks import (
     check_keys,
@@ -25,15 +25,18 @@ from nsc.runtime.checks import (
 )
 from nsc.runtime.derivatives import reference_vjp, through_loss
 from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.library import Functions
 from nsc.runtime.shapes import (
     empty_sorted,
     has_columns,
     inner_contiguous,
-    is_loss,
     output_shapes,
     real_of,
 )
 
+# Least comparators, samples together, whose weights are kept for the backward pass. To work out fewer again
+# takes no longer than to allocate memory for them.
+_WORTH_KEEPING = 4000
 _CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 
 
@@ -49,9 +52,24 @@ def relax(
 
 def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
     """Return memory for what the forward pass can keep for the backward pass; None: nothing."""
-    library = find(spec).library()
-    count = library.functions[real_of(x.dtype)].kept(_CODES[routing], x.shape[0]) if library else 0
+    count = _count_kept(spec, x.dtype, routing, x.shape[0])
     return x.new_empty(count) if count else None
+
+
+@functools.lru_cache(maxsize=64)
+def _count_kept(spec: str, dtype: torch.dtype, routing: str, batch: int) -> int:
+    """Return how many numbers the forward pass is to keep for the backward pass."""
+    functions = _functions(spec, dtype)
+    if functions is None or batch * find(spec).size < _WORTH_KEEPING:
+        return 0
+    return functions.kept(_CODES[routing], batch)
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(spec: str, dtype: torch.dtype) -> Functions | None:
+    """Return a kernel's functions for an arithmetic type; None on a machine with no compiler."""
+    library = find(spec).library()
+    return library.functions[real_of(dtype)] if library else None
 
 
 def relax_unchecked(
@@ -63,23 +81,22 @@ def relax_unchecked(
     kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
     """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
-    kernel = find(spec)
-    library = kernel.library()
-    if library is None:
-        return _relax_by_reference(kernel, x, steepness, payload, routing)
-    routed = None if routing == "none" else x.new_empty(output_shapes(x, payload, routing)[1])
+    functions = _functions(spec, x.dtype)
+    if functions is None:
+        return _relax_by_reference(find(spec), x, steepness, payload, routing)
+    routed = None if routing == "none" else x.new_empty(*output_shapes(x, payload, routing)[1])
     x = x.contiguous()
     payload = inner_contiguous(payload)
     values = torch.empty_like(x)
-    status = library.functions[real_of(x.dtype)].forward(
+    status = functions.forward(
         *_call(x, steepness, payload, routing),
         values.data_ptr(),
-        _address(routed),
-        _address(kept),
+        None if routed is None else routed.data_ptr(),
+        None if kept is None else kept.data_ptr(),
         _thread_pool(),
     )
     if status:
-        raise _error(status, kernel, routing, steepness)
+        raise _error(status, find(spec), routing, steepness)
     return values, routed
 
 
@@ -107,14 +124,13 @@ def relax_backward_unchecked(
 
     The weights are computed anew unless `relax_unchecked` kept them for the same arguments.
     """
-    if is_loss(routing) and routed_grad is not None:
+    if routed_grad is not None and routing in LOSSES:
         assert payload is not None
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
         )
-    kernel = find(spec)
-    library = kernel.library()
-    if library is None:
+    functions = _functions(spec, x.dtype)
+    if functions is None:
         grads = reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
         inputs = (values_grad, routed_grad, x, steepness, payload)
         payload_grad = _apart(grads[2], *inputs) if has_columns(routing) else None
@@ -128,19 +144,19 @@ def relax_backward_unchecked(
     payload = inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()
     routed_grad = None if routed_grad is None else routed_grad.contiguous()
-    status = library.functions[real_of(x.dtype)].backward(
+    status = functions.backward(
         *_call(x, steepness, payload, routing),
-        _address(values_grad),
-        _address(routed_grad),
+        None if values_grad is None else values_grad.data_ptr(),
+        None if routed_grad is None else routed_grad.data_ptr(),
         x_grad.data_ptr(),
-        _address(steepness_grad),
-        _address(payload_grad),
+        None if steepness_grad is None else steepness_grad.data_ptr(),
+        None if payload_grad is None else payload_grad.data_ptr(),
         None,
-        _address(kept),
+        None if kept is None else kept.data_ptr(),
         _thread_pool(),
     )
     if status:
-        raise _error(status, kernel, routing, steepness)
+        raise _error(status, find(spec), routing, steepness)
     return x_grad, steepness_grad, payload_grad
 
 
@@ -178,7 +194,7 @@ def loss_unchecked(
         None,
         None,
         x_grad.data_ptr(),
-        _address(steepness_grad),
+        None if steepness_grad is None else steepness_grad.data_ptr(),
         None,
         losses.data_ptr(),
         None,
@@ -206,16 +222,13 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     return values, indices
 
 
-def _address(tensor: Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
-
-
 def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:
     """Return the arguments that forward and backward share."""
-    keys = _CODES[routing], x.shape[0], x.data_ptr(), steepness.data_ptr(), steepness.stride(0)
+    code, stride = _CODES[routing], steepness.stride()[0]
     if payload is None:
-        return *keys, None, 0, 0
-    return *keys, payload.data_ptr(), payload.stride(0), payload.shape[-1]
+        return code, x.shape[0], x.data_ptr(), steepness.data_ptr(), stride, None, 0, 0
+    columns = payload.data_ptr(), payload.stride(0), payload.shape[-1]
+    return code, x.shape[0], x.data_ptr(), steepness.data_ptr(), stride, *columns
 
 
 def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:

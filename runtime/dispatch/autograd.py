@@ -22,7 +22,7 @@ from nsc.runtime import reference
 from nsc.runtime.checks import check_values
 from nsc.runtime.derivatives import reference_vjp, second_vjp
 from nsc.runtime.devices.table import BY_DEVICE
-from nsc.runtime.dispatch.ways import Way, way_of, way_of_primals
+from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.kernel import find
 from nsc.runtime.shapes import has_columns
 
@@ -77,23 +77,24 @@ class PlainRelax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        x, steepness, payload, ctx.routing, ctx.spec = args
+        x, steepness, payload, routing, spec = args
         device = BY_DEVICE[x.device]
-        kept = device.empty_kept(x, ctx.routing, ctx.spec)
+        kept = device.empty_kept(x, routing, spec)
+        ctx.routing, ctx.spec = routing, spec
         ctx.save_for_backward(x, steepness, payload, kept)
         ctx.set_materialize_grads(False)
-        return device.relax_unchecked(*args, kept)
+        return device.relax_unchecked(x, steepness, payload, routing, spec, kept)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        if torch.is_grad_enabled() or way_of(*grads) is not Way.PLAIN:
-            return relax_gradients(ctx, *grads)
-        if grads[0] is None and grads[1] is None:
+    def backward(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | None) -> Any:
+        if torch.is_grad_enabled() or way_of(values_grad, routed_grad) is not PLAIN:
+            return relax_gradients(ctx, values_grad, routed_grad)
+        if values_grad is None and routed_grad is None:
             return (None,) * 5
-        *inputs, kept = ctx.saved_tensors  # read once: a checkpoint gives them out once
-        needed: Any = ctx.needs_input_grad[1:3]
-        args: Any = (*grads, *inputs, ctx.routing, ctx.spec, *needed, kept)
-        return *BY_DEVICE[inputs[0].device].relax_backward_unchecked(*args), None, None
+        x, steepness, payload, kept = ctx.saved_tensors  # read once: a checkpoint gives them out once
+        _, needs_steepness, needs_payload, _, _ = ctx.needs_input_grad
+        args = x, steepness, payload, ctx.routing, ctx.spec, needs_steepness, needs_payload, kept
+        return *BY_DEVICE[x.device].relax_backward_unchecked(values_grad, routed_grad, *args), None, None
 
 
 class PlainMeanLoss(torch.autograd.Function):
@@ -182,7 +183,7 @@ def _relax_by_reference(
     keyset: Any, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
     kernel = find(spec)
-    if way_of_primals(x, steepness, payload) is Way.PLAIN:
+    if way_of(x, steepness, payload, with_tangents=False) is PLAIN:
         check_values(kernel, steepness, payload, routing)
     return reference.relax(kernel, x, steepness, payload, routing)
 

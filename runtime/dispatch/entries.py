@@ -9,7 +9,7 @@ from torch import Tensor
 import nsc.runtime.dispatch.operators  # noqa: F401
 from nsc.runtime.devices.table import BY_DEVICE
 from nsc.runtime.dispatch.autograd import apply_mean_loss, apply_relax
-from nsc.runtime.dispatch.ways import Way, way_of
+from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.kernel import Kernel
 
 
@@ -30,7 +30,7 @@ def relax(
         Values (batch, n), and what was routed: P (batch, n, n) for "permutation", (batch, n, m) for a
         payload, (batch, n, k) for k rows of P, (batch,) for a loss, None or (batch, 0) for "none".
     """
-    if way is not Way.PLAIN:
+    if way is not PLAIN:
         return torch.ops.nsc.relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
     has_gradient = (
         x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)

@@ -26,16 +26,16 @@ class Way(Enum):
     PLAIN = "plain"  # nothing: the kernel may be called directly
 
 
+# In Python 3.11 a member of an enum takes as long to look up as a few lines of a call.
+PLAIN = Way.PLAIN
+
 _PLAIN_TYPES = (Tensor, torch.nn.Parameter)
 
 
-def way_of(*tensors: Tensor | None) -> Way:
-    """Return the way of a call with these tensors."""
-    return Way.FORWARD if forward_ad._current_level >= 0 else way_of_primals(*tensors)
-
-
-def way_of_primals(*tensors: Tensor | None) -> Way:
-    """Return the way of a call with these tensors without their tangents."""
+def way_of(*tensors: Tensor | None, with_tangents: bool = True) -> Way:
+    """Return the way of a call with these tensors, or of one with what they are without their tangents."""
+    if with_tangents and forward_ad._current_level >= 0:
+        return Way.FORWARD
     if torch.compiler.is_compiling():
         return Way.COMPILED
     if _C._are_functorch_transforms_active():
@@ -51,4 +51,4 @@ def way_of_primals(*tensors: Tensor | None) -> Way:
             or tensor.is_neg()
         ):
             return Way.WATCHED
-    return Way.PLAIN
+    return PLAIN
