@@ -35,21 +35,6 @@ def reaching_blocks(n: int, codelets: Sequence[Codelet], columns: int) -> list[i
     return blocks_of_codelets
 
 
-def most_comparators(n: int, codelets: Sequence[Codelet], columns: int) -> int:
-    """Return how many comparators the codelets have that a block of columns of P reaches, at most.
-
-    Args:
-        n: wires of the network.
-        codelets: its codelets, in running order.
-        columns: columns of a block.
-    """
-    reached = [0] * -(-n // columns)
-    for codelet, blocks in zip(codelets, reaching_blocks(n, codelets, columns), strict=True):
-        for block in range(len(reached)):
-            reached[block] += len(codelet.shape) * (blocks >> block & 1)
-    return max(reached, default=0)
-
-
 def light_cones(n: int, codelets: Sequence[Codelet], ends: Sequence[int], columns: int) -> tuple[Cone, ...]:
     """Return the light cone of each block of columns of P, then all codelets as one more.
 

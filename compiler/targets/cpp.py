@@ -11,7 +11,7 @@ P of a narrow network goes through all passes a few samples at a time, each in a
 from __future__ import annotations
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import CONE_COLUMNS, Schedule, butterflies, most_comparators
+from nsc.compiler.schedule import Schedule, butterflies, butterflies_of, in_butterflies
 from nsc.compiler.targets.records import Constant, CppKernel, Header, Tuning
 from nsc.compiler.targets.tables import braced, shared_values, wrapped
 from nsc.contract.interface import Status
@@ -24,17 +24,14 @@ CHUNK_MIXES = 4096
 SCRATCH_BYTES = 32 << 20
 # Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
 NARROW = 32
-# Bytes of a row of a group of blocks: two cache lines, so that two blocks of the widest registers share the
-# sums over their lanes, and four blocks of registers half as wide.
+# Bytes of a row of a group of blocks: two cache lines, so that two blocks of the widest registers share a
+# butterfly's weights and the sums over their lanes, and four blocks of registers half as wide.
 GROUP_BYTES = 128
-# The backward pass keeps the differences of a group if those of P take this many bytes at most: half of a
-# usual second-level cache.
-KEPT_BYTES = 1 << 20
 
 
 def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
-    """Return the schedule itself: a processor runs it as it stands."""
-    return schedule
+    """Return the schedule with the comparators of codelets joined to butterflies."""
+    return in_butterflies(schedule)
 
 
 def launch(schedule: Schedule) -> None:
@@ -60,25 +57,27 @@ def render(
 
 
 def _tuning(schedule: Schedule) -> Tuning:
-    most_kept = most_comparators(schedule.network.n, schedule.codelets, CONE_COLUMNS)
-    keeps_differences = GROUP_BYTES * most_kept <= KEPT_BYTES
+    joined = [tuple(butterflies_of(shape)) for shape in schedule.shapes]
+    count_of = dict(zip(schedule.shapes, map(len, joined), strict=True))
     return Tuning(
         most_chunks=MOST_CHUNKS,
         chunk_mixes=CHUNK_MIXES,
         scratch_bytes=SCRATCH_BYTES,
-        cone_columns=CONE_COLUMNS,
         group_bytes=GROUP_BYTES,
-        keeps_differences=keeps_differences,
-        kept_rows=schedule.network.size if keeps_differences else schedule.loads,
-        butterfly_lines=_butterfly_lines(schedule),
+        butterflies=sum(count_of[codelet.shape] for codelet in schedule.codelets),
+        # C has no empty arrays: the table ends with an entry that is not used.
+        joined_lines=wrapped(
+            [*(braced((it.pattern.name.lower(), braced(it.wires))) for each in joined for it in each), "{}"]
+        ),
+        narrow_lines=_narrow_lines(schedule),
     )
 
 
-def _butterfly_lines(schedule: Schedule) -> tuple[str, ...]:
+def _narrow_lines(schedule: Schedule) -> tuple[str, ...]:
     """Return the butterflies of a narrow network that is sorted, as lines of a table."""
     if schedule.network.n > NARROW or schedule.outputs is not None:
         return ()
     found = butterflies(schedule.codelets)
-    return (
-        wrapped(braced((len(it.slots), braced(it.wires), braced(it.slots))) for it in found) if found else ()
-    )
+    if not found:
+        return ()
+    return wrapped(braced((it.pattern.name.lower(), braced(it.wires), braced(it.slots))) for it in found)

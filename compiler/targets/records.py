@@ -260,22 +260,19 @@ class Tuning:
         most_chunks: pieces that a sample's columns are cut into, at most.
         chunk_mixes: mixes that a piece has, at least.
         scratch_bytes: aim for the memory of the weights that are held at a time.
-        cone_columns: columns of P whose light cone is taken as one.
         group_bytes: bytes of a row of a group of blocks, a multiple of the bytes of every register.
-        keeps_differences: whether the backward pass keeps the differences that it needs; else it keeps what
-            each codelet loads, and recomputes them.
-        kept_rows: rows that it keeps of a block, at most.
-        butterfly_lines: the butterflies of a narrow network, as lines of initialisers; empty if it is wide.
+        butterflies: how many butterflies the codelets have.
+        joined_lines: those of each shape: the pattern, and the places of its wires.
+        narrow_lines: the butterflies of a narrow network, with their slots; empty if it is wide.
     """
 
     most_chunks: int
     chunk_mixes: int
     scratch_bytes: int
-    cone_columns: int
     group_bytes: int
-    keeps_differences: bool
-    kept_rows: int
-    butterfly_lines: tuple[str, ...]
+    butterflies: int
+    joined_lines: tuple[str, ...]
+    narrow_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)

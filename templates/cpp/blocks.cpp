@@ -1,30 +1,69 @@
 // --------------------------------------------------------------------------- groups of columns
 
-constexpr int64_t blocks_of_line = 64 / register_bytes;  // whose rows fill a cache line
+// A row's part in a group is a small piece of a long row, too short for the processor to foresee the next row's.
+constexpr int64_t rows_ahead = 24;
 
-// Calls visit(row, k, place, count) for each row of each block k of a group, of `width` columns: `count` values of the
-// row, from `place` on. The blocks of a cache line come one after another, so that the line is taken whole.
+template <bool writes, class real>
+NSC_STEP void expect_row(const real *from, int64_t row, int64_t columns, int64_t width) {
+    if (row + rows_ahead >= wires) return;
+    for (int64_t k = 0; k < width; k += 64 / int64_t(sizeof(real))) __builtin_prefetch(from + (row + rows_ahead) * columns + k, writes);
+}
+
+// Calls visit(width) for the columns of a group, as a constant if they fill it.
 template <class real, class Visit>
-NSC_STEP void for_rows(int64_t width, Visit visit) {
-    for (int64_t first = 0; first * lanes<real> < width; first += blocks_of_line)
-        for (int64_t row = 0; row < wires; ++row)
-            for (int64_t k = first; k < first + blocks_of_line && k * lanes<real> < width; ++k) {
-                const int64_t place = k * lanes<real>, left = width - place;
-                visit(row, k, place, left < lanes<real> ? left : lanes<real>);
-            }
+NSC_STEP void with_width(int64_t width, Visit visit) {
+    if (width == side * lanes<real>)
+        visit(side * lanes<real>);
+    else
+        visit(width);
 }
 
-// Between the rows of a group of blocks and rows of `columns` values each.
+// Calls visit(k, count) for each register k of a row, of which `count` values are of `width` columns.
+template <class real, class Visit>
+NSC_STEP void for_registers(int64_t width, Visit visit) {
+    NSC_UNROLL
+    for (int64_t k = 0; k < side; ++k) {
+        const int64_t left = width - k * lanes<real>;
+        if (left > 0) visit(k, left < lanes<real> ? left : lanes<real>);
+    }
+}
+
+// Between the rows of a group, of `width` columns, and rows of `columns` values each.
 template <class real>
-void store_group(const Vec<real> *blocks, real *to, int64_t columns, int64_t width, real scale) {
-    for_rows<real>(width, [=](int64_t row, int64_t k, int64_t place, int64_t count) NSC_INLINE {
-        store(to + row * columns + place, blocks[k * wires + row] * scale, count);
+void store_group(const Vec<real> *group, real *to, int64_t columns, int64_t columns_of_group, real scale) {
+    with_width<real>(columns_of_group, [=](int64_t width) NSC_INLINE {
+        for (int64_t row = 0; row < wires; ++row) {
+            expect_row<true>(to, row, columns, width);
+            for_registers<real>(width, [=](int64_t k, int64_t count) NSC_INLINE {
+                store(to + row * columns + k * lanes<real>, group[row * side + k] * scale, count);
+            });
+        }
     });
 }
 
 template <class real>
-void load_group(Vec<real> *blocks, const real *from, int64_t columns, int64_t width) {
-    for_rows<real>(width, [=](int64_t row, int64_t k, int64_t place, int64_t count) NSC_INLINE {
-        blocks[k * wires + row] = load(from + row * columns + place, count);
+void load_group(Vec<real> *group, const real *from, int64_t columns, int64_t columns_of_group) {
+    with_width<real>(columns_of_group, [=](int64_t width) NSC_INLINE {
+        for (int64_t row = 0; row < wires; ++row) {
+            expect_row<false>(from, row, columns, width);
+            for_registers<real>(width, [=](int64_t k, int64_t count) NSC_INLINE {
+                group[row * side + k] = load(from + row * columns + k * lanes<real>, count);
+            });
+        }
     });
+}
+
+// Fills a group with columns of the payload of a sample, from block `first` on. The ones of a unit matrix are `one`.
+template <class real>
+void load_payload(const Call<real> &call, Vec<real> *group, int64_t sample, int64_t first, int64_t width, real one) {
+    const int64_t column = first * lanes<real>;
+    if (has_columns(call.routing)) {
+        const real *payload = static_cast<const real *>(call.payload) + sample * call.payload_stride;
+        return load_group(group, payload + column, call.payload_columns, width);
+    }
+    memset(group, 0, sizeof(Vec<real>) * side * wires);
+    for (int64_t k = 0; k < width; ++k) {
+        const int64_t row = has_ranks(call.routing) ? call.ranks_of(sample)[column + k] : column + k;
+        group[row * side + k / lanes<real>][k % lanes<real>] = one;
+    }
 }

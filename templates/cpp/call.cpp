@@ -50,48 +50,39 @@ struct Call {
         return ok;
     }
 
-    // Lists the codelets to run on the `count` blocks from `first` on, in running order. For P these are the codelets
-    // that the columns reach, or that reach the rows; for any other payload, all codelets.
-    int64_t list_codelets(Listed *list, int64_t sample, int64_t first, int64_t count) const {
-        int64_t listed = 0;
-        const auto enter = [&](auto word_of) {
-            for (int64_t word = 0; word < codelet_words; ++word) {
-                uint64_t words[side] = {}, any = 0;
-                for (int64_t k = 0; k < count; ++k) any |= words[k] = word_of((first + k) * lanes<real>, word);
-                for (; any; any &= any - 1) {
-                    const int bit = __builtin_ctzll(any);
-                    uint32_t blocks = 0;
-                    for (int64_t k = 0; k < side; ++k) blocks |= uint32_t(words[k] >> bit & 1) << k;
-                    list[listed++] = {int32_t(64 * word + bit), blocks};
-                }
-            }
-        };
+    // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a group from block `first` on.
+    // For P these are the blocks that the butterfly is reached by, or that it reaches; for any other payload, all.
+    void find_blocks(uint8_t *on, int64_t sample, int64_t first, int64_t used) const {
+        const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
-            enter([&](int64_t column, int64_t word) { return reached_from[column / cone_columns][word]; });
+            const int64_t cone = first * lanes<real> / cone_columns;
+            for (int64_t i = 0; i < butterfly_count; ++i) on[i] = uint8_t(every & blocks_in(reached_by[i][cone / 64] >> cone % 64));
         } else if (has_ranks(routing)) {
-            const int64_t *ranks = ranks_of(sample);
-            enter([&](int64_t column, int64_t word) {
-                uint64_t any = 0;
-                for (int64_t k = 0; k < width_of(column); ++k) any |= reaching[ranks[column + k] / cone_columns][word];
-                return any;
-            });
+            uint64_t wanted[side][cone_words] = {};
+            for (int64_t k = 0; k < used; ++k)
+                for (int64_t column = (first + k) * lanes<real>, end = column + width_of(column); column < end; ++column) {
+                    const int64_t cone = ranks_of(sample)[column] / cone_columns;
+                    wanted[k][cone / 64] |= uint64_t(1) << cone % 64;
+                }
+            for (int64_t i = 0; i < butterfly_count; ++i) {
+                uint32_t blocks = 0;
+                for (int64_t k = 0; k < used; ++k) {
+                    uint64_t any = 0;
+                    for (int64_t word = 0; word < cone_words; ++word) any |= reaches[i][word] & wanted[k][word];
+                    blocks |= uint32_t(any != 0) << k;
+                }
+                on[i] = uint8_t(blocks);
+            }
         } else {
-            for (; listed < codelet_count; ++listed) list[listed] = {int32_t(listed), (uint32_t(1) << count) - 1};
+            memset(on, int(every), butterfly_count);
         }
-        if (is_reversed(routing))
-            for (int64_t i = 0; i < listed / 2; ++i) exchange(list[i], list[listed - 1 - i]);
-        return listed;
     }
-
-    // Fills a block with columns of the payload of a sample, from `column` on. The ones of a unit matrix are `one`.
-    void load_payload(Vec<real> *block, int64_t sample, int64_t column, real one) const {
-        const int64_t width = width_of(column);
-        if (has_columns(routing)) {
-            const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
-            for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
-            return;
-        }
-        memset(block, 0, sizeof(Vec<real>) * wires);
-        for (int64_t k = 0; k < width; ++k) block[has_ranks(routing) ? ranks_of(sample)[column + k] : column + k][k] = one;
+    // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.
+    static uint32_t blocks_in(uint64_t cones_of_group) {
+        if (lanes<real> == cone_columns) return uint32_t(cones_of_group);
+        uint32_t blocks = 0;
+        NSC_UNROLL
+        for (int64_t k = 0; k < side; ++k) blocks |= uint32_t(cones_of_group >> k * lanes<real> / cone_columns & 1) << k;
+        return blocks;
     }
 };

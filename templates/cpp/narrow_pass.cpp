@@ -19,27 +19,11 @@ void begin_columns(Vec<real> *rows, int64_t column, const NarrowCone &cone, real
             for (int64_t k = 0; k < together; ++k) rows[wire * row_pitch + k] = Vec<real>{};
 }
 
-// Calls visit(c, a, b) for each comparator c of a butterfly of `count` comparators on the rows r, or backwards.
-template <int32_t count, bool backwards, class Row, class Visit>
-NSC_STEP void run_butterfly(Row *r, Visit visit) {
-    if constexpr (count == 1) {
-        visit(0, r[0], r[1]);
-    } else if constexpr (count == 3) {
-        if (backwards) visit(2, r[1], r[2]);
-        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
-        if (!backwards) visit(2, r[1], r[2]);
-    } else {
-        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
-        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
-        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
-    }
-}
-
 // Calls visit(column, c, m, a, b) for each column and comparator c of a step, whose weights are m.
-template <int32_t count, bool backwards, int64_t row_pitch, class real, class Visit>
+template <Pattern pattern, bool backwards, int64_t row_pitch, class real, class Visit>
 NSC_STEP void run_step(Vec<real> *rows, const ConeStep &step, Mixes<Vec<real>> w, Visit visit) {
     using Row = Vec<real>;
-    constexpr int32_t held = count > 1 ? 4 : 2;
+    constexpr int32_t count = count_of(pattern), held = rows_of(pattern);
     Mix<Row> m[count];
     NSC_UNROLL
     for (int32_t c = 0; c < count; ++c) m[c] = {w.keep[step.butterfly.slots[c]], w.swap[step.butterfly.slots[c]]};
@@ -55,24 +39,9 @@ NSC_STEP void run_step(Vec<real> *rows, const ConeStep &step, Mixes<Vec<real>> w
         Row r[held];
         NSC_UNROLL
         for (int32_t k = 0; k < held; ++k) r[k] = from[k][column];
-        run_butterfly<count, backwards>(r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
+        run_butterfly<pattern, backwards>(r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
         NSC_UNROLL
         for (int32_t k = 0; k < held; ++k) to[k][column] = r[k];
-    }
-}
-
-// Calls run(Count<n>()) for the number n of a step's comparators.
-template <int32_t n>
-struct Count {
-    static constexpr int32_t value = n;
-};
-
-template <class Run>
-NSC_STEP void with_count(const ConeStep &step, Run run) {
-    switch (step.butterfly.count) {
-        case 4: return run(Count<4>());
-        case 3: return run(Count<3>());
-        default: return run(Count<1>());
     }
 }
 
@@ -82,9 +51,10 @@ template <int64_t row_pitch, bool keeping, class real>
 Vec<real> *route_columns(Vec<real> *rows, const NarrowCone &cone, Mixes<Vec<real>> w, Vec<real> *differences) {
     using Row = Vec<real>;
     for (int32_t i = 0; i < cone.count; ++i)
-        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
-            constexpr int32_t count = decltype(number)::value;
-            run_step<count, false, row_pitch, real>(rows, cone.steps[i], w, [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+        with_pattern(cone.steps[i].butterfly.pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
+            run_step<pattern, false, row_pitch, real>(rows, cone.steps[i], w, [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
                 if (keeping) differences[column * count + c] = a - b;
                 mix(a, b, m);
             });
@@ -99,14 +69,15 @@ template <int64_t row_pitch, class real>
 void route_columns_back(Vec<real> *grad, const NarrowCone &cone, Mixes<Vec<real>> w, const Vec<real> *differences, Vec<real> *weight_grad) {
     using Row = Vec<real>;
     for (int32_t i = cone.count - 1; i >= 0; --i)
-        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
-            constexpr int32_t count = decltype(number)::value;
+        with_pattern(cone.steps[i].butterfly.pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
             const ConeStep &step = cone.steps[i];
             differences -= together * count;
             Row sums[count];
             NSC_UNROLL
             for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slots[c]];
-            run_step<count, true, row_pitch, real>(grad, step, w, [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+            run_step<pattern, true, row_pitch, real>(grad, step, w, [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
                 sums[c] += differences[column * count + c] * (a - b);
                 mix(a, b, m);
             });

@@ -4,8 +4,8 @@
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory;
-// returns out_of_memory if a thread gets none.
+// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory.
+// Returns out_of_memory if a thread gets none, or if its work says so.
 template <class Work>
 Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
@@ -18,7 +18,8 @@ Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t b
         const Memory memory(state->bytes);
         if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
         const TinyIsZero guard;
-        state->work(begin, end, memory);
+        const Status status = state->work(begin, end, memory);
+        if (status != ok) __atomic_store_n(&state->status, int32_t(status), __ATOMIC_RELAXED);
     };
     if (pool && count > 1)
         pool(0, count, grain, body, &state);
@@ -32,6 +33,7 @@ template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     return parallel_ranges(pool, count, grain, bytes, [&](int64_t begin, int64_t end, const Memory &memory) {
         for (int64_t task = begin; task < end; ++task) work(task, memory);
+        return ok;
     });
 }
 

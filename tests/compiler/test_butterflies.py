@@ -11,7 +11,15 @@ from strategies import networks
 
 from nsc.compiler.describe import describe
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import butterflies, schedule, slots_of
+from nsc.compiler.schedule import (
+    Pattern,
+    PlacedComparator,
+    butterflies,
+    butterflies_of,
+    in_butterflies,
+    schedule,
+    slots_of,
+)
 
 
 def by_wire(comparators):
@@ -39,15 +47,61 @@ def test_butterflies_run_the_network(network: Network) -> None:
     assert {slot: set(wires) for wires, slot in found} == {slot: set(wires) for wires, slot in wanted}
 
 
+@given(networks(wires=(1, 24), most=80))
+def test_a_schedule_in_butterflies_runs_them_one_behind_the_other(network: Network) -> None:
+    before = schedule(network)
+    behind = in_butterflies(before)
+    assert [codelet.wires for codelet in behind.codelets] == [codelet.wires for codelet in before.codelets]
+    for codelet in behind.codelets:
+        found = tuple(butterflies_of(codelet.shape))
+        assert [slot for each in found for slot in each.slots] == list(range(len(codelet.shape)))
+        pairs = [tuple(sorted(pair)) for each in found for pair in each.comparators()]
+        assert pairs == [(a, b) for a, b, _ in codelet.shape]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shape"),
+    [
+        (Pattern.SINGLE, [(0, 1)]),
+        (Pattern.FUNNEL, [(0, 1), (2, 3), (1, 2)]),
+        (Pattern.FUNNEL, [(0, 3), (1, 2), (1, 3)]),
+        (Pattern.FAN, [(1, 2), (0, 1), (2, 3)]),
+        (Pattern.FAN, [(0, 3), (1, 3), (0, 2)]),
+        (Pattern.CROSS, [(0, 1), (2, 3), (0, 2), (1, 3)]),
+        (Pattern.CROSS, [(0, 3), (1, 2), (1, 3), (0, 2)]),
+    ],
+)
+def test_neighbours_in_a_shape_are_joined(pattern: Pattern, shape: list[tuple[int, int]]) -> None:
+    (found,) = butterflies_of(tuple(PlacedComparator(*pair) for pair in shape))
+    assert found.pattern is pattern
+    assert [tuple(sorted(pair)) for pair in found.comparators()] == shape
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        [(0, 1), (0, 1), (0, 1), (0, 1)],
+        [(0, 1), (1, 2), (0, 1)],
+        [(0, 1), (0, 2), (1, 2)],
+        [(0, 1), (2, 3), (0, 1), (2, 3)],
+        [(0, 1), (2, 3), (4, 5), (0, 5)],
+    ],
+)
+def test_comparators_that_do_not_join_stay_single(shape: list[tuple[int, int]]) -> None:
+    found = butterflies_of(tuple(PlacedComparator(*pair) for pair in shape))
+    assert {each.pattern for each in found} == {Pattern.SINGLE}
+
+
 @pytest.mark.parametrize(
     ("name", "n", "counts"),
     [
-        ("bitonic", 4, {4: 1, 1: 2}),
-        ("bitonic", 16, {4: 20}),
-        ("bitonic", 32, {4: 56, 1: 16}),
-        ("odd_even", 4, {3: 2}),
+        ("bitonic", 4, {Pattern.CROSS: 1, Pattern.SINGLE: 2}),
+        ("bitonic", 16, {Pattern.CROSS: 20}),
+        ("bitonic", 32, {Pattern.CROSS: 56, Pattern.SINGLE: 16}),
+        ("odd_even", 4, {Pattern.FUNNEL: 2}),
+        ("odd_even", 6, {Pattern.FUNNEL: 2, Pattern.FAN: 1, Pattern.SINGLE: 6}),
     ],
 )
-def test_layers_are_joined_in_pairs(name: str, n: int, counts: dict[int, int]) -> None:
+def test_layers_are_joined_in_pairs(name: str, n: int, counts: dict[Pattern, int]) -> None:
     found = butterflies(schedule(describe(name, n)).codelets)
-    assert Counter(len(each.slots) for each in found) == counts
+    assert Counter(each.pattern for each in found) == counts

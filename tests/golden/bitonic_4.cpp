@@ -17,11 +17,11 @@
 //   routing  the same mixes applied to the rows of a payload: P V in the order of the layers,
 //            P^T U in the reverse order. P itself is the payload V = I, a block of columns at a time.
 //
-// The routing runs codelets, pieces of at most 16 wires that stay in registers. A gradient G of the routed
-// payload goes back through the same mixes, and the gradient of a weight is the sum over columns of
-// (G[lo] - G[hi]) (V[lo] - V[hi]). The backward routing runs forward once more for the differences of V. It keeps them
-// where they fit the cache; else it keeps what each codelet loads and recomputes what lies inside. One reverse keys
-// pass then turns gradients of weights and values into gradients of x and of the steepness.
+// The routing runs butterflies: comparators of two layers on four wires. Those of a codelet, at most 16 wires, come
+// one behind the other, while their rows are in the cache. A gradient G of the routed payload goes back through the
+// same mixes, and the gradient of a weight is the sum over columns of (G[lo] - G[hi]) (V[lo] - V[hi]). The backward
+// routing runs forward once more and keeps the differences of V. One reverse keys pass then turns gradients of weights
+// and values into gradients of x and of the steepness.
 //
 // P of this narrow network, and losses of it, take another way through the routing: a lane is a sample, nothing is
 // recomputed, and the forward pass can keep the weights for the backward pass.
@@ -251,234 +251,6 @@ inline void expect_writes(void *start, int64_t bytes) {
 #endif
 }
 
-// ------------------------------------------------------------------ levels, pieces, light cones
-
-template <class T>
-inline void exchange(T &a, T &b) {
-    const T was = a;
-    a = b, b = was;
-}
-
-// The comparators by level: those of a level have their inputs from levels before it.
-struct Comparator {
-    uint16_t lo, hi;
-    int32_t slot;
-};
-
-Comparator in_levels[comparators + 1];
-int32_t level_end[levels + 1];
-
-// Pieces: comparators that do not depend on each other. The keys pass takes a piece through each of its stages, short
-// chains of instructions, before the next: one comparator's whole chain is longer than a processor can look ahead.
-struct Piece {
-    int32_t first, count;
-};
-
-constexpr int32_t at_a_time = 16 / 2;
-// The comparators of codelets with their slots in their codelet, and the pieces of each codelet.
-Comparator in_codelets[comparators + 1];
-Piece codelet_pieces[comparators + 1];
-int32_t first_piece[codelet_count + 1];
-// The comparators of all codelets in fuller pieces, each made of the next `ahead` comparators that are left.
-constexpr int32_t ahead = 32;
-Comparator in_pieces[comparators + 1];
-Piece pieces[comparators + 1];
-int32_t piece_count;
-
-// Light cones: for each 16 columns of P, a bit for each codelet that they reach, and for each
-// 16 rows, for each codelet that reaches them; through all others these columns or rows are zero.
-constexpr int64_t cone_columns = 16;
-constexpr int64_t cones = (wires + cone_columns - 1) / cone_columns;
-constexpr int64_t cone_words = (cones + 63) / 64, codelet_words = (codelet_count + 63) / 64;
-uint64_t reached_from[cones][codelet_words + 1], reaching[cones][codelet_words + 1];
-
-// Calls visit(lo, hi, slot) for each comparator, in an order that respects the graph.
-template <class Visit>
-void for_each_comparator(Visit visit) {
-    for (int64_t c = 0; c < codelet_count; ++c) {
-        const Codelet codelet = codelets[c];
-        const Shape shape = shapes[codelet.shape];
-        for (int32_t i = 0; i < shape.comparators; ++i) {
-            const Pair pair = shape_pairs[shape.first_pair + i];
-            int32_t lo = codelet.base + spreads[codelet.spread + pair.a];
-            int32_t hi = codelet.base + spreads[codelet.spread + pair.b];
-            if (is_turned(codelet, i)) exchange(lo, hi);
-            visit(lo, hi, codelet.slot + i);
-        }
-    }
-}
-
-Status find_levels() {
-    const Memory memory(sizeof(int32_t) * (wires + levels + 1));
-    if (!memory.start) return out_of_memory;
-    int32_t *level_of = memory.get<int32_t>(), *next = level_of + wires;
-    const auto enter = [&](int32_t lo, int32_t hi) {
-        const int32_t level = level_of[lo] > level_of[hi] ? level_of[lo] : level_of[hi];
-        level_of[lo] = level_of[hi] = level + 1;
-        return level;
-    };
-    memset(level_of, 0, sizeof(int32_t) * wires);
-    memset(level_end, 0, sizeof level_end);
-    for_each_comparator([&](int32_t lo, int32_t hi, int32_t) { ++level_end[enter(lo, hi)]; });
-    for (int64_t level = 0, before = 0; level < levels; ++level) {
-        next[level] = int32_t(before);
-        before = level_end[level] += int32_t(before);
-    }
-    memset(level_of, 0, sizeof(int32_t) * wires);
-    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
-        in_levels[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
-    });
-    return ok;
-}
-
-Status find_pieces() {
-    const Memory memory(sizeof(int32_t) * wires);
-    if (!memory.start) return out_of_memory;
-    int32_t *piece_of = memory.get<int32_t>(), count = 0, at = 0, codelet = 0;
-    memset(piece_of, 0, sizeof(int32_t) * wires);
-    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
-        const bool begins = codelet < codelet_count && slot == codelets[codelet].slot;
-        if (begins) first_piece[codelet++] = count;
-        if (begins || piece_of[lo] == count || piece_of[hi] == count || codelet_pieces[count - 1].count == at_a_time)
-            codelet_pieces[count++] = {at, 0};
-        piece_of[lo] = piece_of[hi] = count;
-        ++codelet_pieces[count - 1].count;
-        in_codelets[at++] = {uint16_t(lo), uint16_t(hi), slot - codelets[codelet - 1].slot};
-    });
-    first_piece[codelet_count] = count;
-    return ok;
-}
-
-Status find_fuller_pieces() {
-    const Memory memory(sizeof(int32_t) * wires);
-    if (!memory.start) return out_of_memory;
-    int32_t *piece_of = memory.get<int32_t>(), waiting = 0, done = 0;
-    Comparator left[ahead];
-    memset(piece_of, 0, sizeof(int32_t) * wires);
-    piece_count = 0;
-    const auto take_piece = [&] {
-        Piece &piece = pieces[piece_count++];
-        piece = {done, 0};
-        const int32_t number = piece_count, waited = waiting;
-        waiting = 0;
-        for (int32_t i = 0; i < waited; ++i) {
-            const Comparator c = left[i];
-            const bool is_free = piece_of[c.lo] != number && piece_of[c.hi] != number && piece.count < at_a_time;
-            piece_of[c.lo] = piece_of[c.hi] = number;  // those behind it wait for it, taken or not
-            if (is_free)
-                in_pieces[done++] = c, ++piece.count;
-            else
-                left[waiting++] = c;
-        }
-    };
-    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
-        if (waiting == ahead) take_piece();
-        left[waiting++] = {uint16_t(lo), uint16_t(hi), slot};
-    });
-    while (waiting) take_piece();
-    return ok;
-}
-
-// Finds the light cones. A column that reaches one of a codelet's wires reaches all of them behind it. Rows do the
-// same backwards.
-Status find_cones() {
-    using Reached = uint64_t[cone_words];
-    const Memory memory(sizeof(Reached) * wires);
-    if (!memory.start) return out_of_memory;
-    Reached *on = memory.get<Reached>();
-    const auto spread_out = [&](bool backwards, uint64_t (*cone_codelets)[codelet_words + 1]) {
-        memset(on, 0, sizeof(Reached) * wires);
-        for (int64_t w = 0; w < wires; ++w) on[w][w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
-        for (int64_t i = 0; i < codelet_count; ++i) {
-            const int64_t c = backwards ? codelet_count - 1 - i : i;
-            const uint16_t *spread = spreads + codelets[c].spread;
-            Reached *at = on + codelets[c].base;
-            const int32_t count = shapes[codelets[c].shape].wires;
-            for (int64_t word = 0; word < cone_words; ++word) {
-                uint64_t any = 0;
-                for (int32_t k = 0; k < count; ++k) any |= at[spread[k]][word];
-                for (int32_t k = 0; k < count; ++k) at[spread[k]][word] = any;
-                for (; any; any &= any - 1)
-                    cone_codelets[64 * word + __builtin_ctzll(any)][c / 64] |= uint64_t(1) << c % 64;
-            }
-        }
-    };
-    spread_out(false, reached_from);
-    spread_out(true, reaching);
-    return ok;
-}
-
-// Light cones of the narrow pass: for each few columns of P that are routed together, the comparators that they reach.
-constexpr int64_t together = 4;
-
-// Comparators that are run together: one, between the first two rows; or three, between rows 0 and 1, 2 and 3, 1 and
-// 2; or four, between 0 and 1, 2 and 3, 0 and 2, 1 and 3.
-struct Butterfly {
-    int32_t count;
-    uint8_t rows[4];
-    int32_t slots[4];
-};
-
-constexpr Butterfly butterflies[] = {
-    {4, {0, 1, 2, 3}, {0, 1, 2, 3}}, {1, {0, 1}, {4}}, {1, {2, 3}, {5}},
-};
-
-// A butterfly in a cone, and the rows that it takes. The row `wires` is zero; it stands for a wire that no column of
-// the cone has reached.
-struct ConeStep {
-    Butterfly butterfly;
-    uint8_t from[4];
-};
-
-struct NarrowCone {
-    int32_t count;
-    bool reaches[wires], reaches_all;  // behind the cone
-    ConeStep steps[sizeof butterflies / sizeof butterflies[0]];
-};
-
-NarrowCone narrow_cones[(wires + together - 1) / together];
-
-void find_narrow_cones() {
-    int64_t column = 0;
-    for (NarrowCone &cone : narrow_cones) {
-        for (int64_t wire = 0; wire < wires; ++wire) cone.reaches[wire] = column <= wire && wire < column + together;
-        for (const Butterfly &butterfly : butterflies) {
-            const int32_t count = butterfly.count > 1 ? 4 : 2;
-            bool reached = false;
-            for (int32_t k = 0; k < count; ++k) reached |= cone.reaches[butterfly.rows[k]];
-            if (!reached) continue;
-            ConeStep &step = cone.steps[cone.count++];
-            step.butterfly = butterfly;
-            for (int32_t k = 0; k < count; ++k) {
-                bool &reaches = cone.reaches[butterfly.rows[k]];
-                step.from[k] = uint8_t(reaches ? butterfly.rows[k] : wires);
-                reaches = true;
-            }
-        }
-        cone.reaches_all = true;
-        for (bool reaches : cone.reaches) cone.reaches_all &= reaches;
-        column += together;
-    }
-}
-
-// Writes the tables once. Several threads may call this at the same time, also while others use the tables.
-Status prepare() {
-    static char preparing;
-    static bool prepared;
-    while (__atomic_test_and_set(&preparing, __ATOMIC_ACQUIRE)) {}
-    Status status = ok;
-    if (!prepared) {
-        status = find_levels();
-        if (status == ok) status = find_pieces();
-        if (status == ok) status = find_fuller_pieces();
-        if (status == ok) status = find_cones();
-        if (status == ok) find_narrow_cones();
-        prepared = status == ok;
-    }
-    __atomic_clear(&preparing, __ATOMIC_RELEASE);
-    return status;
-}
-
 // Whole numbers as wide as a real.
 template <class real>
 struct WholeOf {
@@ -684,6 +456,281 @@ struct TinyIsZero {
     TinyIsZero(const TinyIsZero &) = delete;
     TinyIsZero &operator=(const TinyIsZero &) = delete;
 };
+
+// ----------------------------------------------------- levels, pieces, butterflies, light cones
+
+template <class T>
+inline void exchange(T &a, T &b) {
+    const T was = a;
+    a = b, b = was;
+}
+
+// The comparators by level: those of a level have their inputs from levels before it.
+struct Comparator {
+    uint16_t lo, hi;
+    int32_t slot;
+};
+
+Comparator in_levels[comparators + 1];
+int32_t level_end[levels + 1];
+
+// Pieces: comparators that do not depend on each other. The keys pass takes a piece through each of its stages, short
+// chains of instructions, before the next: one comparator's whole chain is longer than a processor can look ahead.
+struct Piece {
+    int32_t first, count;
+};
+
+constexpr int32_t at_a_time = 16 / 2;
+// The comparators of codelets with their slots in their codelet, and the pieces of each codelet.
+Comparator in_codelets[comparators + 1];
+Piece codelet_pieces[comparators + 1];
+int32_t first_piece[codelet_count + 1];
+// The comparators of all codelets in fuller pieces, each made of the next `ahead` comparators that are left.
+constexpr int32_t ahead = 32;
+Comparator in_pieces[comparators + 1];
+Piece pieces[comparators + 1];
+int32_t piece_count;
+
+// How the comparators of a butterfly, which are run together, join its rows: one between rows 0 and 1; or two and then
+// one, 0 and 1, 2 and 3, then 1 and 2; or one and then two, 1 and 2, then 0 and 1, 2 and 3; or two and then two, 0 and
+// 1, 2 and 3, then 0 and 2, 1 and 3.
+enum Pattern : uint8_t { single, funnel, fan, cross };
+
+constexpr int32_t count_of(Pattern pattern) { return pattern == cross ? 4 : pattern == single ? 1 : 3; }
+constexpr int32_t rows_of(Pattern pattern) { return pattern == single ? 2 : 4; }
+
+// Its slots begin at `slot`, in running order.
+struct Butterfly {
+    uint16_t rows[4];
+    int32_t slot;
+    Pattern pattern;
+};
+
+constexpr int64_t butterfly_count = 3;
+Butterfly butterflies[butterfly_count + 1];
+
+// The butterflies of each shape, one shape behind the other, between places in the shape's spread of wires.
+struct Joined {
+    Pattern pattern;
+    uint8_t places[4];
+};
+
+constexpr Joined joined[] = {
+    {cross, {0, 1, 2, 3}}, {single, {0, 1}}, {single, {2, 3}}, {},
+};
+
+// Light cones: for each butterfly a bit for each cone_columns columns of P, whether they reach it, and a bit for each
+// cone_columns rows, whether it reaches them. All other columns or rows are zero there.
+constexpr int64_t cone_columns = lanes<float>, cones = (wires + cone_columns - 1) / cone_columns;
+constexpr int64_t cone_words = (cones + 63) / 64;
+uint64_t reached_by[butterfly_count + 1][cone_words], reaches[butterfly_count + 1][cone_words];
+
+// Calls visit(lo, hi, slot) for each comparator, in an order that respects the graph.
+template <class Visit>
+void for_each_comparator(Visit visit) {
+    for (int64_t c = 0; c < codelet_count; ++c) {
+        const Codelet codelet = codelets[c];
+        const Shape shape = shapes[codelet.shape];
+        for (int32_t i = 0; i < shape.comparators; ++i) {
+            const Pair pair = shape_pairs[shape.first_pair + i];
+            int32_t lo = codelet.base + spreads[codelet.spread + pair.a];
+            int32_t hi = codelet.base + spreads[codelet.spread + pair.b];
+            if (is_turned(codelet, i)) exchange(lo, hi);
+            visit(lo, hi, codelet.slot + i);
+        }
+    }
+}
+
+Status find_levels() {
+    const Memory memory(sizeof(int32_t) * (wires + levels + 1));
+    if (!memory.start) return out_of_memory;
+    int32_t *level_of = memory.get<int32_t>(), *next = level_of + wires;
+    const auto enter = [&](int32_t lo, int32_t hi) {
+        const int32_t level = level_of[lo] > level_of[hi] ? level_of[lo] : level_of[hi];
+        level_of[lo] = level_of[hi] = level + 1;
+        return level;
+    };
+    memset(level_of, 0, sizeof(int32_t) * wires);
+    memset(level_end, 0, sizeof level_end);
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t) { ++level_end[enter(lo, hi)]; });
+    for (int64_t level = 0, before = 0; level < levels; ++level) {
+        next[level] = int32_t(before);
+        before = level_end[level] += int32_t(before);
+    }
+    memset(level_of, 0, sizeof(int32_t) * wires);
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
+        in_levels[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
+    });
+    return ok;
+}
+
+Status find_pieces() {
+    const Memory memory(sizeof(int32_t) * wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *piece_of = memory.get<int32_t>(), count = 0, at = 0, codelet = 0;
+    memset(piece_of, 0, sizeof(int32_t) * wires);
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
+        const bool begins = codelet < codelet_count && slot == codelets[codelet].slot;
+        if (begins) first_piece[codelet++] = count;
+        if (begins || piece_of[lo] == count || piece_of[hi] == count || codelet_pieces[count - 1].count == at_a_time)
+            codelet_pieces[count++] = {at, 0};
+        piece_of[lo] = piece_of[hi] = count;
+        ++codelet_pieces[count - 1].count;
+        in_codelets[at++] = {uint16_t(lo), uint16_t(hi), slot - codelets[codelet - 1].slot};
+    });
+    first_piece[codelet_count] = count;
+    return ok;
+}
+
+Status find_fuller_pieces() {
+    const Memory memory(sizeof(int32_t) * wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *piece_of = memory.get<int32_t>(), waiting = 0, done = 0;
+    Comparator left[ahead];
+    memset(piece_of, 0, sizeof(int32_t) * wires);
+    piece_count = 0;
+    const auto take_piece = [&] {
+        Piece &piece = pieces[piece_count++];
+        piece = {done, 0};
+        const int32_t number = piece_count, waited = waiting;
+        waiting = 0;
+        for (int32_t i = 0; i < waited; ++i) {
+            const Comparator c = left[i];
+            const bool is_free = piece_of[c.lo] != number && piece_of[c.hi] != number && piece.count < at_a_time;
+            piece_of[c.lo] = piece_of[c.hi] = number;  // those behind it wait for it, taken or not
+            if (is_free)
+                in_pieces[done++] = c, ++piece.count;
+            else
+                left[waiting++] = c;
+        }
+    };
+    for_each_comparator([&](int32_t lo, int32_t hi, int32_t slot) {
+        if (waiting == ahead) take_piece();
+        left[waiting++] = {uint16_t(lo), uint16_t(hi), slot};
+    });
+    while (waiting) take_piece();
+    return ok;
+}
+
+Status find_butterflies() {
+    constexpr int64_t shape_count = sizeof shapes / sizeof shapes[0];
+    const Memory memory(sizeof(int32_t) * shape_count);
+    if (!memory.start) return out_of_memory;
+    int32_t *first = memory.get<int32_t>(), at = 0;
+    for (int64_t shape = 0; shape < shape_count; ++shape) {
+        first[shape] = at;
+        for (int32_t left = shapes[shape].comparators; left > 0; ++at) left -= count_of(joined[at].pattern);
+    }
+    Butterfly *next = butterflies;
+    for (int64_t c = 0; c < codelet_count; ++c) {
+        const Codelet codelet = codelets[c];
+        const Joined *each = joined + first[codelet.shape];
+        for (int32_t done = 0; done < shapes[codelet.shape].comparators; done += count_of(each++->pattern)) {
+            for (int32_t k = 0; k < 4; ++k) next->rows[k] = uint16_t(codelet.base + spreads[codelet.spread + each->places[k]]);
+            next->slot = codelet.slot + done, next->pattern = each->pattern;
+            ++next;
+        }
+    }
+    return ok;
+}
+
+// Finds the light cones. A column that reaches one of a butterfly's wires reaches all of them behind it. Rows do the
+// same backwards.
+Status find_cones() {
+    using Cones = uint64_t[cone_words];
+    const Memory memory(sizeof(Cones) * wires);
+    if (!memory.start) return out_of_memory;
+    Cones *on = memory.get<Cones>();
+    const auto spread_out = [&](bool backwards, Cones *of_butterflies) {
+        memset(on, 0, sizeof(Cones) * wires);
+        for (int64_t w = 0; w < wires; ++w) on[w][w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
+        for (int64_t k = 0; k < butterfly_count; ++k) {
+            const int64_t i = backwards ? butterfly_count - 1 - k : k;
+            const Butterfly &each = butterflies[i];
+            const int32_t rows = rows_of(each.pattern);
+            for (int64_t word = 0; word < cone_words; ++word) {
+                uint64_t any = 0;
+                for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row]][word];
+                for (int32_t row = 0; row < rows; ++row) on[each.rows[row]][word] = any;
+                of_butterflies[i][word] = any;
+            }
+        }
+    };
+    spread_out(false, reached_by);
+    spread_out(true, reaches);
+    return ok;
+}
+
+// Light cones of the narrow pass: for each few columns of P that are routed together, the comparators that they reach.
+constexpr int64_t together = 4;
+
+// Butterflies that join comparators of different codelets.
+struct NarrowButterfly {
+    Pattern pattern;
+    uint8_t rows[4];
+    int32_t slots[4];
+};
+
+constexpr NarrowButterfly narrow_butterflies[] = {
+    {cross, {0, 1, 2, 3}, {0, 1, 2, 3}}, {single, {0, 1}, {4}}, {single, {2, 3}, {5}},
+};
+
+// A butterfly in a cone, and the rows that it takes. The row `wires` is zero; it stands for a wire that no column of
+// the cone has reached.
+struct ConeStep {
+    NarrowButterfly butterfly;
+    uint8_t from[4];
+};
+
+struct NarrowCone {
+    int32_t count;
+    bool reaches[wires], reaches_all;  // behind the cone
+    ConeStep steps[sizeof narrow_butterflies / sizeof narrow_butterflies[0]];
+};
+
+NarrowCone narrow_cones[(wires + together - 1) / together];
+
+void find_narrow_cones() {
+    int64_t column = 0;
+    for (NarrowCone &cone : narrow_cones) {
+        for (int64_t wire = 0; wire < wires; ++wire) cone.reaches[wire] = column <= wire && wire < column + together;
+        for (const NarrowButterfly &butterfly : narrow_butterflies) {
+            const int32_t rows = rows_of(butterfly.pattern);
+            bool reached = false;
+            for (int32_t k = 0; k < rows; ++k) reached |= cone.reaches[butterfly.rows[k]];
+            if (!reached) continue;
+            ConeStep &step = cone.steps[cone.count++];
+            step.butterfly = butterfly;
+            for (int32_t k = 0; k < rows; ++k) {
+                bool &reaches = cone.reaches[butterfly.rows[k]];
+                step.from[k] = uint8_t(reaches ? butterfly.rows[k] : wires);
+                reaches = true;
+            }
+        }
+        cone.reaches_all = true;
+        for (bool reaches : cone.reaches) cone.reaches_all &= reaches;
+        column += together;
+    }
+}
+
+// Writes the tables once. Several threads may call this at the same time, also while others use the tables.
+Status prepare() {
+    static char preparing;
+    static bool prepared;
+    while (__atomic_test_and_set(&preparing, __ATOMIC_ACQUIRE)) {}
+    Status status = ok;
+    if (!prepared) {
+        status = find_levels();
+        if (status == ok) status = find_pieces();
+        if (status == ok) status = find_fuller_pieces();
+        if (status == ok) status = find_butterflies();
+        if (status == ok) status = find_cones();
+        if (status == ok) find_narrow_cones();
+        prepared = status == ok;
+    }
+    __atomic_clear(&preparing, __ATOMIC_RELEASE);
+    return status;
+}
 
 // ------------------------------------------------------------------------------------- functions
 
@@ -1414,125 +1461,141 @@ NSC_STEP Row difference(const Row &a, const Row &b) {
 
 // -------------------------------------------------------------------------- routing a group of blocks
 //
-// Blocks of columns run through a codelet one after another. They share its choice, and the sums over lanes of their
-// products.
+// Blocks of columns run through the butterflies together: a row has the registers of all of them side by side. What a
+// butterfly needs stays in registers for the whole group: its weights, and the sums over columns that are the
+// gradients of its weights.
 
 constexpr int64_t side = 128 / register_bytes;  // blocks of a group
-constexpr int64_t kept_rows = side * 6;  // of a group
+constexpr int64_t kept_rows = side * comparators;
 
-// A codelet, and a bit for each block of a group that it runs on.
-struct Listed {
-    int32_t codelet;
-    uint32_t blocks;
-};
-
-// The weights of comparator c, the same in every lane. Both arrays are reached through one address, which leaves a
-// register for others.
-template <class real>
-NSC_INLINE inline Mix<Vec<real>> mix_at(const real *keep, int32_t c) {
-    return {broadcast(keep[c]), broadcast(keep[c + slots])};
-}
-
-// Calls run(rows) for the rows of each block that a listed codelet runs on.
-template <class Row, class Run>
-NSC_STEP void for_blocks(Listed listed, Row *blocks, Run run) {
-    for (uint32_t left = listed.blocks; left; left &= left - 1)
-        run(rows_of(codelets[listed.codelet], blocks + __builtin_ctz(left) * wires));
-}
-
-// Calls run(code, i) for the listed codelets from `first` on, in steps of `step`, with the code of their shapes.
-template <class Run>
-inline void for_codelets(const Listed *list, int64_t first, int64_t count, int64_t step, Run run) {
-    for (int64_t i = first; count > 0; i += step, --count)
-        with_code(codelets[list[i].codelet].shape, [&](auto code) { run(code, i); });
-}
-
-template <bool backwards, class Code, class real>
-NSC_APART void mix_codelet(Code code, Listed listed, Vec<real> *blocks, const real *keep) {
-    keep += codelets[listed.codelet].slot;
-    for_blocks(listed, blocks, [=](auto rows) NSC_INLINE {
-        run_code<backwards>(code, rows, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE { mix(a, b, mix_at(keep, c), half...); });
-    });
-}
-
-// The same. Keeps the difference of the rows in front of each comparator; returns the end of what is kept.
-template <bool backwards, class Code, class real>
-NSC_APART Vec<real> *mix_codelet_keeping(Code code, Listed listed, Vec<real> *blocks, const real *keep, Vec<real> *kept) {
-    keep += codelets[listed.codelet].slot;
-    for_blocks(listed, blocks, [&](auto rows) NSC_INLINE {
-        Vec<real> *to = kept;
-        run_code<backwards>(code, rows, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
-            to[c] = difference(a, b, half...);
-            mix(a, b, mix_at(keep, c), half...);
-        });
-        kept += code.count();
-    });
-    return kept;
-}
-
-// Rows that a codelet has kept of a block.
-template <class Code>
-NSC_STEP int64_t kept_of(Code code) {
-    return code.count();
-}
-
-// Takes the gradients of a group back through a codelet, in place, and adds the gradients of its weights to
-// `weight_grad`. `kept` is where mix_codelet_keeping began.
-template <bool backwards, class Code, class real>
-NSC_APART void mix_codelet_back(Code code, Listed listed, Vec<real> *grads, const Vec<real> *kept, Weights<real> w, real *weight_grad) {
-    const int32_t slot = codelets[listed.codelet].slot;
-    const real *keep = w.backward.keep + slot;
-    constexpr int64_t most = (Code::most() + lanes<real> - 1) / lanes<real> * lanes<real>;
-    // The sums over blocks of the differences of the payload in front of each comparator, times those of the gradient
-    // behind it.
-    Vec<real> products[most] = {}, *product = products;
-    for_blocks(listed, grads, [&](auto rows) NSC_INLINE {
-        const Vec<real> *differences = kept;
-        run_code<backwards>(code, rows, [=](int32_t c, Vec<real> &a, Vec<real> &b, auto... half) NSC_INLINE {
-            product[c] += differences[c] * difference(a, b, half...);
-            mix(a, b, mix_at(keep, c), half...);
-        });
-        kept += kept_of(code);
-    });
-    for (int32_t c = 0; c < code.count(); c += lanes<real>) {
-        real *to = weight_grad + slot + c;
-        store(to, load(to) + row_sums<real>(product + c));
+// Calls visit(c, a, b) for each comparator c of a butterfly on its rows r, in running order or backwards.
+template <Pattern pattern, bool backwards, class Row, class Visit>
+NSC_STEP void run_butterfly(Row *r, Visit visit) {
+    if constexpr (pattern == single) {
+        visit(0, r[0], r[1]);
+    } else if constexpr (pattern == cross) {
+        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
+        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+    } else {
+        constexpr bool middle_first = (pattern == fan) != backwards;
+        constexpr int32_t middle = pattern == fan ? 0 : 2, outer = pattern == fan ? 1 : 0;
+        if (middle_first) visit(middle, r[1], r[2]);
+        visit(outer, r[0], r[1]), visit(outer + 1, r[2], r[3]);
+        if (!middle_first) visit(middle, r[1], r[2]);
     }
 }
 
-// Runs the listed codelets, in order, on the blocks of a group; `reversed` runs their comparators backwards.
-template <class real>
-void route_forward(Vec<real> *blocks, const Listed *list, int64_t count, const real *keep, bool reversed) {
-    for_codelets(list, 0, count, 1, [=](auto code, int64_t i) {
-        if (reversed)
-            mix_codelet<true>(code, list[i], blocks, keep);
-        else
-            mix_codelet<false>(code, list[i], blocks, keep);
-    });
+// Calls run(Kind<p>()) for a butterfly's pattern p.
+template <Pattern pattern>
+struct Kind {
+    static constexpr Pattern value = pattern;
+};
+
+template <class Run>
+NSC_STEP void with_pattern(Pattern pattern, Run run) {
+    switch (pattern) {
+        case cross: return run(Kind<cross>());
+        case funnel: return run(Kind<funnel>());
+        case fan: return run(Kind<fan>());
+        case single: return run(Kind<single>());
+    }
 }
 
-// The same. Keeps what route_backward needs; returns the end of it.
-template <class real>
-Vec<real> *route_forward_keeping(Vec<real> *blocks, const Listed *list, int64_t count, const real *keep, bool reversed, Vec<real> *kept) {
-    for_codelets(list, 0, count, 1, [&](auto code, int64_t i) {
-        kept = reversed ? mix_codelet_keeping<true>(code, list[i], blocks, keep, kept)
-                        : mix_codelet_keeping<false>(code, list[i], blocks, keep, kept);
-    });
+// Calls visit(c, m, a, b) for each comparator c, whose weights are m, on each of `blocks`, and ended() behind each.
+template <Pattern pattern, bool backwards, class real, class Visit, class Ended>
+NSC_STEP void mix_butterfly(const Butterfly &butterfly, uint32_t blocks, Vec<real> *group, const real *keep, Visit visit, Ended ended) {
+    constexpr int32_t count = count_of(pattern), held = rows_of(pattern);
+    Mix<Vec<real>> m[count];
+    NSC_UNROLL
+    for (int32_t c = 0; c < count; ++c) m[c] = {broadcast(keep[butterfly.slot + c]), broadcast(keep[butterfly.slot + c + slots])};
+    Vec<real> *rows[held];
+    NSC_UNROLL
+    for (int32_t k = 0; k < held; ++k) rows[k] = group + butterfly.rows[k] * side;
+    const auto run = [&](int64_t block) NSC_INLINE {
+        Vec<real> r[held];
+        NSC_UNROLL
+        for (int32_t k = 0; k < held; ++k) r[k] = rows[k][block];
+        run_butterfly<pattern, backwards>(r, [&](int32_t c, Vec<real> &a, Vec<real> &b) NSC_INLINE { visit(c, m[c], a, b); });
+        NSC_UNROLL
+        for (int32_t k = 0; k < held; ++k) rows[k][block] = r[k];
+        ended();
+    };
+    if (blocks == (1 << side) - 1) {
+        NSC_UNROLL
+        for (int64_t block = 0; block < side; ++block) run(block);
+    } else {
+        for (; blocks; blocks &= blocks - 1) run(__builtin_ctz(blocks));
+    }
+}
+
+// Takes a group through butterfly after butterfly, or backwards, on the blocks of `on`. With `keeping`, the differences in
+// front of each comparator go to `kept`, whose end is returned.
+template <bool backwards, bool keeping, class real>
+NSC_APART Vec<real> *route_group(Vec<real> *group, const uint8_t *on, const real *keep, Vec<real> *kept) {
+    for (int64_t k = 0; k < butterfly_count; ++k) {
+        const int64_t i = backwards ? butterfly_count - 1 - k : k;
+        if (!on[i]) continue;
+        with_pattern(butterflies[i].pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
+            mix_butterfly<pattern, backwards, real>(butterflies[i], on[i], group, keep, [&](int32_t c, Mix<Vec<real>> m, Vec<real> &a, Vec<real> &b) NSC_INLINE {
+                if (keeping) kept[c] = a - b;
+                mix(a, b, m);
+            }, [&]() NSC_INLINE { kept += keeping ? count : 0; });
+        });
+    }
     return kept;
 }
 
-// Takes the gradients of a routed group back to the payload, in place in `grads`, and adds the gradients of the weights to
-// `weight_grad`. `kept` is the end that route_forward_keeping returned.
-template <class real>
-void route_backward(Vec<real> *grads, const Listed *list, int64_t count, const Vec<real> *kept, Weights<real> w, bool reversed,
-                    real *weight_grad) {
-    for_codelets(list, count - 1, count, -1, [&](auto code, int64_t i) {
-        kept -= __builtin_popcount(list[i].blocks) * kept_of(code);
-        if (reversed)
-            mix_codelet_back<false>(code, list[i], grads, kept, w, weight_grad);
-        else
-            mix_codelet_back<true>(code, list[i], grads, kept, w, weight_grad);
-    });
+// Adds the sums of `count` rows over their lanes to as many numbers.
+template <int32_t count, class real>
+NSC_STEP void add_sums(const Vec<real> *rows, real *to) {
+    constexpr typename PlacesTo<lanes<real>>::list places;
+    Vec<real> sums[(count + 1) / 2];  // of pairs of rows, in every second lane
+    NSC_UNROLL
+    for (int32_t k = 0; k < count; k += 2) sums[k / 2] = fold<real, 1>(rows[k], k + 1 < count ? rows[k + 1] : Vec<real>{}, places);
+    if constexpr (lanes<real> == 2) {
+        NSC_UNROLL
+        for (int32_t c = 0; c < count; ++c) to[c] += sums[c / 2][c % 2];
+    } else {
+        Vec<real> sum = fold<real, 2>(sums[0], count > 2 ? sums[(count - 1) / 2] : Vec<real>{}, places);
+        if constexpr (lanes<real> > 4) sum = fold<real, 4>(sum, sum, places);
+        if constexpr (lanes<real> > 8) sum = fold<real, 8>(sum, sum, places);
+        typedef real Four __attribute__((vector_size(4 * sizeof(real))));
+        Four four;
+        memcpy(&four, &sum, sizeof four);
+        if constexpr (count == 4) {
+            Four all_four;
+            memcpy(&all_four, to, sizeof four);
+            all_four += four;
+            memcpy(to, &all_four, sizeof four);
+        } else {
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) to[c] += four[c];
+        }
+    }
+}
+
+// Takes the gradients of a routed group back to the payload, in place, and adds the gradients of the weights to
+// `weight_grad`. `on` and `backwards` as for `route_group`; `kept` is the end that it returned.
+template <bool backwards, class real>
+NSC_APART void route_group_back(Vec<real> *grads, const uint8_t *on, const real *keep, const Vec<real> *kept, real *weight_grad) {
+    for (int64_t k = 0; k < butterfly_count; ++k) {
+        const int64_t i = backwards ? k : butterfly_count - 1 - k;
+        if (!on[i]) continue;
+        with_pattern(butterflies[i].pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
+            const Vec<real> *differences = kept -= count * __builtin_popcount(on[i]);
+            Vec<real> products[count] = {};
+            mix_butterfly<pattern, !backwards, real>(butterflies[i], on[i], grads, keep, [&](int32_t c, Mix<Vec<real>> m, Vec<real> &a, Vec<real> &b) NSC_INLINE {
+                products[c] += differences[c] * (a - b);
+                mix(a, b, m);
+            }, [&]() NSC_INLINE { differences += count; });
+            add_sums<count, real>(products, weight_grad + butterflies[i].slot);
+        });
+    }
 }
 
 // -------------------------------------------------------------------------------- exact sorting
@@ -1800,8 +1863,8 @@ void block_loss_gradient(Columns<real> block, Columns<real> grad, Routing loss, 
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);
 
-// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory;
-// returns out_of_memory if a thread gets none.
+// Runs work(begin, end, memory) for ranges of tasks, on the threads of a pool. Each thread has `bytes` of memory.
+// Returns out_of_memory if a thread gets none, or if its work says so.
 template <class Work>
 Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     struct State {
@@ -1814,7 +1877,8 @@ Status parallel_ranges(ParallelFor pool, int64_t count, int64_t grain, int64_t b
         const Memory memory(state->bytes);
         if (!memory.start) return __atomic_store_n(&state->status, int32_t(out_of_memory), __ATOMIC_RELAXED);
         const TinyIsZero guard;
-        state->work(begin, end, memory);
+        const Status status = state->work(begin, end, memory);
+        if (status != ok) __atomic_store_n(&state->status, int32_t(status), __ATOMIC_RELAXED);
     };
     if (pool && count > 1)
         pool(0, count, grain, body, &state);
@@ -1828,6 +1892,7 @@ template <class Work>
 Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, Work work) {
     return parallel_ranges(pool, count, grain, bytes, [&](int64_t begin, int64_t end, const Memory &memory) {
         for (int64_t task = begin; task < end; ++task) work(task, memory);
+        return ok;
     });
 }
 
@@ -1888,81 +1953,111 @@ struct Call {
         return ok;
     }
 
-    // Lists the codelets to run on the `count` blocks from `first` on, in running order. For P these are the codelets
-    // that the columns reach, or that reach the rows; for any other payload, all codelets.
-    int64_t list_codelets(Listed *list, int64_t sample, int64_t first, int64_t count) const {
-        int64_t listed = 0;
-        const auto enter = [&](auto word_of) {
-            for (int64_t word = 0; word < codelet_words; ++word) {
-                uint64_t words[side] = {}, any = 0;
-                for (int64_t k = 0; k < count; ++k) any |= words[k] = word_of((first + k) * lanes<real>, word);
-                for (; any; any &= any - 1) {
-                    const int bit = __builtin_ctzll(any);
-                    uint32_t blocks = 0;
-                    for (int64_t k = 0; k < side; ++k) blocks |= uint32_t(words[k] >> bit & 1) << k;
-                    list[listed++] = {int32_t(64 * word + bit), blocks};
-                }
-            }
-        };
+    // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a group from block `first` on.
+    // For P these are the blocks that the butterfly is reached by, or that it reaches; for any other payload, all.
+    void find_blocks(uint8_t *on, int64_t sample, int64_t first, int64_t used) const {
+        const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
-            enter([&](int64_t column, int64_t word) { return reached_from[column / cone_columns][word]; });
+            const int64_t cone = first * lanes<real> / cone_columns;
+            for (int64_t i = 0; i < butterfly_count; ++i) on[i] = uint8_t(every & blocks_in(reached_by[i][cone / 64] >> cone % 64));
         } else if (has_ranks(routing)) {
-            const int64_t *ranks = ranks_of(sample);
-            enter([&](int64_t column, int64_t word) {
-                uint64_t any = 0;
-                for (int64_t k = 0; k < width_of(column); ++k) any |= reaching[ranks[column + k] / cone_columns][word];
-                return any;
-            });
+            uint64_t wanted[side][cone_words] = {};
+            for (int64_t k = 0; k < used; ++k)
+                for (int64_t column = (first + k) * lanes<real>, end = column + width_of(column); column < end; ++column) {
+                    const int64_t cone = ranks_of(sample)[column] / cone_columns;
+                    wanted[k][cone / 64] |= uint64_t(1) << cone % 64;
+                }
+            for (int64_t i = 0; i < butterfly_count; ++i) {
+                uint32_t blocks = 0;
+                for (int64_t k = 0; k < used; ++k) {
+                    uint64_t any = 0;
+                    for (int64_t word = 0; word < cone_words; ++word) any |= reaches[i][word] & wanted[k][word];
+                    blocks |= uint32_t(any != 0) << k;
+                }
+                on[i] = uint8_t(blocks);
+            }
         } else {
-            for (; listed < codelet_count; ++listed) list[listed] = {int32_t(listed), (uint32_t(1) << count) - 1};
+            memset(on, int(every), butterfly_count);
         }
-        if (is_reversed(routing))
-            for (int64_t i = 0; i < listed / 2; ++i) exchange(list[i], list[listed - 1 - i]);
-        return listed;
     }
-
-    // Fills a block with columns of the payload of a sample, from `column` on. The ones of a unit matrix are `one`.
-    void load_payload(Vec<real> *block, int64_t sample, int64_t column, real one) const {
-        const int64_t width = width_of(column);
-        if (has_columns(routing)) {
-            const real *from = static_cast<const real *>(payload) + sample * payload_stride + column;
-            for (int64_t row = 0; row < wires; ++row) block[row] = load(from + row * payload_columns, width);
-            return;
-        }
-        memset(block, 0, sizeof(Vec<real>) * wires);
-        for (int64_t k = 0; k < width; ++k) block[has_ranks(routing) ? ranks_of(sample)[column + k] : column + k][k] = one;
+    // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.
+    static uint32_t blocks_in(uint64_t cones_of_group) {
+        if (lanes<real> == cone_columns) return uint32_t(cones_of_group);
+        uint32_t blocks = 0;
+        NSC_UNROLL
+        for (int64_t k = 0; k < side; ++k) blocks |= uint32_t(cones_of_group >> k * lanes<real> / cone_columns & 1) << k;
+        return blocks;
     }
 };
 
 // --------------------------------------------------------------------------- groups of columns
 
-constexpr int64_t blocks_of_line = 64 / register_bytes;  // whose rows fill a cache line
+// A row's part in a group is a small piece of a long row, too short for the processor to foresee the next row's.
+constexpr int64_t rows_ahead = 24;
 
-// Calls visit(row, k, place, count) for each row of each block k of a group, of `width` columns: `count` values of the
-// row, from `place` on. The blocks of a cache line come one after another, so that the line is taken whole.
+template <bool writes, class real>
+NSC_STEP void expect_row(const real *from, int64_t row, int64_t columns, int64_t width) {
+    if (row + rows_ahead >= wires) return;
+    for (int64_t k = 0; k < width; k += 64 / int64_t(sizeof(real))) __builtin_prefetch(from + (row + rows_ahead) * columns + k, writes);
+}
+
+// Calls visit(width) for the columns of a group, as a constant if they fill it.
 template <class real, class Visit>
-NSC_STEP void for_rows(int64_t width, Visit visit) {
-    for (int64_t first = 0; first * lanes<real> < width; first += blocks_of_line)
-        for (int64_t row = 0; row < wires; ++row)
-            for (int64_t k = first; k < first + blocks_of_line && k * lanes<real> < width; ++k) {
-                const int64_t place = k * lanes<real>, left = width - place;
-                visit(row, k, place, left < lanes<real> ? left : lanes<real>);
-            }
+NSC_STEP void with_width(int64_t width, Visit visit) {
+    if (width == side * lanes<real>)
+        visit(side * lanes<real>);
+    else
+        visit(width);
 }
 
-// Between the rows of a group of blocks and rows of `columns` values each.
+// Calls visit(k, count) for each register k of a row, of which `count` values are of `width` columns.
+template <class real, class Visit>
+NSC_STEP void for_registers(int64_t width, Visit visit) {
+    NSC_UNROLL
+    for (int64_t k = 0; k < side; ++k) {
+        const int64_t left = width - k * lanes<real>;
+        if (left > 0) visit(k, left < lanes<real> ? left : lanes<real>);
+    }
+}
+
+// Between the rows of a group, of `width` columns, and rows of `columns` values each.
 template <class real>
-void store_group(const Vec<real> *blocks, real *to, int64_t columns, int64_t width, real scale) {
-    for_rows<real>(width, [=](int64_t row, int64_t k, int64_t place, int64_t count) NSC_INLINE {
-        store(to + row * columns + place, blocks[k * wires + row] * scale, count);
+void store_group(const Vec<real> *group, real *to, int64_t columns, int64_t columns_of_group, real scale) {
+    with_width<real>(columns_of_group, [=](int64_t width) NSC_INLINE {
+        for (int64_t row = 0; row < wires; ++row) {
+            expect_row<true>(to, row, columns, width);
+            for_registers<real>(width, [=](int64_t k, int64_t count) NSC_INLINE {
+                store(to + row * columns + k * lanes<real>, group[row * side + k] * scale, count);
+            });
+        }
     });
 }
 
 template <class real>
-void load_group(Vec<real> *blocks, const real *from, int64_t columns, int64_t width) {
-    for_rows<real>(width, [=](int64_t row, int64_t k, int64_t place, int64_t count) NSC_INLINE {
-        blocks[k * wires + row] = load(from + row * columns + place, count);
+void load_group(Vec<real> *group, const real *from, int64_t columns, int64_t columns_of_group) {
+    with_width<real>(columns_of_group, [=](int64_t width) NSC_INLINE {
+        for (int64_t row = 0; row < wires; ++row) {
+            expect_row<false>(from, row, columns, width);
+            for_registers<real>(width, [=](int64_t k, int64_t count) NSC_INLINE {
+                group[row * side + k] = load(from + row * columns + k * lanes<real>, count);
+            });
+        }
     });
+}
+
+// Fills a group with columns of the payload of a sample, from block `first` on. The ones of a unit matrix are `one`.
+template <class real>
+void load_payload(const Call<real> &call, Vec<real> *group, int64_t sample, int64_t first, int64_t width, real one) {
+    const int64_t column = first * lanes<real>;
+    if (has_columns(call.routing)) {
+        const real *payload = static_cast<const real *>(call.payload) + sample * call.payload_stride;
+        return load_group(group, payload + column, call.payload_columns, width);
+    }
+    memset(group, 0, sizeof(Vec<real>) * side * wires);
+    for (int64_t k = 0; k < width; ++k) {
+        const int64_t row = has_ranks(call.routing) ? call.ranks_of(sample)[column + k] : column + k;
+        group[row * side + k / lanes<real>][k % lanes<real>] = one;
+    }
 }
 
 // -------------------------------------------------------------------------------- the keys pass
@@ -2192,27 +2287,11 @@ void begin_columns(Vec<real> *rows, int64_t column, const NarrowCone &cone, real
             for (int64_t k = 0; k < together; ++k) rows[wire * row_pitch + k] = Vec<real>{};
 }
 
-// Calls visit(c, a, b) for each comparator c of a butterfly of `count` comparators on the rows r, or backwards.
-template <int32_t count, bool backwards, class Row, class Visit>
-NSC_STEP void run_butterfly(Row *r, Visit visit) {
-    if constexpr (count == 1) {
-        visit(0, r[0], r[1]);
-    } else if constexpr (count == 3) {
-        if (backwards) visit(2, r[1], r[2]);
-        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
-        if (!backwards) visit(2, r[1], r[2]);
-    } else {
-        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
-        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
-        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
-    }
-}
-
 // Calls visit(column, c, m, a, b) for each column and comparator c of a step, whose weights are m.
-template <int32_t count, bool backwards, int64_t row_pitch, class real, class Visit>
+template <Pattern pattern, bool backwards, int64_t row_pitch, class real, class Visit>
 NSC_STEP void run_step(Vec<real> *rows, const ConeStep &step, Mixes<Vec<real>> w, Visit visit) {
     using Row = Vec<real>;
-    constexpr int32_t held = count > 1 ? 4 : 2;
+    constexpr int32_t count = count_of(pattern), held = rows_of(pattern);
     Mix<Row> m[count];
     NSC_UNROLL
     for (int32_t c = 0; c < count; ++c) m[c] = {w.keep[step.butterfly.slots[c]], w.swap[step.butterfly.slots[c]]};
@@ -2228,24 +2307,9 @@ NSC_STEP void run_step(Vec<real> *rows, const ConeStep &step, Mixes<Vec<real>> w
         Row r[held];
         NSC_UNROLL
         for (int32_t k = 0; k < held; ++k) r[k] = from[k][column];
-        run_butterfly<count, backwards>(r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
+        run_butterfly<pattern, backwards>(r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
         NSC_UNROLL
         for (int32_t k = 0; k < held; ++k) to[k][column] = r[k];
-    }
-}
-
-// Calls run(Count<n>()) for the number n of a step's comparators.
-template <int32_t n>
-struct Count {
-    static constexpr int32_t value = n;
-};
-
-template <class Run>
-NSC_STEP void with_count(const ConeStep &step, Run run) {
-    switch (step.butterfly.count) {
-        case 4: return run(Count<4>());
-        case 3: return run(Count<3>());
-        default: return run(Count<1>());
     }
 }
 
@@ -2255,9 +2319,10 @@ template <int64_t row_pitch, bool keeping, class real>
 Vec<real> *route_columns(Vec<real> *rows, const NarrowCone &cone, Mixes<Vec<real>> w, Vec<real> *differences) {
     using Row = Vec<real>;
     for (int32_t i = 0; i < cone.count; ++i)
-        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
-            constexpr int32_t count = decltype(number)::value;
-            run_step<count, false, row_pitch, real>(rows, cone.steps[i], w, [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+        with_pattern(cone.steps[i].butterfly.pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
+            run_step<pattern, false, row_pitch, real>(rows, cone.steps[i], w, [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
                 if (keeping) differences[column * count + c] = a - b;
                 mix(a, b, m);
             });
@@ -2272,14 +2337,15 @@ template <int64_t row_pitch, class real>
 void route_columns_back(Vec<real> *grad, const NarrowCone &cone, Mixes<Vec<real>> w, const Vec<real> *differences, Vec<real> *weight_grad) {
     using Row = Vec<real>;
     for (int32_t i = cone.count - 1; i >= 0; --i)
-        with_count(cone.steps[i], [&](auto number) NSC_INLINE {
-            constexpr int32_t count = decltype(number)::value;
+        with_pattern(cone.steps[i].butterfly.pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
             const ConeStep &step = cone.steps[i];
             differences -= together * count;
             Row sums[count];
             NSC_UNROLL
             for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slots[c]];
-            run_step<count, true, row_pitch, real>(grad, step, w, [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+            run_step<pattern, true, row_pitch, real>(grad, step, w, [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
                 sums[c] += differences[column * count + c] * (a - b);
                 mix(a, b, m);
             });
@@ -2502,17 +2568,126 @@ int64_t count_kept(Routing routing, int64_t batch) {
     return 0;
 }
 
-// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept: count_kept reals, or null.
+// From so many samples on, a thread takes whole samples through all passes. The columns of fewer samples are shared out
+// in pieces, and the passes follow one another, as few samples may be too few for the threads.
+constexpr int64_t many_samples = 8;
+
+// What a thread routes in: a group and its gradients, differences, the sums of a piece, and the blocks of each butterfly.
 template <class real>
-Status forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
+struct RoutingMemory {
     using Row = Vec<real>;
-    const Status checked = call.check();
-    if (checked != ok) return checked;
-    if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
-    if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
-    if (routes_identity(call.routing)) return narrow_forward(call, values, routed, kept, pool);
-    (void)kept;
-    const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
+    static constexpr int64_t rows_forward = side * wires, rows_backward = 2 * side * wires + kept_rows;
+    static constexpr int64_t bytes_forward = sizeof(Row) * rows_forward + butterfly_count;
+    static constexpr int64_t bytes_backward = sizeof(Row) * rows_backward + sizeof(real) * slots + butterfly_count;
+    static RoutingMemory forward(void *start) {
+        Row *rows = static_cast<Row *>(start);
+        return {rows, nullptr, nullptr, nullptr, reinterpret_cast<uint8_t *>(rows + rows_forward)};
+    }
+    static RoutingMemory backward(void *start) {
+        Row *rows = static_cast<Row *>(start), *grads = rows + side * wires;
+        real *sums = reinterpret_cast<real *>(rows + rows_backward);
+        return {rows, grads, grads + side * wires, sums, reinterpret_cast<uint8_t *>(sums + slots)};
+    }
+    Row *rows, *grads, *kept;
+    real *sums;
+    uint8_t *on;
+};
+
+// Calls visit(group) for the groups of a piece of the columns.
+template <class real, class Visit>
+inline void for_groups(const Call<real> &call, int64_t piece, Visit visit) {
+    const int64_t pieces = call.chunks();
+    for (int64_t group = cut(call.groups(), pieces, piece); group < cut(call.groups(), pieces, piece + 1); ++group) visit(group);
+}
+
+// Routes a piece of a sample's columns to `routed`. A loss is returned instead.
+template <class real>
+double route_piece(const Call<real> &call, int64_t sample, int64_t piece, const real *keep, real *routed, RoutingMemory<real> memory) {
+    double loss_of_lanes[lanes<real>] = {};
+    for_groups(call, piece, [&](int64_t group) {
+        const int64_t at = group * side, used = call.used_in(group), width = call.width_of_group(group);
+        load_payload(call, memory.rows, sample, at, width, unit<real>);
+        call.find_blocks(memory.on, sample, at, used);
+        if (is_reversed(call.routing))
+            route_group<true, false, real>(memory.rows, memory.on, keep, nullptr);
+        else
+            route_group<false, false, real>(memory.rows, memory.on, keep, nullptr);
+        if (!is_loss(call.routing)) {
+            real *to = routed + sample * wires * call.columns() + at * lanes<real>;
+            return store_group<real>(memory.rows, to, call.columns(), width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
+        }
+        for (int64_t k = 0; k < used; ++k) {
+            const int64_t column = (at + k) * lanes<real>;
+            block_loss<real>({memory.rows + k, side}, call.routing, call.ranks_of(sample) + column, call.width_of(column), loss_of_lanes);
+        }
+    });
+    return sum_of<double>(loss_of_lanes, lanes<real>);
+}
+
+// Takes the gradient of a piece of a sample's routed columns back to the payload, and adds the gradients of the weights to
+// `weight_grad`. The gradient of a loss is worked out on the way, and the loss returned if it is wanted.
+template <class real>
+double route_piece_back(const Call<real> &call, int64_t sample, int64_t piece, Weights<real> w, const real *routed_grad, real *payload_grad,
+                        bool wants_loss, real *weight_grad, RoutingMemory<real> memory) {
+    double loss_of_lanes[lanes<real>] = {};
+    for_groups(call, piece, [&](int64_t group) {
+        const int64_t at = group * side, used = call.used_in(group), width = call.width_of_group(group);
+        load_payload(call, memory.rows, sample, at, width, is_loss(call.routing) ? unit<real> : real(1));
+        call.find_blocks(memory.on, sample, at, used);
+        const Vec<real> *end = is_reversed(call.routing) ? route_group<true, true, real>(memory.rows, memory.on, w.forward.keep, memory.kept)
+                                                         : route_group<false, true, real>(memory.rows, memory.on, w.forward.keep, memory.kept);
+        for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
+            const int64_t column = (at + k) * lanes<real>, width_of_block = call.width_of(column);
+            const int64_t *ranks = call.ranks_of(sample) + column;
+            if (wants_loss) block_loss<real>({memory.rows + k, side}, call.routing, ranks, width_of_block, loss_of_lanes);
+            block_loss_gradient<real>({memory.rows + k, side}, {memory.grads + k, side}, call.routing, ranks, width_of_block);
+        }
+        const int64_t place = sample * wires * call.columns() + at * lanes<real>;
+        if (!is_loss(call.routing)) load_group<real>(memory.grads, routed_grad + place, call.columns(), width);
+        if (is_reversed(call.routing))
+            route_group_back<true, real>(memory.grads, memory.on, w.backward.keep, end, weight_grad);
+        else
+            route_group_back<false, real>(memory.grads, memory.on, w.backward.keep, end, weight_grad);
+        if (payload_grad) store_group<real>(memory.grads, payload_grad + place, call.columns(), width, 1);
+    });
+    return sum_of<double>(loss_of_lanes, lanes<real>);
+}
+
+// Calls work(first, count, memory) for all samples, at most `lanes` at a time, on the threads of a pool. Each thread has
+// `bytes` of memory, and `bytes_per_sample` more for each of those samples.
+template <class real, class Work>
+Status parallel_samples(const Call<real> &call, int64_t work_per_sample, int64_t bytes, int64_t bytes_per_sample, ParallelFor pool, Work work) {
+    const int64_t most = group_size<real>(lanes<real>, bytes_per_sample);
+    return parallel_ranges(pool, call.batch, grain_of(work_per_sample), bytes + most * bytes_per_sample, [&](int64_t begin, int64_t end, const Memory &memory) {
+        Status status = ok;
+        for (int64_t first = begin; status == ok && first < end; first += most) status = work(first, end - first < most ? end - first : most, memory);
+        return status;
+    });
+}
+
+template <class real>
+Status forward_samples(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    constexpr int64_t per_sample = arrays * slots;
+    const int64_t work = call.chunks() * call.mixes_per_chunk();
+    return parallel_samples<real>(call, work, Scratch::bytes_forward, sizeof(real) * per_sample, pool, [&](int64_t first, int64_t count, const Memory &memory) {
+        real *weights = memory.get<real>();
+        const auto routing = Scratch::forward(weights + count * per_sample);
+        const Status status = keys_forward(call, first, count, values + first * wires, weights, nullptr);
+        for (int64_t b = 0; status == ok && b < count; ++b) {
+            const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
+            double loss = 0;
+            for (int64_t piece = 0; piece < call.chunks(); ++piece) loss += route_piece(call, first + b, piece, keep, routed, routing);
+            if (is_loss(call.routing)) routed[first + b] = real(loss);
+        }
+        return status;
+    });
+}
+
+template <class real>
+Status forward_pieces(const Call<real> &call, real *values, real *routed, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    const int64_t per_sample = arrays * slots, chunks = call.chunks();
     const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !loss_memory.start) return out_of_memory;
@@ -2522,33 +2697,33 @@ Status forward(const Call<real> &call, real *values, real *routed, real *kept, P
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         Status status = keys_forward(call, first, count, values + first * wires, weights, pool);
         if (status != ok) return status;
-        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), sizeof(Row) * side * wires + sizeof(Listed) * codelet_count,
-                          [&](int64_t task, const Memory &memory) {
-            Row *blocks = memory.get<Row>();
-            auto *list = reinterpret_cast<Listed *>(blocks + side * wires);
-            const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+        status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()), Scratch::bytes_forward, [&](int64_t task, const Memory &memory) {
+            const int64_t b = task / chunks;
             const real *keep = weights_at(weights + b * per_sample, slots).forward.keep;
-            double loss_of_lanes[lanes<real>] = {};
-            for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
-                const int64_t at = group * side, used = call.used_in(group);
-                for (int64_t k = 0; k < used; ++k) call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, unit<real>);
-                route_forward<real>(blocks, list, call.list_codelets(list, sample, at, used), keep, is_reversed(call.routing));
-                if (!is_loss(call.routing)) {
-                    real *to = routed + sample * wires * columns + at * lanes<real>;
-                    store_group<real>(blocks, to, columns, call.width_of_group(group), has_columns(call.routing) ? real(1) : 1 / unit<real>);
-                    continue;
-                }
-                for (int64_t k = 0; k < used; ++k) {
-                    const int64_t column = (at + k) * lanes<real>;
-                    block_loss<real>({blocks + k * wires, 1}, call.routing, call.ranks_of(sample) + column, call.width_of(column), loss_of_lanes);
-                }
-            }
-            losses[task] = sum_of<double>(loss_of_lanes, lanes<real>);
+            losses[task] = route_piece(call, first + b, task % chunks, keep, routed, Scratch::forward(memory.get<Vec<real>>()));
         });
         if (status != ok) return status;
         for (int64_t b = 0; is_loss(call.routing) && b < count; ++b) routed[first + b] = sum_of<real>(losses + b * chunks, chunks);
     }
     return ok;
+}
+
+// values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept: count_kept reals, or null.
+template <class real>
+Status forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
+    const Status checked = call.check();
+    if (checked != ok) return checked;
+    if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
+    if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
+    if (routes_identity(call.routing)) return narrow_forward(call, values, routed, kept, pool);
+    (void)kept;
+    if (call.batch >= many_samples) return forward_samples(call, values, routed, pool);
+    return forward_pieces(call, values, routed, pool);
+}
+
+template <class real>
+void add_weights(real *to, const real *from) {
+    for (int64_t c = 0; c < slots; ++c) to[c] += from[c];
 }
 
 // The gradients of a sample's weights are sums over its pieces of columns, added in order. A thread that begins with a
@@ -2573,8 +2748,7 @@ struct PieceSums {
             if (apart[task]) add(task, of(task));
     }
     void add(int64_t task, const real *sums) const {
-        real *total = of(task - task % chunks);
-        for (int64_t c = 0; c < slots; ++c) total[c] += sums[c];
+        add_weights(of(task - task % chunks), sums);
     }
     real *of(int64_t task) const { return weight_grads + task * slots; }
     real *weight_grads;
@@ -2582,67 +2756,66 @@ struct PieceSums {
     int64_t chunks;
 };
 
-// values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
-// steepness_grad: (batch), or null. payload_grad: as the payload, or null.
-// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
-// kept: what forward kept in a call with the same arguments, or null.
 template <class real>
-Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
-                real *steepness_grad, real *payload_grad, real *losses, real *kept, ParallelFor pool) {
-    using Row = Vec<real>;
-    const Status checked = call.check();
-    if (checked != ok) return checked;
-    if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
-    if (routes_identity(call.routing)) return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept, pool);
-    (void)kept;
-    const int64_t per_sample = arrays * slots, chunks = call.chunks(), columns = call.columns();
+Status backward_samples(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad, real *steepness_grad,
+                        real *payload_grad, real *losses, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    constexpr int64_t per_sample = (arrays + 1) * slots;
+    const int64_t work = 4 * call.chunks() * call.mixes_per_chunk();
+    return parallel_samples<real>(call, work, Scratch::bytes_backward, sizeof(real) * per_sample, pool, [&](int64_t first, int64_t count, const Memory &memory) {
+        real *weights = memory.get<real>(), *weight_grads = weights + count * arrays * slots;
+        const auto routing = Scratch::backward(weights + count * per_sample);
+        // x_grad takes the values, which are not needed
+        const Status status = keys_forward(call, first, count, x_grad + first * wires, weights, nullptr);
+        if (status != ok) return status;
+        memset(weight_grads, 0, sizeof(real) * count * slots);
+        for (int64_t b = 0; b < count; ++b) {
+            const Weights<real> w = weights_at(weights + b * arrays * slots, slots);
+            real *total = weight_grads + b * slots;
+            double loss = 0;
+            for (int64_t piece = 0; piece < call.chunks(); ++piece) {
+                real *sums = piece ? routing.sums : total;
+                if (piece) memset(sums, 0, sizeof(real) * slots);
+                loss += route_piece_back(call, first + b, piece, w, routed_grad, payload_grad, losses, sums, routing);
+                if (piece) add_weights(total, sums);
+            }
+            if (losses) losses[first + b] = real(loss);
+        }
+        return keys_backward<real>(call, first, count, values_grad, weights, weight_grads, slots, x_grad, steepness_grad, nullptr);
+    });
+}
+
+template <class real>
+Status backward_pieces(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad, real *steepness_grad,
+                       real *payload_grad, real *losses, ParallelFor pool) {
+    using Scratch = RoutingMemory<real>;
+    const int64_t per_sample = arrays * slots, chunks = call.chunks();
     const int64_t sums = (chunks > 0 ? chunks : 1) * slots;
     const int64_t group = group_size<real>(call.batch, (per_sample + sums) * sizeof(real));
     const Memory weight_memory(group * per_sample * sizeof(real)), sum_memory(group * sums * sizeof(real));
     const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
     if (!weight_memory.start || !sum_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>();
-    double *chunk_losses = loss_memory.get<double>();
-    const PieceSums<real> pieces = {weight_grads, reinterpret_cast<bool *>(chunk_losses + group * chunks), chunks};
+    double *piece_losses = loss_memory.get<double>();
+    const PieceSums<real> pieces = {weight_grads, reinterpret_cast<bool *>(piece_losses + group * chunks), chunks};
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         // x_grad takes the values, which are not needed
         Status status = keys_forward(call, first, count, x_grad + first * wires, weights, pool);
         if (status != ok) return status;
-        const int64_t bytes = sizeof(Row) * (2 * side * wires + kept_rows) + sizeof(real) * slots + sizeof(Listed) * codelet_count;
-        status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), bytes, [&](int64_t first_task, int64_t end_task, const Memory &memory) {
-            Row *blocks = memory.get<Row>(), *grads = blocks + side * wires, *kept = grads + side * wires;
-            real *spare = reinterpret_cast<real *>(kept + kept_rows);
-            auto *list = reinterpret_cast<Listed *>(spare + slots);
+        status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()), Scratch::bytes_backward, [&](int64_t first_task, int64_t end_task, const Memory &memory) {
+            const auto routing = Scratch::backward(memory.get<Vec<real>>());
             for (int64_t task = first_task; task < end_task; ++task) {
-                const int64_t b = task / chunks, sample = first + b, chunk = task % chunks;
+                const int64_t b = task / chunks;
                 const Weights<real> w = weights_at(weights + b * per_sample, slots);
-                real *weight_grad = pieces.begin(task, first_task, spare);
-                double loss_of_lanes[lanes<real>] = {};
-                for (int64_t group = cut(call.groups(), chunks, chunk); group < cut(call.groups(), chunks, chunk + 1); ++group) {
-                    const int64_t at = group * side, used = call.used_in(group);
-                    for (int64_t k = 0; k < used; ++k)
-                        call.load_payload(blocks + k * wires, sample, (at + k) * lanes<real>, is_loss(call.routing) ? unit<real> : real(1));
-                    const int64_t listed = call.list_codelets(list, sample, at, used);
-                    Row *end = route_forward_keeping<real>(blocks, list, listed, w.forward.keep, is_reversed(call.routing), kept);
-                    for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
-                        const int64_t column = (at + k) * lanes<real>, width = call.width_of(column);
-                        Row *block = blocks + k * wires, *grad = grads + k * wires;
-                        const int64_t *ranks = call.ranks_of(sample) + column;
-                        if (losses) block_loss<real>({block, 1}, call.routing, ranks, width, loss_of_lanes);
-                        block_loss_gradient<real>({block, 1}, {grad, 1}, call.routing, ranks, width);
-                    }
-                    const int64_t place = sample * wires * columns + at * lanes<real>;
-                    if (!is_loss(call.routing)) load_group<real>(grads, routed_grad + place, columns, call.width_of_group(group));
-                    route_backward<real>(grads, list, listed, end, w, is_reversed(call.routing), weight_grad);
-                    if (payload_grad) store_group<real>(grads, payload_grad + place, columns, call.width_of_group(group), 1);
-                }
+                real *weight_grad = pieces.begin(task, first_task, routing.sums);
+                piece_losses[task] = route_piece_back(call, first + b, task % chunks, w, routed_grad, payload_grad, losses, weight_grad, routing);
                 pieces.end(task, weight_grad);
-                chunk_losses[task] = sum_of<double>(loss_of_lanes, lanes<real>);
             }
+            return ok;
         });
         if (status != ok) return status;
-        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
+        for (int64_t b = 0; losses && b < count; ++b) losses[first + b] = sum_of<real>(piece_losses + b * chunks, chunks);
         status = parallel(pool, count, grain_of(chunks * comparators), 0, [&](int64_t b, const Memory &) {
             if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * slots);
             pieces.finish(b);
@@ -2652,6 +2825,22 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
         if (status != ok) return status;
     }
     return ok;
+}
+
+// values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
+// steepness_grad: (batch), or null. payload_grad: as the payload, or null.
+// A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are its gradients.
+// kept: what forward kept in a call with the same arguments, or null.
+template <class real>
+Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
+                real *steepness_grad, real *payload_grad, real *losses, real *kept, ParallelFor pool) {
+    const Status checked = call.check();
+    if (checked != ok) return checked;
+    if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
+    if (routes_identity(call.routing)) return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept, pool);
+    (void)kept;
+    if (call.batch >= many_samples) return backward_samples(call, values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, pool);
+    return backward_pieces(call, values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, pool);
 }
 
 // ---------------------------------------------------------------------- exact sorting, the call

@@ -9,8 +9,8 @@ import nsc
 from nsc.compiler.relaxations import SIGMOIDS
 
 STEP = 1e-7
-# A lane of a register is a sample for few wires, and a column of P for many. Both take every kind of input; few wires
-# take every relaxation.
+# A lane of a register is a sample for few wires, and a column of P for many. Both take every kind of input;
+# few wires take every relaxation.
 FEW, MANY = 6, 36
 CASES = [
     *((FEW, sigmoid, art_lambda) for sigmoid in SIGMOIDS for art_lambda in (0.0, 0.25)),
