@@ -123,16 +123,12 @@ def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Code
     Butterflies come out as three to four layers of 16 wires, networks of neighbours as trapezoids
     that narrow and widen in turn. Cost: about a microsecond per comparator.
     """
-    pairs = network.comparators.tolist()
-    needed = np.ones((len(pairs), 2), bool) if halves is None else halves
-    whole = list(map(tuple, needed.tolist()))
+    # Two lists of numbers: a list of half a million pairs would cost Python's garbage collection a second.
+    los, his = network.comparators.T.tolist()
     parts = _Parts(network.n)
-    for index in reversed(range(len(pairs))) if backwards else range(len(pairs)):
-        parts.place(index, *pairs[index])
-    return tuple(
-        _codelet(wires, [(*pairs[i], whole[i]) for i in sorted(held)])
-        for wires, held in parts.in_order(backwards)
-    )
+    for index in reversed(range(network.size)) if backwards else range(network.size):
+        parts.place(index, los[index], his[index])
+    return _codelets(network, halves, parts.in_order(backwards))
 
 
 class _Part:
@@ -156,7 +152,10 @@ class _Parts:
 
     def place(self, index: int, lo: int, hi: int) -> None:
         a, b = self._owner(lo), self._owner(hi)
-        part = self._shared(a, b) or self._merged(a, b) or self._grown(a, b, lo, hi) or self._new(a, b)
+        if a is not None and a is b and len(a.comparators) < LONGEST:
+            a.comparators.append(index)
+            return
+        part = self._merged(a, b) or self._grown(a, b, lo, hi) or self._new(a, b)
         part.wires |= {lo, hi}
         part.comparators.append(index)
         self.owner[lo] = self.owner[hi] = part
@@ -191,13 +190,12 @@ class _Parts:
 
     def _owner(self, wire: int) -> _Part | None:
         part = self.owner[wire]
-        while part is not None and part.merged_into is not None:
+        if part is None or part.merged_into is None:
+            return part
+        while part.merged_into is not None:
             part = part.merged_into
         self.owner[wire] = part
         return part
-
-    def _shared(self, a: _Part | None, b: _Part | None) -> _Part | None:
-        return a if a is not None and a is b and a.has_room(0, 1) else None
 
     def _merged(self, a: _Part | None, b: _Part | None) -> _Part | None:
         if a is None or b is None or a is b:
@@ -241,19 +239,48 @@ class _Parts:
         return self.parts[-1]
 
 
-def _codelet(wires: list[int], pairs: list[tuple[int, int, tuple[bool, bool]]]) -> Codelet:
-    """Return the codelet in a canonical order: by layer inside the codelet, then by wire."""
-    place = {wire: index for index, wire in enumerate(wires)}
-    free = [0] * len(wires)
+def _codelets(
+    network: Network, halves: Halves | None, ordered: list[tuple[list[int], list[int]]]
+) -> tuple[Codelet, ...]:
+    """Return the codelets of these wires and comparators.
+
+    Most codelets repeat another one on other wires; what both have in common is worked out once.
+    """
+    needed = np.ones((network.size, 2), bool) if halves is None else halves
+    place = np.empty(network.n, np.int8)
+    known: dict[bytes, tuple[Shape, int]] = {}
+    codelets = []
+    for wires, held in ordered:
+        place[wires] = _PLACES[: len(wires)]
+        indices = np.sort(np.array(held))
+        steps = np.concatenate((place[network.comparators[indices]], needed[indices]), axis=1)
+        key = steps.tobytes()
+        if key not in known:
+            known[key] = _shape_and_turned(steps.tolist())
+        codelets.append(Codelet(tuple(wires), *known[key]))
+    return tuple(codelets)
+
+
+_PLACES = np.arange(WIDEST, dtype=np.int8)
+
+
+def _shape_and_turned(steps: list[list[int]]) -> tuple[Shape, int]:
+    """Return the canonical order of comparators: by layer inside the codelet, then by wire.
+
+    Args:
+        steps: for each comparator lo and hi, as places, and whether its minimum and its maximum are needed.
+    """
+    free = [0] * WIDEST
     placed = []
-    for lo, hi, ends in pairs:
-        a, b = sorted((place[lo], place[hi]))
+    for lo, hi, *ends in steps:
+        a, b = sorted((lo, hi))
         layer = max(free[a], free[b])
         free[a] = free[b] = layer + 1
-        placed.append((layer, PlacedComparator(a, b, _NEEDED[ends[::-1] if lo > hi else ends]), lo > hi))
+        needed = _NEEDED[bool(ends[lo > hi]), bool(ends[lo < hi])]
+        placed.append((layer, PlacedComparator(a, b, needed), lo > hi))
     placed.sort()
     turned = sum(1 << index for index, (*_, is_turned) in enumerate(placed) if is_turned)
-    return Codelet(tuple(wires), tuple(comparator for _, comparator, _ in placed), turned)
+    return tuple(comparator for _, comparator, _ in placed), turned
 
 
 _NEEDED = {(True, True): Needed.BOTH, (True, False): Needed.FIRST, (False, True): Needed.SECOND}

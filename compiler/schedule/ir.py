@@ -123,9 +123,7 @@ def _check_comparators(schedule: Schedule) -> None:
     size = sum(len(codelet.shape) for codelet in schedule.codelets)
     if size != network.size:
         raise LoweringError(f"the network has {network.counts}; its schedule has {count(size, 'comparator')}")
-    ends = (wire for codelet in schedule.codelets for pair in codelet.comparators() for wire in pair)
-    scheduled = np.fromiter(ends, np.int64, 2 * size).reshape(size, 2)
-    columns, scheduled_columns = [network.comparators.astype(np.int64)], [scheduled]
+    columns, scheduled_columns = [network.comparators.astype(np.int64)], [_running_order(schedule)]
     if schedule.halved or outputs is not None:
         needed = [codelet_ends for codelet in schedule.codelets for codelet_ends in _needed_ends(codelet)]
         scheduled_columns.append(np.array(needed, np.int64).reshape(size, 2))
@@ -140,6 +138,19 @@ def _check_comparators(schedule: Schedule) -> None:
             f"the schedule does not run comparator ({lo}, {hi}) where the network has it on wire "
             f"{wires[wrong[0]]}, or not with the halves that are needed"
         )
+
+
+def _running_order(schedule: Schedule) -> Rows:
+    """Return the comparators (lo, hi) of the codelets, on the network's wires."""
+    places = {shape: np.array([(a, b) for a, b, _ in shape], np.int64) for shape in schedule.shapes}
+    rows = [np.empty((0, 2), np.int64)]
+    for codelet in schedule.codelets:
+        ends = np.array(codelet.wires)[places[codelet.shape]]
+        if codelet.turned:
+            turned = [codelet.turned >> index & 1 == 1 for index in range(len(ends))]
+            ends[turned] = ends[turned, ::-1]
+        rows.append(ends)
+    return np.concatenate(rows)
 
 
 def _needed_ends(codelet: Codelet) -> list[tuple[bool, bool]]:

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -228,13 +229,7 @@ class _Search:
 
         All wires have ranks.
         """
-        import networkx  # which takes as long to import as all of nsc
-
-        graph = networkx.Graph(set(self.pairs))
-        graph.add_nodes_from(range(self.network.n))
-        for run in runs:
-            networkx.add_path(graph, run)
-        part = next(networkx.connected_components(graph))
+        part = _joined(self.network.n, (*self.pairs, *(pair for run in runs for pair in pairwise(run))))
         if len(part) < self.network.n:
             # If the part carries the highest ranks, zeros only there are wrong; else ones only there are.
             highest = all(self.ranks[wire] >= self.network.n - len(part) for wire in part)
@@ -436,6 +431,20 @@ class _Search:
             if wire >= n:
                 vector[wire - n] = int(row[pattern >> 3] >> (pattern & 7) & 1)
         return _FailingError(tuple(vector))
+
+
+def _joined(n: int, pairs: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the wires that a path of these pairs joins with wire 0, and wire 0."""
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    for lo, hi in pairs:
+        neighbours[lo].add(hi)
+        neighbours[hi].add(lo)
+    joined, stack = {0}, [0]
+    while stack:
+        new = neighbours[stack.pop()] - joined
+        joined |= new
+        stack += new
+    return joined
 
 
 def reachable_sets(question: Question) -> Answer | None:
