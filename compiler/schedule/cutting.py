@@ -123,7 +123,7 @@ def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Code
     Butterflies come out as three to four layers of 16 wires, networks of neighbours as trapezoids
     that narrow and widen in turn. Cost: about a microsecond per comparator.
     """
-    # Two lists of numbers: a list of half a million pairs would cost Python's garbage collection a second.
+    # Two lists of numbers: a list of pairs takes ten times as long, most of it in garbage collection.
     los, his = network.comparators.T.tolist()
     parts = _Parts(network.n)
     for index in reversed(range(network.size)) if backwards else range(network.size):
