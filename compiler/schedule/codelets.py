@@ -1,8 +1,8 @@
 """Codelets: the pieces that a network is cut into, each run straight through on the wires it loads.
 
-A routing kernel loads a codelet's wires once, runs all of its comparators and stores the wires again. Its
-speed depends on the comparators per wire loaded: 1/2 where a kernel runs one layer at a time, here about 2
-to 2.6 for bitonic networks and 3.9 for odd-even transposition.
+A kernel loads a codelet's wires once, runs all of its comparators and stores the wires again. Its speed
+depends on the comparators per wire loaded: 1/2 where a kernel runs one layer at a time, here about 2 to 2.6
+for bitonic networks and 3.9 for odd-even transposition.
 """
 
 from __future__ import annotations

@@ -7,22 +7,3 @@ struct InPlace {
     Row *first;
     Spread spread;
 };
-
-// The same rows. A copy of each that is loaded is kept.
-template <class Row, int32_t pitch, class Spread>
-struct Keeping {
-    using row = Row;
-    NSC_STEP Row load(int32_t k) const { return kept[k * pitch] = in_place.load(k); }
-    NSC_STEP void store(int32_t k, Row value) const { in_place.store(k, value); }
-    InPlace<Row, pitch, Spread> in_place;
-    Row *kept;
-};
-
-// The kept copies. Nothing is stored.
-template <class Row, int32_t pitch>
-struct Kept {
-    using row = Row;
-    NSC_STEP Row load(int32_t k) const { return kept[k * pitch]; }
-    NSC_STEP void store(int32_t, Row) const {}
-    const Row *kept;
-};
