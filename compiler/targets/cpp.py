@@ -27,6 +27,9 @@ NARROW = 32
 # Bytes of a row of a group of blocks: two cache lines, so that two blocks of the widest registers share a
 # butterfly's weights and the sums over their lanes, and four blocks of registers half as wide.
 GROUP_BYTES = 128
+# Differences of a group that the backward pass keeps at a time, unless an eighth of P in float32 is more:
+# with these, two threads need less memory for P of 1,024 wires than P itself.
+KEPT_BYTES = 600 << 10
 
 
 def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
@@ -64,6 +67,7 @@ def _tuning(schedule: Schedule) -> Tuning:
         chunk_mixes=CHUNK_MIXES,
         scratch_bytes=SCRATCH_BYTES,
         group_bytes=GROUP_BYTES,
+        kept_bytes=KEPT_BYTES,
         butterflies=sum(count_of[codelet.shape] for codelet in schedule.codelets),
         # C has no empty arrays: the table ends with an entry that is not used.
         joined_lines=wrapped(

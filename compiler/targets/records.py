@@ -261,6 +261,7 @@ class Tuning:
         chunk_mixes: mixes that a piece has, at least.
         scratch_bytes: aim for the memory of the weights that are held at a time.
         group_bytes: bytes of a row of a group of blocks, a multiple of the bytes of every register.
+        kept_bytes: differences of a group that are kept at a time, unless an eighth of P is more.
         butterflies: how many butterflies the codelets have.
         joined_lines: those of each shape: the pattern, and the places of its wires.
         narrow_lines: the butterflies of a narrow network, with their slots; empty if it is wide.
@@ -270,6 +271,7 @@ class Tuning:
     chunk_mixes: int
     scratch_bytes: int
     group_bytes: int
+    kept_bytes: int
     butterflies: int
     joined_lines: tuple[str, ...]
     narrow_lines: tuple[str, ...]

@@ -1006,25 +1006,6 @@ struct InPlace {
     Spread spread;
 };
 
-// The same rows. A copy of each that is loaded is kept.
-template <class Row, int32_t pitch, class Spread>
-struct Keeping {
-    using row = Row;
-    NSC_STEP Row load(int32_t k) const { return kept[k * pitch] = in_place.load(k); }
-    NSC_STEP void store(int32_t k, Row value) const { in_place.store(k, value); }
-    InPlace<Row, pitch, Spread> in_place;
-    Row *kept;
-};
-
-// The kept copies. Nothing is stored.
-template <class Row, int32_t pitch>
-struct Kept {
-    using row = Row;
-    NSC_STEP Row load(int32_t k) const { return kept[k * pitch]; }
-    NSC_STEP void store(int32_t, Row) const {}
-    const Row *kept;
-};
-
 // A block has one row per wire: a register of columns of a payload, or of keys for exact sorting.
 template <class Row>
 inline InPlace<Row, 1, const uint16_t *> rows_of(Codelet codelet, Row *block) {
@@ -1453,12 +1434,6 @@ NSC_STEP void mix(Row &lo, Row &hi, Mix<T> m) {
     hi = mixed(m, b, a);
 }
 
-// The difference of two rows. A comparator's weight is multiplied with it.
-template <class Row>
-NSC_STEP Row difference(const Row &a, const Row &b) {
-    return a - b;
-}
-
 // -------------------------------------------------------------------------- routing a group of blocks
 //
 // Blocks of columns run through the butterflies together: a row has the registers of all of them side by side. What a
@@ -1466,7 +1441,11 @@ NSC_STEP Row difference(const Row &a, const Row &b) {
 // gradients of its weights.
 
 constexpr int64_t side = 128 / register_bytes;  // blocks of a group
-constexpr int64_t kept_rows = side * comparators;
+// The differences of a group are kept for a segment of its steps at a time: of all, if there is room.
+constexpr int64_t least_kept = 614400, eighth_of_floats = wires * wires / 2;
+constexpr int64_t kept_room = (least_kept > eighth_of_floats ? least_kept : eighth_of_floats) / register_bytes;
+constexpr int64_t kept_rows = side * comparators < kept_room ? side * comparators : kept_room;
+constexpr int64_t most_segments = 1 + side * comparators / (kept_room - 4 * side);
 
 // Calls visit(c, a, b) for each comparator c of a butterfly on its rows r, in running order or backwards.
 template <Pattern pattern, bool backwards, class Row, class Visit>
@@ -1529,11 +1508,29 @@ NSC_STEP void mix_butterfly(const Butterfly &butterfly, uint32_t blocks, Vec<rea
     }
 }
 
-// Takes a group through butterfly after butterfly, or backwards, on the blocks of `on`. With `keeping`, the differences in
-// front of each comparator go to `kept`, whose end is returned.
+// Steps first ... end - 1 of a routing: butterflies, each on the blocks of `on`.
+struct Steps {
+    int64_t first, end;
+    const uint8_t *on;
+};
+
+// Returns where a segment begins whose differences are kept, given its end.
+template <bool backwards>
+int64_t first_of_segment(const uint8_t *on, int64_t end) {
+    for (int64_t kept = 0; end > 0; --end) {
+        const int64_t i = backwards ? butterfly_count - end : end - 1;
+        kept += count_of(butterflies[i].pattern) * __builtin_popcount(on[i]);
+        if (kept > kept_rows) break;
+    }
+    return end;
+}
+
+// Takes a group through steps, in running order or backwards. With `keeping`, the differences in front of each
+// comparator go to `kept`, whose end is returned.
 template <bool backwards, bool keeping, class real>
-NSC_APART Vec<real> *route_group(Vec<real> *group, const uint8_t *on, const real *keep, Vec<real> *kept) {
-    for (int64_t k = 0; k < butterfly_count; ++k) {
+NSC_APART Vec<real> *route_group(Vec<real> *group, Steps steps, const real *keep, Vec<real> *kept) {
+    const uint8_t *on = steps.on;
+    for (int64_t k = steps.first; k < steps.end; ++k) {
         const int64_t i = backwards ? butterfly_count - 1 - k : k;
         if (!on[i]) continue;
         with_pattern(butterflies[i].pattern, [&](auto kind) NSC_INLINE {
@@ -1577,12 +1574,13 @@ NSC_STEP void add_sums(const Vec<real> *rows, real *to) {
     }
 }
 
-// Takes the gradients of a routed group back to the payload, in place, and adds the gradients of the weights to
-// `weight_grad`. `on` and `backwards` as for `route_group`; `kept` is the end that it returned.
+// Takes gradients back through the steps of `route_group`, in place, and adds the gradients of the weights to
+// `weight_grad`. `kept` is the end that it returned.
 template <bool backwards, class real>
-NSC_APART void route_group_back(Vec<real> *grads, const uint8_t *on, const real *keep, const Vec<real> *kept, real *weight_grad) {
-    for (int64_t k = 0; k < butterfly_count; ++k) {
-        const int64_t i = backwards ? k : butterfly_count - 1 - k;
+NSC_APART void route_group_back(Vec<real> *grads, Steps steps, const real *keep, const Vec<real> *kept, real *weight_grad) {
+    const uint8_t *on = steps.on;
+    for (int64_t k = steps.end - 1; k >= steps.first; --k) {
+        const int64_t i = backwards ? butterfly_count - 1 - k : k;
         if (!on[i]) continue;
         with_pattern(butterflies[i].pattern, [&](auto kind) NSC_INLINE {
             constexpr Pattern pattern = decltype(kind)::value;
@@ -2572,23 +2570,25 @@ int64_t count_kept(Routing routing, int64_t batch) {
 // in pieces, and the passes follow one another, as few samples may be too few for the threads.
 constexpr int64_t many_samples = 8;
 
-// What a thread routes in: a group and its gradients, differences, the sums of a piece, and the blocks of each butterfly.
+// What a thread routes in: a group and its gradients, differences, copies of the group where segments begin (the first
+// begins with the payload, the last needs none), the sums of a piece, and the blocks of each butterfly.
 template <class real>
 struct RoutingMemory {
     using Row = Vec<real>;
-    static constexpr int64_t rows_forward = side * wires, rows_backward = 2 * side * wires + kept_rows;
+    static constexpr int64_t rows_forward = side * wires, most_copies = most_segments > 2 ? most_segments - 2 : 0;
+    static constexpr int64_t rows_backward = (2 + most_copies) * side * wires + kept_rows;
     static constexpr int64_t bytes_forward = sizeof(Row) * rows_forward + butterfly_count;
     static constexpr int64_t bytes_backward = sizeof(Row) * rows_backward + sizeof(real) * slots + butterfly_count;
     static RoutingMemory forward(void *start) {
         Row *rows = static_cast<Row *>(start);
-        return {rows, nullptr, nullptr, nullptr, reinterpret_cast<uint8_t *>(rows + rows_forward)};
+        return {rows, nullptr, nullptr, nullptr, nullptr, reinterpret_cast<uint8_t *>(rows + rows_forward)};
     }
     static RoutingMemory backward(void *start) {
-        Row *rows = static_cast<Row *>(start), *grads = rows + side * wires;
+        Row *rows = static_cast<Row *>(start), *grads = rows + side * wires, *copies = grads + side * wires;
         real *sums = reinterpret_cast<real *>(rows + rows_backward);
-        return {rows, grads, grads + side * wires, sums, reinterpret_cast<uint8_t *>(sums + slots)};
+        return {rows, grads, copies, copies + most_copies * side * wires, sums, reinterpret_cast<uint8_t *>(sums + slots)};
     }
-    Row *rows, *grads, *kept;
+    Row *rows, *grads, *copies, *kept;
     real *sums;
     uint8_t *on;
 };
@@ -2608,10 +2608,11 @@ double route_piece(const Call<real> &call, int64_t sample, int64_t piece, const 
         const int64_t at = group * side, used = call.used_in(group), width = call.width_of_group(group);
         load_payload(call, memory.rows, sample, at, width, unit<real>);
         call.find_blocks(memory.on, sample, at, used);
+        const Steps steps = {0, butterfly_count, memory.on};
         if (is_reversed(call.routing))
-            route_group<true, false, real>(memory.rows, memory.on, keep, nullptr);
+            route_group<true, false, real>(memory.rows, steps, keep, nullptr);
         else
-            route_group<false, false, real>(memory.rows, memory.on, keep, nullptr);
+            route_group<false, false, real>(memory.rows, steps, keep, nullptr);
         if (!is_loss(call.routing)) {
             real *to = routed + sample * wires * call.columns() + at * lanes<real>;
             return store_group<real>(memory.rows, to, call.columns(), width, has_columns(call.routing) ? real(1) : 1 / unit<real>);
@@ -2624,6 +2625,32 @@ double route_piece(const Call<real> &call, int64_t sample, int64_t piece, const 
     return sum_of<double>(loss_of_lanes, lanes<real>);
 }
 
+// Takes a group of columns of a payload through all steps and the gradient behind them back, in place in memory.grads,
+// and adds the gradients of the weights to `weight_grad`. load() fills the group with the payload; ended() is called when
+// the group is routed and fills memory.grads.
+template <bool backwards, class real, class Load, class Ended>
+void route_group_both_ways(Weights<real> w, real *weight_grad, RoutingMemory<real> memory, Load load, Ended ended) {
+    constexpr int64_t size = side * wires;
+    const auto copy_of = [&](int64_t segment) { return memory.copies + (segment - 1) * size; };
+    // Where the segments begin, the last first.
+    int64_t first[most_segments], last = 0;
+    first[0] = first_of_segment<backwards>(memory.on, butterfly_count);
+    while (first[last] > 0) first[last + 1] = first_of_segment<backwards>(memory.on, first[last]), ++last;
+    load();
+    for (int64_t segment = last; segment > 0; --segment) {
+        route_group<backwards, false, real>(memory.rows, {first[segment], first[segment - 1], memory.on}, w.forward.keep, nullptr);
+        if (segment > 1) memcpy(copy_of(segment - 1), memory.rows, sizeof(Vec<real>) * size);
+    }
+    for (int64_t segment = 0; segment <= last; ++segment) {
+        if (segment > 0 && segment < last) memcpy(memory.rows, copy_of(segment), sizeof(Vec<real>) * size);
+        if (segment > 0 && segment == last) load();
+        const Steps steps = {first[segment], segment ? first[segment - 1] : butterfly_count, memory.on};
+        const Vec<real> *end = route_group<backwards, true, real>(memory.rows, steps, w.forward.keep, memory.kept);
+        if (segment == 0) ended();
+        route_group_back<backwards, real>(memory.grads, steps, w.backward.keep, end, weight_grad);
+    }
+}
+
 // Takes the gradient of a piece of a sample's routed columns back to the payload, and adds the gradients of the weights to
 // `weight_grad`. The gradient of a loss is worked out on the way, and the loss returned if it is wanted.
 template <class real>
@@ -2632,22 +2659,22 @@ double route_piece_back(const Call<real> &call, int64_t sample, int64_t piece, W
     double loss_of_lanes[lanes<real>] = {};
     for_groups(call, piece, [&](int64_t group) {
         const int64_t at = group * side, used = call.used_in(group), width = call.width_of_group(group);
-        load_payload(call, memory.rows, sample, at, width, is_loss(call.routing) ? unit<real> : real(1));
-        call.find_blocks(memory.on, sample, at, used);
-        const Vec<real> *end = is_reversed(call.routing) ? route_group<true, true, real>(memory.rows, memory.on, w.forward.keep, memory.kept)
-                                                         : route_group<false, true, real>(memory.rows, memory.on, w.forward.keep, memory.kept);
-        for (int64_t k = 0; is_loss(call.routing) && k < used; ++k) {
-            const int64_t column = (at + k) * lanes<real>, width_of_block = call.width_of(column);
-            const int64_t *ranks = call.ranks_of(sample) + column;
-            if (wants_loss) block_loss<real>({memory.rows + k, side}, call.routing, ranks, width_of_block, loss_of_lanes);
-            block_loss_gradient<real>({memory.rows + k, side}, {memory.grads + k, side}, call.routing, ranks, width_of_block);
-        }
         const int64_t place = sample * wires * call.columns() + at * lanes<real>;
-        if (!is_loss(call.routing)) load_group<real>(memory.grads, routed_grad + place, call.columns(), width);
+        const auto load = [&] { load_payload(call, memory.rows, sample, at, width, is_loss(call.routing) ? unit<real> : real(1)); };
+        const auto ended = [&] {
+            if (!is_loss(call.routing)) return load_group<real>(memory.grads, routed_grad + place, call.columns(), width);
+            for (int64_t k = 0; k < used; ++k) {
+                const int64_t column = (at + k) * lanes<real>;
+                const int64_t *ranks = call.ranks_of(sample) + column;
+                if (wants_loss) block_loss<real>({memory.rows + k, side}, call.routing, ranks, call.width_of(column), loss_of_lanes);
+                block_loss_gradient<real>({memory.rows + k, side}, {memory.grads + k, side}, call.routing, ranks, call.width_of(column));
+            }
+        };
+        call.find_blocks(memory.on, sample, at, used);
         if (is_reversed(call.routing))
-            route_group_back<true, real>(memory.grads, memory.on, w.backward.keep, end, weight_grad);
+            route_group_both_ways<true>(w, weight_grad, memory, load, ended);
         else
-            route_group_back<false, real>(memory.grads, memory.on, w.backward.keep, end, weight_grad);
+            route_group_both_ways<false>(w, weight_grad, memory, load, ended);
         if (payload_grad) store_group<real>(memory.grads, payload_grad + place, call.columns(), width, 1);
     });
     return sum_of<double>(loss_of_lanes, lanes<real>);

@@ -837,7 +837,7 @@ struct InPlace {
     Spread spread;
 };
 
-// The same rows. A copy of each that is loaded is kept.
+// Rows in place. A copy of each that is loaded is kept.
 template <class Row, int32_t pitch, class Spread>
 struct Keeping {
     using row = Row;

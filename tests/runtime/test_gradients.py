@@ -9,12 +9,13 @@ import nsc
 from nsc.compiler.relaxations import SIGMOIDS
 
 STEP = 1e-7
-# A lane of a register is a sample for few wires, and a column of P for many. Both take every kind of input;
-# few wires take every relaxation.
-FEW, MANY = 6, 36
+# A lane of a register is a sample for few wires, and a column of P for many. For the most wires, differences
+# are kept segment by segment. All take every kind of input; few wires take every relaxation.
+FEW, MANY, MOST = 6, 36, 192
 CASES = [
     *((FEW, sigmoid, art_lambda) for sigmoid in SIGMOIDS for art_lambda in (0.0, 0.25)),
     (MANY, "logistic", 0.25),
+    (MOST, "logistic", 0.25),
 ]
 
 
