@@ -1,9 +1,9 @@
 """The C++ target: a schedule to the text of a kernel for processors.
 
-A call takes its samples in groups whose weights fit SCRATCH_BYTES. A group goes through the keys pass, the
-routing pass and, for gradients, the reverse keys pass. Each pass runs in parallel: the keys over samples, the
-routing over samples × pieces of their columns. So a small batch uses all threads on columns of P, and a large
-one on samples, by the same rule.
+A call goes through the keys pass, the routing pass and, for gradients, the reverse keys pass. Many samples
+are shared out among threads: a thread takes a sample through all passes. Few samples go through one pass
+after another, in groups whose weights fit SCRATCH_BYTES. The keys are then shared out by samples, the routing
+by pieces of their columns.
 
 P of a narrow network goes through all passes a few samples at a time, each in a lane of its own.
 """
@@ -28,7 +28,7 @@ NARROW = 32
 # butterfly's weights and the sums over their lanes, and four blocks of registers half as wide.
 GROUP_BYTES = 128
 # Differences of a group that the backward pass keeps at a time, unless an eighth of P in float32 is more:
-# with these, two threads need less memory for P of 1,024 wires than P itself.
+# with these, two threads need about as much memory for P of 1,024 wires as P itself.
 KEPT_BYTES = 600 << 10
 
 
