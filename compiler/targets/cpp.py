@@ -28,8 +28,8 @@ NARROW = 32
 # butterfly's weights and the sums over their lanes, and four blocks of registers half as wide.
 GROUP_BYTES = 128
 # Differences of a group that the backward pass keeps at a time, unless an eighth of P in float32 is more:
-# with these, two threads need about as much memory for P of 1,024 wires as P itself.
-KEPT_BYTES = 600 << 10
+# with these, two threads need less memory for P of 1,024 wires than P itself.
+KEPT_BYTES = 700 << 10
 
 
 def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:

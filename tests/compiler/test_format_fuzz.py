@@ -18,7 +18,7 @@ from nsc.errors import NetworkError
 
 MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
-SECONDS_PER_MEGABYTE = 2  # at most 0.9 on an idle machine; cores of shared machines may be slower
+SECONDS_PER_MEGABYTE = 4  # at most 0.9 on an idle machine; cores of shared machines may be much slower
 MEGABYTES_PER_MEGABYTE = 100
 BOTH = [name for name in readable() if name in writable()]
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'

@@ -713,23 +713,39 @@ void find_narrow_cones() {
     }
 }
 
-// Writes the tables once. Several threads may call this at the same time, also while others use the tables.
+// Calls make() until it is ok, and never again. Several threads may ask at the same time.
+struct Once {
+    template <class Make>
+    Status run(Make make) {
+        while (__atomic_test_and_set(&running, __ATOMIC_ACQUIRE)) {}
+        const Status status = done ? ok : make();
+        done = status == ok;
+        __atomic_clear(&running, __ATOMIC_RELEASE);
+        return status;
+    }
+    bool running, done;
+};
+
+// Writes the tables that calls with several samples need besides.
+Status prepare_pieces() {
+    static Once once;
+    return once.run([] {
+        const Status status = find_pieces();
+        return status == ok ? find_fuller_pieces() : status;
+    });
+}
+
+// Writes the tables that all calls need.
 Status prepare() {
-    static char preparing;
-    static bool prepared;
-    while (__atomic_test_and_set(&preparing, __ATOMIC_ACQUIRE)) {}
-    Status status = ok;
-    if (!prepared) {
-        status = find_levels();
-        if (status == ok) status = find_pieces();
-        if (status == ok) status = find_fuller_pieces();
+    static Once once;
+    return once.run([] {
+        Status status = find_levels();
         if (status == ok) status = find_butterflies();
         if (status == ok) status = find_cones();
+        if (status == ok) status = prepare_pieces();
         if (status == ok) find_narrow_cones();
-        prepared = status == ok;
-    }
-    __atomic_clear(&preparing, __ATOMIC_RELEASE);
-    return status;
+        return status;
+    });
 }
 
 // ------------------------------------------------------------------------------------- functions
@@ -1442,7 +1458,7 @@ NSC_STEP void mix(Row &lo, Row &hi, Mix<T> m) {
 
 constexpr int64_t side = 128 / register_bytes;  // blocks of a group
 // The differences of a group are kept for a segment of its steps at a time: of all, if there is room.
-constexpr int64_t least_kept = 614400, eighth_of_floats = wires * wires / 2;
+constexpr int64_t least_kept = 716800, eighth_of_floats = wires * wires / 2;
 constexpr int64_t kept_room = (least_kept > eighth_of_floats ? least_kept : eighth_of_floats) / register_bytes;
 constexpr int64_t kept_rows = side * comparators < kept_room ? side * comparators : kept_room;
 constexpr int64_t most_segments = 1 + side * comparators / (kept_room - 4 * side);
@@ -2735,11 +2751,18 @@ Status forward_pieces(const Call<real> &call, real *values, real *routed, Parall
     return ok;
 }
 
+// Checks a call, and writes the tables that its keys pass needs.
+template <class real>
+Status make_ready(const Call<real> &call) {
+    const Status checked = call.check();
+    return checked == ok && call.batch > 1 ? prepare_pieces() : checked;
+}
+
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept: count_kept reals, or null.
 template <class real>
 Status forward(const Call<real> &call, real *values, real *routed, real *kept, ParallelFor pool) {
-    const Status checked = call.check();
-    if (checked != ok) return checked;
+    const Status ready = make_ready(call);
+    if (ready != ok) return ready;
     if (call.routing == none) return keys_forward<real>(call, 0, call.batch, values, nullptr, pool);
     if (!is_loss(call.routing)) expect_writes(routed, sizeof(real) * call.batch * wires * call.columns());
     if (routes_identity(call.routing)) return narrow_forward(call, values, routed, kept, pool);
@@ -2861,8 +2884,8 @@ Status backward_pieces(const Call<real> &call, const real *values_grad, const re
 template <class real>
 Status backward(const Call<real> &call, const real *values_grad, const real *routed_grad, real *x_grad,
                 real *steepness_grad, real *payload_grad, real *losses, real *kept, ParallelFor pool) {
-    const Status checked = call.check();
-    if (checked != ok) return checked;
+    const Status ready = make_ready(call);
+    if (ready != ok) return ready;
     if (!routed_grad && !losses) return values_backward(call, values_grad, x_grad, steepness_grad, pool);
     if (routes_identity(call.routing)) return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept, pool);
     (void)kept;
