@@ -1,5 +1,27 @@
 // -------------------------------------------------------------------------------------- threads
 
+// Subnormal numbers count as zero on this thread while it lives. They are common in P, whose entries are products
+// of many weights, and processors take about 100 times as long for them.
+struct TinyIsZero {
+#if defined(__SSE__)
+    TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }
+    ~TinyIsZero() { __builtin_ia32_ldmxcsr(before); }
+    uint32_t before;
+#elif defined(__aarch64__)
+    TinyIsZero() {
+        asm volatile("mrs %0, fpcr" : "=r"(before));
+        asm volatile("msr fpcr, %0" ::"r"(before | uint64_t(1) << 24));
+    }
+    ~TinyIsZero() { asm volatile("msr fpcr, %0" ::"r"(before)); }
+    uint64_t before;
+#else
+    TinyIsZero() {}
+    ~TinyIsZero() {}
+#endif
+    TinyIsZero(const TinyIsZero &) = delete;
+    TinyIsZero &operator=(const TinyIsZero &) = delete;
+};
+
 // torch_parallel_for, or null for one thread.
 using Body = void (*)(int64_t begin, int64_t end, void *context);
 using ParallelFor = void (*)(int64_t begin, int64_t end, int64_t grain, Body body, void *context);

@@ -263,7 +263,7 @@ struct WholeOf<float> {
 template <class real>
 using Whole = typename WholeOf<real>::type;
 
-// -------------------------------------------------------------------------------------- vectors
+// ------------------------------------------------------------------------------------ registers
 
 #if defined(__AVX512F__)
 constexpr int64_t register_bytes = 64;
@@ -289,6 +289,41 @@ template <class T>
 inline Vec<T> all(T value) {
     return value - Vec<T>{};
 }
+
+// Between a register and memory, `count` values; a full register is one instruction.
+template <class T>
+inline Vec<T> load(const T *from, int64_t count = lanes<T>) {
+    Vec<T> row;
+    if (count == lanes<T>) {
+        memcpy(&row, from, sizeof row);
+    } else {
+        row = Vec<T>{};
+        memcpy(&row, from, sizeof(T) * count);
+    }
+    return row;
+}
+
+template <class T>
+inline void store(T *to, Vec<T> row, int64_t count = lanes<T>) {
+    if (count == lanes<T>)
+        memcpy(to, &row, sizeof row);
+    else
+        memcpy(to, &row, sizeof(T) * count);
+}
+
+// The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
+template <int... places>
+struct Places {};
+
+template <int count, int... places>
+struct PlacesTo : PlacesTo<count - 1, count - 1, places...> {};
+
+template <int... places>
+struct PlacesTo<0, places...> {
+    using list = Places<places...>;
+};
+
+// -------------------------------------------------------------------------------------- vectors
 
 // The same of a number in memory, which is one instruction. The empty asm hides the number from the compiler, which
 // would else compute with one lane and then spread each result by a shuffle.
@@ -329,27 +364,6 @@ inline Row greater(Row a, Row b) {
 }
 #endif
 
-// Between a register and memory, `count` values; a full register is one instruction.
-template <class T>
-inline Vec<T> load(const T *from, int64_t count = lanes<T>) {
-    Vec<T> row;
-    if (count == lanes<T>) {
-        memcpy(&row, from, sizeof row);
-    } else {
-        row = Vec<T>{};
-        memcpy(&row, from, sizeof(T) * count);
-    }
-    return row;
-}
-
-template <class T>
-inline void store(T *to, Vec<T> row, int64_t count = lanes<T>) {
-    if (count == lanes<T>)
-        memcpy(to, &row, sizeof row);
-    else
-        memcpy(to, &row, sizeof(T) * count);
-}
-
 // Numbers and their bits, whole numbers as numbers.
 template <class real>
 inline Vec<Whole<real>> bits_of(Vec<real> v) {
@@ -372,18 +386,6 @@ using Log = double;
 
 inline double logarithm(double x) { return __builtin_log(x); }
 inline double logarithm_1p(double x) { return __builtin_log1p(x); }
-
-// The numbers 0 ... count - 1, for shuffles, whose lanes must be known when compiling.
-template <int... places>
-struct Places {};
-
-template <int count, int... places>
-struct PlacesTo : PlacesTo<count - 1, count - 1, places...> {};
-
-template <int... places>
-struct PlacesTo<0, places...> {
-    using list = Places<places...>;
-};
 
 // Adds the lanes of p whose numbers differ in one bit, and those of q. Lanes without the bit hold the sums of p,
 // lanes with it those of q. Half of the summands stay in their lanes and need no shuffle.
@@ -434,28 +436,6 @@ NSC_APART void transpose(Vec<T> *rows) {
     NSC_UNROLL
     for (int i = 0; i < lanes<T>; ++i) rows[i] = in_registers[i];
 }
-
-// Subnormal numbers count as zero on this thread while it lives. They are common in P, whose entries are products
-// of many weights, and processors take about 100 times as long for them.
-struct TinyIsZero {
-#if defined(__SSE__)
-    TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }
-    ~TinyIsZero() { __builtin_ia32_ldmxcsr(before); }
-    uint32_t before;
-#elif defined(__aarch64__)
-    TinyIsZero() {
-        asm volatile("mrs %0, fpcr" : "=r"(before));
-        asm volatile("msr fpcr, %0" ::"r"(before | uint64_t(1) << 24));
-    }
-    ~TinyIsZero() { asm volatile("msr fpcr, %0" ::"r"(before)); }
-    uint64_t before;
-#else
-    TinyIsZero() {}
-    ~TinyIsZero() {}
-#endif
-    TinyIsZero(const TinyIsZero &) = delete;
-    TinyIsZero &operator=(const TinyIsZero &) = delete;
-};
 
 // ----------------------------------------------------- levels, pieces, butterflies, light cones
 
@@ -1872,6 +1852,28 @@ void block_loss_gradient(Columns<real> block, Columns<real> grad, Routing loss, 
 }
 
 // -------------------------------------------------------------------------------------- threads
+
+// Subnormal numbers count as zero on this thread while it lives. They are common in P, whose entries are products
+// of many weights, and processors take about 100 times as long for them.
+struct TinyIsZero {
+#if defined(__SSE__)
+    TinyIsZero() : before(__builtin_ia32_stmxcsr()) { __builtin_ia32_ldmxcsr(before | 0x8040); }
+    ~TinyIsZero() { __builtin_ia32_ldmxcsr(before); }
+    uint32_t before;
+#elif defined(__aarch64__)
+    TinyIsZero() {
+        asm volatile("mrs %0, fpcr" : "=r"(before));
+        asm volatile("msr fpcr, %0" ::"r"(before | uint64_t(1) << 24));
+    }
+    ~TinyIsZero() { asm volatile("msr fpcr, %0" ::"r"(before)); }
+    uint64_t before;
+#else
+    TinyIsZero() {}
+    ~TinyIsZero() {}
+#endif
+    TinyIsZero(const TinyIsZero &) = delete;
+    TinyIsZero &operator=(const TinyIsZero &) = delete;
+};
 
 // torch_parallel_for, or null for one thread.
 using Body = void (*)(int64_t begin, int64_t end, void *context);
