@@ -30,7 +30,7 @@ from nsc.errors import (
 from nsc.version import VERSION
 
 if TYPE_CHECKING:
-    from nsc import compat, nn
+    from nsc import compat, nn, numpy
     from nsc.api import compile
     from nsc.compiler.network import Network
     from nsc.compiler.relaxations import Relaxation
@@ -59,6 +59,7 @@ _HOMES: dict[str, str | None] = {
     "load": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
     "nn": None,
+    "numpy": None,
     "ranks": "nsc.compiler.selection",
     "top_k": "nsc.compiler.selection",
     "verify": "nsc.proving",
@@ -90,6 +91,7 @@ __all__ = [
     "load",
     "median",
     "nn",
+    "numpy",
     "ranks",
     "top_k",
     "verify",

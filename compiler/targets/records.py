@@ -442,3 +442,44 @@ class SelectModule:
     module: Module
     k: int
     rank_lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExactHead:
+    """The first lines of an exact kernel; see `Head`."""
+
+    name: str
+    purpose: str
+    version: str
+    proof: str
+    counts: str
+    digest: str
+    facts: str
+
+
+@dataclass(frozen=True)
+class ExactNetwork:
+    """A network as exact kernels run it.
+
+    Attributes:
+        wires, comparators, outputs: how many.
+        output_lines: the wire of each output, as lines of a table.
+        straight_lines: the comparators as statements; none for a network that runs from a table.
+        pair_lines: the comparators as lines of a table; none where there are statements.
+    """
+
+    wires: int
+    comparators: int
+    outputs: int
+    output_lines: tuple[str, ...]
+    straight_lines: tuple[str, ...]
+    pair_lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExactKernel:
+    """What exact/kernel.cpp.j2 is given."""
+
+    kernel: ExactHead
+    statuses: tuple[Constant, ...]
+    network: ExactNetwork

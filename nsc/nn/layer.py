@@ -71,18 +71,20 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
     def _relaxed(self, method: str, *operands: Any) -> Any:
         return _call(self.operator, method, self.log_steepness, *operands)
 
-    def _exact(self, method: str, x: Tensor) -> Any:
-        return _call(self.operator, method, None, x)
+    def _exact(self, method: str, x: Tensor, **options: Any) -> Any:
+        return _call(self.operator, method, None, x, **options)
 
 
 def _steepness(log_steepness: Tensor) -> Tensor:
     return log_steepness.exp().reshape(())
 
 
-def _call(operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any) -> Any:
+def _call(
+    operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any, **options: Any
+) -> Any:
     """Call an operator's method. For torch.fx it is one node: methods cannot check the symbols of a trace."""
     steepness = () if log_steepness is None else (_steepness(log_steepness),)
-    return getattr(operator, method)(*operands, *steepness)
+    return getattr(operator, method)(*operands, *steepness, **options)
 
 
 torch.fx.wrap("_call")

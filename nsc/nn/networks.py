@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
 from nsc.api import Options, compile
@@ -11,6 +12,7 @@ from nsc.compiler.describe import Named
 from nsc.compiler.selection import Selection
 from nsc.errors import LoweringError, OperandTypeError
 from nsc.nn.layer import Layer, refuse_options
+from nsc.operators.exact import Sorted
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 
@@ -101,9 +103,16 @@ class SortingNetwork(Layer[Sorter]):
         """Return the binary cross entropy of P; see `Sorter.binary_cross_entropy`."""
         return self._relaxed("binary_cross_entropy", x, target)  # type: ignore[no-any-return]
 
-    def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def hard_sort(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        descending: bool = False,
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Sorted:
         """Return exactly sorted values and indices, which no steepness changes; see `Sorter.hard_sort`."""
-        return self._exact("hard_sort", x)  # type: ignore[no-any-return]
+        return self._exact("hard_sort", x, dim=dim, descending=descending, index_dtype=index_dtype)  # type: ignore[no-any-return]
 
 
 class SelectionNetwork(Layer[Selector]):
@@ -172,6 +181,6 @@ class SelectionNetwork(Layer[Selector]):
         """Return the ranks' rows of P @ payload, (…, k, m); see `Selector.route`."""
         return self._relaxed("route", x, payload)  # type: ignore[no-any-return]
 
-    def hard_select(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def hard_select(self, x: Tensor, dim: int = -1, *, index_dtype: torch.dtype = torch.int64) -> Sorted:
         """Return exact values and indices, which no steepness changes; see `Selector.hard_select`."""
-        return self._exact("hard_select", x)  # type: ignore[no-any-return]
+        return self._exact("hard_select", x, dim=dim, index_dtype=index_dtype)  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import PackageError, PropertyError
+from nsc.operators.exact import Sorted, hard_sort, hard_values
 from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
@@ -143,6 +144,33 @@ class Operator:
             values = unfolded(values, x.shape, x.dtype)
             routed = unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
         return values, routed
+
+    def _exact(
+        self,
+        method: str,
+        x: Tensor,
+        dim: int,
+        descending: bool,
+        values_only: bool,
+        index_dtype: torch.dtype,
+    ) -> Sorted | Tensor:
+        """Check, and sort or select exactly; arguments as `Sorter.hard_sort` has them."""
+        self._operands.check_tensor(method, "x", x)
+        outputs, caller = self._kernel.outputs, f"{self.name}.{method}"
+        ranks = None if outputs is None else outputs.ranks
+        if self._has_gpu_kernel(x, dim, descending or values_only, index_dtype):
+            values, indices = entries.hard_sort(self._kernel, self._operands.keys(method, x, x.dtype))
+            shape = (*x.shape[:-1], values.shape[-1])
+            return Sorted(unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64))
+        if values_only:
+            return hard_values(caller, x, self.n, ranks, dim, descending)
+        return hard_sort(caller, x, self.n, ranks, dim, descending, index_dtype)
+
+    def _has_gpu_kernel(self, x: Tensor, dim: int, has_options: bool, index_dtype: torch.dtype) -> bool:
+        """Return whether the package has a CUDA kernel for an exact sort: on the last axis, ascending."""
+        is_plain = not has_options and index_dtype == torch.int64 and dim in (-1, x.dim() - 1)
+        serves = str(x.dtype).removeprefix("torch.") in self._kernel.serves
+        return x.is_cuda and is_plain and serves and "cuda" in self._kernel.sources and x.dim() > 0
 
     def _routed(self, x: Tensor, payload: Tensor, steepness: Steepness) -> Tensor:
         """Return what the wires carry of a payload, (…, n, m)."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, overload
 
 import torch
 from torch import Tensor
 
 from nsc.errors import PackageError
-from nsc.operators.operands import Steepness, kept_or_new, unfolded
+from nsc.operators.exact import Sorted
+from nsc.operators.operands import Steepness, kept_or_new
 from nsc.operators.operator import Operator
-from nsc.runtime.dispatch import entries
 
 
 class Selector(Operator):
@@ -72,15 +73,39 @@ class Selector(Operator):
         """
         return self._routed(x, payload, steepness).index_select(-2, self._wires(x))
 
-    def hard_select(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the exact values of the ranks and their int64 indices, as torch.sort(stable=True) has them.
+    @overload
+    def hard_select(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        values_only: Literal[False] = False,
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Sorted: ...
 
-        The gradient of the values is torch.sort's.
+    @overload
+    def hard_select(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        values_only: Literal[True],
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Tensor: ...
+
+    def hard_select(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        values_only: bool = False,
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Sorted | Tensor:
+        """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
+
+        Arguments as in `Sorter.hard_sort`; what is selected takes the place of the axis `dim`.
         """
-        self._operands.check_tensor("hard_select", "x", x)
-        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_select", x, x.dtype))
-        shape = (*x.shape[:-1], len(self.ranks))
-        return unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64)
+        return self._exact("hard_select", x, dim, False, values_only, index_dtype)
 
     def _selected(self, values: Tensor) -> Tensor:
         return values.index_select(-1, self._wires(values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, overload
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch import Tensor
 from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
+from nsc.operators.exact import Sorted
 from nsc.operators.operands import Steepness, cast, kept_or_new, tensor_of, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
@@ -157,14 +159,55 @@ class Sorter(Operator):
         """
         return self.loss("binary_cross_entropy", x, target, steepness)
 
-    def hard_sort(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return exactly sorted values and int64 indices as torch.sort(stable=True): NaN last.
+    @overload
+    def hard_sort(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        descending: bool = False,
+        values_only: Literal[False] = False,
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Sorted: ...
 
-        The gradient of the values is torch.sort's.
+    @overload
+    def hard_sort(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        descending: bool = False,
+        values_only: Literal[True],
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Tensor: ...
+
+    def hard_sort(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        descending: bool = False,
+        values_only: bool = False,
+        index_dtype: torch.dtype = torch.int64,
+    ) -> Sorted | Tensor:
+        """Return exactly sorted values and indices, as torch.sort(stable=True).
+
+        It runs the smallest network that nsc has for n values, proved when first used, whatever network the
+        operator relaxes.
+
+        Args:
+            x: n values along an axis, of any shape: floating-point numbers, integers or bool.
+            dim: the axis to sort along.
+            descending: whether the largest value comes first. NaN is larger than every number.
+            values_only: whether to return the values alone. This takes a fraction of the time. -0 then comes
+                before 0, and NaN loses its sign.
+            index_dtype: torch.int64 or torch.int32.
+
+        Returns:
+            A named tuple of values and indices, of the shape of x; or the values. The gradient of the values
+            is torch.sort's.
         """
-        self._operands.check_tensor("hard_sort", "x", x)
-        values, indices = entries.hard_sort(self._kernel, self._operands.keys("hard_sort", x, x.dtype))
-        return unfolded(values, x.shape, x.dtype), unfolded(indices, x.shape, torch.int64)
+        return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
 
 
 def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:

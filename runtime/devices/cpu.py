@@ -93,7 +93,7 @@ def relax_unchecked(
         values.data_ptr(),
         None if routed is None else routed.data_ptr(),
         None if kept is None else kept.data_ptr(),
-        _thread_pool(),
+        thread_pool(),
     )
     if status:
         raise _error(status, find(spec), routing, steepness)
@@ -153,7 +153,7 @@ def relax_backward_unchecked(
         None if payload_grad is None else payload_grad.data_ptr(),
         None,
         None if kept is None else kept.data_ptr(),
-        _thread_pool(),
+        thread_pool(),
     )
     if status:
         raise _error(status, find(spec), routing, steepness)
@@ -198,7 +198,7 @@ def loss_unchecked(
         None,
         losses.data_ptr(),
         None,
-        _thread_pool(),
+        thread_pool(),
     )
     if status:
         raise _error(status, kernel, routing, steepness)
@@ -215,7 +215,7 @@ def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
     values, indices = empty_sorted(x, spec)
     x = x.contiguous()
     status = library.functions[real_of(x.dtype)].sort(
-        x.shape[0], x.data_ptr(), values.data_ptr(), indices.data_ptr(), _thread_pool()
+        x.shape[0], x.data_ptr(), values.data_ptr(), indices.data_ptr(), thread_pool()
     )
     if status:
         raise _out_of_memory(kernel)
@@ -256,7 +256,7 @@ def _out_of_memory(kernel: Kernel) -> MemoryError:
 
 
 @functools.cache
-def _thread_pool() -> int | None:
+def thread_pool() -> int | None:
     """Return the address of torch's own parallel loop (torch >= 2.10), or None: one thread."""
     name = {"darwin": "libtorch_cpu.dylib", "win32": "torch_cpu.dll"}.get(sys.platform, "libtorch_cpu.so")
     try:

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from nsc.compiler.driver import compile_network
+from nsc.compiler.exact import compile_exact
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
@@ -45,6 +46,21 @@ def test_golden_text_of_an_error_free_kernel_is_its_difference(golden, tmp_path)
     path = tmp_path / "kernel.cpp"
     path.write_text(text, encoding="utf-8")
     compiles_without_a_warning(path)
+
+
+@pytest.mark.parametrize("element", ["float32", "int64", "uint8"])
+def test_golden_text_of_an_exact_kernel(element, golden, tmp_path):
+    text = golden("best_4_exact.cpp", compile_exact(4).text).read_text("utf-8")
+    path = tmp_path / "kernel.cpp"
+    path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
+    compiles_without_a_warning(path)
+
+
+def test_an_exact_kernel_of_many_comparators_runs_from_a_table():
+    few, many = compile_exact(32).text, compile_exact(128).text
+    assert "constexpr Pair pairs[]" not in few
+    assert "constexpr Pair pairs[]" in many
+    assert compile_exact(32).text == few
 
 
 def compiles_without_a_warning(path):

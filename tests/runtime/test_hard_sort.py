@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from networks import partly_tabled
 
+import nsc
+
 WIRES = (1, 2, 3, 8, 17, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
 
@@ -49,10 +51,83 @@ def _nan(dtype, payload):
 def test_exact_sorting_is_the_stable_sort_of_torch(n, dtype, data):
     batch = data.draw(st.integers(1, 20))
     x = torch.from_numpy(data.draw(arrays(dtype, (batch, n), elements=strange(dtype))))
-    values, indices = operator(n).hard_sort(x)
-    expected = torch.sort(x, stable=True)
+    op, expected = operator(n), torch.sort(x, stable=True)
+    # The package's own kernel sorts too: `nsc verify` runs it.
+    for values, indices in (op.hard_sort(x), torch.ops.nsc.hard_sort(x, op.kernel.spec)):
+        assert torch.equal(indices, expected.indices)
+        assert (bits(values) == bits(x.gather(-1, indices))).all()
+
+
+WHOLES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+ANY = ("float64", "float32", "bfloat16", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+@pytest.mark.parametrize("dtype", ANY)
+def test_any_dtype_along_any_axis(dtype, data):
+    n = data.draw(st.sampled_from([1, 3, 8, 17]))
+    shape = [data.draw(st.sampled_from([0, 1, 2, 5])), data.draw(st.sampled_from([1, 3, 16, 40]))]
+    dim = data.draw(st.integers(-3, 2))
+    shape.insert(dim % 3, n)
+    random = torch.Generator().manual_seed(data.draw(st.integers(0, 1000)))
+    x = (3 * torch.randn(shape, generator=random)).to(getattr(torch, dtype))
+    if x.is_floating_point():
+        special = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1.0]).to(x.dtype)
+        place = torch.randint(0, 12, shape, generator=random)
+        x = torch.where(place < 6, special[place.clamp(max=5)], x)
+    if data.draw(st.booleans()):
+        x = x.movedim(0, -1).contiguous().movedim(-1, 0)
+    descending = data.draw(st.booleans())
+    expected = torch.sort(x, dim=dim, descending=descending, stable=True)
+    op = operator(n)
+    values, indices = op.hard_sort(x, dim, descending=descending)
     assert torch.equal(indices, expected.indices)
-    assert (bits(values) == bits(x.gather(-1, indices))).all()
+    whole = WHOLES[x.itemsize]  # bits, so that signs of zeros count
+    assert torch.equal(values.view(whole), expected.values.view(whole))
+    short = op.hard_sort(x, dim, descending=descending, index_dtype=torch.int32)
+    assert short.indices.dtype == torch.int32
+    assert torch.equal(short.indices.long(), expected.indices)
+    alone = op.hard_sort(x, dim, descending=descending, values_only=True)
+    assert alone.dtype == x.dtype
+    torch.testing.assert_close(alone, expected.values, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_selection_along_an_axis(dtype):
+    op = nsc.compile("best", 9, select=nsc.ranks(7, 0, 4))
+    x = (9 * torch.rand(4, 9, 33)).to(getattr(torch, dtype))
+    values, indices = op.hard_select(x, 1)
+    expected = torch.sort(x, dim=1, stable=True)
+    assert torch.equal(values, expected.values[:, [7, 0, 4]])
+    assert torch.equal(indices, expected.indices[:, [7, 0, 4]])
+    assert torch.equal(op.hard_select(x, 1, values_only=True), values)
+
+
+def test_gradients_along_an_axis():
+    x = torch.randn(16, 3, 5, dtype=torch.float64, requires_grad=True)
+    op = operator(3)
+    weight = torch.rand(16, 3, 5, dtype=torch.float64)
+    (expected,) = torch.autograd.grad((torch.sort(x, dim=1).values * weight).sum(), x)
+    for values in (op.hard_sort(x, 1, index_dtype=torch.int32).values, op.hard_sort(x, 1, values_only=True)):
+        (grad,) = torch.autograd.grad((values * weight).sum(), x)
+        assert torch.equal(grad, expected)
+
+
+def test_exact_operators_under_opcheck():
+    x = torch.randn(2, 17, 3)
+    torch.library.opcheck(torch.ops.nsc.exact_sort, (x, "sort", 1, True, True))
+    torch.library.opcheck(torch.ops.nsc.exact_values, (x, "3,7", 1, False))
+    mapped = torch.vmap(lambda sample: operator(17).hard_sort(sample, -2)[1])(x)
+    assert torch.equal(mapped, x.sort(dim=1, stable=True).indices)
+
+
+def test_torch_sorts_where_there_is_no_compiler(monkeypatch):
+    monkeypatch.setenv("NSC_CXX", "no-such-compiler")
+    op = nsc.compile("best", 12, select=nsc.top_k(2))
+    x = torch.randn(5, 12)
+    assert torch.equal(op.hard_select(x).values, x.topk(2).values)
+    assert torch.equal(op.hard_select(x.t(), 0, values_only=True), x.topk(2).values.t())
 
 
 def test_relaxed_kernels_flush_subnormal_numbers():

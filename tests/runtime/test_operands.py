@@ -36,7 +36,27 @@ BAD_OPERANDS = {
         nsc.OperandTypeError,
         r"int64 .*\.float\(\)",
     ),
-    "booleans": (lambda op: op.hard_sort(torch.zeros(4, dtype=torch.bool)), nsc.OperandTypeError, "bool"),
+    "booleans": (lambda op: op.sort(torch.zeros(4, dtype=torch.bool)), nsc.OperandTypeError, "bool"),
+    "complex sorted": (
+        lambda op: op.hard_sort(torch.zeros(4, dtype=torch.complex64)),
+        nsc.OperandTypeError,
+        "complex64 is not served: float64, .*, bool are",
+    ),
+    "no such axis": (
+        lambda op: op.hard_sort(X, 2),
+        nsc.OperandError,
+        r"dim must be in -\d … \d for x of \d ax",
+    ),
+    "another length": (
+        lambda op: op.hard_sort(X[:, :3]),
+        nsc.OperandError,
+        "3 values along dim -1, this op takes 4",
+    ),
+    "short indices": (
+        lambda op: op.hard_sort(X, index_dtype=torch.int16),
+        nsc.OperandTypeError,
+        "torch.int64 or torch.int32, got torch.int16",
+    ),
     "complex": (lambda op: op.sort(torch.zeros(4, dtype=torch.complex64)), nsc.OperandTypeError, "complex64"),
     "float64": (lambda op: op.sort(X.double()), nsc.OperandTypeError, r"dtypes=\('float32', 'float64'\)"),
     "float64 payload": (

@@ -11,6 +11,7 @@ import pytest
 from networks import irregular
 
 from nsc.compiler.driver import compile_network
+from nsc.compiler.exact import compile_exact
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
@@ -89,3 +90,19 @@ def test_kernels_run_clean(case, drivers, tmp_path):
 @pytest.mark.parametrize("flags", [["-mno-avx", "-mno-avx2", "-mno-fma"]], ids=" ".join)
 def test_kernels_of_narrower_registers_run_clean(flags, drivers, tmp_path):
     check(NARROWER, [NATIVE, *flags], drivers, tmp_path)
+
+
+@pytest.mark.parametrize("flags", [(NATIVE,), ()], ids=["native", "narrower"])
+@pytest.mark.parametrize(
+    ("n", "element", "number"),
+    [(5, "uint8", "uint8_t"), (17, "int16", "int16_t"), (9, "float32", "float"), (9, "int64", "int64_t")],
+)
+def test_exact_kernels(n, element, number, flags, tmp_path):
+    if platform.machine() not in ("x86_64", "AMD64") and flags:
+        pytest.skip("-march=native is for x86")
+    source, program = tmp_path / "kernel.cpp", tmp_path / "program"
+    source.write_text(f"#define NSC_ELEMENT {element}\n{compile_exact(n).text}", encoding="utf-8")
+    driver = Path(__file__).with_name("sanitized_exact.cpp")
+    macros = (f"-DNUMBER={number}", f"-DWIRES={n}")
+    run(*COMMAND, *flags, *macros, "-Wall", "-Wextra", "-Werror", source, driver, "-o", program)
+    assert run(program) == "sorted\n"

@@ -1,0 +1,46 @@
+"""Exact kernels: the types that they sort, and what the compiler tells the runtime of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Types of values that exact kernels are built for, as torch and numpy call them, to those of
+# templates/exact/elements.cpp.
+ELEMENTS = {
+    "float64": "float64",
+    "float32": "float32",
+    "bfloat16": "bfloat16",
+    "float16": "float16",
+    "int64": "int64",
+    "int32": "int32",
+    "int16": "int16",
+    "int8": "int8",
+    "uint64": "uint64",
+    "uint32": "uint32",
+    "uint16": "uint16",
+    "uint8": "uint8",
+    "bool": "uint8",
+}
+# Most values of a sample whose places fit beside keys of this many bytes.
+MOST_PLACES = {1: 1 << 8, 2: 1 << 16, 4: 1 << 20, 8: 1 << 32}
+
+
+@dataclass(frozen=True)
+class ExactSource:
+    """The C++ source of an exact kernel.
+
+    Attributes:
+        name: of the kernel, an identifier.
+        version: of nsc.
+        n: values of a sample.
+        outputs: results of a sample.
+        facts: what the kernel states of itself, JSON.
+        text: its source. A first line that defines NSC_ELEMENT chooses the type.
+    """
+
+    name: str
+    version: str
+    n: int
+    outputs: int
+    facts: str
+    text: str

@@ -1,0 +1,247 @@
+"""Exact sorting and selection of NumPy arrays along short axes, by proved networks; needs no torch.
+
+    import nsc.numpy
+    values = nsc.numpy.sort(image, axis=0)
+    values, indices = nsc.numpy.topk(scores, 8)
+
+The first call for a length of the axis proves a network, and the first for a type builds its kernel in a
+second or two; the build is kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
+is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
+-0 before 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.arguments import whole, wholes
+from nsc.compiler.selection import Selection, ranks, top_k
+from nsc.compiler.selection import median as middle
+from nsc.contract.exact import ELEMENTS, MOST_PLACES
+from nsc.errors import OperandError, OperandTypeError
+from nsc.join.exact import exact_kernel
+from nsc.runtime.exact import ExactKernel, Layout
+
+__all__ = ["MOST", "Sorted", "argsort", "median", "select", "sort", "topk"]
+
+# Most values along the axis: a proof takes seconds beyond, and a sort of n log n steps is as fast.
+MOST = 1024
+# Least samples side by side that are sorted where they lie; fewer are copied to rows first.
+_LEAST_COLUMNS = 16
+
+Array = npt.NDArray[Any]
+
+
+class Sorted(NamedTuple):
+    """Values along an axis, and the place that each had there."""
+
+    values: Array
+    indices: Array
+
+
+@overload
+def sort(
+    array: npt.ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    return_indices: Literal[False] = False,
+    index_dtype: npt.DTypeLike = np.int64,
+) -> Array: ...
+
+
+@overload
+def sort(
+    array: npt.ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    return_indices: Literal[True],
+    index_dtype: npt.DTypeLike = np.int64,
+) -> Sorted: ...
+
+
+def sort(
+    array: npt.ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    return_indices: bool = False,
+    index_dtype: npt.DTypeLike = np.int64,
+) -> Array | Sorted:
+    """Return a sorted copy of an array, as numpy.sort.
+
+    Args:
+        array: of at most MOST values along the axis.
+        axis: the axis along which to sort.
+        descending: whether the largest value, or NaN, comes first.
+        return_indices: whether to return the indices too, as a stable numpy.argsort.
+        index_dtype: int64 or int32.
+
+    Raises:
+        OperandTypeError: a type that is not of ELEMENTS, or not in this machine's order of bytes.
+        OperandError: too many values along the axis.
+        numpy.exceptions.AxisError: no such axis.
+
+    >>> sort([3, 1, 2]), sort([[3, 1], [2, 4]], axis=0, descending=True).tolist()
+    (array([1, 2, 3]), [[3, 4], [2, 1]])
+    """
+    sorted_ = _run("sort", array, axis, None, bool(descending), index_dtype if return_indices else None)
+    return sorted_ if return_indices else sorted_.values
+
+
+def argsort(
+    array: npt.ArrayLike, axis: int = -1, *, descending: bool = False, index_dtype: npt.DTypeLike = np.int64
+) -> Array:
+    """Return the indices that sort an array, as a stable numpy.argsort. Arguments and errors as in `sort`.
+
+    >>> argsort([3, 1, 2, 1])
+    array([1, 3, 2, 0])
+    """
+    return _run("argsort", array, axis, None, bool(descending), index_dtype).indices
+
+
+def topk(array: npt.ArrayLike, k: int, axis: int = -1, *, index_dtype: npt.DTypeLike = np.int64) -> Sorted:
+    """Return the k largest values along an axis, largest first, with their indices.
+
+    They are the last k of a stable `sort`, turned around: of equal values the one that lies last comes first.
+
+    Raises:
+        OperandError: k outside 1 … the length of the axis; or as in `sort`.
+
+    >>> topk([3, 1, 4, 1, 5], 2)
+    Sorted(values=array([5, 4]), indices=array([4, 2]))
+    """
+    count = whole(k)
+    length = _shape("topk", np.asarray(array), axis)[1]
+    if count is None or not 1 <= count <= length:
+        raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
+    return _run("topk", array, axis, top_k(count), False, index_dtype)
+
+
+def select(array: npt.ArrayLike, wanted: Any, axis: int = -1) -> Array:
+    """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
+
+    The values are those of numpy.partition at these ranks.
+
+    Args:
+        array, axis: as in `sort`.
+        wanted: one rank, which leaves out the axis, or a sequence of ranks. Negative ones count from the end.
+
+    Raises:
+        OperandError: a rank that the axis does not have, or one that is named twice; or as in `sort`.
+
+    >>> select([[3, 1, 4, 1, 5]], 1), select([3, 1, 4, 1, 5], [0, -1])
+    (array([1]), array([1, 5]))
+    """
+    length = _shape("select", np.asarray(array), axis)[1]
+    one = whole(wanted)
+    listed = wholes(wanted if one is None else [one]) or ()
+    numbers = [rank + length if -length <= rank < 0 else rank for rank in listed]
+    if not numbers or any(not 0 <= rank < length for rank in numbers):
+        raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
+    if len(set(numbers)) < len(numbers):
+        raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
+    values = _run("select", array, axis, ranks(*numbers), False, None).values
+    return values if one is None else np.take(values, 0, axis)
+
+
+def median(array: npt.ArrayLike, axis: int = -1) -> Array:
+    """Return the median along an axis, as numpy.median: NaN where there is a NaN, float64 for integers.
+
+    Raises:
+        OperandError: no values along the axis; or as in `sort`.
+
+    >>> median([[3, 1, 4], [1, 5, 9]]), median([[3, 1, 4, 1]], axis=1)
+    (array([3., 5.]), array([2.]))
+    """
+    x = np.asarray(array)
+    if _shape("median", x, axis)[1] == 0:
+        raise OperandError("nsc.numpy.median: an axis of no values has no median")
+    found = np.moveaxis(_run("median", x, axis, middle(), False, None).values, axis, 0)
+    if x.dtype.kind != "f":
+        return found.mean(axis=0, dtype=np.float64)  # type: ignore[no-any-return]
+    values = found[0] if len(found) == 1 else found.mean(axis=0)
+    has_nan = np.isnan(x).any(axis=axis)
+    return np.where(has_nan, values.dtype.type(np.nan), values)[()]  # type: ignore[no-any-return]
+
+
+def _shape(function: str, x: Array, axis: int) -> tuple[int, int, int]:
+    """Return how many values lie in front of the axis, on it, and behind it."""
+    place = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
+    if x.shape[place] > MOST:
+        raise OperandError(
+            f"nsc.numpy.{function}: at most {MOST:,} values along the axis, got {x.shape[place]:,}: "
+            "use numpy's function"
+        )
+    return math.prod(x.shape[:place]), x.shape[place], math.prod(x.shape[place + 1 :])
+
+
+def _run(
+    function: str,
+    array: npt.ArrayLike,
+    axis: int,
+    selection: Selection | None,
+    descending: bool,
+    index_dtype: npt.DTypeLike | None,
+) -> Sorted:
+    """Sort or select along an axis; without a dtype of indices these are empty."""
+    x = np.asarray(array)
+    if x.dtype.name not in ELEMENTS or not x.dtype.isnative:
+        raise OperandTypeError(
+            f"nsc.numpy.{function}: the array must be of {', '.join(_NAMES)}, in this machine's order of "
+            f"bytes; got {x.dtype}"
+        )
+    index = np.dtype(np.int64 if index_dtype is None else index_dtype)
+    if index not in (np.int64, np.int32):
+        raise OperandTypeError(f"nsc.numpy.{function}: index_dtype must be int64 or int32, got {index}")
+    if index_dtype is not None and _shape(function, x, axis)[1] > MOST_PLACES[x.dtype.itemsize]:
+        wide = x.astype(np.int16 if x.dtype.kind == "i" else np.uint16)
+        found = _run(function, wide, axis, selection, descending, index)
+        return Sorted(found.values.astype(x.dtype), found.indices)
+    lying, place, back = _arranged(x, np.lib.array_utils.normalize_axis_index(axis, x.ndim))
+    shape = _shape(function, lying, place)
+    if shape[1] == 0:
+        return Sorted(x.copy(), np.empty(x.shape, index))
+    kernel = exact_kernel(shape[1], selection)
+    results = (*lying.shape[:place], kernel.source.outputs, *lying.shape[place + 1 :])
+    values = np.empty(results, x.dtype)
+    indices = np.empty(results if index_dtype is not None else 0, index)
+    if values.size:
+        _call(kernel, lying, shape, values, indices, descending)
+    return Sorted(back(values), back(indices) if index_dtype is not None else indices)
+
+
+def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array]]:
+    """Return an array as a kernel can read it, in C order, with the place of its axis, and the way back."""
+    if x.flags.f_contiguous and not x.flags.c_contiguous:
+        lying, axis, back = _arranged(np.ascontiguousarray(x.T), x.ndim - 1 - place)
+        return lying, axis, lambda result: back(result).T
+    if 1 < math.prod(x.shape[place + 1 :]) < _LEAST_COLUMNS:
+        moved = np.ascontiguousarray(np.moveaxis(x, place, -1))
+        return moved, x.ndim - 1, lambda result: np.ascontiguousarray(np.moveaxis(result, -1, place))
+    return np.ascontiguousarray(x), place, lambda result: result
+
+
+_NAMES = [name for name in ELEMENTS if hasattr(np, name)]
+
+
+def _call(
+    kernel: ExactKernel,
+    x: Array,
+    shape: tuple[int, int, int],
+    values: Array,
+    indices: Array,
+    descending: bool,
+) -> None:
+    outer, n, inner = shape
+    layout = Layout(1, outer, 0, 1, n) if inner == 1 else Layout(outer, inner, n * inner, inner, 1)
+    index_bytes = indices.itemsize if indices.size else 0
+    kernel.call(
+        x.dtype.name, x.ctypes.data, layout, values.ctypes.data, indices.ctypes.data, index_bytes, descending
+    )

@@ -1,0 +1,45 @@
+// ------------------------------------------------------------------------------------- elements
+
+// Types of values. A value's bits become a key, a whole number in the order of the values, and come back from it.
+// `descending` is a register of 0, or of -1 for the other order. For sorting with places, keys are equal where values
+// are; `lost` then tells which keys cannot be made to values again.
+
+template <class number>
+struct Integer {
+    using Key = number;
+    NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
+    NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
+    NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) { return bits ^ descending; }
+};
+
+// Numbers of a sign, an exponent and a fraction: -0 is less than 0, and NaN, whose sign is dropped, is most.
+template <class whole, whole infinity>
+struct Float {
+    using Key = whole;
+    static constexpr whole lowest = whole(uint64_t(1) << (8 * sizeof(whole) - 1)), most = whole(~lowest);
+    NSC_STEP static Vec<Key> ordered(Vec<Key> bits) { return bits ^ ((bits >> (8 * sizeof(whole) - 1)) & most); }
+    NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {
+        const Vec<Key> size = bits & most;
+        return (size > infinity ? size : ordered(bits)) ^ descending;
+    }
+    NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return ordered(key ^ descending); }
+    NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *lost) {
+        const Vec<Key> is_nan = (bits & most) > infinity, is_negative_zero = bits == lowest;
+        *lost |= is_nan | is_negative_zero;
+        const Vec<Key> key = is_nan ? all<Key>(most) : ordered(bits);
+        return (key & ~is_negative_zero) ^ descending;
+    }
+};
+
+using float64 = Float<int64_t, int64_t(0x7ff) << 52>;
+using float32 = Float<int32_t, 0x7f800000>;
+using bfloat16 = Float<int16_t, 0x7f80>;
+using float16 = Float<int16_t, 0x7c00>;
+using int64 = Integer<int64_t>;
+using int32 = Integer<int32_t>;
+using int16 = Integer<int16_t>;
+using int8 = Integer<int8_t>;
+using uint64 = Integer<uint64_t>;
+using uint32 = Integer<uint32_t>;
+using uint16 = Integer<uint16_t>;
+using uint8 = Integer<uint8_t>;

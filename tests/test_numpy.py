@@ -1,0 +1,180 @@
+"""nsc.numpy against numpy: every type, axis, order and layout, on hostile values."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import nsc
+import nsc.numpy as exact
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
+FLOATS = ("float16", "float32", "float64")
+# One value, fewer than a piece of a register has, and more by one; 33 wires have a piece that is not full.
+FEW, SOME, MANY = 1, 5, 33
+# Samples side by side: a row, fewer than are sorted where they lie, and more than registers of them.
+WIDTHS = st.sampled_from([0, 1, 2, 7, 16, 17, 300])
+
+
+def values_of(dtype):
+    """Draw values of a type, often its ends and ties; of floats also NaN, infinities and both zeros."""
+    if dtype == "bool":
+        return st.booleans()
+    if dtype in INTEGERS:
+        ends = np.iinfo(dtype)
+        few = st.sampled_from([ends.min, ends.max, 0, 1])
+        return few | st.integers(int(ends.min), int(ends.max))
+    few = st.sampled_from(
+        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, float(np.finfo(dtype).smallest_subnormal)]
+    )
+    negative_nan = st.just(-np.dtype(dtype).type(np.nan))
+    return few | negative_nan | st.floats(width=np.dtype(dtype).itemsize * 8, allow_subnormal=True)
+
+
+def draw_array(data, dtype, n):
+    """Draw an array with n values along an axis, that axis, and a layout in memory."""
+    shape = [data.draw(st.sampled_from([0, 1, 2, 3])), data.draw(WIDTHS)]
+    axis = data.draw(st.integers(0, len(shape)))
+    shape.insert(axis, n)
+    # A few drawn values, in an order that a seed decides, fill an array of any size.
+    drawn = data.draw(arrays(dtype, 40, elements=values_of(dtype)))
+    random = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    x = random.choice(drawn, shape)
+    match data.draw(st.sampled_from(["C", "F", "strided"])):
+        case "F":
+            x = np.asfortranarray(x)
+        case "strided":
+            x = np.repeat(x, 2, axis=-1)[..., ::2]
+    return x, axis - data.draw(st.sampled_from([0, len(shape)]))
+
+
+def stable_order(x, axis, descending):
+    """Return numpy's stable order; the descending one is that of the flipped array, flipped."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    flipped = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(flipped, axis)
+
+
+def same_bits(a, b):
+    return (
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+@pytest.mark.parametrize("n", [FEW, SOME, MANY])
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+def test_sort(dtype, n, data):
+    x, axis = draw_array(data, dtype, n)
+    descending = data.draw(st.booleans())
+    index_dtype = data.draw(st.sampled_from(["int64", "int32"]))
+    order = stable_order(x, axis, descending)
+    expected = np.take_along_axis(x, order, axis)
+    values, indices = exact.sort(x, axis, descending=descending, return_indices=True, index_dtype=index_dtype)
+    assert indices.dtype == index_dtype
+    assert (indices == order).all()
+    assert same_bits(values, expected)
+    alone = exact.sort(x, axis, descending=descending)
+    assert alone.dtype == x.dtype
+    assert np.array_equal(alone, expected, equal_nan=dtype in FLOATS)
+    if dtype in FLOATS:  # zeros keep their signs, the negative ones are less
+        zeros = np.signbit(alone) & (alone == 0)
+        assert zeros.sum() == (np.signbit(x) & (x == 0)).sum()
+
+
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_topk_and_select(dtype, data):
+    x, axis = draw_array(data, dtype, 9)
+    order = stable_order(x, axis, descending=False)
+    values, indices = exact.topk(x, 4, axis)
+    assert (indices == np.take(order, [8, 7, 6, 5], axis)).all()
+    assert same_bits(values, np.take_along_axis(x, indices, axis))
+    ascending = np.sort(x, axis=axis)
+    chosen = exact.select(x, [7, 0, -1], axis)
+    assert np.array_equal(chosen, np.take(ascending, [7, 0, 8], axis), equal_nan=dtype in FLOATS)
+    assert np.array_equal(exact.select(x, 4, axis), np.take(ascending, 4, axis), equal_nan=dtype in FLOATS)
+
+
+@settings(deadline=None, max_examples=30)
+@given(data=st.data())
+@pytest.mark.parametrize("n", [5, 8])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
+def test_median(dtype, n, data):
+    x, axis = draw_array(data, dtype, n)
+    with np.errstate(all="ignore"):
+        found, expected = exact.median(x, axis), np.median(x, axis)
+    assert found.dtype == expected.dtype
+    assert np.array_equal(found, expected, equal_nan=dtype in FLOATS)
+
+
+def test_one_axis():
+    assert exact.sort([3, 1, 2]).tolist() == [1, 2, 3]
+    assert exact.argsort([3, 1, 2, 1], descending=True).tolist() == [0, 2, 1, 3]
+    assert exact.median([3, 1, 4]) == 3.0
+
+
+@pytest.mark.parametrize(("dtype", "n"), [("uint8", 300), ("int8", 300), ("float32", 700), ("float64", 100)])
+def test_long_axes(dtype, n):
+    """8-bit places do not hold 300 indices, and networks of many comparators run from a table."""
+    random = np.random.default_rng(0)
+    x = (random.standard_normal((40, n)) * 50).astype(dtype)
+    values, indices = exact.sort(x, return_indices=True)
+    assert (indices == np.argsort(x, kind="stable")).all()
+    assert same_bits(values, np.take_along_axis(x, indices, -1))
+    assert same_bits(exact.sort(x.T, 0), np.sort(x.T, axis=0))
+
+
+def test_arguments_stay_as_they_are():
+    x = np.array([3.0, -0.0, 0.0, np.nan, 1.0])
+    before = x.tobytes()
+    x.flags.writeable = False
+    exact.sort(x), exact.argsort(x), exact.median(x)
+    assert x.tobytes() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: exact.sort(["a"]), nsc.OperandTypeError, "must be of float64, .*; got <U1"),
+        (lambda: exact.sort(np.zeros(3, complex)), nsc.OperandTypeError, "got complex128"),
+        (lambda: exact.sort(np.zeros(3, ">f4")), nsc.OperandTypeError, "order of bytes; got >f4"),
+        (lambda: exact.sort(3.0), np.exceptions.AxisError, "out of bounds"),
+        (lambda: exact.sort([1, 2], 1), np.exceptions.AxisError, "out of bounds"),
+        (
+            lambda: exact.sort(np.zeros(1025)),
+            nsc.OperandError,
+            "at most 1,024 values along the axis, got 1,025",
+        ),
+        (lambda: exact.argsort([1], index_dtype="f4"), nsc.OperandTypeError, "int64 or int32, got float32"),
+        (lambda: exact.topk([1, 2], 3), nsc.OperandError, "an integer in 1 … 2, got 3"),
+        (lambda: exact.topk([1, 2], True), nsc.OperandError, "an integer in 1 … 2, got True"),
+        (lambda: exact.select([1, 2], [0, -2]), nsc.OperandError, "each rank once"),
+        (lambda: exact.select([1, 2], 2), nsc.OperandError, "integers in 0 … 1, got 2"),
+        (lambda: exact.select([1, 2], None), nsc.OperandError, "integers in 0 … 1, got None"),
+        (lambda: exact.select([1, 2], []), nsc.OperandError, r"integers in 0 … 1, got \[\]"),
+        (lambda: exact.median(np.zeros((2, 0))), nsc.OperandError, "no values has no median"),
+    ],
+)
+def test_wrong_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_torch_is_not_loaded():
+    code = "import sys, nsc.numpy; nsc.numpy.sort([2, 1]); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
