@@ -15,6 +15,7 @@ from benchmarks import indexed, tensor_cores
 from benchmarks.gpu.building import ART_LAMBDA, Subject
 from benchmarks.gpu.events import DEVICE, Call
 from nsc.compiler.families import family_network
+from nsc.runtime.dispatch import entries
 
 STEEPNESS = 20.0
 P, P_GRAD, LOSS_GRAD, KEYS, EXACT = "P", "P + gradient", "cross entropy + gradient", "values", "exact sort"
@@ -59,7 +60,7 @@ def _nsc(work: str, subject: Subject, batch: int) -> Call:
     op = subject.operator
     if work in (KEYS, EXACT):
         x = torch.randn(batch, op.n, device=DEVICE)
-        return (lambda: op.sort(x, STEEPNESS)) if work == KEYS else lambda: op.hard_sort(x)
+        return (lambda: op.sort(x, STEEPNESS)) if work == KEYS else lambda: entries.hard_sort(op.kernel, x)
     if work == LOSS_GRAD:
         x, ranks = _scores(batch, op.n)
         return lambda: torch.autograd.grad(op.cross_entropy(x, ranks, STEEPNESS), x)

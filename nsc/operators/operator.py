@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from nsc.arguments import flag, integer
 from nsc.contract.manifest import NETWORK, PROOF
-from nsc.errors import PackageError, PropertyError
+from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.exact import Sorted, hard_sort, hard_values
 from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
 from nsc.runtime.dispatch import entries
@@ -156,6 +157,9 @@ class Operator:
     ) -> Sorted | Tensor:
         """Check, and sort or select exactly; arguments as `Sorter.hard_sort` has them."""
         self._operands.check_tensor(method, "x", x)
+        dim = integer("dim", dim, OperandTypeError)
+        descending = flag("descending", descending, OperandTypeError)
+        values_only = flag("values_only", values_only, OperandTypeError)
         outputs, caller = self._kernel.outputs, f"{self.name}.{method}"
         ranks = None if outputs is None else outputs.ranks
         if self._has_gpu_kernel(x, dim, descending or values_only, index_dtype):

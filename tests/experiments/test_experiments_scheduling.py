@@ -172,6 +172,8 @@ def start(folder: Path, *options: str) -> tuple[subprocess.Popen[str], IO[str]]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell starts what runs in the background deaf to Ctrl-C, and its children stay so.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert command.stdout is not None
     assert {command.stdout.readline() for _ in range(3)} == {"0\n", "2\n", "3\n"}

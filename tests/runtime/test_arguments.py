@@ -52,6 +52,10 @@ def settled(proof):
 
 # Callable and parameter: a call that passes a number for it, and the number.
 WHOLE = {
+    "Sorter.hard_sort.dim": (lambda v: operator().hard_sort(X, v), 1),
+    "Selector.hard_select.dim": (lambda v: selector().hard_select(X, v), 1),
+    "SortingNetwork.hard_sort.dim": (lambda v: SortingNetwork(operator()).hard_sort(X, v), 1),
+    "SelectionNetwork.hard_select.dim": (lambda v: SelectionNetwork(selector()).hard_select(X, v), 1),
     "compile.n": (lambda v: nsc.compile("bitonic", v), 4),
     "compile.index_base": (lambda v: nsc.compile([(1, 2)], 2, index_base=v), 1),
     "compile.max_memory": (lambda v: nsc.compile("bitonic", 4, max_memory=v), 100),
@@ -102,6 +106,10 @@ REAL = {
 }
 # Callable and parameter: a call that passes a truth value for it.
 FLAGS = {
+    "Sorter.hard_sort.descending": lambda v: operator().hard_sort(X, descending=v),
+    "Sorter.hard_sort.values_only": lambda v: operator().hard_sort(X, values_only=v),
+    "Selector.hard_select.values_only": lambda v: selector().hard_select(X, values_only=v),
+    "SortingNetwork.hard_sort.descending": lambda v: SortingNetwork(operator()).hard_sort(X, descending=v),
     "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
     "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
     "compile.remove_redundant": lambda v: nsc.compile("bitonic", 4, remove_redundant=v),
@@ -214,14 +222,15 @@ def test_other_values_than_real_numbers_are_refused(parameter):
 def test_truth_values_of_numpy_are_truth_values(parameter):
     for value in (True, False):
         expected = FLAGS[parameter](value)
-        assert FLAGS[parameter](np.bool_(value)) == FLAGS[parameter](torch.tensor(value)) == expected
+        assert same(FLAGS[parameter](np.bool_(value)), expected)
+        assert same(FLAGS[parameter](torch.tensor(value)), expected)
 
 
 @pytest.mark.parametrize("parameter", FLAGS)
 def test_what_is_no_truth_value_is_refused(parameter):
     """A text too: "no" and "False" would count as true."""
     for other in ("no", "False", "", 0, 1, 1.0, [True], np.array([True, True]), torch.tensor(1)):
-        with pytest.raises(nsc.NscError, match=f"{parameter.split('.')[1]} must be True or False, got"):
+        with pytest.raises(nsc.NscError, match=f"{parameter.split('.')[-1]} must be True or False, got"):
             FLAGS[parameter](other)
 
 
