@@ -26,6 +26,7 @@ from nsc.errors import (
     ToolchainError,
     UnprovedError,
     VerificationError,
+    WindowError,
 )
 from nsc.version import VERSION
 
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
-    from nsc.operators.loading import load
+    from nsc.operators.filters import Filter, compile_filter
+    from nsc.operators.loading import load, load_filter
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
@@ -46,6 +48,7 @@ __version__ = VERSION
 
 # Public name to the module that defines it; None: the name is a module itself.
 _HOMES: dict[str, str | None] = {
+    "Filter": "nsc.operators.filters",
     "Network": "nsc.compiler.network",
     "Operator": "nsc.operators.operator",
     "Proof": "nsc.compiler.verify",
@@ -56,7 +59,9 @@ _HOMES: dict[str, str | None] = {
     "Verdict": "nsc.compiler.verify",
     "compat": None,
     "compile": "nsc.api",
+    "compile_filter": "nsc.operators.filters",
     "load": "nsc.operators.loading",
+    "load_filter": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
     "nn": None,
     "numpy": None,
@@ -68,6 +73,7 @@ _HOMES: dict[str, str | None] = {
 __all__ = [
     "BuildError",
     "DeviceError",
+    "Filter",
     "LoweringError",
     "Network",
     "NetworkError",
@@ -86,9 +92,12 @@ __all__ = [
     "UnprovedError",
     "Verdict",
     "VerificationError",
+    "WindowError",
     "compat",
     "compile",
+    "compile_filter",
     "load",
+    "load_filter",
     "median",
     "nn",
     "numpy",

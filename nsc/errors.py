@@ -44,6 +44,10 @@ class LoweringError(NscError, ValueError):
     """A request that cannot be turned into source, or a schedule that does not run its network."""
 
 
+class WindowError(NscError, ValueError):
+    """A window of no such size or rank, or a filter that cannot be made of it."""
+
+
 class PackageError(NscError, ValueError):
     """A generated folder that is missing, incomplete or changed since it was written."""
 

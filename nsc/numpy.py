@@ -19,15 +19,29 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from nsc.arguments import whole, wholes
+from nsc.arguments import is_name, real, whole, wholes
 from nsc.compiler.selection import Selection, ranks, top_k
 from nsc.compiler.selection import median as middle
+from nsc.compiler.windows import Window
 from nsc.contract.exact import ELEMENTS, MOST_PLACES
-from nsc.errors import OperandError, OperandTypeError
+from nsc.contract.windows import MODES
+from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.join.exact import exact_kernel
+from nsc.join.filters import window_kernel
 from nsc.runtime.exact import ExactKernel, Layout
+from nsc.runtime.window import Images
 
-__all__ = ["MOST", "Sorted", "argsort", "median", "select", "sort", "topk"]
+__all__ = [
+    "MOST",
+    "Sorted",
+    "argsort",
+    "median",
+    "median_filter",
+    "rank_filter",
+    "select",
+    "sort",
+    "topk",
+]
 
 # Most values along the axis: a proof takes seconds beyond, and a sort of n log n steps is as fast.
 MOST = 1024
@@ -171,6 +185,103 @@ def median(array: npt.ArrayLike, axis: int = -1) -> Array:
     return np.where(has_nan, values.dtype.type(np.nan), values)[()]  # type: ignore[no-any-return]
 
 
+def median_filter(array: npt.ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0) -> Array:
+    """Return the median of the window around each value, as scipy.ndimage.median_filter.
+
+    Args:
+        array: of one to three axes, or more if `size` has two or three numbers, for the last axes. Types are
+            those of `sort`.
+        size: of the window, a number for each axis, or one for all axes; at most 225 values. It covers
+            i - size // 2 … i - size // 2 + size - 1. Of an even number of values the upper median is taken.
+        mode: what stands outside: reflect, nearest, mirror, wrap or constant.
+        cval: the value outside, for the mode constant.
+
+    Raises:
+        WindowError: no such window.
+        OperandTypeError: a type that is not served.
+        OperandError: no such mode, or a cval that the type does not have.
+
+    >>> median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1]
+    np.int64(5)
+    """
+    return _filter("median_filter", array, None, size, mode, cval)
+
+
+def rank_filter(
+    array: npt.ArrayLike, rank: int, size: Any, mode: str = "reflect", cval: float = 0.0
+) -> Array:
+    """Return the value of a rank of the window around each value, as scipy.ndimage.rank_filter.
+
+    Args:
+        rank: 0 the smallest, -1 the largest.
+        array, size, mode, cval: and errors, as in `median_filter`.
+
+    >>> rank_filter([5, 1, 4], 0, 3)
+    array([1, 1, 1])
+    """
+    return _filter("rank_filter", array, rank, size, mode, cval)
+
+
+def _filter(
+    function: str, array: npt.ArrayLike, rank: int | None, size: Any, mode: str, cval: float
+) -> Array:
+    x = np.asarray(array)
+    _check_type(function, x)
+    if not is_name(mode, MODES):
+        raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
+    window = _window(function, x, size, rank)
+    outside = _outside(function, x.dtype, cval)
+    lying = np.ascontiguousarray(x)
+    values = np.empty(x.shape, x.dtype)
+    if values.size:
+        shape = (1,) * (2 - x.ndim) + x.shape
+        images = Images.without_gaps(shape, 3 if window.planes > 1 else 2)
+        window_kernel(window).call(
+            x.dtype.name, lying.ctypes.data, images, values.ctypes.data, MODES[mode], outside.ctypes.data
+        )
+    return values
+
+
+def _window(function: str, x: Array, size: Any, rank: int | None) -> Window:
+    one = whole(size)
+    listed = wholes(size) if one is None else (one,) * x.ndim
+    if one is not None and not 1 <= x.ndim <= 3:
+        raise WindowError(
+            f"nsc.numpy.{function}: one size is for 1 to 3 axes, the array has {x.ndim}: give a size for "
+            "each of the last two or three axes"
+        )
+    if not listed or len(listed) > min(3, x.ndim):
+        raise WindowError(
+            f"nsc.numpy.{function}: size must be an integer, or one for each of the last axes, 3 at most, "
+            f"of an array of {x.ndim}; got {size!r}"
+        )
+    return Window.of(listed if len(listed) > 1 else (1, *listed), rank)
+
+
+def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
+    number = real(cval)
+    if number is None and not isinstance(cval, bool):
+        raise OperandError(f"nsc.numpy.{function}: cval must be a number, got {cval!r}")
+    with np.errstate(all="ignore"):
+        exact = whole(cval)
+        try:
+            outside = np.array(cval if exact is None else exact).astype(dtype)
+            has_it = dtype.kind == "f" or bool(outside == cval)
+        except OverflowError:
+            has_it = False
+    if not has_it:
+        raise OperandError(f"nsc.numpy.{function}: cval must be a number that {dtype} has, got {cval!r}")
+    return outside
+
+
+def _check_type(function: str, x: Array) -> None:
+    if x.dtype.name not in ELEMENTS or not x.dtype.isnative:
+        raise OperandTypeError(
+            f"nsc.numpy.{function}: the array must be of {', '.join(_NAMES)}, in this machine's order of "
+            f"bytes; got {x.dtype}"
+        )
+
+
 def _shape(function: str, x: Array, axis: int) -> tuple[int, int, int]:
     """Return how many values lie in front of the axis, on it, and behind it."""
     place = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
@@ -192,11 +303,7 @@ def _run(
 ) -> Sorted:
     """Sort or select along an axis; without a dtype of indices these are empty."""
     x = np.asarray(array)
-    if x.dtype.name not in ELEMENTS or not x.dtype.isnative:
-        raise OperandTypeError(
-            f"nsc.numpy.{function}: the array must be of {', '.join(_NAMES)}, in this machine's order of "
-            f"bytes; got {x.dtype}"
-        )
+    _check_type(function, x)
     index = np.dtype(np.int64 if index_dtype is None else index_dtype)
     if index not in (np.int64, np.int32):
         raise OperandTypeError(f"nsc.numpy.{function}: index_dtype must be int64 or int32, got {index}")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from nsc.contract.exact import ELEMENTS, ExactSource
+from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
-from nsc.errors import BuildError, PackageError
-from nsc.runtime.build import cache
-from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.elements import ElementLibraries, Interface
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads.
-_SIGNATURE: list[Any] = [_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER]
+_INTERFACE = Interface(
+    "nsc_exact_sort",
+    "nsc_exact_facts",
+    (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER),
+)
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class ExactKernel:
 
     def __init__(self, source: ExactSource) -> None:
         self.source = source
-        self._functions: dict[str, Callable[..., int]] = {}
-        self._lock = threading.Lock()
+        self._libraries = ElementLibraries(source.name, source.version, source.text, source.facts, _INTERFACE)
 
     def __repr__(self) -> str:
         return f"ExactKernel({self.source.name}: n={self.source.n}, outputs={self.source.outputs})"
@@ -63,12 +62,7 @@ class ExactKernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        element = ELEMENTS[dtype]
-        if element not in self._functions:
-            with self._lock:
-                if element not in self._functions:
-                    self._functions[element] = self._load(element)
-        return self._functions[element]
+        return self._libraries.function(dtype)
 
     def call(
         self,
@@ -98,21 +92,3 @@ class ExactKernel:
         status = self.function(dtype)(x, *lies, values, indices, index_bytes, descending, pool)
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")
-
-    def _load(self, element: str) -> Callable[..., int]:
-        source = self.source
-        text = f"#define NSC_ELEMENT {element}\n{source.text}"
-        path = cache.build(f"{source.name}_{element}", text, find_toolchain(), source.version).binary
-        try:
-            library = ctypes.CDLL(str(path))
-            library.nsc_exact_facts.restype = ctypes.c_char_p
-            function = library.nsc_exact_sort
-        except (OSError, AttributeError) as error:
-            raise BuildError(
-                f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
-                "one that is not"
-            ) from None
-        if library.nsc_exact_facts().decode() != source.facts:
-            raise PackageError(f"{path} is another kernel than {source.name}: remove it")
-        function.argtypes, function.restype = _SIGNATURE, _WORD
-        return function

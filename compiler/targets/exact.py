@@ -6,10 +6,9 @@ table: its code would not stay in the processor's cache of instructions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.targets.records import Constant, ExactHead, ExactKernel, ExactNetwork
+from nsc.compiler.targets.straight import straight_lines
 from nsc.compiler.targets.tables import braced, wrapped
 from nsc.contract.interface import Status
 from nsc.templates import fill
@@ -17,7 +16,6 @@ from nsc.templates import fill
 # Most comparators of a network that gets straight-line code: 64 wires have at most 672 in the networks that
 # nsc constructs. Its build takes a second or two for each type.
 MOST_STRAIGHT = 700
-_WIDTH = 110
 
 
 def render(head: ExactHead, schedule: Schedule) -> str:
@@ -36,7 +34,7 @@ def render(head: ExactHead, schedule: Schedule) -> str:
         comparators=network.size,
         outputs=len(outputs),
         output_lines=wrapped(outputs),
-        straight_lines=_lines(_statements(comparators, set(outputs))) if is_straight else (),
+        straight_lines=_straight_lines(comparators, set(outputs)) if is_straight else (),
         # C has no empty arrays: the table ends with an entry that is not used.
         pair_lines=() if is_straight else wrapped([*map(braced, comparators), "{}"]),
     )
@@ -44,28 +42,8 @@ def render(head: ExactHead, schedule: Schedule) -> str:
     return fill("exact/kernel.cpp.j2", ExactKernel(head, statuses, tables))
 
 
-def _statements(comparators: list[tuple[int, int]], outputs: set[int]) -> Iterator[str]:
-    """Yield each comparator, behind the loads of wires that it touches first and before the stores of outputs
-    that it touches last.
-    """
-    last = {wire: index for index, pair in enumerate(comparators) for wire in pair}
-    loaded: set[int] = set()
-    for index, (lo, hi) in enumerate(comparators):
-        fresh = [wire for wire in (lo, hi) if wire not in loaded]
-        loaded.update(fresh)
-        if fresh:
-            yield f"Item {', '.join(f'w{wire} = r[{wire}]' for wire in fresh)};"
-        yield f"c(w{lo}, w{hi});"
-        for wire in (lo, hi):
-            if last[wire] == index and wire in outputs:
-                yield f"r[{wire}] = w{wire};"
-
-
-def _lines(statements: Iterable[str]) -> tuple[str, ...]:
-    """Return statements in lines of readable length."""
-    lines = [""]
-    for statement in statements:
-        if len(lines[-1]) + len(statement) > _WIDTH:
-            lines.append("")
-        lines[-1] += f"{' ' if lines[-1] else ''}{statement}"
-    return tuple(lines)
+def _straight_lines(comparators: list[tuple[int, int]], outputs: set[int]) -> tuple[str, ...]:
+    # A wire that no comparator touches stays where it is.
+    touched = {wire for pair in comparators for wire in pair}
+    loads = {wire: f"r[{wire}]" for wire in touched}
+    return straight_lines(comparators, loads, {wire: f"r[{wire}] = w{wire};" for wire in touched & outputs})

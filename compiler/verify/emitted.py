@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,9 @@ from nsc.compiler.verify.question import Budget, BudgetError, question_of
 from nsc.compiler.verify.reachable import search
 
 Inputs = npt.NDArray[np.bool_]
-# Runs a kernel on (count, n) values; returns the selected values and their indices, both (count, k).
-Run = Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]]
+# Runs a kernel on (count, n) values; returns the selected values and their indices, both (count, k), or None
+# for the indices of a kernel that has none.
+Run = Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[Any], "npt.NDArray[np.int64] | None"]]
 
 # Up to this many wires a kernel is run on all 0-1 inputs.
 MOST_WIRES = 20
@@ -51,8 +53,8 @@ def check_emitted(
     """Run a kernel on 0-1 inputs that show whether it does the same as its network.
 
     Up to MOST_WIRES wires these are all 0-1 inputs; beyond, inputs that lead to every pattern of the
-    reachable sets, or a sample if those sets exceed the budget. Values and indices must be those of a stable
-    sort.
+    reachable sets, or a sample if those sets exceed the budget. Values and indices, if it gives them, must be
+    those of a stable sort.
 
     Args:
         network: the kernel's network.
@@ -71,7 +73,9 @@ def check_emitted(
         nonlocal tried, failing
         values, indices = run(inputs.astype(np.float64))
         order = np.argsort(inputs, axis=1, kind="stable")[:, ranks]
-        wrong = (indices != order) | (values != np.take_along_axis(inputs, order, axis=1))
+        wrong = values != np.take_along_axis(inputs, order, axis=1)
+        if indices is not None:
+            wrong |= indices != order
         failures = np.flatnonzero(wrong.any(axis=1))
         if len(failures):
             failing = tuple(inputs[failures[0]].astype(int).tolist())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from nsc.cli.filtering import check_options, compile_window, is_given, window_of
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     STANDARD,
@@ -35,8 +36,16 @@ from nsc.version import VERSION
 
 
 @click.command("compile")
-@network_options(required=True)
+@network_options(required=False)
 @selection_options
+@click.option(
+    "--window",
+    metavar="AxB",
+    help="Compile a rank filter of images for windows such as 3x3, 5x7 or 3x3x3, with --median or --rank.",
+)
+@click.option(
+    "--rank", type=int, metavar="R", help="Select this rank of a window; 0 the smallest, -1 the largest."
+)
 @wires_option
 @click.option(
     "--remove-redundant",
@@ -101,10 +110,14 @@ from nsc.version import VERSION
     is_flag=True,
     help="Print each phase on standard error, a line each, and the full build command.",
 )
+@click.pass_context
 def compile_command(
-    net: str,
+    context: click.Context,
+    net: str | None,
     reading: Reading,
     select: Selection | None,
+    window: str | None,
+    rank: int | None,
     wires: str | None,
     remove_redundant: bool,
     relaxation: str,
@@ -127,8 +140,21 @@ def compile_command(
     network file leaves them. The family best may be another network, with other soft values, for every
     selection.
 
+    With --window, the package is a rank filter of images. --dtype then names the types of pixels to build for
+    now, of any float or integer type; others are built when they are first used.
+
     --dtype, --target and --arch take one value, several with commas, or are repeated.
     """
+    if window is not None:
+        check_options(context)
+        chosen = window_of(window, select, rank)
+        types = dtypes if is_given(context, "dtypes") else ()
+        compile_window(chosen, types, folder, name, limits, as_json, verbose)
+        return
+    if rank is not None:
+        raise click.UsageError("--rank is for --window; a network selects --ranks")
+    if net is None:
+        raise click.UsageError("give a network, --net FAMILY --n N or --net FILE, or --window AxB")
     start = time.perf_counter()
     with reporting(verbose, as_json) as progress:
         piped = reading.network(net, progress) if net == STANDARD else None

@@ -27,6 +27,8 @@ from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, d
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST
+from nsc.contract.windows import is_filter
+from nsc.join.filter_check import CHECKED, check_filter, read_filter
 from nsc.join.kernel_check import check_package, read_package
 
 
@@ -103,11 +105,17 @@ def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) 
     """Prove the network of a package, run its built kernel, and end the process with the exit code."""
     with reporting(verbose, as_json) as progress:
         progress.phase("read")
-        kernel, network, property_ = read_package(folder)
         budget = limits.budget(progress)
-        proof = verify_network(network, property_, budget)
-        progress.phase("run the built kernel")
-        runs = dict(check_package(kernel, network, property_, budget))
+        if is_filter(folder):
+            filter_kernel, manifest, network, property_ = read_filter(folder)
+            proof = verify_network(network, property_, budget)
+            progress.phase("run the built kernel")
+            runs = {CHECKED: check_filter(filter_kernel, manifest, network, property_, budget)}
+        else:
+            kernel, network, property_ = read_package(folder)
+            proof = verify_network(network, property_, budget)
+            progress.phase("run the built kernel")
+            runs = dict(check_package(kernel, network, property_, budget))
     wrong = {real: run.failing for real, run in runs.items() if run.failing is not None}
     verdict = Verdict.REFUTED if wrong else proof.verdict
     if as_json:

@@ -1,6 +1,7 @@
-"""Layers for torch models: an operator with its steepness, and a loss of classification."""
+"""Layers for torch models: operators with their steepness, a loss of classification, filters of images."""
 
+from nsc.nn.filters import MedianFilter2d, RankFilter2d
 from nsc.nn.networks import SelectionNetwork, SortingNetwork
 from nsc.nn.top_k import TopKCrossEntropy
 
-__all__ = ["SelectionNetwork", "SortingNetwork", "TopKCrossEntropy"]
+__all__ = ["MedianFilter2d", "RankFilter2d", "SelectionNetwork", "SortingNetwork", "TopKCrossEntropy"]

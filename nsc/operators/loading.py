@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nsc.contract.windows import is_filter, read_filter_files
 from nsc.errors import PackageError
+from nsc.operators.filters import Filter
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
@@ -21,7 +23,23 @@ def load(folder: str | Path) -> Operator:
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed.
     """
+    path = _path(folder)
+    if is_filter(path):
+        raise PackageError(f"{path} is a filter: load it with nsc.load_filter")
+    kernel = Kernel.from_folder(path)
+    return (Sorter if kernel.outputs is None else Selector)(kernel.files)
+
+
+def load_filter(folder: str | Path) -> Filter:
+    """Return the filter of a folder that `nsc compile --window` wrote; it is built on first use.
+
+    Raises:
+        PackageError: no such folder, or files that nsc did not write or that were changed.
+    """
+    return Filter(read_filter_files(_path(folder)))
+
+
+def _path(folder: str | Path) -> Path:
     if not isinstance(folder, str | os.PathLike):
         raise PackageError(f"a package is named by its folder, a str or a Path, got {folder!r}")
-    kernel = Kernel.from_folder(Path(folder))
-    return (Sorter if kernel.outputs is None else Selector)(kernel.files)
+    return Path(folder)

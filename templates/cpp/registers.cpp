@@ -57,3 +57,9 @@ template <int... places>
 struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
+
+// Fetches memory to the first-level cache: what is read soon, or written.
+template <bool writes>
+inline void fetch_ahead(const void *start, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char *>(start) + at, writes);
+}

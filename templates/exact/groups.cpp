@@ -78,12 +78,6 @@ NSC_STEP void for_each_tile(Visit visit) {
     if constexpr (left > 0) visit(length - left, Width<left>());
 }
 
-// Fetches memory to the first-level cache: what the next group reads, or writes.
-template <bool writes>
-NSC_STEP void fetch_ahead(const void *start, int64_t bytes) {
-    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char *>(start) + at, writes);
-}
-
 // Sorts a register's samples, whose values lie side by side.
 template <class Form, class Index>
 NSC_APART void sort_rows(Span<const typename Form::Key> x, Span<typename Form::Key> values, Index *indices, Vec<typename Form::Key> descending,

@@ -11,9 +11,11 @@ import pytest
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact import compile_exact
+from nsc.compiler.filters import compile_filter
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
+from nsc.compiler.windows import Window
 from nsc.errors import LoweringError
 
 
@@ -54,6 +56,19 @@ def test_golden_text_of_an_exact_kernel(element, golden, tmp_path):
     path = tmp_path / "kernel.cpp"
     path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
     compiles_without_a_warning(path)
+
+
+@pytest.mark.parametrize("element", ["float64", "uint8"])
+def test_golden_text_of_a_filter(element, golden, tmp_path):
+    package = compile_filter(Window.of(3), version="0").package
+    text = golden("median_3x3.cpp", package.files["median_3x3.cpp"]).read_text("utf-8")
+    path = tmp_path / "kernel.cpp"
+    path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
+    compiles_without_a_warning(path)
+
+
+def test_golden_module_of_a_filter(golden):
+    golden("median_3x3.py.txt", compile_filter(Window.of(3), version="0").package.files["__init__.py"])
 
 
 def test_an_exact_kernel_of_many_comparators_runs_from_a_table():

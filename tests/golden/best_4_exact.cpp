@@ -183,6 +183,12 @@ struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
 
+// Fetches memory to the first-level cache: what is read soon, or written.
+template <bool writes>
+inline void fetch_ahead(const void *start, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char *>(start) + at, writes);
+}
+
 // -------------------------------------------------------------------------------------- threads
 
 // Subnormal numbers count as zero on this thread while it lives. They are common in P, whose entries are products
@@ -635,12 +641,6 @@ NSC_STEP void for_each_tile(Visit visit) {
     constexpr int left = int(length % piece<Key>);
     for (int64_t first = 0; first + piece<Key> <= length; first += piece<Key>) visit(first, Width<piece<Key>>());
     if constexpr (left > 0) visit(length - left, Width<left>());
-}
-
-// Fetches memory to the first-level cache: what the next group reads, or writes.
-template <bool writes>
-NSC_STEP void fetch_ahead(const void *start, int64_t bytes) {
-    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char *>(start) + at, writes);
 }
 
 // Sorts a register's samples, whose values lie side by side.

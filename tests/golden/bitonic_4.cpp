@@ -323,6 +323,12 @@ struct PlacesTo<0, places...> {
     using list = Places<places...>;
 };
 
+// Fetches memory to the first-level cache: what is read soon, or written.
+template <bool writes>
+inline void fetch_ahead(const void *start, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char *>(start) + at, writes);
+}
+
 // -------------------------------------------------------------------------------------- vectors
 
 // The same of a number in memory, which is one instruction. The empty asm hides the number from the compiler, which

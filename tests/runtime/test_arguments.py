@@ -14,7 +14,7 @@ import nsc
 from nsc.compat import DiffSortNet
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
-from nsc.nn import SelectionNetwork, SortingNetwork
+from nsc.nn import MedianFilter2d, RankFilter2d, SelectionNetwork, SortingNetwork
 
 SWAP = [(0, 1)]
 X = torch.tensor([[3.0, 1.0, 2.0, 0.0]])
@@ -30,6 +30,11 @@ def operator():
 @functools.cache
 def selector():
     return nsc.compile("bitonic", 4, select=nsc.top_k(1))
+
+
+@functools.cache
+def rank_filter():
+    return nsc.compile_filter(3, 1)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -75,6 +80,7 @@ WHOLE = {
     "SortingNetwork.n": (lambda v: SortingNetwork("bitonic", v).operator, 4),
     "SortingNetwork.topk.k": (lambda v: SortingNetwork(operator()).topk(X, v), 3),
     "SelectionNetwork.n": (lambda v: SelectionNetwork("bitonic", v, select=nsc.top_k(1)).operator, 4),
+    "RankFilter2d.rank": (lambda v: str(RankFilter2d(3, v)), 1),
     "DiffSortNet.size": (lambda v: DiffSortNet("bitonic", v).size, 4),
     **{f"{name}.n": (family, 4) for name, family in FAMILIES.items()},
 }
@@ -98,6 +104,13 @@ REAL = {
     "Selector.route.steepness": (lambda v: selector().route(X, PAYLOAD, v), 2.0),
     "SortingNetwork.steepness": (lambda v: SortingNetwork(operator(), steepness=v).steepness, 2.0),
     "SelectionNetwork.steepness": (lambda v: SelectionNetwork(selector(), steepness=v).steepness, 2.0),
+    "Filter.__call__.cval": (lambda v: rank_filter()(X, "constant", v), 2.0),
+    "Filter.relaxed.cval": (lambda v: rank_filter().relaxed(X, 2.0, "constant", v), 2.0),
+    "Filter.relaxed.steepness": (lambda v: rank_filter().relaxed(X, v), 2.0),
+    "RankFilter2d.cval": (lambda v: RankFilter2d(3, 1, "constant", v)(X), 2.0),
+    "RankFilter2d.steepness": (lambda v: RankFilter2d(3, 1, relaxed=True, steepness=v)(X), 2.0),
+    "MedianFilter2d.cval": (lambda v: MedianFilter2d(3, "constant", v)(X), 2.0),
+    "MedianFilter2d.steepness": (lambda v: MedianFilter2d(3, relaxed=True, steepness=v)(X), 2.0),
     "DiffSortNet.steepness": (lambda v: DiffSortNet("bitonic", 4, steepness=v)(X), 2.0),
     "DiffSortNet.art_lambda": (
         lambda v: DiffSortNet("bitonic", 4, distribution="logistic_phi", art_lambda=v)(X),
@@ -115,6 +128,10 @@ FLAGS = {
     "compile.remove_redundant": lambda v: nsc.compile("bitonic", 4, remove_redundant=v),
     "Relaxation.error_free": lambda v: nsc.Relaxation(error_free=v),
     "SortingNetwork.learnable": lambda v: len([*SortingNetwork(operator(), learnable=v).parameters()]),
+    "RankFilter2d.relaxed": lambda v: RankFilter2d(3, 1, relaxed=v)(X),
+    "RankFilter2d.learnable": lambda v: len([*RankFilter2d(3, 1, relaxed=True, learnable=v).parameters()]),
+    "MedianFilter2d.relaxed": lambda v: MedianFilter2d(3, relaxed=v)(X),
+    "MedianFilter2d.learnable": lambda v: len([*MedianFilter2d(3, relaxed=True, learnable=v).parameters()]),
     "SelectionNetwork.learnable": lambda v: len([*SelectionNetwork(selector(), learnable=v).parameters()]),
 }
 # Callable and parameter: a call that passes a name for it, and a right name.
@@ -125,6 +142,11 @@ NAMES = {
     "compile.name": (lambda v: nsc.compile("bitonic", 4, name=v), "four"),
     "compile.format": (lambda v: nsc.compile("two.json", format=v), "nsc"),
     "load.folder": (nsc.load, None),
+    "load_filter.folder": (nsc.load_filter, None),
+    "Filter.__call__.mode": (lambda v: rank_filter()(X, v), "wrap"),
+    "Filter.relaxed.mode": (lambda v: rank_filter().relaxed(X, 2.0, v), "wrap"),
+    "RankFilter2d.mode": (lambda v: RankFilter2d(3, 1, v)(X), "wrap"),
+    "MedianFilter2d.mode": (lambda v: MedianFilter2d(3, v)(X), "wrap"),
     "verify.property": (lambda v: nsc.verify("bitonic", 4, property=v), "sort"),
     "verify.methods": (lambda v: nsc.verify("bitonic", 4, methods=v), ["exhaustion"]),
     "verify.format": (lambda v: nsc.verify("two.json", format=v), "nsc"),
@@ -136,6 +158,7 @@ NAMES = {
     "DiffSortNet.interpolation_type": (lambda v: DiffSortNet("bitonic", 4, interpolation_type=v), "cauchy"),
     "DiffSortNet.distribution": (lambda v: DiffSortNet("bitonic", 4, distribution=v), "cauchy"),
 }
+LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, DiffSortNet)
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
@@ -149,7 +172,7 @@ def parameters_taken(types):
 
 def _parameters_taken(types):
     public = {name: getattr(nsc, name) for name in nsc.__all__ if name not in OWN}
-    public |= {kind.__name__: kind for kind in (SortingNetwork, SelectionNetwork, DiffSortNet)} | FAMILIES
+    public |= {kind.__name__: kind for kind in LAYERS} | FAMILIES
     for name, thing in public.items():
         if inspect.ismodule(thing):
             continue
@@ -175,7 +198,7 @@ def test_every_public_number_is_tried():
 def test_every_public_truth_value_and_name_is_tried():
     assert parameters_taken("bool") == set(FLAGS)
     # A package's files come from `nsc.load` and from pickles.
-    files = {f"{kind}.files" for kind in ("Operator", "Sorter", "Selector")}
+    files = {f"{kind}.files" for kind in ("Operator", "Sorter", "Selector", "Filter")}
     assert parameters_taken("str") - files == set(NAMES)
 
 

@@ -12,9 +12,11 @@ from networks import irregular
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact import compile_exact
+from nsc.compiler.filters import compile_filter
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
+from nsc.compiler.windows import Window
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
 # An optimiser would take ten times as long, and hide undefined behaviour.
@@ -106,3 +108,21 @@ def test_exact_kernels(n, element, number, flags, tmp_path):
     macros = (f"-DNUMBER={number}", f"-DWIRES={n}")
     run(*COMMAND, *flags, *macros, "-Wall", "-Wextra", "-Werror", source, driver, "-o", program)
     assert run(program) == "sorted\n"
+
+
+@pytest.mark.parametrize("flags", [(NATIVE,), ()], ids=["native", "narrower"])
+@pytest.mark.parametrize(
+    ("size", "element", "number"), [("3x3", "uint8", "uint8_t"), ("2x3x4", "float32", "float")]
+)
+def test_filters(size, element, number, flags, tmp_path):
+    if platform.machine() not in ("x86_64", "AMD64") and flags:
+        pytest.skip("-march=native is for x86")
+    window = Window.of(size)
+    source, program = tmp_path / "kernel.cpp", tmp_path / "program"
+    text = compile_filter(window).source.text
+    source.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
+    driver = Path(__file__).with_name("sanitized_window.cpp")
+    sizes = zip(("PLANES", "ROWS", "COLUMNS", "RANK"), (*window.shape, window.rank), strict=True)
+    macros = [f"-DNUMBER={number}", *(f"-D{name}={value}" for name, value in sizes)]
+    run(*COMMAND, *flags, *macros, "-Wall", "-Wextra", "-Werror", source, driver, "-o", program)
+    assert run(program) == "filtered\n"

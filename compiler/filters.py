@@ -1,0 +1,128 @@
+"""The stages of the compiler for filters: plan, prove, render."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from nsc.compiler.formats import write_network
+from nsc.compiler.naming import proof_line
+from nsc.compiler.network import Network
+from nsc.compiler.package import Package, check_name
+from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.targets import window as target
+from nsc.compiler.targets.records import FilterFacts, FilterModule, WindowHead
+from nsc.compiler.verify import Budget
+from nsc.compiler.windows import Plan, Window, WindowProof, fuse, operations, plan, prove_plan, whole_network
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, digest
+from nsc.contract.windows import FilterManifest, WindowSource, stated_facts
+from nsc.templates import fill
+
+
+@dataclass(frozen=True)
+class CompiledFilter:
+    """What the stages return for a window.
+
+    Attributes:
+        plan: what the filter runs.
+        network: the comparators of one window, wire w its value w.
+        output: the wire that carries the result.
+        proof: that they select the rank.
+        source: the generated text.
+        head: what its first lines say.
+    """
+
+    plan: Plan
+    network: Network
+    output: int
+    proof: WindowProof
+    source: WindowSource
+    head: WindowHead
+
+    @property
+    def whole_operations(self) -> int:
+        """Minima and maxima of a window that shares nothing."""
+        return half_operations(self.network, [self.output])
+
+    @property
+    def operations(self) -> float:
+        """Minima and maxima that the kernel takes for a pixel."""
+        return operations(self.plan, fuse(self.plan))
+
+    @property
+    def package(self) -> Package:
+        """The texts of the generated folder."""
+        source, window, head = self.source, self.plan.window, self.head
+        facts = FilterFacts(
+            name=head.name,
+            purpose=head.purpose,
+            command=head.command,
+            version=head.version,
+            counts=head.counts,
+            proof=head.proof,
+            axes="planes, rows, columns" if window.planes > 1 else "rows, columns",
+            planes=window.planes,
+            rows=window.rows,
+            columns=window.columns,
+            rank=window.rank,
+        )
+        texts = {
+            "__init__.py": fill("python/filter.py.j2", FilterModule(facts)),
+            f"{source.name}.cpp": source.text,
+            NETWORK: write_network(self.network),
+            PROOF: self.proof.windows[0].to_json(),
+        }
+        manifest = FilterManifest(
+            name=source.name,
+            nsc=source.version,
+            command=head.command,
+            window=window.shape,
+            rank=window.rank,
+            output=self.output,
+            network=self.network.digest,
+            files={name: digest(text) for name, text in texts.items()},
+        )
+        return Package(source.name, MappingProxyType(texts | {MANIFEST: manifest.to_text()}))
+
+
+def compile_filter(
+    window: Window, name: str | None = None, version: str = "0", budget: Budget | None = None
+) -> CompiledFilter:
+    """Return the filter of a window.
+
+    Args:
+        window: the window and its rank.
+        name: of the filter, a Python identifier; None: such as median_3x3.
+        version: of nsc.
+        budget: what the proofs may take, and who is told of the stages; None: the defaults, and nobody.
+
+    Raises:
+        UnprovedError: no method settled a network of it within the budget.
+
+    Cost: half a second for 7x7, three for 15x15.
+    """
+    budget = Budget() if budget is None else budget
+    budget.progress.phase("plan")
+    planned = plan(window)
+    budget.progress.phase("prove")
+    proof = prove_plan(planned, budget)
+    budget.progress.phase("render")
+    whole = whole_network(planned)
+    network = whole.network
+    check_name(name := name or window.label)
+    facts = stated_facts(window.shape, window.rank, network.digest)
+    command = f"nsc compile --window {window.size_text} --rank {window.rank}"
+    head = WindowHead(
+        name=name,
+        purpose=window.words,
+        command=command if name == window.label else f"{command} --name {name}",
+        version=version,
+        proof=proof_line(proof.windows[0]),
+        shared=f"{operations(planned, fuse(planned)):g} minima and maxima",
+        counts=network.counts,
+        digest=network.digest,
+        facts=json.dumps(facts),
+    )
+    source = WindowSource(name, version, window.shape, window.rank, facts, target.render(head, planned))
+    return CompiledFilter(planned, network, whole.output, proof, source, head)

@@ -1,0 +1,272 @@
+"""Plan: the networks of a filter, stage by stage, and what neighbouring windows share.
+
+A stage is a network that runs at every place of a row. It reads pixels, or lists that earlier stages wrote,
+at its place or some columns further on. So a list of values that several windows of a row need is made
+once. Two windows below each other share the rows that they have in common: a step makes two rows of
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from nsc.compiler.families import best
+from nsc.compiler.network import Network
+from nsc.compiler.passes.restrict import half_operations, restrict
+from nsc.compiler.verify import Property, parse
+from nsc.compiler.windows.merging import merged
+from nsc.compiler.windows.window import Window
+
+# Up to this many columns all ways to join them are tried; more are halved.
+_MOST_TRIED = 9
+
+
+@dataclass(frozen=True)
+class Read:
+    """Where a wire of a stage takes its value.
+
+    Attributes:
+        stage: an earlier stage; None: the image.
+        index: which output of the stage, or which row of the step's pixels.
+        shift: how many columns further on.
+    """
+
+    stage: int | None
+    index: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A network that runs at every place of a row.
+
+    Attributes:
+        network: its comparators.
+        reads: where each wire takes its value.
+        runs: wires whose values ascend.
+        outputs: the wires that are kept, smallest value first.
+        ranks: the rank that each of them carries, among the values of all wires.
+    """
+
+    network: Network
+    reads: tuple[Read, ...]
+    runs: tuple[tuple[int, ...], ...]
+    outputs: tuple[int, ...]
+    ranks: tuple[int, ...]
+
+    @cached_property
+    def half_operations(self) -> int:
+        """Minima and maxima that its outputs depend on."""
+        return half_operations(self.network, self.outputs)
+
+    @property
+    def property_(self) -> Property:
+        """What its network does with ascending runs."""
+        claim = f"rank-{','.join(map(str, self.ranks))}"
+        presorted = ",".join(f"{run[0]}-{run[-1]}" for run in self.runs)
+        return parse(claim, self.network.n, self.outputs, presorted)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The stages of a filter.
+
+    Attributes:
+        window: what is selected.
+        step: how many rows of results a step makes.
+        stages: in an order in which they can run.
+        results: the stage of each row of results; its only output is the result.
+    """
+
+    window: Window
+    step: int
+    stages: tuple[Stage, ...]
+    results: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows of each plane a step reads."""
+        return self.window.rows + self.step - 1
+
+    @property
+    def half_operations(self) -> float:
+        """Minima and maxima for a pixel."""
+        return sum(stage.half_operations for stage in self.stages) / self.step
+
+
+def plan(window: Window) -> Plan:
+    """Return the plan of fewest minima and maxima that nsc can construct for a window.
+
+    Cost: a second for the widest windows.
+
+    Source: shared columns and rows as in Adams, "Fast median filters using separable sorting networks",
+    SIGGRAPH 2021.
+
+    >>> plan(Window(1, 3, 3, 4)).half_operations, plan(Window(1, 7, 7, 24)).half_operations
+    (21.0, 161.0)
+    """
+    steps = [1, 2] if window.rows > 1 else [1]
+    return min((_plan(window, step) for step in steps), key=lambda plan: plan.half_operations)
+
+
+@dataclass(frozen=True, order=True)
+class _Part:
+    """Pixels whose values a stage puts in order: of some of a step's rows, in neighbouring columns."""
+
+    values: int
+    rows: tuple[int, ...]
+    columns: int
+
+    @classmethod
+    def of(cls, rows: Iterable[int], columns: int) -> _Part:
+        rows = tuple(rows)
+        return cls(len(rows) * columns, rows, columns)
+
+
+# Which two parts a part is joined of, and how many columns the second lies behind the first.
+_Joins = dict[_Part, tuple[_Part, _Part, int]]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A stage that names parts: each wire takes a rank of a part, or a row's pixel, at a shift."""
+
+    network: Network
+    reads: tuple[tuple[_Part | None, int, int], ...]
+    outputs: tuple[int, ...]
+    ranks: tuple[int, ...]
+
+
+def _plan(window: Window, step: int) -> Plan:
+    height = window.rows + step - 1
+
+    def rows(first: int, count: int) -> list[int]:
+        """Return these rows of every plane."""
+        return [plane * height + first + k for plane in range(window.planes) for k in range(count)]
+
+    common = _Part.of(rows(step - 1, window.rows - step + 1), window.columns)
+    joins: _Joins = {}
+    if step == 1:
+        joins = _cheapest(common, (window.rank,))
+        results = [common]
+    else:
+        ends = [_Part.of(rows(first, 1), window.columns) for first in (0, window.rows)]
+        results = [_Part(common.values + end.values, common.rows + end.rows, window.columns) for end in ends]
+        used = merged(common.values, ends[0].values, (window.rank,)).used
+        joins |= _cheapest(common, tuple(wire for wire in used if wire < common.values))
+        for result, end in zip(results, ends, strict=True):
+            joins |= _cheapest(end, tuple(w - common.values for w in used if w >= common.values))
+            joins[result] = (common, end, 0)
+    return _numbered(window, step, _drafts(joins, dict.fromkeys(results, (window.rank,))), results)
+
+
+def _cheapest(part: _Part, ranks: tuple[int, ...]) -> _Joins:
+    """Return how a part's columns are joined so that some ranks of it take fewest minima and maxima."""
+
+    def cost(joins: _Joins) -> int:
+        drafts = _drafts(joins, {part: ranks}).values()
+        return sum(half_operations(draft.network, draft.outputs) for draft in drafts)
+
+    return min((_joins(part.rows, cuts) for cuts in _cuts(part.columns)), key=cost)
+
+
+def _joins(rows: tuple[int, ...], cuts: dict[int, int]) -> _Joins:
+    return {
+        _Part.of(rows, columns): (_Part.of(rows, first), _Part.of(rows, columns - first), first)
+        for columns, first in cuts.items()
+    }
+
+
+def _cuts(columns: int) -> list[dict[int, int]]:
+    """Return ways to join columns: each joined number of them with the size of its first part."""
+    found: list[dict[int, int]] = []
+
+    def extend(open_: set[int], cuts: dict[int, int]) -> None:
+        left = open_ - {1} - cuts.keys()
+        if not left:
+            found.append(cuts)
+            return
+        widest = max(left)
+        halves = range((widest + 1) // 2, widest) if columns <= _MOST_TRIED else [(widest + 1) // 2]
+        for first in halves:
+            extend(left | {first, widest - first}, {**cuts, widest: first})
+
+    extend({columns}, {})
+    return found
+
+
+def _drafts(joins: _Joins, wanted: dict[_Part, tuple[int, ...]]) -> dict[_Part, _Draft]:
+    """Return the stages for ranks of some parts, largest first: each keeps the ranks that others need."""
+    needs = {part: set(ranks) for part, ranks in wanted.items()}
+    drafts: dict[_Part, _Draft] = {}
+    while left := needs.keys() - drafts.keys():
+        part = max(left)
+        ranks = tuple(sorted(needs[part]))
+        draft = _join(*joins[part], ranks) if part in joins else _column(part, ranks)
+        drafts[part] = draft
+        for source, rank, _ in draft.reads:
+            if source is not None:
+                needs.setdefault(source, set()).add(rank)
+    return drafts
+
+
+def _join(first: _Part, second: _Part, shift: int, ranks: tuple[int, ...]) -> _Draft:
+    merge = merged(first.values, second.values, ranks)
+    places = {wire: place for place, wire in enumerate(merge.used)}
+    reads = tuple(
+        _read(first, wire, 0) if wire < first.values else _read(second, wire - first.values, shift)
+        for wire in merge.used
+    )
+    pairs = [(places[lo], places[hi]) for lo, hi in merge.network.comparators.tolist()]
+    network = Network.from_comparators(len(places), pairs)
+    return _Draft(network, reads, tuple(places[wire] for wire in merge.outputs), ranks)
+
+
+def _read(part: _Part, rank: int, shift: int) -> tuple[_Part | None, int, int]:
+    return (None, part.rows[0], shift) if part.values == 1 else (part, rank, shift)
+
+
+def _column(part: _Part, ranks: tuple[int, ...]) -> _Draft:
+    """Return the stage that sorts a column of pixels."""
+    assert part.columns == 1, "a wider part is joined of others"
+    reads = tuple((None, row, 0) for row in part.rows)
+    return _Draft(restrict(best(part.values), ranks), reads, ranks, ranks)
+
+
+def _numbered(window: Window, step: int, drafts: dict[_Part, _Draft], results: Sequence[_Part]) -> Plan:
+    """Return the plan of drafts, smallest part first, so that no stage reads a later one."""
+    order = sorted(drafts)
+    number = {part: index for index, part in enumerate(order)}
+    stages = []
+    for part in order:
+        draft = drafts[part]
+        reads = tuple(
+            Read(None, index, shift)
+            if source is None
+            else Read(number[source], drafts[source].ranks.index(index), shift)
+            for source, index, shift in draft.reads
+        )
+        # The values of a part below the least that is read are below the ranks too.
+        below = sum(run.least for run in _runs(draft))
+        ranks = tuple(rank - below for rank in draft.ranks)
+        runs = tuple(tuple(run.wires) for run in _runs(draft) if len(run.wires) > 1)
+        stages.append(Stage(draft.network, reads, runs, draft.outputs, ranks))
+    return Plan(window, step, tuple(stages), tuple(number[part] for part in results))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The wires that take the values of a part, and the least of its ranks that they take."""
+
+    wires: list[int]
+    least: int
+
+
+def _runs(draft: _Draft) -> list[_Run]:
+    runs: dict[tuple[_Part, int], _Run] = {}
+    for wire, (source, rank, shift) in enumerate(draft.reads):
+        if source is not None:
+            runs.setdefault((source, shift), _Run([], rank)).wires.append(wire)
+    return [*runs.values()]

@@ -1,0 +1,27 @@
+"""Filters on demand: compiled when first asked for, then kept for the process."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from nsc.compiler.filters import CompiledFilter, compile_filter
+from nsc.compiler.windows import Window
+from nsc.join.budget import budget_of
+from nsc.runtime.window import WindowKernel
+from nsc.version import VERSION
+
+
+@cache
+def compiled_filter(window: Window) -> CompiledFilter:
+    """Return the filter of a window, proved.
+
+    Raises:
+        UnprovedError: as `compile_filter`.
+    """
+    return compile_filter(window, version=VERSION, budget=budget_of())
+
+
+@cache
+def window_kernel(window: Window) -> WindowKernel:
+    """Return the kernel of a window's filter; errors as in `compiled_filter`."""
+    return WindowKernel(compiled_filter(window).source)

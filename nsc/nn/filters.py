@@ -1,0 +1,101 @@
+"""Rank filters of images as layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nsc.arguments import flag
+from nsc.errors import OperandError, OperandTypeError
+from nsc.nn.layer import Layer
+from nsc.operators.filters import Filter, checked_options, compile_filter
+from nsc.operators.selector import Selector
+
+
+class RankFilter2d(torch.nn.Module):
+    """The value of a rank of the window around each pixel of images (…, H, W).
+
+    The results have the shape and dtype of the images. Exact ones have a gradient for the one pixel whose
+    value they are; relaxed ones, of the same network, for every pixel of the window.
+
+    Args:
+        size: of the window, one number or two, rows and columns.
+        rank: 0 the smallest value, -1 the largest; None: the median, of an even number of values the upper
+            one.
+        mode: what stands outside of an image: reflect, nearest, mirror, wrap or constant, as in
+            scipy.ndimage.
+        cval: the value outside, for the mode constant.
+        relaxed: whether the network is relaxed; memory is then that of the images times the values of a
+            window.
+        steepness: of the relaxation, in 1 / unit of a pixel; None: 2 × the depth of the network.
+        learnable: whether the steepness is a parameter.
+
+    Raises:
+        WindowError: no such window.
+        OperandError: no such mode, or a steepness that is not above 0 or is no use.
+        OperandTypeError: an option of another type.
+    """
+
+    def __init__(
+        self,
+        size: Any,
+        rank: int | None = None,
+        mode: str = "reflect",
+        cval: float = 0.0,
+        *,
+        relaxed: bool = False,
+        steepness: float | None = None,
+        learnable: bool = False,
+    ) -> None:
+        super().__init__()
+        self.filter = compile_filter(size, rank)
+        if self.filter.window.planes > 1:
+            raise OperandError(
+                f"{type(self).__name__}: size must have rows and columns, got {size!r}: "
+                "use nsc.compile_filter"
+            )
+        self.mode = mode
+        self.cval = checked_options(type(self).__name__, torch.get_default_dtype(), mode, cval)
+        is_relaxed = flag("relaxed", relaxed, OperandTypeError)
+        if not is_relaxed and (steepness is not None or flag("learnable", learnable, OperandTypeError)):
+            raise OperandError(f"{type(self).__name__}: steepness and learnable are for relaxed=True")
+        self.relaxation = _Relaxed(self.filter, steepness, learnable) if is_relaxed else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the filtered images."""
+        if self.relaxation is None:
+            return self.filter(x, self.mode, self.cval)
+        return self.filter.relaxed(x, self.relaxation.steepness, self.mode, self.cval)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        outside = f", cval={self.cval:g}" if self.mode == "constant" else ""
+        return f"{self.filter.window.words}, mode={self.mode!r}{outside}"
+
+
+class MedianFilter2d(RankFilter2d):
+    """The median of the window around each pixel of images (…, H, W).
+
+    Arguments and errors as in `RankFilter2d`.
+    """
+
+    def __init__(
+        self,
+        size: Any,
+        mode: str = "reflect",
+        cval: float = 0.0,
+        *,
+        relaxed: bool = False,
+        steepness: float | None = None,
+        learnable: bool = False,
+    ) -> None:
+        super().__init__(size, None, mode, cval, relaxed=relaxed, steepness=steepness, learnable=learnable)
+
+
+class _Relaxed(Layer[Selector]):
+    """The steepness of a relaxed filter, and its network."""
+
+    def __init__(self, filter: Filter, steepness: float | None, learnable: bool) -> None:
+        super().__init__(filter.selector(torch.get_default_dtype()), steepness, learnable)

@@ -1,0 +1,87 @@
+"""Kernels for a type of values: a library for each, built when it is first called; needs no torch."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nsc.contract.exact import ELEMENTS
+from nsc.errors import BuildError, PackageError
+from nsc.runtime.build import cache
+from nsc.runtime.build.toolchain import find_toolchain
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The C functions of a kernel.
+
+    Attributes:
+        call: the name of the function that does the work.
+        facts: the name of the one that says what the kernel is.
+        arguments: the types that `call` takes; it returns a Status.
+    """
+
+    call: str
+    facts: str
+    arguments: tuple[Any, ...]
+
+
+class ElementLibraries:
+    """The libraries of a source in which a first line that defines NSC_ELEMENT chooses the type of values.
+
+    Args:
+        name: of the kernel, an identifier.
+        version: of nsc.
+        text: the source.
+        facts: what a built library must state of itself.
+        interface: its C functions.
+    """
+
+    def __init__(self, name: str, version: str, text: str, facts: str, interface: Interface) -> None:
+        self.name = name
+        self._version, self._text, self._facts, self._interface = version, text, facts, interface
+        self._functions: dict[str, Callable[..., int]] = {}
+        self._lock = threading.Lock()
+
+    def function(self, dtype: str) -> Callable[..., int]:
+        """Return the C function for a type of values, built unless the cache has it.
+
+        Args:
+            dtype: a key of ELEMENTS.
+
+        Raises:
+            ToolchainError: no compiler.
+            BuildError: the compiler failed, or the library cannot be loaded.
+        """
+        element = ELEMENTS[dtype]
+        if element not in self._functions:
+            with self._lock:
+                if element not in self._functions:
+                    self._functions[element] = self._load(element)
+        return self._functions[element]
+
+    def build(self, dtype: str) -> cache.Artifact:
+        """Return the library for a type of values; errors as in `function`."""
+        element = ELEMENTS[dtype]
+        text = f"#define NSC_ELEMENT {element}\n{self._text}"
+        return cache.build(f"{self.name}_{element}", text, find_toolchain(), self._version)
+
+    def _load(self, element: str) -> Callable[..., int]:
+        path = self.build(element).binary
+        try:
+            library = ctypes.CDLL(str(path))
+            facts = getattr(library, self._interface.facts)
+            function = getattr(library, self._interface.call)
+        except (OSError, AttributeError) as error:
+            raise BuildError(
+                f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
+                "one that is not"
+            ) from None
+        facts.restype = ctypes.c_char_p
+        if facts().decode() != self._facts:
+            raise PackageError(f"{path} is another kernel than {self.name}: remove it")
+        function.argtypes, function.restype = list(self._interface.arguments), ctypes.c_int32
+        return function  # type: ignore[no-any-return]

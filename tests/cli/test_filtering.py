@@ -1,0 +1,94 @@
+"""nsc compile --window writes filters, and nsc verify runs them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import FILES, call, process
+
+
+def test_a_window_becomes_a_package_and_its_kernel_is_verified():
+    result = process("compile", "--window", "3x3", "--median", "--dtype", "uint8,float32")
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("generated/median_3x3: the median of 3x3 pixels: 9 wires, ")
+    assert lines[1] == "shared with neighbours, 23 minima and maxima a pixel, not 34"
+    assert lines[2].startswith("rank-4 on wires ")
+    assert "proved: exhaustion" in lines[2]
+    assert lines[-1].startswith("built for uint8, float32, in ")
+    assert lines[-1].endswith("use it with: nsc.load_filter('generated/median_3x3')")
+    folder = Path("generated/median_3x3")
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "median_3x3.cpp"])
+    code = (
+        "import torch; from generated import median_3x3\n"
+        "x = torch.arange(9).reshape(3, 3).to(torch.uint8)\n"
+        "assert median_3x3.filter(x)[1, 1] == 4 and median_3x3.RANK == 4\n"
+        "assert median_3x3.relaxed(x.float(), 1000.0, 'wrap').shape == (3, 3)"
+    )
+    path = os.pathsep.join([".", os.environ.get("PYTHONPATH", "")])
+    result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
+    assert result.returncode == 0
+    out, _ = call("verify", folder)
+    assert out.endswith("built kernel, uint8: 512 0-1 inputs, all 2^9, come out right\n")
+    out, _ = call("compile", "--window", "3x3", "--rank", 4)  # the same
+    assert "replaced" not in out
+
+
+def test_json_has_the_proofs():
+    out, _ = call("compile", "--window", "2x3x4", "--rank", -2, "--name", "second", "--json")
+    facts = json.loads(out)
+    assert facts["name"] == "second"
+    assert (facts["window"], facts["rank"]) == ([2, 3, 4], 22)
+    assert {proof["verdict"] for proof in (*facts["proofs"], *facts["stages"])} == {"proved"}
+    checked, _ = call("verify", "generated/second", "--json")
+    assert json.loads(checked)["kernel"]["uint8"]["failing"] is None
+
+
+def test_a_wrong_kernel_is_found():
+    """The manifest would refuse an edited source, so the edited one brings a manifest that fits."""
+    from nsc.contract.manifest import digest
+
+    call("compile", "--window", "3x3", "--median")
+    folder = Path("generated/median_3x3")
+    source, manifest = folder / "median_3x3.cpp", folder / "manifest.json"
+    text = source.read_text(encoding="utf-8")
+    edited = text.replace(
+        "lo = x < y ? x : y, hi = x < y ? y : x;", "lo = x < y ? y : x, hi = x < y ? x : y;"
+    )
+    assert edited != text
+    edited = edited.replace(
+        "give<Element>(results[0], x, places, ", "give<Element>(results[0], x, places, 1 | "
+    )
+    source.write_text(edited, encoding="utf-8")
+    out, _ = call("verify", folder, code=2)
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    facts["files"][source.name] = digest(edited)
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    out, _ = call("verify", folder, code=1)
+    assert "comes out wrong" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--window", "3x3"], "--median or --rank"),
+        (["--window", "3x3", "--median", "--rank", "1"], "--median or --rank"),
+        (["--window", "3x3", "--median", "--relaxation", "hard"], "--relaxation does not go with --window"),
+        (["--window", "3x3", "--net", "best", "--median"], "--net does not go with --window"),
+        (["--window", "3x3", "--top-k", "2"], "--top-k does not go with --window"),
+        (["--window", "3x3", "--median", "--dtype", "float8"], "--dtype of a filter"),
+        (["--window", "16x16", "--median"], "at most 225 values, got 16x16 = 256"),
+        (["--window", "three", "--median"], "a window's size must be such as"),
+        (["--window", "3x3", "--rank", "9"], "must be in 0 … 8"),
+        (["--window", "3x3", "--median", "--name", "no name"], "must be a Python identifier"),
+        (["--net", "best", "--n", "4", "--rank", "1"], "--rank is for --window"),
+        ([], "give a network"),
+    ],
+)
+def test_bad_options_are_refused(words, message):
+    _, err = call("compile", *words, code=2)
+    assert message in err
+    assert not Path("generated").exists()

@@ -1,0 +1,191 @@
+"""Plans of filters: they select the rank, whatever they share and fuse."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsc.compiler.filters import compile_filter
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Verdict, verify
+from nsc.compiler.windows import (
+    MOST_VALUES,
+    Loop,
+    Window,
+    fuse,
+    operations,
+    plan,
+    prove_plan,
+    whole_network,
+)
+from nsc.compiler.windows.merging import merged
+from nsc.errors import WindowError
+
+SIZES = [
+    (1, 1),
+    (1, 2),
+    (2, 1),
+    (1, 9),
+    (9, 1),
+    (2, 2),
+    (3, 3),
+    (4, 3),
+    (3, 4),
+    (5, 5),
+    (7, 7),
+    (2, 3, 4),
+    (3, 3, 3),
+]
+
+
+@st.composite
+def windows(draw, most=30):
+    planes, rows, columns = (draw(st.integers(1, 6)) for _ in range(3))
+    planes = planes if planes * rows * columns <= most else 1
+    values = planes * rows * columns
+    return Window(planes, rows, columns, draw(st.integers(0, values - 1)))
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.data())
+def test_a_merge_selects_its_ranks_of_any_two_ascending_lists(p, q, data):
+    """By the 0-1 principle, lists of zeros and ones are all that need be tried."""
+    if p + q == 0:
+        return
+    ranks = tuple(sorted(data.draw(st.sets(st.integers(0, p + q - 1), min_size=1))))
+    merge = merged(p, q, ranks)
+    ones = itertools.product(range(p + 1), range(q + 1))
+    inputs = np.array([[0] * (p - a) + [1] * a + [0] * (q - b) + [1] * b for a, b in ones])
+    outputs = merge.network.apply(inputs)[:, list(merge.outputs)]
+    assert (outputs == np.sort(inputs, axis=1)[:, list(ranks)]).all()
+    unused = sorted(set(range(p + q)) - set(merge.used))
+    inputs[:, unused] = 7
+    assert (merge.network.apply(inputs)[:, list(merge.outputs)] == outputs).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(windows())
+def test_every_plan_is_proved(window):
+    planned = plan(window)
+    proof = prove_plan(planned)
+    assert len(proof.windows) == planned.step
+    assert all(each.verdict is Verdict.PROVED for each in (*proof.windows, *proof.stages))
+
+
+@settings(max_examples=30, deadline=None)
+@given(windows(), st.randoms(use_true_random=False))
+def test_the_whole_network_is_what_the_stages_do(window, random):
+    """Run the loops of a step on a row of pixels, as a kernel does: each result is its window's rank."""
+    planned = plan(window)
+    width = 12 + window.columns - 1
+    rows = window.planes * planned.rows
+    image = np.array([[random.randrange(50) for _ in range(width)] for _ in range(rows)])
+    results = run_step(planned, fuse(planned), image, 12)
+    for result in range(planned.step):
+        taken = [
+            plane * planned.rows + result + row
+            for plane in range(window.planes)
+            for row in range(window.rows)
+        ]
+        for x in range(12):
+            values = image[taken, x : x + window.columns].ravel()
+            assert results[result][x] == np.sort(values)[window.rank]
+            whole = whole_network(planned, result)
+            assert whole.network.apply(values)[whole.output] == results[result][x]
+
+
+def run_step(planned, loops: tuple[Loop, ...], image, places):
+    lists = {}
+    for loop in loops:
+        made = {}
+        for instance in loop.instances:
+            stage = planned.stages[instance.stage]
+            values = []
+            for read in stage.reads:
+                at = read.shift + instance.shift
+                if read.stage is None:
+                    row = image[read.index]
+                elif (read.stage, at) in made:
+                    values.append(made[read.stage, at][read.index])
+                    continue
+                else:
+                    row = lists[read.stage][read.index]
+                values.append(row[at : at + places + loop.reach])
+            out = stage.network.apply(np.array(values).T).T
+            made[instance.stage, instance.shift] = [out[wire] for wire in stage.outputs]
+        if loop.kept is None:
+            return [made[stage, 0][0] for stage in planned.results]
+        lists[loop.kept] = made[loop.kept, 0]
+    raise AssertionError("the last loop makes the results")
+
+
+def test_sharing_saves_minima_and_maxima():
+    """The figures of docs/filters.md."""
+    found = {}
+    for size in (3, 5, 7):
+        compiled = compile_filter(Window.of(size))
+        found[size] = (compiled.operations, compiled.plan.half_operations)
+        assert operations(compiled.plan, fuse(compiled.plan)) == compiled.operations
+    assert found == {3: (23, 21), 5: (84, 73), 7: (165, 161)}
+
+
+def test_a_proof_refutes_a_plan_that_selects_another_rank():
+    planned = plan(Window(1, 3, 3, 4))
+    whole = whole_network(planned)
+    wrong = Network.from_comparators(9, whole.network.comparators[:-1])
+    claim = planned.stages[0].property_
+    assert verify(planned.stages[0].network, claim)
+    assert not verify(wrong, prove_claim(4, whole.output))
+
+
+def prove_claim(rank, wire):
+    from nsc.compiler.verify import parse
+
+    return parse(f"rank-{rank}", 9, [wire])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_same_window_gives_the_same_text(size):
+    window = Window.of(size)
+    first, second = compile_filter(window), compile_filter(window)
+    assert first.source.text == second.source.text
+    assert dict(first.package.files) == dict(second.package.files)
+
+
+def test_windows_as_users_write_them():
+    assert (
+        Window.of(3) == Window.of("3x3") == Window.of((3, 3)) == Window.of(" 3 × 3 ", 4) == Window(1, 3, 3, 4)
+    )
+    assert Window.of((3, 3, 3)) == Window(3, 3, 3, 13)
+    assert Window.of((1, 3, 5), -1) == Window(1, 3, 5, 14)
+    assert Window.of((2, 2)).rank == 2  # the upper median
+    assert Window.of("2x5x3", 1).label == "rank_1_2x5x3"
+    assert Window.of(np.int64(3)) == Window.of(np.array([3, 3]))
+
+
+@pytest.mark.parametrize(
+    ("size", "rank", "message"),
+    [
+        ("3", None, "such as 3"),
+        ("3x", None, "such as 3"),
+        ("3x3x3x3", None, "such as 3"),
+        (3.0, None, "such as 3"),
+        (True, None, "such as 3"),
+        ((3, 3.5), None, "such as 3"),
+        ((3,), None, "such as 3"),
+        (None, None, "such as 3"),
+        (0, None, "at least 1 value"),
+        ((3, -3), None, "at least 1 value"),
+        (16, None, f"at most {MOST_VALUES} values, got 16x16 = 256"),
+        (3, 9, "0 … 8"),
+        (3, -10, "0 … 8"),
+        (3, 1.5, "must be an integer"),
+        (3, True, "must be an integer"),
+    ],
+)
+def test_what_is_no_window_is_refused(size, rank, message):
+    with pytest.raises(WindowError, match=message):
+        Window.of(size, rank)

@@ -1,0 +1,62 @@
+// Calls a filter, built with sanitizers, on images with gaps in memory of exact size. NUMBER is the type of pixels.
+// PLANES, ROWS, COLUMNS, RANK: of the window.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+extern "C" int32_t nsc_window_filter(const void *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *);
+
+namespace {
+
+uint32_t state = 1;
+
+uint32_t draw() { return state = state * 1664525 + 1013904223; }
+
+// The modes reflect and nearest, the simplest of those that differ, and constant.
+int64_t place(int64_t at, int64_t length, int32_t mode) {
+    while (mode == 0 && (at < 0 || at >= length)) at = at < 0 ? -1 - at : 2 * length - 1 - at;
+    if (mode == 1) return std::max<int64_t>(0, std::min(at, length - 1));
+    return at < 0 || at >= length ? -1 : at;
+}
+
+void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, int32_t mode) {
+    const int64_t row = columns + 3, plane = rows * row + 1, image = planes * plane + 2;
+    const int64_t lengths[] = {count, planes, rows, columns}, strides[] = {image, plane, row};
+    // Its last pixel is the last of its memory.
+    std::vector<NUMBER> x((count - 1) * image + (planes - 1) * plane + (rows - 1) * row + columns);
+    for (NUMBER &value : x) value = NUMBER(draw() >> 28);
+    std::vector<NUMBER> values(count * planes * rows * columns);
+    const NUMBER outside = 3;
+    if (nsc_window_filter(x.data(), lengths, strides, values.data(), mode, &outside, nullptr)) std::exit(2);
+    int64_t at = 0;
+    for (int64_t i = 0; i < count; ++i)
+        for (int64_t p = 0; p < planes; ++p)
+            for (int64_t r = 0; r < rows; ++r)
+                for (int64_t c = 0; c < columns; ++c) {
+                    std::vector<NUMBER> window;
+                    for (int64_t k = 0; k < PLANES * ROWS * COLUMNS; ++k) {
+                        const int64_t dp = place(p - PLANES / 2 + k / (ROWS * COLUMNS), planes, mode);
+                        const int64_t dr = place(r - ROWS / 2 + k / COLUMNS % ROWS, rows, mode);
+                        const int64_t dc = place(c - COLUMNS / 2 + k % COLUMNS, columns, mode);
+                        const bool is_outside = dp < 0 || dr < 0 || dc < 0;
+                        window.push_back(is_outside ? outside : x[i * image + dp * plane + dr * row + dc]);
+                    }
+                    std::nth_element(window.begin(), window.begin() + RANK, window.end());
+                    if (values[at++] != window[RANK]) {
+                        std::printf("pixel %d %d %d %d of mode %d is wrong\n", int(i), int(p), int(r), int(c), mode);
+                        std::exit(1);
+                    }
+                }
+}
+
+}  // namespace
+
+int main() {
+    for (const int32_t mode : {0, 1, 3})
+        for (const int64_t columns : {1, 4, 31, 64, 300})
+            for (const int64_t rows : {1, 2, 9}) check(2, 2, rows, columns, mode);
+    std::puts("filtered");
+}

@@ -1,0 +1,311 @@
+"""Filters of images agree with scipy.ndimage and OpenCV, for every type, mode, shape and layout."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+from torch.library import opcheck
+
+import nsc
+import nsc.numpy
+from nsc.contract.windows import MODES
+from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
+from nsc.nn import MedianFilter2d, RankFilter2d
+from nsc.operators import filters
+
+INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool")
+FLOATS = ("float64", "float32", "float16")
+# Sizes whose kernels are built for every type, and others.
+FEW = ((3, 3), (2, 5))
+SIZES = (*FEW, (1, 4), (5, 1), (7, 7), (3, 3, 3), (2, 1, 3))
+
+
+@functools.cache
+def filter_of(size, rank=None):
+    return nsc.compile_filter(size, rank)
+
+
+def images(shape, dtype, seed):
+    """Return pixels with ties; floats have infinities and both zeros."""
+    random = np.random.default_rng(seed)
+    if dtype == "bool":
+        return random.integers(0, 2, shape).astype(bool)
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype)
+        most = min(info.max, 1 << 53)  # scipy filters double numbers
+        few = random.integers(max(info.min, -most), most, 9, dtype=dtype, endpoint=True)
+        return np.where(random.random(shape) < 0.5, few[random.integers(0, 9, shape)], few[0] // 2)
+    x = random.integers(-3, 4, shape) / 2
+    special = np.array([0.0, -0.0, np.inf, -np.inf])
+    return np.where(random.random(shape) < 0.2, special[random.integers(0, 4, shape)], x).astype(dtype)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_any_dtype_in_any_mode_is_scipys(dtype, data):
+    size = data.draw(st.sampled_from(FEW))
+    shape = data.draw(st.tuples(st.integers(1, 9), st.sampled_from([1, 2, 5, 33, 70, 200])))
+    mode = data.draw(st.sampled_from(sorted(MODES)))
+    cval = data.draw(st.sampled_from([0, 1]))
+    x = images(shape, dtype, data.draw(st.integers(0, 1000)))
+    expected = ndimage.median_filter(_for_scipy(x), size=size, mode=mode, cval=cval)
+    assert (nsc.numpy.median_filter(x, size, mode, cval) == expected).all()
+    if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in filters._NAMES:
+        result = filter_of(size)(torch.from_numpy(x), mode, cval)
+        assert result.dtype == getattr(torch, dtype)
+        assert (result.numpy() == expected).all()
+
+
+def _for_scipy(x):
+    """Return an array of a type that scipy filters, in the same order."""
+    return x.astype({"float16": "float32", "bool": "uint8"}.get(x.dtype.name, x.dtype))
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_any_window_and_rank_is_scipys(data):
+    size = data.draw(st.sampled_from(SIZES))
+    rank = data.draw(st.sampled_from([0, 1, int(np.prod(size)) // 2, -1]))
+    shape = data.draw(st.tuples(*[st.integers(1, 6)] * (len(size) - 1), st.integers(1, 80)))
+    mode = data.draw(st.sampled_from(sorted(MODES)))
+    x = images(shape, "int16", data.draw(st.integers(0, 1000)))
+    expected = ndimage.rank_filter(x, rank, size=size, mode=mode, cval=-7)
+    assert (nsc.numpy.rank_filter(x, rank, size, mode, -7) == expected).all()
+    assert (
+        filters._by_torch(torch.from_numpy(x), filter_of(size, rank).window, mode, -7).numpy() == expected
+    ).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_windows_that_are_wider_than_the_image(mode):
+    for shape in [(1, 1), (1, 2), (2, 1), (3, 2), (2, 3)]:
+        x = images(shape, "int16", 0)
+        expected = ndimage.median_filter(x, size=7, mode=mode, cval=3)
+        assert (nsc.numpy.median_filter(x, 7, mode, 3) == expected).all()
+
+
+def test_large_images_have_strips_and_bands():
+    """A strip has some hundred columns and a band 128 rows; threads take several."""
+    x = images((300, 5000), "uint8", 0)
+    expected = ndimage.median_filter(x, size=3)
+    assert (nsc.numpy.median_filter(x, 3) == expected).all()
+    for threads in (1, 2):
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            assert (filter_of(3)(torch.from_numpy(x)).numpy() == expected).all()
+        finally:
+            torch.set_num_threads(before)
+
+
+def test_layouts_of_tensors():
+    """Leading axes, crops, flips, steps and transposes: results are those of a copy."""
+    x = torch.from_numpy(images((2, 3, 20, 40), "float32", 0))
+    median = filter_of(3)
+    views = [
+        x,
+        x[0],
+        x[0, 0],
+        x[0, :, 2:9, 5:30],
+        x[:, 0],
+        x[0, 0].T,
+        x[..., ::2],
+        x.flip(0),
+        x[:, :1].expand(2, 3, 20, 40),
+    ]
+    for view in views:
+        result = median(view)
+        assert result.shape == view.shape
+        assert result.is_contiguous()
+        assert torch.equal(result, median(view.clone(memory_format=torch.contiguous_format)))
+        each = view.reshape(-1, *view.shape[-2:])
+        expected = [ndimage.median_filter(image.numpy(), size=3) for image in each]
+        assert (result.reshape(each.shape).numpy() == np.stack(expected)).all()
+    for empty in (x[:0], x[:, :, :0], x[..., :0]):
+        assert median(empty).shape == empty.shape
+
+
+def test_nan_is_the_largest_value_and_bits_are_kept():
+    nan, inf = float("nan"), float("inf")
+    x = torch.tensor([[nan, 1.0, 2.0, -nan, 3.0]])
+    assert torch.equal(filter_of("1x3", 2)(x).isnan(), torch.tensor([[True, True, True, True, True]]))
+    assert filter_of("1x3", 1)(x).nan_to_num(9).tolist() == [[9, 2, 2, 3, 3]]
+    tiny = torch.tensor([[0.0, -0.0, 1e-45, -1e-45, inf]])
+    least = filter_of("1x3", 0)(tiny)
+    assert torch.equal(least, tiny[:, [1, 1, 3, 3, 3]])
+    assert least.signbit().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_halves_are_sorted_as_they_are(dtype):
+    x = torch.randn(20, 30, generator=torch.Generator().manual_seed(0)).to(dtype)
+    assert torch.equal(filter_of(3)(x), filter_of(3)(x.float()).to(dtype))
+
+
+def test_opencv_has_the_same_median():
+    cv2 = pytest.importorskip("cv2")
+    for dtype, sizes in (("uint8", (3, 5, 7)), ("float32", (3, 5))):
+        x = images((50, 333), dtype, 1)
+        for size in sizes:
+            assert (nsc.numpy.median_filter(x, size, "nearest") == cv2.medianBlur(x, size)).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradient_goes_to_the_pixel_that_has_the_value(mode):
+    x = torch.randn(2, 6, 7, dtype=torch.float64, requires_grad=True)
+    median = filter_of((3, 2))
+    assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1), x)
+    assert torch.autograd.gradgradcheck(lambda x: median(x, mode, 0.1), x)
+
+
+def test_the_gradient_of_ties_goes_to_the_first():
+    x = torch.ones(1, 4, requires_grad=True)
+    filter_of("1x3")(x, "constant", 1.0).sum().backward()
+    assert x.grad.tolist() == [[1, 1, 1, 0]]  # that of the first window stands outside
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_relaxed_filter_is_differentiable_and_near_the_exact_one(mode):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 5, 6, dtype=torch.float64, generator=generator).requires_grad_()
+    steepness = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+    median = filter_of(3)
+    assert torch.autograd.gradcheck(lambda x, s: median.relaxed(x, s, mode, 0.5), (x, steepness))
+    assert (median.relaxed(x, 1e6, mode, 0.5) - median(x, mode, 0.5)).abs().max() < 1e-3
+    soft = nsc.compile(median.network, select=nsc.ranks(4), wires=[median.output], dtypes="float64")
+    window = x[0, 1:4, 2:5].reshape(9)
+    assert torch.allclose(median.relaxed(x, 3.0, mode, 0.5)[0, 2, 3], soft.select(window, 3.0)[0])
+
+
+def test_torch_transforms():
+    x = torch.randn(3, 8, 9)
+    median = filter_of(3)
+    opcheck(torch.ops.nsc.window_filter, (x.requires_grad_(), median._key, "wrap", 0.0))
+    x = x.detach()
+    assert torch.equal(torch.vmap(median)(x), median(x))
+    assert torch.equal(torch.vmap(median, in_dims=2)(x.movedim(0, 2)), median(x))
+    assert torch.equal(torch.compile(lambda x: 2 * median(x), fullgraph=True)(x), 2 * median(x))
+
+
+def test_layers():
+    x = torch.randn(2, 3, 8, 9)
+    assert torch.equal(MedianFilter2d(3)(x), filter_of(3)(x))
+    assert torch.equal(
+        RankFilter2d((3, 5), 0, "constant", -1.0)(x), filter_of((3, 5), 0)(x, "constant", -1.0)
+    )
+    layer = MedianFilter2d(3, "mirror", relaxed=True, steepness=2.0, learnable=True)
+    layer(x).sum().backward()
+    assert layer.relaxation.log_steepness.grad.isfinite().all()
+    assert torch.allclose(layer(x), filter_of(3).relaxed(x, 2.0, "mirror"))
+    assert layer.double()(x.double()).dtype == torch.float64
+    again = MedianFilter2d(3, "mirror", relaxed=True, learnable=True)
+    again.load_state_dict(layer.state_dict())
+    assert "median of 3x3 pixels" in repr(layer)
+    for wrong in (
+        lambda: MedianFilter2d((3, 3, 3)),
+        lambda: MedianFilter2d(3, steepness=2.0),
+        lambda: MedianFilter2d(3, learnable=True),
+        lambda: MedianFilter2d(3, "mirrored"),
+    ):
+        with pytest.raises(OperandError):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: filter_of(3)(np.zeros((3, 3))), OperandTypeError, "must be a tensor"),
+        (lambda: filter_of(3)(torch.zeros(3)), OperandError, "2 axes or more"),
+        (lambda: filter_of((3, 3, 3))(torch.zeros(3, 3)), OperandError, "3 axes or more"),
+        (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.complex64)), OperandTypeError, "not served"),
+        (lambda: filter_of(3)(torch.zeros(3, 3), "edge"), OperandError, "mode must be one of reflect"),
+        (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.uint8), "constant", 256), OperandError, "cval"),
+        (lambda: filter_of(3)(torch.zeros(3, 3, dtype=torch.uint8), "constant", 0.5), OperandError, "cval"),
+        (lambda: filter_of(3)(torch.zeros(3, 3), "constant", "0"), OperandError, "cval"),
+        (lambda: filter_of(3).relaxed(torch.zeros(3, 3, dtype=torch.uint8)), OperandTypeError, "float"),
+        (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), 3), WindowError, "1 to 3 axes"),
+        (lambda: nsc.numpy.median_filter(np.float64(3), 3), WindowError, "1 to 3 axes"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3), (3, 3)), WindowError, "one for each of the last axes"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3), "3"), WindowError, "one for each of the last axes"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3, complex), 3), OperandTypeError, "must be of"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3, ">f4"), 3), OperandTypeError, "order of bytes"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3), 3, "edge"), OperandError, "mode"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 128), OperandError, "cval"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 0.5), OperandError, "cval"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", None), OperandError, "cval"),
+        (lambda: nsc.numpy.rank_filter(np.zeros(3), 3, 3), WindowError, "0 … 2"),
+        (lambda: nsc.load("generated"), PackageError, "no package"),
+        (lambda: nsc.load_filter("generated"), PackageError, "no filter"),
+    ],
+)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_without_a_compiler_torch_sorts_the_windows(tmp_path, monkeypatch):
+    monkeypatch.setenv("NSC_CXX", "no-such-compiler")
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
+    code = (
+        "import nsc, torch; x = torch.arange(20).reshape(4, 5) % 7; "
+        "print(nsc.compile_filter(3)(x).tolist(), nsc.compile_filter(3)(x > 3).tolist())"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    x = np.arange(20).reshape(4, 5) % 7
+    expected = [ndimage.median_filter(image, size=3) for image in (x, (x > 3).astype(np.uint8))]
+    assert result.stdout.strip() == f"{expected[0].tolist()} {expected[1].astype(bool).tolist()}", (
+        result.stderr
+    )
+
+
+def test_numpy_needs_no_torch():
+    code = "import nsc.numpy, sys; nsc.numpy.median_filter([[1, 2]], 3); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+def test_a_package_is_loaded_and_refused_if_it_changed(tmp_path):
+    from nsc.compiler.filters import compile_filter
+    from nsc.compiler.package import write
+    from nsc.compiler.windows import Window
+
+    place = write(compile_filter(Window.of((3, 2)), "mine").package, tmp_path)
+    mine = nsc.load_filter(place)
+    x = torch.randn(5, 6)
+    assert torch.equal(mine(x), filter_of((3, 2))(x))
+    assert torch.equal(mine.relaxed(x), filter_of((3, 2)).relaxed(x))
+    with pytest.raises(PackageError, match="load_filter"):
+        nsc.load(place)
+    manifest = json.loads((place / "manifest.json").read_text())
+    wrong = {
+        "rank": 99,
+        "window": [1, 3],
+        "output": -1,
+        "abi": 0,
+        "files": {},
+        "name": "not a name",
+        "network": "0" * 64,
+        "nsc": 3,
+        "strange": 1,
+    }
+    for key, value in wrong.items():
+        (place / "manifest.json").write_text(json.dumps({**manifest, key: value}))
+        with pytest.raises(PackageError):
+            nsc.load_filter(place)
+    (place / "manifest.json").write_text(json.dumps({**manifest, "rank": 2}))
+    with pytest.raises(PackageError, match="another kernel"):  # what the built kernel says of itself
+        nsc.load_filter(place)(x)
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    with (place / "mine.cpp").open("a") as file:
+        file.write("// edited\n")
+    with pytest.raises(PackageError, match="was changed"):
+        nsc.load_filter(place)
