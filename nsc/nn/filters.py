@@ -69,6 +69,17 @@ class RankFilter2d(torch.nn.Module):
             return self.filter(x, self.mode, self.cval)
         return self.filter.relaxed(x, self.relaxation.steepness, self.mode, self.cval)
 
+    @property
+    def steepness(self) -> Tensor:
+        """The steepness as a 0-d tensor.
+
+        Raises:
+            OperandError: an exact filter, which has none.
+        """
+        if self.relaxation is None:
+            raise OperandError(f"{type(self).__name__}: an exact filter has no steepness: use relaxed=True")
+        return self.relaxation.steepness
+
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
         outside = f", cval={self.cval:g}" if self.mode == "constant" else ""
