@@ -19,16 +19,16 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from nsc.arguments import is_name, real, whole, wholes
+from nsc.arguments import flag, is_name, real, whole, wholes
 from nsc.compiler.selection import Selection, ranks, top_k
 from nsc.compiler.selection import median as middle
 from nsc.compiler.windows import Window
-from nsc.contract.exact import ELEMENTS, MOST_PLACES
+from nsc.contract.exact import ELEMENTS, MOST
 from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.join.exact import exact_kernel
 from nsc.join.filters import window_kernel
-from nsc.runtime.exact import ExactKernel, Layout
+from nsc.runtime.exact import ExactKernel, layout_of, places_fit
 from nsc.runtime.window import Images
 
 __all__ = [
@@ -42,11 +42,6 @@ __all__ = [
     "sort",
     "topk",
 ]
-
-# Most values along the axis: a proof takes seconds beyond, and a sort of n log n steps is as fast.
-MOST = 1024
-# Least samples side by side that are sorted where they lie; fewer are copied to rows first.
-_LEAST_COLUMNS = 16
 
 Array = npt.NDArray[Any]
 
@@ -98,15 +93,18 @@ def sort(
         index_dtype: int64 or int32.
 
     Raises:
-        OperandTypeError: a type that is not of ELEMENTS, or not in this machine's order of bytes.
+        OperandTypeError: a type that is not of ELEMENTS, or not in this machine's order of bytes; an option
+            of another type.
         OperandError: too many values along the axis.
         numpy.exceptions.AxisError: no such axis.
 
     >>> sort([3, 1, 2]), sort([[3, 1], [2, 4]], axis=0, descending=True).tolist()
     (array([1, 2, 3]), [[3, 4], [2, 1]])
     """
-    sorted_ = _run("sort", array, axis, None, bool(descending), index_dtype if return_indices else None)
-    return sorted_ if return_indices else sorted_.values
+    index, descends = _index_dtype("sort", index_dtype), flag("descending", descending, OperandTypeError)
+    if flag("return_indices", return_indices, OperandTypeError):
+        return _run("sort", array, axis, None, descends, index)
+    return _run("sort", array, axis, None, descends, None).values
 
 
 def argsort(
@@ -117,7 +115,8 @@ def argsort(
     >>> argsort([3, 1, 2, 1])
     array([1, 3, 2, 0])
     """
-    return _run("argsort", array, axis, None, bool(descending), index_dtype).indices
+    descends = flag("descending", descending, OperandTypeError)
+    return _run("argsort", array, axis, None, descends, _index_dtype("argsort", index_dtype)).indices
 
 
 def topk(array: npt.ArrayLike, k: int, axis: int = -1, *, index_dtype: npt.DTypeLike = np.int64) -> Sorted:
@@ -135,7 +134,7 @@ def topk(array: npt.ArrayLike, k: int, axis: int = -1, *, index_dtype: npt.DType
     length = _shape("topk", np.asarray(array), axis)[1]
     if count is None or not 1 <= count <= length:
         raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
-    return _run("topk", array, axis, top_k(count), False, index_dtype)
+    return _run("topk", array, axis, top_k(count), False, _index_dtype("topk", index_dtype))
 
 
 def select(array: npt.ArrayLike, wanted: Any, axis: int = -1) -> Array:
@@ -290,7 +289,23 @@ def _shape(function: str, x: Array, axis: int) -> tuple[int, int, int]:
             f"nsc.numpy.{function}: at most {MOST:,} values along the axis, got {x.shape[place]:,}: "
             "use numpy's function"
         )
+    return _around(x, place)
+
+
+def _around(x: Array, place: int) -> tuple[int, int, int]:
     return math.prod(x.shape[:place]), x.shape[place], math.prod(x.shape[place + 1 :])
+
+
+def _index_dtype(function: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Return a dtype that indices may have."""
+    try:
+        index = None if dtype is None else np.dtype(dtype)
+    except TypeError:
+        index = None
+    if index not in (np.int64, np.int32):
+        found = repr(dtype) if index is None else index
+        raise OperandTypeError(f"nsc.numpy.{function}: index_dtype must be int64 or int32, got {found}")
+    return index
 
 
 def _run(
@@ -299,29 +314,25 @@ def _run(
     axis: int,
     selection: Selection | None,
     descending: bool,
-    index_dtype: npt.DTypeLike | None,
+    index: np.dtype[Any] | None,
 ) -> Sorted:
     """Sort or select along an axis; without a dtype of indices these are empty."""
     x = np.asarray(array)
     _check_type(function, x)
-    index = np.dtype(np.int64 if index_dtype is None else index_dtype)
-    if index not in (np.int64, np.int32):
-        raise OperandTypeError(f"nsc.numpy.{function}: index_dtype must be int64 or int32, got {index}")
-    if index_dtype is not None and _shape(function, x, axis)[1] > MOST_PLACES[x.dtype.itemsize]:
-        wide = x.astype(np.int16 if x.dtype.kind == "i" else np.uint16)
-        found = _run(function, wide, axis, selection, descending, index)
+    if index is not None and not places_fit(_shape(function, x, axis)[1], x.itemsize):
+        found = _run(function, x.astype(np.int16), axis, selection, descending, index)
         return Sorted(found.values.astype(x.dtype), found.indices)
     lying, place, back = _arranged(x, np.lib.array_utils.normalize_axis_index(axis, x.ndim))
     shape = _shape(function, lying, place)
     if shape[1] == 0:
-        return Sorted(x.copy(), np.empty(x.shape, index))
+        return Sorted(x.copy(), np.empty(x.shape, index or np.int64))
     kernel = exact_kernel(shape[1], selection)
     results = (*lying.shape[:place], kernel.source.outputs, *lying.shape[place + 1 :])
     values = np.empty(results, x.dtype)
-    indices = np.empty(results if index_dtype is not None else 0, index)
+    indices = np.empty(0 if index is None else results, index or np.int64)
     if values.size:
         _call(kernel, lying, shape, values, indices, descending)
-    return Sorted(back(values), back(indices) if index_dtype is not None else indices)
+    return Sorted(back(values), indices if index is None else back(indices))
 
 
 def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array]]:
@@ -329,7 +340,7 @@ def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array
     if x.flags.f_contiguous and not x.flags.c_contiguous:
         lying, axis, back = _arranged(np.ascontiguousarray(x.T), x.ndim - 1 - place)
         return lying, axis, lambda result: back(result).T
-    if 1 < math.prod(x.shape[place + 1 :]) < _LEAST_COLUMNS:
+    if layout_of(*_around(x, place)) is None:
         moved = np.ascontiguousarray(np.moveaxis(x, place, -1))
         return moved, x.ndim - 1, lambda result: np.ascontiguousarray(np.moveaxis(result, -1, place))
     return np.ascontiguousarray(x), place, lambda result: result
@@ -346,8 +357,8 @@ def _call(
     indices: Array,
     descending: bool,
 ) -> None:
-    outer, n, inner = shape
-    layout = Layout(1, outer, 0, 1, n) if inner == 1 else Layout(outer, inner, n * inner, inner, 1)
+    layout = layout_of(*shape)
+    assert layout is not None  # _arranged saw to it
     index_bytes = indices.itemsize if indices.size else 0
     kernel.call(
         x.dtype.name, x.ctypes.data, layout, values.ctypes.data, indices.ctypes.data, index_bytes, descending

@@ -17,6 +17,8 @@ _INTERFACE = Interface(
     "nsc_exact_facts",
     (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER),
 )
+# Least samples side by side that are sorted where they lie; fewer are copied to rows first.
+LEAST_COLUMNS = 16
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,27 @@ class Layout:
     slab: int
     wire: int
     sample: int
+
+
+def layout_of(outer: int, n: int, inner: int) -> Layout | None:
+    """Return the layout of an array in C order with a sorted axis; None: bring that axis to the end first.
+
+    Args:
+        outer, inner: how many values lie in front of the axis, and behind it.
+        n: how many lie along it.
+    """
+    if inner == 1:
+        return Layout(1, outer, 0, 1, n)
+    # An empty array is read by no kernel.
+    return Layout(outer, inner, n * inner, inner, 1) if inner >= LEAST_COLUMNS or inner == 0 else None
+
+
+def places_fit(n: int, value_bytes: int) -> bool:
+    """Return whether the places of n values fit beside keys of so many bytes.
+
+    Where they do not, values of one byte are sorted as numbers of two.
+    """
+    return value_bytes > 1 or n <= 1 << 8
 
 
 class ExactKernel:

@@ -21,8 +21,8 @@ ELEMENTS = {
     "uint8": "uint8",
     "bool": "uint8",
 }
-# Most values of a sample whose places fit beside keys of this many bytes.
-MOST_PLACES = {1: 1 << 8, 2: 1 << 16, 4: 1 << 20, 8: 1 << 32}
+# Most values of a sample: for more, a proof takes seconds, and other sorts are as fast.
+MOST = 1024
 
 
 @dataclass(frozen=True)

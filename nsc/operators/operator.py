@@ -12,7 +12,7 @@ from torch import Tensor
 from nsc.arguments import flag, integer
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import OperandTypeError, PackageError, PropertyError
-from nsc.operators.exact import Sorted, hard_sort, hard_values
+from nsc.operators.exact import Sorted, hard_sort
 from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
@@ -160,15 +160,12 @@ class Operator:
         dim = integer("dim", dim, OperandTypeError)
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
-        outputs, caller = self._kernel.outputs, f"{self.name}.{method}"
-        ranks = None if outputs is None else outputs.ranks
         if self._has_gpu_kernel(x, dim, descending or values_only, index_dtype):
             values, indices = entries.hard_sort(self._kernel, self._operands.keys(method, x, x.dtype))
             shape = (*x.shape[:-1], values.shape[-1])
             return Sorted(unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64))
-        if values_only:
-            return hard_values(caller, x, self.n, ranks, dim, descending)
-        return hard_sort(caller, x, self.n, ranks, dim, descending, index_dtype)
+        caller = f"{self.name}.{method}"
+        return hard_sort(caller, self._kernel, x, dim, descending, values_only, index_dtype)
 
     def _has_gpu_kernel(self, x: Tensor, dim: int, has_options: bool, index_dtype: torch.dtype) -> bool:
         """Return whether the package has a CUDA kernel for an exact sort: on the last axis, ascending."""

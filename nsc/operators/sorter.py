@@ -192,15 +192,15 @@ class Sorter(Operator):
     ) -> Sorted | Tensor:
         """Return exactly sorted values and indices, as torch.sort(stable=True).
 
-        It runs the smallest network that nsc has for n values, proved when first used, whatever network the
-        operator relaxes.
+        Up to 1,024 values it runs the smallest network that nsc has, proved when first used, whatever network
+        the operator relaxes. Beyond, it runs the operator's own, or torch.sort for dtypes not relaxed.
 
         Args:
             x: n values along an axis, of any shape: floating-point numbers, integers or bool.
             dim: the axis to sort along.
             descending: whether the largest value comes first. NaN is larger than every number.
-            values_only: whether to return the values alone. This takes a fraction of the time. -0 then comes
-                before 0, and NaN loses its sign.
+            values_only: whether to return the values alone. This takes a fraction of the time. -0 may then
+                come before 0, and NaN may lose its sign.
             index_dtype: torch.int64 or torch.int32.
 
         Returns:

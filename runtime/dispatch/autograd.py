@@ -129,7 +129,7 @@ apply_relax: Callable[..., Any] = super(torch.autograd.Function, PlainRelax).app
 apply_mean_loss: Callable[..., Any] = super(torch.autograd.Function, PlainMeanLoss).apply
 
 
-def _below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
+def below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
     """Call the kernels of an operator that lie below its Autograd kernel."""
     with torch._C._AutoDispatchBelowAutograd():
         operator = getattr(torch.ops.nsc, name).default
@@ -139,7 +139,7 @@ def _below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
 def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
     """Do the same inside a Function. It turns gradients off, which outer levels of torch.func below need."""
     with torch.enable_grad():
-        return _below(name, keyset, args)
+        return below(name, keyset, args)
 
 
 class _Relax(_SingleLevelFunction):
@@ -198,7 +198,7 @@ def _relax_backward_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
 
 
 def _loss_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
-    return _relax_by_reference(keyset, *args)[1], *_below("loss", keyset, args)[1:]
+    return _relax_by_reference(keyset, *args)[1], *below("loss", keyset, args)[1:]
 
 
 def _autograd_kernel(
@@ -221,7 +221,7 @@ def _autograd_kernel(
                 )
             return by_reference(keyset, *args)
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
-            return _below(name, keyset, args)
+            return below(name, keyset, args)
         # Inside torch.func the dispatcher has already chosen the level whose gradient this is.
         with enable_single_level_autograd_function():
             return function.apply(keyset, *args)  # type: ignore[attr-defined]

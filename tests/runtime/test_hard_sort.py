@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 from networks import partly_tabled
 
 import nsc
+from nsc.compiler import families
 
 WIRES = (1, 2, 3, 8, 17, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
@@ -116,10 +117,125 @@ def test_gradients_along_an_axis():
 
 def test_exact_operators_under_opcheck():
     x = torch.randn(2, 17, 3)
-    torch.library.opcheck(torch.ops.nsc.exact_sort, (x, "sort", 1, True, True))
-    torch.library.opcheck(torch.ops.nsc.exact_values, (x, "3,7", 1, False))
+    torch.library.opcheck(torch.ops.nsc.exact_sort, (x, 1, True, True, operator(17).kernel.spec))
+    two = nsc.compile("bitonic", 17, select=nsc.ranks(3, 7))
+    torch.library.opcheck(torch.ops.nsc.exact_values, (x, 1, False, two.kernel.spec))
+    torch.library.opcheck(
+        torch.ops.nsc.exact_values, (x.requires_grad_(), 1, False, operator(17).kernel.spec)
+    )
     mapped = torch.vmap(lambda sample: operator(17).hard_sort(sample, -2)[1])(x)
     assert torch.equal(mapped, x.sort(dim=1, stable=True).indices)
+
+
+def test_values_alone_have_the_derivatives_of_torch():
+    x, tangent = torch.randn(2, 4, 3, dtype=torch.float64), torch.rand(4, 3, dtype=torch.float64)
+    op, weight = operator(3), torch.rand(3, dtype=torch.float64)
+    functions = [
+        lambda x: op.hard_sort(x, values_only=True) @ weight,
+        lambda x: x.sort().values @ weight,
+    ]
+    for derivative in (
+        lambda f: torch.func.jvp(f, (x[0],), (tangent,))[1],
+        lambda f: torch.func.grad(lambda x: f(x).sum())(x[0]),
+        lambda f: torch.func.grad(lambda x: torch.vmap(f)(x).sum())(x),
+        lambda f: torch.vmap(torch.func.grad(lambda x: f(x).sum()))(x),
+        lambda f: torch.func.jacrev(f)(x[0]),
+        lambda f: torch.compile(f, fullgraph=True, backend="aot_eager")(x[0]),
+    ):
+        assert torch.equal(*map(derivative, functions))
+    leaf = x[0].clone().requires_grad_()
+    compiled = torch.compile(functions[0], fullgraph=True, backend="aot_eager")
+    grads = [torch.autograd.grad(f(leaf).sum(), leaf)[0] for f in (compiled, functions[1])]
+    assert torch.equal(*grads)
+
+
+@functools.cache
+def long_operator(n, **options):
+    """A sorter or selector of more values than exact kernels take, on the word of the tests that it sorts."""
+    network = nsc.Network.from_comparators(n, families.merge_exchange(n).comparators)
+    return nsc.compile(network, unproved=True, time_limit=0, **options)
+
+
+@pytest.fixture
+def no_exact_kernels(monkeypatch):
+    """Fail where a network is compiled for a call."""
+    monkeypatch.setattr("nsc.join.exact.compile_exact", None)
+
+
+LONG = {
+    "float32": lambda x: x,
+    "float16": lambda x: x.half(),
+    "float64": lambda x: x.double(),
+    "int32": lambda x: (1000 * x).int(),
+    "uint8": lambda x: (100 * x.abs()).to(torch.uint8),
+}
+
+
+@pytest.mark.parametrize("dtype", LONG)
+@pytest.mark.parametrize("n", [2048, 4096])
+def test_long_axes_are_sorted_by_the_package_or_by_torch(n, dtype, no_exact_kernels):
+    x = torch.randn(3, n, 2)
+    x[:, ::7], x[:, 1::9], x[0, 5:9] = 0.0, -0.0, -torch.nan
+    x, op = LONG[dtype](x), long_operator(n)
+    for descending in (False, True):
+        expected = torch.sort(x, dim=1, descending=descending, stable=True)
+        values, indices = op.hard_sort(x, 1, descending=descending)
+        assert torch.equal(indices, expected.indices)
+        assert torch.equal(*(v.view(WHOLES[x.itemsize]) for v in (values, x.gather(1, indices))))
+        assert values.is_contiguous()
+        short = op.hard_sort(x, 1, descending=descending, index_dtype=torch.int32).indices
+        assert torch.equal(short, expected.indices.int())
+        alone = op.hard_sort(x, 1, descending=descending, values_only=True)
+        torch.testing.assert_close(alone, expected.values, rtol=0, atol=0, equal_nan=True)
+
+
+def test_a_long_axis_is_sorted_by_the_package(no_exact_kernels, monkeypatch):
+    monkeypatch.setattr(torch, "sort", None)
+    x, op = torch.randn(2, 2048), long_operator(2048)
+    assert (op.hard_sort(x).values.diff() >= 0).all()
+    assert (op.hard_sort(x.bfloat16(), values_only=True, descending=True).diff() <= 0).all()
+
+
+def test_a_long_axis_is_selected_from(no_exact_kernels):
+    op = long_operator(2048, select=nsc.ranks(2000, 0, 7))
+    for x in (torch.randn(3, 2048, 2), torch.randint(0, 100, (3, 2048, 2))):
+        expected = torch.sort(x, dim=1, stable=True)
+        values, indices = op.hard_select(x, 1)
+        assert torch.equal(indices, expected.indices[:, [2000, 0, 7]])
+        assert torch.equal(values, expected.values[:, [2000, 0, 7]])
+        assert torch.equal(op.hard_select(x, 1, values_only=True), values)
+
+
+def test_transforms_of_a_long_axis(no_exact_kernels):
+    op, x = long_operator(2048), torch.randn(3, 2048, 2)
+    expected = x.sort(dim=1, stable=True, descending=True)
+
+    def sort(x):
+        return op.hard_sort(x, -2, descending=True)
+
+    for result in (torch.compile(sort, fullgraph=True, backend="aot_eager")(x), torch.vmap(sort)(x)):
+        assert torch.equal(result[0], expected.values)
+        assert torch.equal(result[1], expected.indices)
+    weight = torch.rand(2048, 2)
+    grads = [
+        torch.func.grad(lambda x, f=f: (f(x) * weight).sum())(x)
+        for f in (lambda x: sort(x)[0], lambda x: x.sort(dim=1, descending=True, stable=True)[0])
+    ]
+    assert torch.equal(*grads)
+    torch.library.opcheck(torch.ops.nsc.exact_sort, (x, 1, True, True, op.kernel.spec))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_task_whose_best_network_is_unproved(dtype, monkeypatch):
+    def unproved(*args):
+        raise nsc.UnprovedError("no method settled it")
+
+    monkeypatch.setattr("nsc.join.exact.compile_exact", unproved)
+    op, x = nsc.compile("odd_even", 13), (9 * torch.randn(4, 13, 20)).to(getattr(torch, dtype))
+    values, indices = op.hard_sort(x, 1, descending=True)
+    expected = torch.sort(x, dim=1, descending=True, stable=True)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(indices, expected.indices)
 
 
 def test_torch_sorts_where_there_is_no_compiler(monkeypatch):

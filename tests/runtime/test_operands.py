@@ -57,6 +57,11 @@ BAD_OPERANDS = {
         nsc.OperandTypeError,
         "torch.int64 or torch.int32, got torch.int16",
     ),
+    "short indices that are not asked for": (
+        lambda op: op.hard_sort(X, values_only=True, index_dtype=torch.int16),
+        nsc.OperandTypeError,
+        "torch.int64 or torch.int32, got torch.int16",
+    ),
     "complex": (lambda op: op.sort(torch.zeros(4, dtype=torch.complex64)), nsc.OperandTypeError, "complex64"),
     "float64": (lambda op: op.sort(X.double()), nsc.OperandTypeError, r"dtypes=\('float32', 'float64'\)"),
     "float64 payload": (
