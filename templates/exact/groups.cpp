@@ -38,20 +38,38 @@ NSC_STEP void store_indices(Index *to, Part<Place, count * int(sizeof(Place))> p
     }
 }
 
-// Where a group's samples are: value w of sample s at w * wire + s * sample. Results lie the same way.
+// Where samples are: value w of sample s at w * wire + s * sample.
 template <class Key>
 struct Span {
     Key *at;
     int64_t wire, sample;
+    int64_t place(int64_t w, int64_t s) const { return w * wire + s * sample; }
+    operator Span<const Key>() const { return {at, wire, sample}; }
 };
+
+// So many samples of `values` each without gaps: in rows, or as many rows of a value of each.
+template <bool in_rows, class Key>
+Span<Key> dense(Key *at, int64_t samples, int64_t values) {
+    return in_rows ? Span<Key>{at, 1, values} : Span<Key>{at, samples, 1};
+}
+
+// Copies so many samples of `values` each. What lies side by side does so in both.
+template <bool in_rows, class T>
+void copy_samples(Span<const T> from, Span<T> to, int64_t samples, int64_t values) {
+    if (in_rows) {
+        for (int64_t s = 0; s < samples; ++s) memcpy(to.at + s * to.sample, from.at + s * from.sample, sizeof(T) * values);
+    } else {
+        for (int64_t w = 0; w < values; ++w) memcpy(to.at + w * to.wire, from.at + w * from.wire, sizeof(T) * samples);
+    }
+}
 
 // Values and indices of those that lost their bits in keys: equal keys of -0 and 0, and of all NaN.
 template <class Form, class Index>
 NSC_APART void fetch_values(Span<const typename Form::Key> x, Span<typename Form::Key> values, const Index *indices, int64_t count) {
     for (int64_t s = 0; s < count; ++s) {
         for (int64_t o = 0; o < outputs; ++o) {
-            const int64_t to = o * values.wire + s * values.sample;
-            values.at[to] = x.at[int64_t(indices[to]) * x.wire + s * x.sample];
+            const int64_t to = values.place(o, s);
+            values.at[to] = x.at[x.place(int64_t(indices[to]), s)];
         }
     }
 }
