@@ -68,8 +68,8 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
         return self
 
-    def _relaxed(self, method: str, *operands: Any) -> Any:
-        return _call(self.operator, method, self.log_steepness, *operands)
+    def _relaxed(self, method: str, *operands: Any, **options: Any) -> Any:
+        return _call(self.operator, method, self.log_steepness, *operands, **options)
 
     def _exact(self, method: str, x: Tensor, **options: Any) -> Any:
         return _call(self.operator, method, None, x, **options)

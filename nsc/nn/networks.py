@@ -67,41 +67,41 @@ class SortingNetwork(Layer[Sorter]):
             network = compile(network, n, **options)
         super().__init__(network, steepness, learnable)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
         """Return values and P; see `Sorter.sort_with_permutation`."""
-        return self.sort_with_permutation(x)
+        return self.sort_with_permutation(x, dim=dim)
 
-    def sort(self, x: Tensor) -> Tensor:
+    def sort(self, x: Tensor, *, dim: int = -1) -> Tensor:
         """Return the relaxed sorted values, (…, n); see `Sorter.sort`."""
-        return self._relaxed("sort", x)  # type: ignore[no-any-return]
+        return self._relaxed("sort", x, dim=dim)  # type: ignore[no-any-return]
 
-    def sort_with_permutation(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def sort_with_permutation(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
         """Return values and P, as a call of the module does."""
-        return self._relaxed("sort_with_permutation", x)  # type: ignore[no-any-return]
+        return self._relaxed("sort_with_permutation", x, dim=dim)  # type: ignore[no-any-return]
 
-    def rank(self, x: Tensor) -> Tensor:
+    def rank(self, x: Tensor, *, dim: int = -1) -> Tensor:
         """Return the soft ranks, (…, n); see `Sorter.rank`."""
-        return self._relaxed("rank", x)  # type: ignore[no-any-return]
+        return self._relaxed("rank", x, dim=dim)  # type: ignore[no-any-return]
 
-    def route(self, x: Tensor, payload: Tensor) -> Tensor:
+    def route(self, x: Tensor, payload: Tensor, *, dim: int = -1) -> Tensor:
         """Return P @ payload, (…, n, m); see `Sorter.route`."""
-        return self._relaxed("route", x, payload)  # type: ignore[no-any-return]
+        return self._relaxed("route", x, payload, dim=dim)  # type: ignore[no-any-return]
 
-    def topk(self, x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def topk(self, x: Tensor, k: int, *, dim: int = -1) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first, and their rows of P; see `Sorter.topk`."""
-        return self._relaxed("topk", x, k)  # type: ignore[no-any-return]
+        return self._relaxed("topk", x, k, dim=dim)  # type: ignore[no-any-return]
 
-    def loss(self, name: str, x: Tensor, target: Tensor) -> Tensor:
+    def loss(self, name: str, x: Tensor, target: Tensor, *, dim: int = -1) -> Tensor:
         """Return a loss of P against the true ranks, by its name; see `Sorter.loss`."""
-        return self._relaxed("loss", name, x, target)  # type: ignore[no-any-return]
+        return self._relaxed("loss", name, x, target, dim=dim)  # type: ignore[no-any-return]
 
-    def cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
+    def cross_entropy(self, x: Tensor, target: Tensor, *, dim: int = -1) -> Tensor:
         """Return the paper's loss against the true ranks; see `Sorter.cross_entropy`."""
-        return self._relaxed("cross_entropy", x, target)  # type: ignore[no-any-return]
+        return self._relaxed("cross_entropy", x, target, dim=dim)  # type: ignore[no-any-return]
 
-    def binary_cross_entropy(self, x: Tensor, target: Tensor) -> Tensor:
+    def binary_cross_entropy(self, x: Tensor, target: Tensor, *, dim: int = -1) -> Tensor:
         """Return the binary cross entropy of P; see `Sorter.binary_cross_entropy`."""
-        return self._relaxed("binary_cross_entropy", x, target)  # type: ignore[no-any-return]
+        return self._relaxed("binary_cross_entropy", x, target, dim=dim)  # type: ignore[no-any-return]
 
     def hard_sort(
         self,
@@ -165,21 +165,21 @@ class SelectionNetwork(Layer[Selector]):
             network = compile(network, n, select=select, **options)
         super().__init__(network, steepness, learnable)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
         """Return the ranks' values and rows of P; see `Selector.select_with_rows`."""
-        return self.select_with_rows(x)
+        return self.select_with_rows(x, dim=dim)
 
-    def select(self, x: Tensor) -> Tensor:
+    def select(self, x: Tensor, *, dim: int = -1) -> Tensor:
         """Return the relaxed values of the ranks, (…, k); see `Selector.select`."""
-        return self._relaxed("select", x)  # type: ignore[no-any-return]
+        return self._relaxed("select", x, dim=dim)  # type: ignore[no-any-return]
 
-    def select_with_rows(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def select_with_rows(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
         """Return the ranks' values and rows of P, as a call of the module does."""
-        return self._relaxed("select_with_rows", x)  # type: ignore[no-any-return]
+        return self._relaxed("select_with_rows", x, dim=dim)  # type: ignore[no-any-return]
 
-    def route(self, x: Tensor, payload: Tensor) -> Tensor:
+    def route(self, x: Tensor, payload: Tensor, *, dim: int = -1) -> Tensor:
         """Return the ranks' rows of P @ payload, (…, k, m); see `Selector.route`."""
-        return self._relaxed("route", x, payload)  # type: ignore[no-any-return]
+        return self._relaxed("route", x, payload, dim=dim)  # type: ignore[no-any-return]
 
     def hard_select(self, x: Tensor, dim: int = -1, *, index_dtype: torch.dtype = torch.int64) -> Sorted:
         """Return exact values and indices, which no steepness changes; see `Selector.hard_select`."""

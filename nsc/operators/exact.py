@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from nsc.contract.exact import ELEMENTS, MOST
-from nsc.errors import OperandError, OperandTypeError, ToolchainError, UnprovedError
+from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
+from nsc.operators.operands import axis_of
 from nsc.runtime.devices import cpu
 from nsc.runtime.dispatch.autograd import below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
@@ -59,7 +60,9 @@ def hard_sort(
         OperandTypeError: a dtype that is not of ELEMENTS, or no dtype of indices.
         OperandError: no such axis, or another number of values along it.
     """
-    axis = _checked(caller, kernel, x, dim)
+    axis = axis_of(caller, x, kernel.n, dim)
+    if x.dtype not in _NAMES:
+        raise OperandTypeError(f"{caller}: dtype {x.dtype} is not served: {', '.join(_NAMES.values())} are")
     if index_dtype not in (torch.int64, torch.int32):
         raise OperandTypeError(f"{caller}: index_dtype must be torch.int64 or torch.int32, got {index_dtype}")
     way, spec, is_short = way_of(x), kernel.spec, index_dtype == torch.int32
@@ -75,22 +78,6 @@ def hard_sort(
     # A gather has all of torch's derivatives.
     values = x.gather(axis, indices.long() if is_short else indices)
     return values if values_only else Sorted(values, indices)
-
-
-def _checked(caller: str, kernel: Kernel, x: Tensor, dim: int) -> int:
-    """Return the axis as a number from 0 on; of a tensor without axes, which is one value, 0."""
-    axes = max(1, x.dim())
-    if not -axes <= dim < axes:
-        raise OperandError(
-            f"{caller}: dim must be in {-axes} … {axes - 1} for x of {x.dim()} axes, got {dim}"
-        )
-    axis = dim % axes
-    length = x.shape[axis] if x.dim() else 1
-    if length != kernel.n:
-        raise OperandError(f"{caller}: x has {length} values along dim {dim}, this op takes {kernel.n}")
-    if x.dtype not in _NAMES:
-        raise OperandTypeError(f"{caller}: dtype {x.dtype} is not served: {', '.join(_NAMES.values())} are")
-    return axis
 
 
 @functools.lru_cache(maxsize=256)

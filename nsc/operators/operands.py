@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from nsc.arguments import real, shown
+from nsc.arguments import real, shown, whole
 from nsc.contract.targets import TARGETS
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.checks import RANGES, bad_steepness
@@ -58,7 +58,7 @@ class Operands:
             )
 
     def check_payload(self, method: str, x: Tensor, payload: Tensor) -> None:
-        """Raise an error unless a payload is (…, n, m) of floating-point numbers, for x of shape (…, n)."""
+        """Raise an error unless a payload holds floating-point numbers: a row of them for each value of x."""
         self.check_tensor(method, "payload", payload)
         if not payload.dtype.is_floating_point:
             raise OperandTypeError(
@@ -67,7 +67,7 @@ class Operands:
             )
         if payload.shape[:-1] != x.shape:
             raise OperandError(
-                f"{self._name}.{method}: payload must be (…, n, m) = {(*x.shape, 'm')} for x of shape "
+                f"{self._name}.{method}: payload must be {(*x.shape, 'm')} for x of shape "
                 f"{tuple(x.shape)}, got {tuple(payload.shape)}"
             )
 
@@ -85,6 +85,12 @@ class Operands:
                 f"{tuple(target.shape)}"
             )
 
+    def axis(self, method: str, x: Tensor, dim: int) -> Axis:
+        """Return the sorted axis of a call's tensors; arguments and errors as `axis_of` has them."""
+        if type(dim) is int and dim == -1 and x.dim():
+            return LAST
+        return Axis(axis_of(f"{self._name}.{method}", x, self._n, dim), x.dim() > 0)
+
     def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return x as (batch, n), in the arithmetic type that serves a dtype.
 
@@ -93,11 +99,8 @@ class Operands:
             x: what `check_tensor` lets through.
             dtype: that of x, or a wider one.
         """
-        axes = x.dim()
-        if axes == 0 or x.shape[-1] != self._n:
-            last = f"{count(x.shape[-1], 'value')} on its last axis" if axes else "no axis"
-            advice = f": compile one with {argument('n', x.shape[-1])}" if axes and x.shape[-1] else ""
-            raise OperandError(f"{self._name}.{method}: x has {last}, this op sorts {self._n}{advice}")
+        if x.shape[-1] != self._n:
+            raise _wrong_length(f"{self._name}.{method}", x.shape[-1], "on its last axis", self._n)
         if not self._devices[x.device]:
             raise OperandError(
                 f"{self._name}.{method}: x is on {x.device}, this op is compiled for "
@@ -111,7 +114,7 @@ class Operands:
                 f"{self._name}.{method}: dtype {dtype} is not served, this op takes "
                 f"{', '.join(self._dtypes)}: {advice}"
             )
-        return cast(x if axes == 2 else x.reshape(-1, self._n), arithmetic)
+        return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
 
     def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way) -> Tensor:
         """Return the steepness as (batch,), one value seen batch times, in the dtype of the keys.
@@ -174,6 +177,67 @@ class Operands:
             kind = OperandTypeError if number is None else OperandError
             raise bad_steepness(f"{self._name}.{method}", what, dtype, kind)
         return number
+
+
+class Axis(NamedTuple):
+    """The axis that a call sorts along.
+
+    Attributes:
+        number: from 0 on; None: the last.
+        exists: whether x has it; a tensor without axes is one value.
+    """
+
+    number: int | None
+    exists: bool
+
+    def at_end(self, x: Tensor, columns: int = 0) -> Tensor:
+        """Return a tensor with the axis at its end, in front of so many axes of columns."""
+        if self.number is None:
+            return x
+        return x.movedim(self.number, -1 - columns) if self.exists else x.unsqueeze(0)
+
+    def back(self, result: Tensor, columns: int = 0) -> Tensor:
+        """Return a result with its axis at the end, in front of so many axes of columns, as x has it."""
+        if self.number is None:
+            return result
+        return result.movedim(-1 - columns, self.number) if self.exists else result.squeeze(0)
+
+
+# To move the last axis would take as long as a small sort.
+LAST = Axis(None, True)
+
+
+def axis_of(caller: str, x: Tensor, n: int, dim: int) -> int:
+    """Return an axis as a number from 0 on; of a tensor without axes, which is one value, 0.
+
+    Args:
+        caller: the operator's method, for messages.
+        x: n values along the axis.
+        n: how many values the operator takes.
+        dim: the axis; a negative one counts from the end.
+
+    Raises:
+        OperandTypeError: a dim that is not a whole number.
+        OperandError: no such axis, or another number of values along it.
+    """
+    number, axes = whole(dim), max(1, x.dim())
+    if number is None:
+        raise OperandTypeError(f"{caller}: dim must be an integer, got {dim!r}")
+    if not -axes <= number < axes:
+        raise OperandError(
+            f"{caller}: dim must be in {-axes} … {axes - 1} for x of {x.dim()} axes, got {dim}"
+        )
+    length = x.shape[number] if x.dim() else 1
+    if length != n:
+        if not x.dim():
+            raise OperandError(f"{caller}: x has no axis, this op sorts {n}")
+        raise _wrong_length(caller, length, f"along dim {dim}", n)
+    return number % axes
+
+
+def _wrong_length(caller: str, length: int, where: str, n: int) -> OperandError:
+    advice = f": compile one with {argument('n', length)}" if length else ""
+    return OperandError(f"{caller}: x has {count(length, 'value')} {where}, this op sorts {n}{advice}")
 
 
 class _Devices(dict[torch.device, bool]):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag, integer
+from nsc.arguments import flag, whole
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.exact import Sorted, hard_sort
-from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
+from nsc.operators.operands import Axis, Operands, Steepness, cast, tensor_of, unfolded
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
 from nsc.runtime.kernel import Kernel, register
@@ -42,7 +42,7 @@ class Operator:
 
     @property
     def n(self) -> int:
-        """Number of wires: the length of the last axis."""
+        """Number of wires: how many values are sorted."""
         return self._kernel.n
 
     @property
@@ -114,7 +114,8 @@ class Operator:
 
         Args:
             method: the method that was called, for messages.
-            x, steepness: as users pass them.
+            x: as users pass it, a tensor; its sorted axis at the end.
+            steepness: as users pass it.
             payload: of the shape that leads x, or without it where all samples share it.
             routing: a key of ROUTINGS.
             is_shared: whether one payload is that of all samples.
@@ -122,7 +123,6 @@ class Operator:
         Returns:
             The values, and what is routed; the values again where nothing is.
         """
-        self._operands.check_tensor(method, "x", x)
         dtype = x.dtype
         if payload is not None and payload.dtype.is_floating_point:
             dtype = torch.promote_types(dtype, payload.dtype)
@@ -157,7 +157,6 @@ class Operator:
     ) -> Sorted | Tensor:
         """Check, and sort or select exactly; arguments as `Sorter.hard_sort` has them."""
         self._operands.check_tensor(method, "x", x)
-        dim = integer("dim", dim, OperandTypeError)
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
         if self._has_gpu_kernel(x, dim, descending or values_only, index_dtype):
@@ -169,15 +168,14 @@ class Operator:
 
     def _has_gpu_kernel(self, x: Tensor, dim: int, has_options: bool, index_dtype: torch.dtype) -> bool:
         """Return whether the package has a CUDA kernel for an exact sort: on the last axis, ascending."""
-        is_plain = not has_options and index_dtype == torch.int64 and dim in (-1, x.dim() - 1)
+        is_plain = not has_options and index_dtype == torch.int64 and whole(dim) in (-1, x.dim() - 1)
         serves = str(x.dtype).removeprefix("torch.") in self._kernel.serves
         return x.is_cuda and is_plain and serves and "cuda" in self._kernel.sources and x.dim() > 0
 
-    def _routed(self, x: Tensor, payload: Tensor, steepness: Steepness) -> Tensor:
-        """Return what the wires carry of a payload, (…, n, m)."""
-        self._operands.check_tensor("route", "x", x)
-        self._operands.check_payload("route", x, payload)
-        return self._run("route", x, steepness, payload, "route")[1]
+    def _axis(self, method: str, x: Tensor, dim: int) -> Axis:
+        """Check x and return its sorted axis; arguments as users pass them."""
+        self._operands.check_tensor(method, "x", x)
+        return self._operands.axis(method, x, dim)
 
     def __fx_create_arg__(self, tracer: Any) -> Any:
         """Become an attribute of the module that torch.fx traces, where the graph finds it."""

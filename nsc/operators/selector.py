@@ -17,12 +17,13 @@ from nsc.operators.operator import Operator
 class Selector(Operator):
     """Differentiable and exact selection of some ranks of n values: the largest, a median, any others.
 
-    In every method x is (…, n), any leading shape; what is selected takes the place of the last axis, in
-    the order of `ranks`. Dtypes, steepness, ties, NaN and infinities are those of `Sorter`; None as
-    steepness is 2 × the depth of the restricted network. The soft values and the rows of P are those
-    that the whole network of the family or file has for these ranks at the same steepness, unless redundant
-    comparators were left out. `best` may be another network for every choice of ranks, with other soft
-    values than the sorting network of that name.
+    In every method x has n values along the axis `dim`, the last by default, and any other axes. What is
+    selected takes the place of that axis, in the order of `ranks`. Rows of P have their two axes at the end,
+    behind the other axes of x in their order. Dtypes, steepness, ties, NaN and infinities are those of
+    `Sorter`; None as steepness is 2 × the depth of the restricted network. The soft values and the rows of P
+    are those that the whole network of the family or file has for these ranks at the same steepness, unless
+    redundant comparators were left out. `best` may be another network for every choice of ranks, with other
+    soft values than the sorting network of that name.
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
     """
 
@@ -42,36 +43,45 @@ class Selector(Operator):
         """The selected ranks, in the order of the results; 0 is the smallest value."""
         return self._outputs.ranks
 
-    def select(self, x: Tensor, steepness: Steepness = None) -> Tensor:
-        """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x)."""
-        return self._selected(self._run("select", x, steepness, None, "none")[0])
+    def select(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+        """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x). Errors as `Sorter.sort`."""
+        axis = self._axis("select", x, dim)
+        values = self._run("select", axis.at_end(x), steepness, None, "none")[0]
+        return axis.back(self._selected(values))
 
     __call__ = select
 
-    def select_with_rows(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+    def select_with_rows(
+        self, x: Tensor, steepness: Steepness = None, *, dim: int = -1
+    ) -> tuple[Tensor, Tensor]:
         """Return the relaxed values of the ranks and their rows of P.
 
         Returns:
             values (…, k) and rows (…, k, n): rows[i, c] is the weight of input c at rank ranks[i], and
             values = rows @ x.
         """
-        self._operands.check_tensor("select_with_rows", "x", x)
-        wires = self._wires(x)
-        values, columns = self._run("select_with_rows", x, steepness, wires, "rows", is_shared=True)
-        return self._selected(values), columns.transpose(-1, -2)
+        axis = self._axis("select_with_rows", x, dim)
+        values, columns = self._run(
+            "select_with_rows", axis.at_end(x), steepness, self._wires(x), "rows", is_shared=True
+        )
+        return axis.back(self._selected(values)), columns.transpose(-1, -2)
 
-    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
+    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
         """Return the ranks' rows of P @ payload: what is softly selected of a payload by the keys x.
 
         Args:
             x: (…, n) keys.
-            payload: (…, n, m), the same leading shape as x.
+            payload: (…, n, m): the shape of x, then m columns.
             steepness: see the class.
+            dim: the axis of x, and of the payload, to sort along.
 
         Returns:
             (…, k, m), of the wider dtype of x and payload; differentiable in both.
         """
-        return self._routed(x, payload, steepness).index_select(-2, self._wires(x))
+        axis = self._axis("route", x, dim)
+        self._operands.check_payload("route", x, payload)
+        routed = self._run("route", axis.at_end(x), steepness, axis.at_end(payload, 1), "route")[1]
+        return axis.back(routed.index_select(-2, self._wires(x)), 1)
 
     @overload
     def hard_select(

@@ -21,9 +21,12 @@ from nsc.runtime.dispatch.ways import way_of
 class Sorter(Operator):
     """Differentiable and exact sorting of n values through one compiled network.
 
-    In every method x is (…, n), any leading shape, the last axis sorted ascending. Results keep
-    dtype and device; bfloat16 and float16 are computed in float32. steepness, in 1 / unit of x, is
-    a float or a 0-d tensor, which may need a gradient; None means 2 × depth, the paper's choice.
+    In every method x has n values along the axis `dim`, the last by default, which is sorted ascending, and
+    any other axes. Shapes are written for the last axis: x is (…, n). Values and ranks have the sorted axis
+    where x has it; P and its rows have their two axes at the end, behind the other axes of x in their order.
+    A tensor without axes is one value. Results keep dtype and device; bfloat16 and float16 are computed in
+    float32. steepness, in 1 / unit of x, is a float or a 0-d tensor, which may need a gradient; None means
+    2 × depth, the paper's choice.
 
     Every value compared with NaN becomes NaN. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
@@ -48,41 +51,58 @@ class Sorter(Operator):
         if self._kernel.outputs is not None:
             raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
-    def sort(self, x: Tensor, steepness: Steepness = None) -> Tensor:
-        """Return the relaxed sorted values, (…, n); op(x) is op.sort(x)."""
-        return self._run("sort", x, steepness, None, "none")[0]
+    def sort(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+        """Return the relaxed sorted values, of the shape of x; op(x) is op.sort(x).
+
+        Raises:
+            OperandError: no such axis, another number of values along it, or a wrong device or steepness.
+            OperandTypeError: a dtype that the operator does not take, or an argument of another type.
+        """
+        axis = self._axis("sort", x, dim)
+        return axis.back(self._run("sort", axis.at_end(x), steepness, None, "none")[0])
 
     __call__ = sort
 
-    def sort_with_permutation(self, x: Tensor, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+    def sort_with_permutation(
+        self, x: Tensor, steepness: Steepness = None, *, dim: int = -1
+    ) -> tuple[Tensor, Tensor]:
         """Return the relaxed sorted values and the relaxed permutation matrix P.
 
         Returns:
             values (…, n) and P (…, n, n), doubly stochastic: P[r, c] is the weight of input c at
             rank r, and values = P @ x.
         """
-        return self._run("sort_with_permutation", x, steepness, None, "permutation")
+        axis = self._axis("sort_with_permutation", x, dim)
+        values, permutation = self._run(
+            "sort_with_permutation", axis.at_end(x), steepness, None, "permutation"
+        )
+        return axis.back(values), permutation
 
-    def rank(self, x: Tensor, steepness: Steepness = None) -> Tensor:
-        """Return the soft ranks Pᵀ (0, …, n-1), (…, n): 0 for the smallest; P is never formed."""
-        self._operands.check_tensor("rank", "x", x)
+    def rank(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+        """Return the soft ranks Pᵀ (0, …, n-1), of the shape of x: 0 for the smallest; P is never formed."""
+        axis = self._axis("rank", x, dim)
         ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
-        return self._run("rank", x, steepness, ranks, "transposed", is_shared=True)[1].squeeze(-1)
+        column = self._run("rank", axis.at_end(x), steepness, ranks, "transposed", is_shared=True)[1]
+        return axis.back(column.squeeze(-1))
 
-    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None) -> Tensor:
+    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
         """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
 
         Args:
             x: (…, n) keys.
-            payload: (…, n, m), the same leading shape as x.
+            payload: (…, n, m): the shape of x, then m columns.
             steepness: see the class.
+            dim: the axis of x, and of the payload, to sort along.
 
         Returns:
-            (…, n, m), of the wider dtype of x and payload.
+            A tensor of the payload's shape, of the wider dtype of x and payload.
         """
-        return self._routed(x, payload, steepness)
+        axis = self._axis("route", x, dim)
+        self._operands.check_payload("route", x, payload)
+        routed = self._run("route", axis.at_end(x), steepness, axis.at_end(payload, 1), "route")[1]
+        return axis.back(routed, 1)
 
-    def topk(self, x: Tensor, k: int, steepness: Steepness = None) -> tuple[Tensor, Tensor]:
+    def topk(self, x: Tensor, k: int, steepness: Steepness = None, *, dim: int = -1) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first as torch.topk, and their rows of P.
 
         Returns:
@@ -94,12 +114,14 @@ class Sorter(Operator):
         count = whole(k)
         if count is None or not 1 <= count <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
-        self._operands.check_tensor("topk", "x", x)
+        axis = self._axis("topk", x, dim)
         ranks = kept_or_new(_largest_ranks, x, self.n, count)
-        values, rows = self._run("topk", x, steepness, ranks, "rows", is_shared=True)
-        return values[..., self.n - count :].flip(-1), rows.transpose(-1, -2)
+        values, rows = self._run("topk", axis.at_end(x), steepness, ranks, "rows", is_shared=True)
+        return axis.back(values[..., self.n - count :].flip(-1)), rows.transpose(-1, -2)
 
-    def loss(self, name: str, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+    def loss(
+        self, name: str, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
+    ) -> Tensor:
         """Return a loss of P against the true ranks, averaged over the samples; P is never stored.
 
         Args:
@@ -107,6 +129,7 @@ class Sorter(Operator):
             x: (…, n) scores.
             target: (…, n) integers, the true rank 0 … n-1 of each input.
             steepness: see the class.
+            dim: the axis of x, and of the target, to sort along.
 
         Returns:
             A 0-d tensor; NaN for an empty batch, as torch's mean.
@@ -116,16 +139,18 @@ class Sorter(Operator):
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        self._operands.check_tensor(name, "x", x)
+        axis = self._axis(name, x, dim)
         self._operands.check_target(name, x, target)
         way = way_of(x, target, tensor_of(steepness))
-        keys = self._operands.keys(name, x, x.dtype)
+        keys = self._operands.keys(name, axis.at_end(x), x.dtype)
         weights = self._operands.steepness(name, steepness, keys, way)
         self._operands.check_device(name, x, target)
-        ranks = unfolded(target, keys.shape, torch.int64)
+        ranks = unfolded(axis.at_end(target), keys.shape, torch.int64)
         return cast(entries.mean_loss(self._kernel, way, keys, weights, ranks, name), x.dtype)
 
-    def cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+    def cross_entropy(
+        self, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
+    ) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
 
         The loss of a sample is (1/n) Σ_c -log P[target[c], c]. Logarithms are cut at -80, and a cut one has
@@ -137,6 +162,7 @@ class Sorter(Operator):
             x: (…, n) scores.
             target: (…, n) integers, the true rank 0 … n-1 of each input.
             steepness: see the class.
+            dim: the axis of x, and of the target, to sort along.
 
         Returns:
             A 0-d tensor; NaN for an empty batch, as torch's mean.
@@ -144,9 +170,11 @@ class Sorter(Operator):
         Raises:
             OperandError: a target that is no permutation.
         """
-        return self.loss("cross_entropy", x, target, steepness)
+        return self.loss("cross_entropy", x, target, steepness, dim=dim)
 
-    def binary_cross_entropy(self, x: Tensor, target: Tensor, steepness: Steepness = None) -> Tensor:
+    def binary_cross_entropy(
+        self, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
+    ) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
 
         The mean over samples and all n² entries, as in the authors' released code. P is never stored.
@@ -157,7 +185,7 @@ class Sorter(Operator):
         at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
         gradient is not the derivative of their value.
         """
-        return self.loss("binary_cross_entropy", x, target, steepness)
+        return self.loss("binary_cross_entropy", x, target, steepness, dim=dim)
 
     @overload
     def hard_sort(

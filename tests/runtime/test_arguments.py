@@ -37,6 +37,13 @@ def rank_filter():
     return nsc.compile_filter(3, 1)
 
 
+@functools.cache
+def instances():
+    """Return what has the methods of an operator, by its class's name."""
+    operators = operator(), SortingNetwork(operator()), selector(), SelectionNetwork(selector())
+    return {type(instance).__name__: instance for instance in operators}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def network_file(tmp_path_factory):
     """A file that calls may read, in the working folder of this module's tests."""
@@ -55,8 +62,37 @@ def settled(proof):
     return proof.verdict, proof.detail
 
 
+SORTING_METHODS = {
+    "__call__": lambda op, dim: op(X, dim=dim),
+    "sort": lambda op, dim: op.sort(X, dim=dim),
+    "sort_with_permutation": lambda op, dim: op.sort_with_permutation(X, dim=dim),
+    "rank": lambda op, dim: op.rank(X, dim=dim),
+    "route": lambda op, dim: op.route(X, PAYLOAD, dim=dim),
+    "topk": lambda op, dim: op.topk(X, 2, dim=dim),
+    "loss": lambda op, dim: op.loss("cross_entropy", X, RANKS, dim=dim),
+    "cross_entropy": lambda op, dim: op.cross_entropy(X, RANKS, dim=dim),
+    "binary_cross_entropy": lambda op, dim: op.binary_cross_entropy(X, RANKS, dim=dim),
+}
+SELECTING_METHODS = {
+    "__call__": lambda op, dim: op(X, dim=dim),
+    "select": lambda op, dim: op.select(X, dim=dim),
+    "select_with_rows": lambda op, dim: op.select_with_rows(X, dim=dim),
+    "route": lambda op, dim: op.route(X, PAYLOAD, dim=dim),
+}
 # Callable and parameter: a call that passes a number for it, and the number.
 WHOLE = {
+    **{
+        f"{kind}.{method}.dim": (lambda v, kind=kind, call=call: call(instances()[kind], v), 1)
+        for kinds, methods in (
+            (("Sorter", "SortingNetwork"), SORTING_METHODS),
+            (("Selector", "SelectionNetwork"), SELECTING_METHODS),
+        )
+        for kind in kinds
+        for method, call in methods.items()
+        if method != "__call__" or not kind.endswith("Network")
+    },
+    "SortingNetwork.forward.dim": (lambda v: SortingNetwork(operator())(X, dim=v), 1),
+    "SelectionNetwork.forward.dim": (lambda v: SelectionNetwork(selector())(X, dim=v), 1),
     "Sorter.hard_sort.dim": (lambda v: operator().hard_sort(X, v), 1),
     "Selector.hard_select.dim": (lambda v: selector().hard_select(X, v), 1),
     "SortingNetwork.hard_sort.dim": (lambda v: SortingNetwork(operator()).hard_sort(X, v), 1),

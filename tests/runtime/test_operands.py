@@ -50,7 +50,7 @@ BAD_OPERANDS = {
     "another length": (
         lambda op: op.hard_sort(X[:, :3]),
         nsc.OperandError,
-        "3 values along dim -1, this op takes 4",
+        "3 values along dim -1, this op sorts 4: compile one with n=3",
     ),
     "short indices": (
         lambda op: op.hard_sort(X, index_dtype=torch.int16),
