@@ -356,6 +356,7 @@ loss = op.loss("toy", x, target, 2.0)
 plain = (op.sort_with_permutation(x, 2.0)[1] - truth).square().mean()
 assert torch.allclose(loss, plain, rtol=1e-12), (loss, plain)
 assert torch.equal(module.toy(x, target, 2.0), loss)
+assert torch.equal(module.toy(x.t(), target.t(), 2.0, dim=0), loss)
 assert torch.autograd.gradcheck(lambda x: op.loss("toy", x, target, 2.0), x)
 with torch.autograd.forward_ad.dual_level():  # by the reference
     dual = torch.autograd.forward_ad.make_dual(x.detach(), torch.ones_like(x))
