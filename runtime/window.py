@@ -11,9 +11,12 @@ from nsc.contract.windows import FilterManifest, Mode, WindowSource
 from nsc.runtime.build import cache
 from nsc.runtime.elements import ElementLibraries, Interface
 
-_POINTER, _WORD = ctypes.c_void_p, ctypes.c_int32
-# x, its lengths and strides, values, the mode, the value outside, the pool of threads.
-_INTERFACE = Interface("nsc_window_filter", "nsc_window_facts", (*[_POINTER] * 4, _WORD, _POINTER, _POINTER))
+_POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+# x, its lengths and strides, values, the mode, the value outside, the pool of threads, the part and the number
+# of parts.
+_INTERFACE = Interface(
+    "nsc_window_filter", "nsc_window_facts", (*[_POINTER] * 4, _WORD, _POINTER, _POINTER, _LONG, _LONG)
+)
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,10 @@ class WindowKernel:
         mode: Mode,
         outside: int | None,
         pool: int | None = None,
+        part: int = 0,
+        parts: int = 1,
     ) -> None:
-        """Filter.
+        """Filter, or do one of several equal parts of the work; they may run at the same time.
 
         Args:
             dtype: a key of ELEMENTS.
@@ -96,12 +101,15 @@ class WindowKernel:
             mode: what stands outside of an image.
             outside: the address of the pixel that stands there, for the mode constant.
             pool: the address of a parallel loop, as torch's; None: one thread.
+            part, parts: which part, from 0 on, and of how many.
 
         Raises:
             MemoryError: too little memory.
             ToolchainError, BuildError: as in `build`.
         """
         lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
-        status = self._libraries.function(dtype)(x, lengths, strides, values, mode, outside, pool)
+        status = self._libraries.function(dtype)(
+            x, lengths, strides, values, mode, outside, pool, part, parts
+        )
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a strip of an image")

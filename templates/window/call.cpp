@@ -1,5 +1,6 @@
 // ---------------------------------------------------------------------------------------- calls
 
+// What is filtered: of the parts of all images, a task each, one of `parts` equal shares.
 template <class Key>
 struct Images {
     const Key *x;
@@ -7,6 +8,7 @@ struct Images {
     int64_t strides[3];  // of an image, a plane, a row
     Mode mode;
     Key outside;
+    int64_t part, parts;
 };
 
 inline int64_t modulo(int64_t place, int64_t length) { return (place % length + length) % length; }
@@ -106,12 +108,15 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
     const int64_t registers = cut_up(columns, lanes<Key>);
     const int64_t bytes = all_rows * pitch<Key> * int64_t(sizeof(Key));
     expect_writes(values, images.lengths[0] * planes * rows * columns * int64_t(sizeof(Key)));
-    return parallel(pool, images.lengths[0] * planes * bands * strips, grain_of(operations * (registers / strips) * (rows / bands)), bytes,
-                    [&](int64_t task, const Memory &memory) {
+    const int64_t tasks = images.lengths[0] * planes * bands * strips;
+    const int64_t begin = cut(tasks, images.parts, images.part), end = cut(tasks, images.parts, images.part + 1);
+    return parallel(pool, end - begin, grain_of(operations * (registers / strips) * (rows / bands)), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const int64_t task = begin + number;
         const int64_t strip = task % strips, band = task / strips % bands, plane = task / strips / bands;
         // Strips begin at whole registers.
-        const int64_t first = cut(registers, strips, strip) * lanes<Key>, end = cut(registers, strips, strip + 1) * lanes<Key>;
-        const Part part = {plane / planes, plane % planes, cut(rows, bands, band), cut(rows, bands, band + 1), first, (end < columns ? end : columns) - first};
+        const int64_t first = cut(registers, strips, strip) * lanes<Key>, last = cut(registers, strips, strip + 1) * lanes<Key>;
+        const Part part = {plane / planes, plane % planes, cut(rows, bands, band), cut(rows, bands, band + 1), first, (last < columns ? last : columns) - first};
         Key *keys = memory.get<Key>();
         filter_part<Element>(images, part, values, keys);
     });

@@ -375,6 +375,7 @@ NSC_APART void run_step(const Strip<typename Element::Key> &s, int64_t places, t
 
 // ---------------------------------------------------------------------------------------- calls
 
+// What is filtered: of the parts of all images, a task each, one of `parts` equal shares.
 template <class Key>
 struct Images {
     const Key *x;
@@ -382,6 +383,7 @@ struct Images {
     int64_t strides[3];  // of an image, a plane, a row
     Mode mode;
     Key outside;
+    int64_t part, parts;
 };
 
 inline int64_t modulo(int64_t place, int64_t length) { return (place % length + length) % length; }
@@ -481,12 +483,15 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
     const int64_t registers = cut_up(columns, lanes<Key>);
     const int64_t bytes = all_rows * pitch<Key> * int64_t(sizeof(Key));
     expect_writes(values, images.lengths[0] * planes * rows * columns * int64_t(sizeof(Key)));
-    return parallel(pool, images.lengths[0] * planes * bands * strips, grain_of(operations * (registers / strips) * (rows / bands)), bytes,
-                    [&](int64_t task, const Memory &memory) {
+    const int64_t tasks = images.lengths[0] * planes * bands * strips;
+    const int64_t begin = cut(tasks, images.parts, images.part), end = cut(tasks, images.parts, images.part + 1);
+    return parallel(pool, end - begin, grain_of(operations * (registers / strips) * (rows / bands)), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const int64_t task = begin + number;
         const int64_t strip = task % strips, band = task / strips % bands, plane = task / strips / bands;
         // Strips begin at whole registers.
-        const int64_t first = cut(registers, strips, strip) * lanes<Key>, end = cut(registers, strips, strip + 1) * lanes<Key>;
-        const Part part = {plane / planes, plane % planes, cut(rows, bands, band), cut(rows, bands, band + 1), first, (end < columns ? end : columns) - first};
+        const int64_t first = cut(registers, strips, strip) * lanes<Key>, last = cut(registers, strips, strip + 1) * lanes<Key>;
+        const Part part = {plane / planes, plane % planes, cut(rows, bands, band), cut(rows, bands, band + 1), first, (last < columns ? last : columns) - first};
         Key *keys = memory.get<Key>();
         filter_part<Element>(images, part, values, keys);
     });
@@ -503,10 +508,11 @@ NSC_API const char *nsc_window_facts() { return "{\"abi\": 1, \"window\": [1, 3,
 
 // Filters images. lengths: how many, their planes, rows and columns; strides: from one to the next of the first three, in
 // values; columns lie side by side, results without gaps. outside: the value of pixels outside, if the mode is constant.
+// part, parts: of the work, which part, from 0 on, and of how many; they may run at the same time.
 NSC_API int32_t nsc_window_filter(const void *x, const int64_t *lengths, const int64_t *strides, void *values, int32_t mode,
-                                  const void *outside, void *pool) {
+                                  const void *outside, void *pool, int64_t part, int64_t parts) {
     using Key = NSC_ELEMENT::Key;
-    Images<Key> images = {static_cast<const Key *>(x), {}, {}, static_cast<Mode>(mode), Key{}};
+    Images<Key> images = {static_cast<const Key *>(x), {}, {}, static_cast<Mode>(mode), Key{}, part, parts};
     memcpy(images.lengths, lengths, sizeof images.lengths);
     memcpy(images.strides, strides, sizeof images.strides);
     if (mode == constant) memcpy(&images.outside, outside, sizeof(Key));

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-extern "C" int32_t nsc_window_filter(const void *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *);
+extern "C" int32_t nsc_window_filter(const void *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *, int64_t, int64_t);
 
 namespace {
 
@@ -30,7 +30,8 @@ void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, int32_t
     for (NUMBER &value : x) value = NUMBER(draw() >> 28);
     std::vector<NUMBER> values(count * planes * rows * columns);
     const NUMBER outside = 3;
-    if (nsc_window_filter(x.data(), lengths, strides, values.data(), mode, &outside, nullptr)) std::exit(2);
+    for (int64_t part = 0; part < 3; ++part)
+        if (nsc_window_filter(x.data(), lengths, strides, values.data(), mode, &outside, nullptr, part, 3)) std::exit(2);
     int64_t at = 0;
     for (int64_t i = 0; i < count; ++i)
         for (int64_t p = 0; p < planes; ++p)
