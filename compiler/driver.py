@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
-from nsc.compiler.package import Package
+from nsc.compiler.package import CHeader, Package
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
-from nsc.compiler.rendering import render
+from nsc.compiler.rendering import render, render_header
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import schedule
+from nsc.compiler.schedule import Schedule, schedule
 from nsc.compiler.selection import Median
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.errors import NscError, UnprovedError, VerificationError
+from nsc.errors import LoweringError, NscError, UnprovedError, VerificationError
 from nsc.wording import argument
 
 
@@ -35,6 +35,20 @@ class Compiled:
     network: Network
     proof: Proof
     package: Package
+
+
+@dataclass(frozen=True)
+class CompiledHeader:
+    """What the stages return for a request of a C header.
+
+    Attributes:
+        network, proof: as of `Compiled`.
+        header: the generated file.
+    """
+
+    network: Network
+    proof: Proof
+    header: CHeader
 
 
 @dataclass(frozen=True)
@@ -76,17 +90,44 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         PropertyError: ranks or wires that the network does not have.
         VerificationError: the network does not sort, or does not select what it should.
         UnprovedError: no method settled it, and the request does not accept that.
+        LoweringError: the request is for a C header, see `compile_header`.
+    """
+    if request.is_header:
+        raise LoweringError(
+            f"{argument('targets', request.targets)} is for a C header, and this makes operators: "
+            "nsc.c_header returns the header's text"
+        )
+    budget = Budget() if budget is None else budget
+    scheduled, proof = scheduled_network(request, budget)
+    budget.progress.phase("render")
+    return Compiled(scheduled.network, proof, render(request, scheduled, proof))
+
+
+def compile_header(request: Request, budget: Budget | None = None) -> CompiledHeader:
+    """Describe, transform, prove and schedule as `compile_network`, and render a C header.
+
+    Args:
+        request: what to compile, for the target c.
+        budget: as of `compile_network`.
+
+    Raises:
+        Those of `compile_network`.
     """
     budget = Budget() if budget is None else budget
+    scheduled, proof = scheduled_network(request, budget)
+    budget.progress.phase("render")
+    return CompiledHeader(scheduled.network, proof, render_header(request, scheduled, proof))
+
+
+def scheduled_network(request: Request, budget: Budget) -> tuple[Schedule, Proof]:
+    """Return the schedule of a request's network, with its proof: all stages but the last."""
     described = describe(request.network, request.n, request.format, request.index_base, budget.progress)
     property_ = request.property_of(described.n)
     budget.progress.phase("transform")
     network, proof = _first_that_holds(candidates(described, property_, request, budget), property_, request)
     budget.progress.phase("schedule")
     outputs = request.outputs(network.n)
-    scheduled = schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
-    budget.progress.phase("render")
-    return Compiled(network, proof, render(request, scheduled, proof))
+    return schedule(network, None if outputs is None else tuple(outputs), request.straight_line), proof
 
 
 def candidates(

@@ -1,4 +1,6 @@
-"""Rendering: from a schedule to a package, the source text of each target with the facts that it states."""
+"""Rendering: from a schedule to a package, the source text of each target with the facts that it states, or
+to a C header.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ from types import MappingProxyType
 
 from nsc.compiler.formats import write_network
 from nsc.compiler.naming import command, package_name, proof_line, purpose
-from nsc.compiler.package import Package
+from nsc.compiler.package import CHeader, Package
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.targets import BACKENDS, Header, module_text
+from nsc.compiler.targets import BACKENDS, Header, c, module_text
 from nsc.compiler.verify import Proof
 from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
 
@@ -26,10 +28,8 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
         LoweringError: a target cannot take a network of this size.
     """
     network, relaxation = schedule.network, request.relaxation
-    name, outputs = package_name(request, network.n), request.outputs(network.n)
-    header = Header(
-        name, purpose(request, network.n), command(request, name), request.version, proof_line(proof)
-    )
+    header, outputs = _header(request, network.n, proof), request.outputs(network.n)
+    name = header.name
     backends = {target: BACKENDS[target] for target in request.targets}
     lowered = {target: backend.lower(schedule, relaxation) for target, backend in backends.items()}
     launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
@@ -66,3 +66,23 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     }
     files[MANIFEST] = manifest.with_files(files).to_text()
     return Package(name, MappingProxyType(files))
+
+
+def render_header(request: Request, schedule: Schedule, proof: Proof) -> CHeader:
+    """Return the C header of a schedule; the same arguments, the same text.
+
+    Args:
+        request: what was compiled.
+        schedule: the network as the header's functions run it.
+        proof: that it does what it was compiled for.
+    """
+    n = schedule.network.n
+    header, outputs = _header(request, n, proof), request.outputs(n)
+    ranks = None if outputs is None else tuple(outputs.values())
+    return CHeader(header.name, c.render(header, schedule, request.dtypes, ranks))
+
+
+def _header(request: Request, n: int, proof: Proof) -> Header:
+    """Return what generated files say of their purpose and origin."""
+    name = package_name(request, n)
+    return Header(name, purpose(request, n), command(request, name), request.version, proof_line(proof))

@@ -12,8 +12,9 @@ from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Property, sort
+from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
-from nsc.contract.targets import TARGETS
+from nsc.contract.targets import C_HEADER, TARGETS
 from nsc.errors import LoweringError, NetworkError
 from nsc.wording import argument
 
@@ -25,8 +26,9 @@ class Request:
     Args:
         network, n, format, index_base: the network, as `describe` takes it.
         relaxation: how comparators are softened.
-        dtypes: arithmetic types to compile for, keys of REALS.
-        targets: what machines to compile for, keys of TARGETS.
+        dtypes: arithmetic types to compile for, keys of REALS; for a C header types of values, keys of
+            C_TYPES.
+        targets: what machines to compile for, keys of TARGETS, or C_HEADER alone.
         name: the package's name; None: `naming.default_name`.
         unproved: whether a network that no exact method settled is accepted.
         version: the version of nsc, for headers.
@@ -39,8 +41,9 @@ class Request:
 
     Raises:
         NetworkError: n or an index base that is no integer.
-        LoweringError: an unknown dtype or target, no dtype, a flag that is no bool, a value that is no
-            Selection, wires without a selection, or a name that no package may have.
+        LoweringError: an unknown dtype or target, no dtype, a C header with another target or a relaxation,
+            a flag that is no bool, a value that is no Selection, wires without a selection, or a name that no
+            package may have.
     """
 
     network: Named
@@ -67,8 +70,12 @@ class Request:
             value = getattr(self, name)
             if not isinstance(value, bool):
                 object.__setattr__(self, name, flag(name, value, LoweringError))
-        for name, known in (("dtypes", REALS), ("targets", TARGETS)):
-            object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
+        if C_HEADER in self.targets:
+            self._check_header()
+            object.__setattr__(self, "dtypes", _some_of("dtypes", self.dtypes, C_TYPES))
+        else:
+            for name, known in (("dtypes", REALS), ("targets", TARGETS)):
+                object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
         if self.name is not None:
             check_name(self.name)
         if self.select is not None and not isinstance(self.select, Selection):
@@ -89,6 +96,31 @@ class Request:
                 )
             object.__setattr__(self, "wires", numbers)
 
+    @property
+    def is_header(self) -> bool:
+        """Whether a C header is compiled, not a package."""
+        return self.targets == (C_HEADER,)
+
+    def _check_header(self) -> None:
+        """Raise LoweringError unless the request is one that a C header can serve."""
+        if any(target != C_HEADER for target in self.targets):
+            raise LoweringError(
+                f"a C header stands alone: give {argument('targets', (C_HEADER,))} without other targets, "
+                f"got {', '.join(map(repr, self.targets))}"
+            )
+        object.__setattr__(self, "targets", (C_HEADER,))
+        default = Relaxation()
+        for name, value, usual in (
+            ("relaxation", self.relaxation.sigmoid, default.sigmoid),
+            ("art_lambda", self.relaxation.art_lambda, default.art_lambda),
+            ("error_free", self.relaxation.error_free, default.error_free),
+        ):
+            if value != usual:
+                raise LoweringError(
+                    f"{argument(name, value)} is for relaxed operators, and a C header sorts exactly: leave "
+                    "it out"
+                )
+
     def property_of(self, n: int) -> Property:
         """Return what the compiled network on n wires must do: each output wire carries one rank.
 
@@ -102,10 +134,16 @@ class Request:
         return None if self.select is None else self.select.outputs(n, self.wires)
 
 
+_NOTES = {
+    "dtypes": " (float32 also serves bfloat16 and float16)",
+    "targets": f" (or {C_HEADER} alone, a C header)",
+}
+
+
 def _some_of(name: str, names: tuple[str, ...], known: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names in the order of the known ones, each once."""
     if not names or [word for word in names if not is_name(word, known)]:
-        note = " (float32 also serves bfloat16 and float16)" if name == "dtypes" else ""
+        note = _NOTES.get(name, "") if known is not C_TYPES else ""
         raise LoweringError(
             f"{argument(name)} must be some of {', '.join(known)}{note}, got "
             f"{', '.join(map(repr, names)) or 'none'}"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
+    from nsc.headers import c_header
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load, load_filter
     from nsc.operators.operator import Operator
@@ -57,6 +58,7 @@ _HOMES: dict[str, str | None] = {
     "Selector": "nsc.operators.selector",
     "Sorter": "nsc.operators.sorter",
     "Verdict": "nsc.compiler.verify",
+    "c_header": "nsc.headers",
     "compat": None,
     "compile": "nsc.api",
     "compile_filter": "nsc.operators.filters",
@@ -93,6 +95,7 @@ __all__ = [
     "Verdict",
     "VerificationError",
     "WindowError",
+    "c_header",
     "compat",
     "compile",
     "compile_filter",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, cast, overload
 
 import torch
 
+from nsc.arguments import names
 from nsc.compiler.describe import Named, describe, is_family
 from nsc.compiler.driver import compile_network
 from nsc.compiler.formats import parse_network
@@ -133,8 +134,8 @@ def compile(
         network=network,
         n=n,
         relaxation=relaxation_of(relaxation, art_lambda, error_free),
-        dtypes=_names(dtypes),
-        targets=_names(targets),
+        dtypes=names(dtypes),
+        targets=names(targets),
         name=name,
         unproved=unproved,
         version=VERSION,
@@ -160,14 +161,6 @@ class _Key:
     kind: type[Operator]
     request: Request
     budget: Budget = field(compare=False)
-
-
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple. Request refuses what is no name."""
-    try:
-        return (names,) if isinstance(names, str) else tuple(names)
-    except TypeError:  # no iterable
-        return (names,)  # type: ignore[return-value]
 
 
 def _resolved(request: Request) -> Request:

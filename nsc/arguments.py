@@ -100,6 +100,18 @@ def flag(name: str, value: object, error: type[NscError]) -> bool:
     return bool(value)
 
 
+def names(value: str | Iterable[str]) -> tuple[str, ...]:
+    """Return one name or several as a tuple; of anything else a tuple of it, which checks of names refuse.
+
+    >>> names("float32"), names(["int8", "int16"])
+    (('float32',), ('int8', 'int16'))
+    """
+    try:
+        return (value,) if isinstance(value, str) else tuple(value)
+    except TypeError:  # no iterable
+        return (value,)  # type: ignore[return-value]
+
+
 def is_name(value: object, names: Iterable[str]) -> TypeGuard[str]:
     """Return whether a value is one of some names. It may be of any type, one without a hash too.
 

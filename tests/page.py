@@ -2,8 +2,9 @@
 
     python tests/page.py docs/networks.md
 
-Commands write to the working directory. Blocks of Python share their names. Lines of `make`, `pip` and
-`python` are not run: they install or measure. A shell line whose comment says `exit code N` must end with N.
+Commands write to the working directory. Blocks of Python share their names. A block of C is a file, which
+its first line names: /* main.c */. Lines of `make`, `pip` and `python` are not run: they install or measure.
+A shell line whose comment says `exit code N` must end with N.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from click.testing import CliRunner
 from nsc.cli import main
 
 NOT_RUN = ("make", "pip", "python", "PYTHONPATH=.")
-RUN = ("nsc", "echo")
+RUN = ("nsc", "echo", "cc", "./")
 
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of a page that runs: one line of shell, or one block of Python.
+    """A piece of a page: one line of shell or one block of Python, which run, or one file of C.
 
     Attributes:
-        kind: "sh" or "python".
+        kind: "sh", "python" or "c".
         text: the line, or the block.
         line: where it begins in the page, counted from 1.
     """
@@ -43,10 +44,10 @@ class Step:
 
 def steps(text: str) -> Iterator[Step]:
     """Yield the steps of a page in order."""
-    for fence in re.finditer(r"^```(sh|python)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+    for fence in re.finditer(r"^```(sh|python|c)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         first = text.count("\n", 0, fence.start(2)) + 1
-        if fence[1] == "python":
-            yield Step("python", fence[2], first)
+        if fence[1] != "sh":
+            yield Step(fence[1], fence[2], first)
             continue
         for number, line in enumerate(fence[2].splitlines(), first):
             if not line.startswith(NOT_RUN):
@@ -60,6 +61,8 @@ def run(page: Path) -> None:
         if step.kind == "sh":
             _run_shell(page, step)
             importlib.invalidate_caches()  # the line may have written packages
+        elif step.kind == "c":
+            Path(step.text.split()[1]).write_text(step.text, encoding="utf-8")
         else:
             # Empty lines in front give tracebacks the page's line numbers.
             exec(compile("\n" * (step.line - 1) + step.text, str(page), "exec"), names)

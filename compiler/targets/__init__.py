@@ -5,8 +5,9 @@ that all targets share), a file per target, backends (the table of targets), mod
 module).
 """
 
+from nsc.compiler.targets import c
 from nsc.compiler.targets.backends import BACKENDS, Backend
 from nsc.compiler.targets.module import module_text
 from nsc.compiler.targets.records import Header
 
-__all__ = ["BACKENDS", "Backend", "Header", "module_text"]
+__all__ = ["BACKENDS", "Backend", "Header", "c", "module_text"]

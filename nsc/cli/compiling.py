@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from nsc.cli.filtering import check_options, compile_window, is_given, window_of
+from nsc.cli.headers import write_c_header
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     STANDARD,
@@ -28,8 +29,9 @@ from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
+from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
-from nsc.contract.targets import TARGETS
+from nsc.contract.targets import C_HEADER, TARGETS
 from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
 from nsc.version import VERSION
@@ -73,7 +75,8 @@ from nsc.version import VERSION
     default=("float32",),
     show_default=True,
     metavar="TYPE,…",
-    help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16.",
+    help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16. Of a C header: "
+    f"types of values, {', '.join(C_TYPES)}.",
 )
 @list_option(
     "--target",
@@ -81,7 +84,7 @@ from nsc.version import VERSION
     default=("cpu",),
     show_default=True,
     metavar="TARGET,…",
-    help=f"Targets to compile for: {', '.join(TARGETS)}.",
+    help=f"Targets to compile for: {', '.join(TARGETS)}; or {C_HEADER} alone: a C header OUT/NAME.h.",
 )
 @list_option(
     "--arch",
@@ -95,11 +98,12 @@ from nsc.version import VERSION
     type=click.Path(path_type=Path),
     default=Path("generated"),
     show_default=True,
-    help="Folder to write the package's folder to.",
+    help="Folder to write the package's folder, or the C header, to.",
 )
 @click.option(
     "--name",
-    help="Name of the package; default: the network's name, N and the options that are not defaults.",
+    help="Name of the package or the header; default: the network's name, N and the options that are not "
+    "defaults.",
 )
 @limit_options
 @click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
@@ -143,6 +147,8 @@ def compile_command(
     With --window, the package is a rank filter of images. --dtype then names the types of pixels to build for
     now, of any float or integer type; others are built when they are first used.
 
+    --target c writes OUT/NAME.h instead: C functions that sort or select exactly, without dependencies.
+
     --dtype, --target and --arch take one value, several with commas, or are repeated.
     """
     if window is not None:
@@ -175,6 +181,9 @@ def compile_command(
         )
         if architectures and "cuda" not in request.targets:
             raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
+        if request.is_header:
+            write_c_header(request, limits.budget(progress), folder, as_json, start)
+            return
         compiled = compile_network(request, limits.budget(progress))
         kernel = Kernel(compiled.package.files)
         progress.phase("build")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands import FILES, call, paths, process
 
+import nsc
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, readable
 
@@ -149,3 +151,48 @@ def test_an_unproved_network_needs_an_option():
     assert (out, paths()) == ("", [])
     assert err.startswith("nsc: the network is unproved: ")
     assert "--unproved" in err
+
+
+def test_compile_writes_a_c_header_and_says_how_to_use_it():
+    line = "compile --net best --n 5 --dtype int32,uint8 --target c"
+    out, err = call(*line.split(), "--out", "include")
+    first, proof, last = out.splitlines()
+    assert first == "include/best_5.h: 5 wires, 9 comparators, 5 layers"
+    assert proof.startswith("sorts: exhaustion: ")
+    assert last.endswith('use it with: #include "best_5.h" and best_5_int32(x, values)')
+    assert (err, paths()) == ("", ["include", "include/best_5.h"])
+    text = Path("include/best_5.h").read_text(encoding="utf-8")
+    assert text == nsc.c_header("best", 5, dtypes=["uint8", "int32"])
+    assert f" * Made by: nsc {line}\n" in text
+    assert " * Proof:   sorts every input, by exhaustion: " in text
+
+
+def test_a_c_header_prints_json_and_says_what_it_replaced():
+    line = "compile --net odd_even --n 3 --target c --json --median --out ."
+    facts = json.loads(call(*line.split())[0])
+    assert (facts["name"], facts["header"]) == ("odd_even_3_median", "odd_even_3_median.h")
+    assert (facts["targets"], facts["dtypes"], facts["replaced"]) == (["c"], ["float32"], False)
+    assert (facts["n"], facts["proof"]["property"]) == (3, "median")
+    stamp = Path(facts["header"]).stat().st_mtime_ns
+    assert json.loads(call(*line.split())[0])["replaced"] is False
+    assert Path(facts["header"]).stat().st_mtime_ns == stamp
+    assert json.loads(call(*line.split(), "--dtype", "int8")[0])["replaced"] is True
+    text = Path(facts["header"]).read_text(encoding="utf-8")
+    command = re.search(r"Made by: nsc (.*)", text)[1]
+    call(*command.split(), "--out", "again")
+    assert Path("again", facts["header"]).read_text(encoding="utf-8") == text
+
+
+def test_a_c_header_of_a_users_network():
+    Path("four.json").write_text(FORMATS["nsc"].example, encoding="utf-8")
+    call("compile", "--net", "four.json", "--target", "c", "--out", ".")
+    text = Path("four_4.h").read_text(encoding="utf-8")
+    assert "C(0, 2) C(1, 3)" in text
+    assert "void four_4_float32(const float *x, float *values)" in text
+
+
+def test_a_file_that_nsc_did_not_write_is_kept():
+    Path("odd_even_3.h").write_text("/* mine */", encoding="utf-8")
+    _, err = call("compile", "--net", "odd_even", "--n", 3, "--target", "c", "--out", ".", code=2)
+    assert err.startswith("nsc: odd_even_3.h exists and is no header that nsc wrote: choose another --name")
+    assert Path("odd_even_3.h").read_text(encoding="utf-8") == "/* mine */"

@@ -76,6 +76,8 @@ SMALLEST = (
     "compile --net odd_even --n 2 --name two",
     "compile --net bitonic --n 1 --top-k 1 --name one",
     "compile --net bitonic --n 3 --ranks 1 --verbose",
+    "compile --net bitonic --n 1 --target c",
+    "compile --net bitonic --n 2 --target c --ranks 1 --verbose",
     "verify --net odd_even --n 1",
     "verify --net bitonic --n 2",
     "verify --net bitonic --n 2 --property top-1",

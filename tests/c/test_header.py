@@ -1,0 +1,344 @@
+"""C headers: what they compute, with what compilers, and that no branch depends on a value."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import re
+import shutil
+from functools import cache
+
+import numpy as np
+import pytest
+from programs import FORMS, TRACER, WARNINGS, every, load, run, source, write, zig
+
+import nsc
+from nsc.compiler.driver import compile_header
+from nsc.compiler.request import Request
+from nsc.compiler.selection import median, ranks, top_k
+from nsc.compiler.targets import c
+from nsc.contract.c_types import C_TYPES
+from nsc.errors import LoweringError, VerificationError
+
+TYPES = tuple(C_TYPES)
+INTEGERS = tuple(name for name, type_ in C_TYPES.items() if not type_.is_float)
+# Name to network, n and what is selected.
+NETWORKS = {
+    "one": (("best", 1), None),
+    "two": (("bitonic", 2), None),
+    "five": (("best", 5), None),
+    "middle": (("best", 9), median()),
+    "some": (("bitonic", 6), ranks(5, 0, 2)),
+    "table": (("odd_even", 39), None),
+    "table_top": (("odd_even", 12), top_k(3)),
+}
+# Those whose object code is read: wide ones are not inlined into loops.
+TIMED = {"five": (("best", 5), None), "wide": (("best", 16), None), "table_five": (("best", 5), None)}
+SHOWN = {"four": (("best", 4), None)}
+# The functions that are traced, and for how many samples: batches of a block and a rest, or of a rest.
+TRACED = [
+    *(("five", form, type_, 1) for form in ("one", "indices") for type_ in INTEGERS),
+    *(("five", form, "int32", 17) for form in ("rows", "columns_indices")),
+    *(("five", form, "int64", 9) for form in ("rows_indices", "columns")),
+    *(("wide", form, "uint64", 2) for form in ("rows", "columns_indices")),
+    *(("table_five", form, type_, 1) for form in ("one", "indices") for type_ in ("int32", "int64")),
+]
+# These would get straight-line code.
+FORCED = ("table_top", "table_five")
+
+
+@cache
+def header(name, types=TYPES):
+    network, select = (NETWORKS | TIMED | SHOWN)[name]
+    with pytest.MonkeyPatch.context() as patch:
+        if name in FORCED:
+            patch.setattr(c, "MOST_STRAIGHT", 0)
+        request = Request(*network, select=select, targets=("c",), dtypes=types, name=name)
+        text = compile_header(request).header.text
+    assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")
+    return text
+
+
+def headers(*names):
+    return {name: header(name) for name in names}
+
+
+def outputs(name):
+    (_, n), select = NETWORKS[name]
+    return tuple(range(n)) if select is None else tuple(select.outputs(n).values())
+
+
+@pytest.fixture(scope="session")
+def functions(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("headers")
+    program = write(folder, headers(*NETWORKS), source(every(NETWORKS, TYPES)))
+    library = folder / "program.so"
+    run("gcc", "-std=c11", "-O0", *WARNINGS, "-fPIC", "-shared", program, "-o", library)
+    return load(library, {name: outputs(name) for name in NETWORKS})
+
+
+def hostile(type_, shape):
+    """Return numbers of which many are equal, extreme, infinite, zero or NaN, of either sign."""
+    x = np.random.randint(0, 7, shape).astype(type_)
+    if C_TYPES[type_].is_float:
+        special = np.array([0.0, np.inf, np.nan, np.finfo(type_).smallest_subnormal, 1, 1e30], type_)
+        special = np.concatenate([special, np.copysign(special, -1)])
+    else:
+        special = [np.iinfo(type_).max, np.iinfo(type_).min, np.iinfo(type_).max - 1]
+    where = np.random.random(shape) < 0.5
+    x[where] = np.random.choice(np.array(special, type_), where.sum())
+    return x
+
+
+def signs(x):
+    """Return numbers with their signs, so that -0 is not 0; NaN has none."""
+    return np.where(np.isnan(x), x, np.copysign(1, x)) if x.dtype.kind == "f" else x
+
+
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_form_is_numpys_sort(name, type_, functions):
+    n, wanted = NETWORKS[name][0][1], list(functions.outputs[name])
+    lanes = 64 // np.dtype(type_).itemsize
+    for form in FORMS:
+        for count in (0, 3, lanes + 2):
+            x = hostile(type_, (count, n))
+            values, indices = functions.call(name, form, x)
+            if form.endswith("indices"):
+                order = x.argsort(axis=1, kind="stable")[:, wanted]
+                assert (indices == order).all()
+                expected = np.take_along_axis(x, order, 1)
+            else:
+                expected = np.sort(x, axis=1)
+                if x.dtype.kind == "f":  # -0 first
+                    expected = np.take_along_axis(x, np.lexsort((np.copysign(1, x), x)), 1)
+                    expected[np.isnan(expected)] = np.nan
+                expected = expected[:, wanted]
+            np.testing.assert_array_equal(values, expected)
+            np.testing.assert_array_equal(signs(values), signs(expected))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["five", "table"])
+def test_results_may_stand_where_the_values_were(name, form, functions):
+    for type_ in ("uint8", "float32", "int64"):
+        x = hostile(type_, (67, NETWORKS[name][0][1]))
+        expected = functions.call(name, form, x)
+        for result, other in zip(functions.call(name, form, x, in_place=True), expected, strict=True):
+            np.testing.assert_array_equal(result, other)
+
+
+@pytest.mark.parametrize("name", ["middle", "some", "table_top"])
+def test_samples_may_have_gaps(name, functions):
+    x = hostile("int32", (21, NETWORKS[name][0][1]))
+    for form in ("rows", "rows_indices", "columns", "columns_indices"):
+        expected = functions.call(name, form, x)
+        for result, other in zip(functions.call(name, form, x, gap=3), expected, strict=True):
+            np.testing.assert_array_equal(result, other)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard"),
+    [("gcc", "c17"), ("gcc", "c++11"), ("gcc", "c++20"), ("clang", "c11"), ("clang", "c++20")],
+)
+def test_compilers_take_every_text_without_a_warning(compiler, standard, tmp_path):
+    language = "c++" if standard.startswith("c++") else "c"
+    command = zig("cc" if language == "c" else "c++") if compiler == "clang" else ["gcc"]
+    if command is None:
+        pytest.skip("the ziglang package is not installed")
+    text = source(every(("one", "some", "table"), ("uint8", "int16", "int64", "float32")))
+    program = write(tmp_path, headers("one", "some", "table"), text, f"p.{language}")
+    flags = [f"-std={standard}", *WARNINGS, "-O0", "-c", "-x", language]
+    run(*command, *flags, program, "-o", tmp_path / "p.o")
+
+
+@pytest.mark.parametrize("level", ["-O1", "-O3"])
+def test_a_header_needs_no_library(level, tmp_path):
+    text = source(every(("five", "table"), ("int32", "float64")))
+    program = write(tmp_path, headers("five", "table"), text)
+    run("gcc", "-std=c11", level, "-ffreestanding", "-c", program, "-o", tmp_path / "p.o")
+    # Copies of blocks, which compilers call without any library too.
+    undefined = {line.split()[-1] for line in run("nm", "-u", tmp_path / "p.o").splitlines()}
+    assert undefined <= {"memcpy", "memmove", "memset"}
+
+
+# Calls a function with arrays of exact size.
+_CHECK = """
+    {{
+        {c} *x = ({c} *)malloc({inputs} * sizeof *x), *values = ({c} *)malloc({outputs} * sizeof *values);
+        uint32_t *indices = (uint32_t *)malloc({outputs} * sizeof *indices);
+        for (size_t k = 0; k < {inputs} * sizeof *x; ++k) ((unsigned char *)x)[k] = (unsigned char)(k * 77);
+        f_{function}(x, {count}, {stride}, values, {values_stride}, indices);
+        free(x), free(values), free(indices);
+    }}"""
+
+
+def test_sanitizers_find_nothing(tmp_path):
+    functions = every(("five", "middle", "table_top"), ("int8", "int64", "float32", "float64"))
+    checks = []
+    for name, form, type_ in functions:
+        n, k, lanes = NETWORKS[name][0][1], len(outputs(name)), 512 // C_TYPES[type_].bits
+        count = 1 if form in ("one", "indices") else lanes + 1
+        is_columns = form.startswith("columns")
+        checks.append(
+            _CHECK.format(
+                c=C_TYPES[type_].type,
+                function=f"{name}_{form}_{type_}",
+                inputs=n * count,
+                outputs=k * count,
+                count=count,
+                stride=count if is_columns else n,
+                values_stride=count if is_columns else k,
+            )
+        )
+    text = f"#include <stdlib.h>\n{source(functions)}int main(void) {{{''.join(checks)}\n}}\n"
+    program = write(tmp_path, headers("five", "middle", "table_top"), text)
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0", "-g1"]
+    run("gcc", "-std=c11", *flags, program, "-o", tmp_path / "p")
+    run(tmp_path / "p")
+
+
+def test_the_functions_are_constant_expressions_in_cpp20(tmp_path):
+    text = """
+#include "five.h"
+#include "table.h"
+constexpr bool sorts() {
+    const int32_t x[5] = {3, -1, 4, 1, -5};
+    int32_t y[5] = {};
+    uint32_t places[5] = {};
+    five_int32(x, y);
+    if (y[0] != -5 || y[1] != -1 || y[4] != 4) return false;
+    five_indices_int32(x, y, places);
+    float z[39] = {}, sorted[39] = {};
+    z[3] = -2;
+    table_float32(z, sorted);
+    return places[0] == 4 && places[4] == 2 && sorted[0] == -2 && sorted[1] == 0;
+}
+static_assert(sorts());
+"""
+    program = write(tmp_path, headers("five", "table"), text, "p.cpp")
+    run("g++", "-std=c++20", *WARNINGS, "-fsyntax-only", program)
+
+
+# A jump that is not always taken, in the assembly of x86-64.
+_CONDITIONAL = re.compile(r"\s+[0-9a-f]+:\s+(?:notrack |bnd )?(j(?!mp)[a-z]+|loop[a-z]*)\b")
+_ON_X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="reads and traces the code of x86-64")
+
+
+def conditional_jumps(path):
+    """Return how many conditional jumps each function of an object file has."""
+    counts = {}
+    for line in run("objdump", "-d", "--no-show-raw-insn", path).splitlines():
+        if begin := re.match(r"[0-9a-f]+ <(.+)>:", line):
+            counts[function := begin[1]] = 0
+        elif _CONDITIONAL.match(line):
+            counts[function] += 1
+    return counts
+
+
+@_ON_X86
+@pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
+def test_a_sample_of_integers_is_sorted_without_a_conditional_jump(level, tmp_path):
+    if shutil.which("objdump") is None:
+        pytest.skip("objdump is not installed")
+    functions = every(("five", "wide"), INTEGERS, ("one", "indices"))
+    program = write(tmp_path, headers(*TIMED), source(functions))
+    run("gcc", "-std=c11", level, "-c", program, "-o", tmp_path / "p.o")
+    counts = conditional_jumps(tmp_path / "p.o")
+    assert len([name for name in counts if name.startswith("f_")]) == len(functions)
+    assert not any(counts.values())
+    # The expression finds jumps where there are some.
+    program.write_text(source(every(("five",), INTEGERS, ("rows",))), encoding="utf-8")
+    run("gcc", "-std=c11", level, "-c", program, "-o", tmp_path / "p.o")
+    assert any(conditional_jumps(tmp_path / "p.o").values())
+
+
+@_ON_X86
+@pytest.mark.parametrize(
+    ("compiler", "level"), [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O2")]
+)
+def test_integers_of_any_value_run_the_same_instructions(compiler, level, tmp_path):
+    """Batches too: the processor runs them a step at a time."""
+    command = ["gcc"] if compiler == "gcc" else zig("cc")
+    if command is None:
+        pytest.skip("the ziglang package is not installed")
+    check_traces([*command, level], tmp_path)
+
+
+def check_traces(command, folder):
+    text = '#include "tracer.h"\n' + source([function[:3] for function in TRACED])
+    program = write(folder, headers(*TIMED), text)
+    flags = ["-std=c11", "-mno-red-zone", "-fPIC", "-shared", f"-I{TRACER.parent}"]
+    run(*command, *flags, program, "-o", folder / "p.so")
+    library = ctypes.CDLL(str(folder / "p.so"))
+    for name, form, type_, count in TRACED:
+        assert len(traces(library, name, form, type_, count)) == 1, (name, form, type_)
+
+
+def traces(library, name, form, type_, count):
+    """Return the traces of a function for values in reverse, equal, and random."""
+    library.trace.restype = ctypes.c_uint64
+    n = TIMED[name][0][1]
+    function = library[f"f_{name}_{form}_{type_}"]
+    ramp = np.arange(n * count).astype(type_)
+    # The same memory for all: where arrays lie may decide how they are copied.
+    x, values, indices = np.empty_like(ramp), np.zeros_like(ramp), np.zeros(n * count, np.uint32)
+    x_at, values_at, indices_at = (ctypes.c_void_p(array.ctypes.data) for array in (x, values, indices))
+    stride = count if form.startswith("columns") else n
+    sizes = ctypes.c_size_t(count), ctypes.c_size_t(stride)
+    found = set()
+    for given in (ramp[::-1], np.zeros_like(ramp), hostile(type_, n * count)):
+        x[:] = given
+        steps = ctypes.c_uint64()
+        end = values_at, ctypes.c_size_t(count), indices_at, ctypes.byref(steps)
+        trace = library.trace(function, x_at, *sizes, *end)
+        assert steps.value > 3 * n
+        found.add((trace, steps.value))
+    return found
+
+
+def test_a_branch_on_values_is_seen(tmp_path):
+    """The tracer tells apart what a comparison of two values decides."""
+    text = (
+        '#include "tracer.h"\n'
+        + """
+void f_five_one_int32(const int32_t *x, size_t count, size_t stride, int32_t *values, size_t values_stride,
+                      uint32_t *indices) {
+    (void)count, (void)stride, (void)values_stride;
+    for (size_t k = 0; k < 4; ++k)
+        if (x[k] < x[k + 1]) indices[0] += 3, values[k] = x[k];
+}
+"""
+    )
+    program = write(tmp_path, {}, text)
+    flags = ["-std=c11", "-O1", "-mno-red-zone", "-fPIC", "-shared", f"-I{TRACER.parent}"]
+    run("gcc", *flags, program, "-o", tmp_path / "p.so")
+    assert len(traces(ctypes.CDLL(str(tmp_path / "p.so")), "five", "one", "int32", 1)) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtypes": "bool"}, "dtypes must be some of float64, float32, int64"),
+        ({"dtypes": 3}, "got 3"),
+        ({"name": "a-b"}, "a package's name must be a Python identifier"),
+        ({"select": 3}, "select must be"),
+    ],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(LoweringError, match=message):
+        nsc.c_header("best", 4, **options)
+
+
+def test_a_network_that_does_not_sort_has_no_header():
+    with pytest.raises(VerificationError, match="does not sort"):
+        nsc.c_header([(0, 1)], 3)
+
+
+def test_operators_have_no_header_for_a_target():
+    with pytest.raises(LoweringError, match=r"targets=\('c',\) is for a C header.*nsc.c_header"):
+        nsc.compile("best", 4, targets="c")
+
+
+def test_golden_text(golden):
+    golden("best_4.h", header("four", ("int32", "float32", "uint64")))
