@@ -11,7 +11,7 @@ from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.package import CHeader, Package
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.targets import BACKENDS, Header, c, module_text
+from nsc.compiler.targets import BACKENDS, Header, c, interface_text, module_text
 from nsc.compiler.verify import Proof
 from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
 
@@ -58,9 +58,13 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
         )
         for target, backend in backends.items()
     }
+    interface = {}
+    if "cpu" in request.targets:
+        interface[f"{name}_c.h"] = interface_text(header, network.n, outputs, request.dtypes)
     files = {
         "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
         **sources,
+        **interface,
         NETWORK: network_text,
         PROOF: proof.to_json(),
     }

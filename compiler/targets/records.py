@@ -694,3 +694,35 @@ class CHeader:
     words: tuple[CWord, ...]
     has_pairs: bool
     types: tuple[CType, ...]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A name, a number and what it means, in words."""
+
+    name: str
+    value: int
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What cpp/interface.h.j2 is given.
+
+    Attributes:
+        version: of the C interface.
+        wires: of the network.
+        sorted: how many values are sorted, or selected, exactly.
+        order: their order, in words.
+        values: what the relaxed values are, in words.
+    """
+
+    header: Header
+    version: int
+    wires: int
+    sorted: int
+    order: str
+    values: str
+    statuses: tuple[Code, ...]
+    routings: tuple[Code, ...]
+    reals: tuple[Real, ...]

@@ -254,6 +254,18 @@ def test_a_sample_of_integers_is_sorted_without_a_conditional_jump(level, tmp_pa
 
 
 @_ON_X86
+@pytest.mark.parametrize("type_", ["int32", "float32", "uint8"])
+def test_batches_of_columns_run_in_vectors(type_, tmp_path):
+    """At -O3 gcc compares samples of a block in registers, each of the 60 comparators of 16 wires."""
+    if shutil.which("objdump") is None:
+        pytest.skip("objdump is not installed")
+    program = write(tmp_path, {"wide": header("wide", (type_,))}, source([("wide", "columns", type_)]))
+    run("gcc", "-std=c11", "-O3", "-c", program, "-o", tmp_path / "p.o")
+    code = run("objdump", "-d", "--no-show-raw-insn", tmp_path / "p.o")
+    assert len(re.findall(r"\t(?:pcmpgt[bd]|pminub) ", code)) >= 60
+
+
+@_ON_X86
 @pytest.mark.parametrize(
     ("compiler", "level"), [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O2")]
 )

@@ -24,7 +24,9 @@ def test_compile_writes_a_package_and_says_how_to_use_it():
     assert proof.startswith("sorts: exhaustion: ")
     assert last.endswith("use it with: nsc.load('generated/bitonic_4')")
     folder = Path("generated/bitonic_4")
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "bitonic_4.cpp"])
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [*FILES, "bitonic_4.cpp", "bitonic_4_c.h"]
+    )
     code = (
         "import torch; from generated import bitonic_4\n"
         "assert bitonic_4.hard_sort(torch.tensor([3.0, 1.0, 2.0, 0.0]))[0].tolist() == [0, 1, 2, 3]"

@@ -50,7 +50,9 @@ def test_a_hostile_network_file_puts_nothing_into_generated_text():
     call("compile", "--net", Path("deep", name).resolve(), "--out", "other")
     folder = Path(facts["folder"])
     assert folder == Path("generated/x_evil_quote_4")
-    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "x_evil_quote_4.cpp"])
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [*FILES, "x_evil_quote_4.cpp", "x_evil_quote_4_c.h"]
+    )
     for path in folder.iterdir():
         assert path.read_bytes() == (Path("other") / folder.name / path.name).read_bytes()
         text = path.read_text(encoding="utf-8")
