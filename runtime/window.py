@@ -12,8 +12,8 @@ from nsc.runtime.build import cache
 from nsc.runtime.elements import ElementLibraries, Interface
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-# x, its lengths and strides, values, the mode, the value outside, the pool of threads, the part and the number
-# of parts.
+# x, its lengths and strides, values, the mode, the value outside, the pool of threads, the part and the
+# number of parts.
 _INTERFACE = Interface(
     "nsc_window_filter", "nsc_window_facts", (*[_POINTER] * 4, _WORD, _POINTER, _POINTER, _LONG, _LONG)
 )
