@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.targets.exact import MOST_STRAIGHT
 from nsc.compiler.targets.records import CHead, CHeader, CNetwork, CType, CWord, Header
 from nsc.compiler.targets.tables import braced, wrapped
 from nsc.contract import c_types
@@ -18,6 +17,9 @@ from nsc.contract.c_types import C_TYPES
 from nsc.templates import fill
 from nsc.wording import count
 
+# Most comparators of a network that gets straight-line code: 64 wires have at most 672 in the networks that
+# nsc constructs. Beyond, a compiler takes long for a function of it.
+MOST_STRAIGHT = 700
 # Bytes of the samples of a wire that straight-line code takes at a time: a cache line.
 LINE_BYTES = 64
 # Samples that a network from a table takes at a time, on so many wires at most: more take too much stack.

@@ -458,22 +458,35 @@ class ExactHead:
 
 
 @dataclass(frozen=True)
+class ExactPiece:
+    """Some comparators of a network, as a function.
+
+    Attributes:
+        index: its number.
+        lines: the comparators as statements, with loads and stores of wires.
+    """
+
+    index: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ExactNetwork:
     """A network as exact kernels run it.
 
     Attributes:
         wires, comparators, outputs: how many.
         output_lines: the wire of each output, as lines of a table.
-        straight_lines: the comparators as statements; none for a network that runs from a table.
-        pair_lines: the comparators as lines of a table; none where there are statements.
+        pair_lines: the comparators as lines of a table.
+        pieces: the comparators as statements; none for a network that runs from the table alone.
     """
 
     wires: int
     comparators: int
     outputs: int
     output_lines: tuple[str, ...]
-    straight_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
+    pieces: tuple[ExactPiece, ...]
 
 
 @dataclass(frozen=True)

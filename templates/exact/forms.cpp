@@ -1,7 +1,8 @@
 // --------------------------------------------------------------------------------------- forms
 
 // A form says what is sorted: items, of which a register of values makes `halves`. enter() makes the items of a wire,
-// leave() turns them to bits of values again, and to places; order() is a comparator.
+// leave() turns them to bits of values again, and to places; order() is a comparator. Networks of more than
+// `most_straight` comparators run from a table.
 
 // Values alone.
 template <class Element>
@@ -11,6 +12,7 @@ struct Values {
     using Item = Vec<Key>;
     static constexpr int halves = 1;
     static constexpr bool has_places = false;
+    static constexpr int64_t most_straight = INT64_MAX;
     NSC_STEP static void enter(Vec<Key> bits, int64_t, Vec<Key> descending, Item *items, Vec<Key> *) {
         items[0] = Element::key(bits, descending);
     }
@@ -58,6 +60,7 @@ struct Pairs {
     using Item = Vec<typename Wholes<bytes>::Word>;
     static constexpr int halves = 2;
     static constexpr bool has_places = true;
+    static constexpr int64_t most_straight = INT64_MAX;
     NSC_STEP static void enter(Vec<Key> bits, int64_t place, Vec<Key> descending, Item *items, Vec<Key> *lost) {
         const Vec<Key> key = as_signed<Key>(Element::key_of_place(bits, descending, lost)), places = all<Key>(Key(place));
         items[0] = (Item)zip_lower<Key>(places, key), items[1] = (Item)zip_higher<Key>(places, key);
@@ -84,6 +87,7 @@ struct Pairs<Element, 4> {
     using Bits = Vec<uint64_t>;
     static constexpr int halves = 2;
     static constexpr bool has_places = true;
+    static constexpr int64_t most_straight = INT64_MAX;
     static constexpr int fraction = 52, place_bits = fraction - 32;
     static_assert(wires <= 1 << place_bits, "too many places");
     NSC_STEP static void enter(Vec<Key> bits, int64_t place, Vec<Key> descending, Item *items, Vec<Key> *lost) {
@@ -120,6 +124,7 @@ struct Pairs<Element, 8> {
     };
     static constexpr int halves = 1;
     static constexpr bool has_places = true;
+    static constexpr int64_t most_straight = 100;  // beyond, GCC's code is slower, and takes it long
     NSC_STEP static void enter(Vec<Key> bits, int64_t place, Vec<Key> descending, Item *items, Vec<Key> *lost) {
         items[0] = {Element::key_of_place(bits, descending, lost), all<Place>(Place(place))};
     }

@@ -72,9 +72,10 @@ def test_golden_module_of_a_filter(golden):
 
 
 def test_an_exact_kernel_of_many_comparators_runs_from_a_table():
-    few, many = compile_exact(32).text, compile_exact(128).text
-    assert "constexpr Pair pairs[]" not in few
-    assert "constexpr Pair pairs[]" in many
+    few, many = compile_exact(32).text, compile_exact(160).text
+    assert "run_piece_1<Form>(r);" in few
+    assert "run_piece_" not in many
+    assert "    run_table<Form>(r);" in many
     assert compile_exact(32).text == few
 
 

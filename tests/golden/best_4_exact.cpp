@@ -418,7 +418,8 @@ using uint8 = Integer<uint8_t>;
 // --------------------------------------------------------------------------------------- forms
 
 // A form says what is sorted: items, of which a register of values makes `halves`. enter() makes the items of a wire,
-// leave() turns them to bits of values again, and to places; order() is a comparator.
+// leave() turns them to bits of values again, and to places; order() is a comparator. Networks of more than
+// `most_straight` comparators run from a table.
 
 // Values alone.
 template <class Element>
@@ -428,6 +429,7 @@ struct Values {
     using Item = Vec<Key>;
     static constexpr int halves = 1;
     static constexpr bool has_places = false;
+    static constexpr int64_t most_straight = INT64_MAX;
     NSC_STEP static void enter(Vec<Key> bits, int64_t, Vec<Key> descending, Item *items, Vec<Key> *) {
         items[0] = Element::key(bits, descending);
     }
@@ -475,6 +477,7 @@ struct Pairs {
     using Item = Vec<typename Wholes<bytes>::Word>;
     static constexpr int halves = 2;
     static constexpr bool has_places = true;
+    static constexpr int64_t most_straight = INT64_MAX;
     NSC_STEP static void enter(Vec<Key> bits, int64_t place, Vec<Key> descending, Item *items, Vec<Key> *lost) {
         const Vec<Key> key = as_signed<Key>(Element::key_of_place(bits, descending, lost)), places = all<Key>(Key(place));
         items[0] = (Item)zip_lower<Key>(places, key), items[1] = (Item)zip_higher<Key>(places, key);
@@ -501,6 +504,7 @@ struct Pairs<Element, 4> {
     using Bits = Vec<uint64_t>;
     static constexpr int halves = 2;
     static constexpr bool has_places = true;
+    static constexpr int64_t most_straight = INT64_MAX;
     static constexpr int fraction = 52, place_bits = fraction - 32;
     static_assert(wires <= 1 << place_bits, "too many places");
     NSC_STEP static void enter(Vec<Key> bits, int64_t place, Vec<Key> descending, Item *items, Vec<Key> *lost) {
@@ -537,6 +541,7 @@ struct Pairs<Element, 8> {
     };
     static constexpr int halves = 1;
     static constexpr bool has_places = true;
+    static constexpr int64_t most_straight = 100;  // beyond, GCC's code is slower, and takes it long
     NSC_STEP static void enter(Vec<Key> bits, int64_t place, Vec<Key> descending, Item *items, Vec<Key> *lost) {
         items[0] = {Element::key_of_place(bits, descending, lost), all<Place>(Place(place))};
     }
@@ -554,13 +559,35 @@ struct Pairs<Element, 8> {
 
 // -------------------------------------------------------------------------------------- network
 
-// The comparators (lo, hi) on one lane's items. A wire is loaded before its first comparator, stored after its last.
+// The comparators (lo, hi).
+struct Pair {
+    uint16_t lo, hi;
+};
+
+constexpr Pair pairs[] = {
+    {0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}, {},
+};
+
+// Runs them on one lane's items.
 template <class Form>
-NSC_APART void sort_block(typename Form::Item *r) {
+NSC_APART void run_table(typename Form::Item *r) {
+    for (int64_t k = 0; k < comparators; ++k) Form::order(r[pairs[k].lo], r[pairs[k].hi]);
+}
+
+// The same as code, in pieces that compile quickly. A piece loads a wire before its first comparator there, and stores
+// it after the last if it is needed behind the piece.
+template <class Form>
+NSC_APART void run_piece_0(typename Form::Item *r) {
     using Item = typename Form::Item;
     const auto c = [](Item &lo, Item &hi) NSC_INLINE { Form::order(lo, hi); };
     Item w0 = r[0], w2 = r[2]; c(w0, w2); Item w1 = r[1], w3 = r[3]; c(w1, w3); c(w0, w1); r[0] = w0; c(w2, w3);
     r[3] = w3; c(w1, w2); r[1] = w1; r[2] = w2;
+}
+
+template <class Form>
+NSC_STEP void sort_block(typename Form::Item *r) {
+    if constexpr (comparators > Form::most_straight) return run_table<Form>(r);
+    run_piece_0<Form>(r);
 }
 
 // -------------------------------------------------------------------------------------- groups
