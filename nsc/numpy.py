@@ -8,18 +8,23 @@ The first call for a length of the axis proves a network, and the first for a ty
 second or two; the build is kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
 is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
 -0 before 0.
+
+All functions but filters take `workers`, the number of threads; -1 is one for each core that this process
+may use. Results do not depend on it, bit for bit. One thread sorts a small array.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from nsc.arguments import flag, is_name, real, whole, wholes
+from nsc.arguments import flag, integer, is_name, real, whole, wholes
 from nsc.compiler.selection import Selection, ranks, top_k
 from nsc.compiler.selection import median as middle
 from nsc.compiler.windows import Window
@@ -43,6 +48,9 @@ __all__ = [
     "topk",
 ]
 
+# Values that a thread sorts at least: to start it takes about as long as to sort 100,000.
+_LEAST_VALUES = 1 << 19
+
 Array = npt.NDArray[Any]
 
 
@@ -61,6 +69,7 @@ def sort(
     descending: bool = False,
     return_indices: Literal[False] = False,
     index_dtype: npt.DTypeLike = np.int64,
+    workers: int = 1,
 ) -> Array: ...
 
 
@@ -72,6 +81,7 @@ def sort(
     descending: bool = False,
     return_indices: Literal[True],
     index_dtype: npt.DTypeLike = np.int64,
+    workers: int = 1,
 ) -> Sorted: ...
 
 
@@ -82,6 +92,7 @@ def sort(
     descending: bool = False,
     return_indices: bool = False,
     index_dtype: npt.DTypeLike = np.int64,
+    workers: int = 1,
 ) -> Array | Sorted:
     """Return a sorted copy of an array, as numpy.sort.
 
@@ -91,11 +102,12 @@ def sort(
         descending: whether the largest value, or NaN, comes first.
         return_indices: whether to return the indices too, as a stable numpy.argsort.
         index_dtype: int64 or int32.
+        workers: threads, or -1.
 
     Raises:
         OperandTypeError: a type that is not of ELEMENTS, or not in this machine's order of bytes; an option
             of another type.
-        OperandError: too many values along the axis.
+        OperandError: too many values along the axis; workers neither positive nor -1.
         numpy.exceptions.AxisError: no such axis.
 
     >>> sort([3, 1, 2]), sort([[3, 1], [2, 4]], axis=0, descending=True).tolist()
@@ -103,12 +115,17 @@ def sort(
     """
     index, descends = _index_dtype("sort", index_dtype), flag("descending", descending, OperandTypeError)
     if flag("return_indices", return_indices, OperandTypeError):
-        return _run("sort", array, axis, None, descends, index)
-    return _run("sort", array, axis, None, descends, None).values
+        return _run("sort", array, axis, None, workers, descends, index)
+    return _run("sort", array, axis, None, workers, descends).values
 
 
 def argsort(
-    array: npt.ArrayLike, axis: int = -1, *, descending: bool = False, index_dtype: npt.DTypeLike = np.int64
+    array: npt.ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    index_dtype: npt.DTypeLike = np.int64,
+    workers: int = 1,
 ) -> Array:
     """Return the indices that sort an array, as a stable numpy.argsort. Arguments and errors as in `sort`.
 
@@ -116,10 +133,17 @@ def argsort(
     array([1, 3, 2, 0])
     """
     descends = flag("descending", descending, OperandTypeError)
-    return _run("argsort", array, axis, None, descends, _index_dtype("argsort", index_dtype)).indices
+    return _run("argsort", array, axis, None, workers, descends, _index_dtype("argsort", index_dtype)).indices
 
 
-def topk(array: npt.ArrayLike, k: int, axis: int = -1, *, index_dtype: npt.DTypeLike = np.int64) -> Sorted:
+def topk(
+    array: npt.ArrayLike,
+    k: int,
+    axis: int = -1,
+    *,
+    index_dtype: npt.DTypeLike = np.int64,
+    workers: int = 1,
+) -> Sorted:
     """Return the k largest values along an axis, largest first, with their indices.
 
     They are the last k of a stable `sort`, turned around: of equal values the one that lies last comes first.
@@ -134,16 +158,16 @@ def topk(array: npt.ArrayLike, k: int, axis: int = -1, *, index_dtype: npt.DType
     length = _shape("topk", np.asarray(array), axis)[1]
     if count is None or not 1 <= count <= length:
         raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
-    return _run("topk", array, axis, top_k(count), False, _index_dtype("topk", index_dtype))
+    return _run("topk", array, axis, top_k(count), workers, index=_index_dtype("topk", index_dtype))
 
 
-def select(array: npt.ArrayLike, wanted: Any, axis: int = -1) -> Array:
+def select(array: npt.ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
     The values are those of numpy.partition at these ranks.
 
     Args:
-        array, axis: as in `sort`.
+        array, axis, workers: as in `sort`.
         wanted: one rank, which leaves out the axis, or a sequence of ranks. Negative ones count from the end.
 
     Raises:
@@ -160,11 +184,11 @@ def select(array: npt.ArrayLike, wanted: Any, axis: int = -1) -> Array:
         raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
     if len(set(numbers)) < len(numbers):
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
-    values = _run("select", array, axis, ranks(*numbers), False, None).values
+    values = _run("select", array, axis, ranks(*numbers), workers).values
     return values if one is None else np.take(values, 0, axis)
 
 
-def median(array: npt.ArrayLike, axis: int = -1) -> Array:
+def median(array: npt.ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
     """Return the median along an axis, as numpy.median: NaN where there is a NaN, float64 for integers.
 
     Raises:
@@ -174,14 +198,19 @@ def median(array: npt.ArrayLike, axis: int = -1) -> Array:
     (array([3., 5.]), array([2.]))
     """
     x = np.asarray(array)
-    if _shape("median", x, axis)[1] == 0:
+    length = _shape("median", x, axis)[1]
+    if length == 0:
         raise OperandError("nsc.numpy.median: an axis of no values has no median")
-    found = np.moveaxis(_run("median", x, axis, middle(), False, None).values, axis, 0)
     if x.dtype.kind != "f":
+        found = np.moveaxis(_run("median", x, axis, middle(), workers).values, axis, 0)
         return found.mean(axis=0, dtype=np.float64)  # type: ignore[no-any-return]
-    values = found[0] if len(found) == 1 else found.mean(axis=0)
-    has_nan = np.isnan(x).any(axis=axis)
-    return np.where(has_nan, values.dtype.type(np.nan), values)[()]  # type: ignore[no-any-return]
+    # The last rank is NaN where there is one.
+    places = sorted({(length - 1) // 2, length // 2, length - 1})
+    found = np.moveaxis(_run("median", x, axis, ranks(*places), workers).values, axis, 0)
+    values, last = found[0] if length % 2 else found[:2].mean(axis=0), found[-1]
+    if np.isnan(last.max(initial=-np.inf)):
+        return np.where(np.isnan(last), last, values)[()]  # type: ignore[no-any-return]
+    return values if values.flags.forc else values.copy()  # type: ignore[no-any-return]
 
 
 def median_filter(array: npt.ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0) -> Array:
@@ -313,14 +342,15 @@ def _run(
     array: npt.ArrayLike,
     axis: int,
     selection: Selection | None,
-    descending: bool,
-    index: np.dtype[Any] | None,
+    workers: int,
+    descending: bool = False,
+    index: np.dtype[Any] | None = None,
 ) -> Sorted:
     """Sort or select along an axis; without a dtype of indices these are empty."""
-    x = np.asarray(array)
+    x, threads = np.asarray(array), _threads(function, workers)
     _check_type(function, x)
     if index is not None and not places_fit(_shape(function, x, axis)[1], x.itemsize):
-        found = _run(function, x.astype(np.int16), axis, selection, descending, index)
+        found = _run(function, x.astype(np.int16), axis, selection, workers, descending, index)
         return Sorted(found.values.astype(x.dtype), found.indices)
     lying, place, back = _arranged(x, np.lib.array_utils.normalize_axis_index(axis, x.ndim))
     shape = _shape(function, lying, place)
@@ -331,7 +361,8 @@ def _run(
     values = np.empty(results, x.dtype)
     indices = np.empty(0 if index is None else results, index or np.int64)
     if values.size:
-        _call(kernel, lying, shape, values, indices, descending)
+        parts = max(1, min(threads, lying.size // _LEAST_VALUES))
+        _call(kernel, lying, shape, values, indices, descending, parts)
     return Sorted(back(values), indices if index is None else back(indices))
 
 
@@ -346,6 +377,16 @@ def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array
     return np.ascontiguousarray(x), place, lambda result: result
 
 
+def _threads(function: str, workers: int) -> int:
+    """Return a number of threads that is asked for; -1 stands for the cores that this process may use."""
+    count = integer("workers", workers, OperandTypeError)
+    if count == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if count < 1:
+        raise OperandError(f"nsc.numpy.{function}: workers must be at least 1, or -1, got {count}")
+    return count
+
+
 _NAMES = [name for name in ELEMENTS if hasattr(np, name)]
 
 
@@ -356,10 +397,25 @@ def _call(
     values: Array,
     indices: Array,
     descending: bool,
+    parts: int,
 ) -> None:
+    """Sort in so many threads."""
     layout = layout_of(*shape)
     assert layout is not None  # _arranged saw to it
     index_bytes = indices.itemsize if indices.size else 0
-    kernel.call(
-        x.dtype.name, x.ctypes.data, layout, values.ctypes.data, indices.ctypes.data, index_bytes, descending
-    )
+
+    def do(part: int) -> None:
+        # It holds the arrays: a thread may outlive a call that is interrupted.
+        addresses = values.ctypes.data, indices.ctypes.data
+        kernel.call(
+            x.dtype.name, x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts
+        )
+
+    if parts == 1:
+        return do(0)
+    with ThreadPoolExecutor(parts - 1) as threads:
+        others = [threads.submit(do, part) for part in range(1, parts)]
+        do(0)
+        for other in others:
+            other.result()
+    return None

@@ -11,11 +11,12 @@ from nsc.contract.interface import Status
 from nsc.runtime.elements import ElementLibraries, Interface
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-# x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads.
+# x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads, the
+# part and the number of parts.
 _INTERFACE = Interface(
     "nsc_exact_sort",
     "nsc_exact_facts",
-    (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER),
+    (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER, _LONG, _LONG),
 )
 # Least samples side by side that are sorted where they lie; fewer are copied to rows first.
 LEAST_COLUMNS = 16
@@ -97,8 +98,10 @@ class ExactKernel:
         index_bytes: int,
         descending: bool,
         pool: int | None = None,
+        part: int = 0,
+        parts: int = 1,
     ) -> None:
-        """Sort.
+        """Sort, or do one of several equal parts of the work; they may run at the same time.
 
         Args:
             dtype: a key of ELEMENTS.
@@ -107,11 +110,12 @@ class ExactKernel:
             index_bytes: 8 or 4, or 0 for values alone, which leaves indices as they are.
             descending: whether the largest value comes first; only for a network that sorts.
             pool: the address of a parallel loop, as torch's; None: one thread.
+            part, parts: which part, from 0 on, and of how many.
 
         Raises:
             MemoryError: too little memory.
         """
         lies = (layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample)
-        status = self.function(dtype)(x, *lies, values, indices, index_bytes, descending, pool)
+        status = self.function(dtype)(x, *lies, values, indices, index_bytes, descending, pool, part, parts)
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")

@@ -16,6 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 import nsc
 import nsc.numpy as exact
+from nsc.runtime.exact import ExactKernel
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 FLOATS = ("float16", "float32", "float64")
@@ -112,7 +113,7 @@ def test_topk_and_select(dtype, data):
 
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
-@pytest.mark.parametrize("n", [5, 8])
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
 def test_median(dtype, n, data):
     x, axis = draw_array(data, dtype, n)
@@ -120,6 +121,14 @@ def test_median(dtype, n, data):
         found, expected = exact.median(x, axis), np.median(x, axis)
     assert found.dtype == expected.dtype
     assert np.array_equal(found, expected, equal_nan=dtype in FLOATS)
+
+
+def test_the_median_of_any_order_in_memory():
+    x = np.random.default_rng(0).standard_normal((5, 40, 30))
+    for lying in (x, np.asfortranarray(x), x[:, ::2]):
+        for axis in range(3):
+            assert np.array_equal(exact.median(lying, axis), np.median(lying, axis))
+    assert exact.median(x[:0], 1).shape == (0, 30)
 
 
 def test_one_axis():
@@ -147,6 +156,38 @@ def test_topk_of_long_axes(dtype, n):
     values, indices = exact.topk(x, 8)
     assert (indices == np.argsort(x, kind="stable")[:, :-9:-1]).all()
     assert same_bits(values, np.take_along_axis(x, indices, -1))
+
+
+@pytest.mark.parametrize("workers", [2, 3, -1])
+@pytest.mark.parametrize("shape", [(9, 400), (3, 9, 50), (400, 9), (9, 5)])
+def test_threads_change_no_bit(shape, workers, monkeypatch):
+    """Groups of samples are shared out, also where there are fewer groups than threads."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x.flat[::7] = np.nan
+    axis = shape.index(9)
+    calls = (
+        lambda **more: exact.sort(x, axis, **more),
+        lambda **more: exact.sort(x, axis, return_indices=True, **more).indices,
+        lambda **more: exact.argsort(x, axis, index_dtype="int32", **more),
+        lambda **more: exact.topk(x, 3, axis, **more).values,
+        lambda **more: exact.select(x, [2, 6], axis, **more),
+        lambda **more: exact.median(x, axis, **more),
+    )
+    alone = [call() for call in calls]
+    monkeypatch.setattr(exact, "_LEAST_VALUES", 1)
+    for call, expected in zip(calls, alone, strict=True):
+        assert same_bits(call(workers=workers), expected)
+
+
+def test_a_failing_thread_fails_the_call(monkeypatch):
+    def fails(*arguments, part, parts):
+        if part == parts - 1:
+            raise MemoryError("of a part")
+
+    monkeypatch.setattr(ExactKernel, "call", lambda self, *arguments, **more: fails(*arguments, **more))
+    monkeypatch.setattr(exact, "_LEAST_VALUES", 1)
+    with pytest.raises(MemoryError, match="of a part"):
+        exact.sort(np.zeros((40, 9)), workers=2)
 
 
 def test_arguments_stay_as_they_are():
@@ -183,6 +224,8 @@ def test_arguments_stay_as_they_are():
         (lambda: exact.select([1, 2], 2), nsc.OperandError, "integers in 0 … 1, got 2"),
         (lambda: exact.select([1, 2], None), nsc.OperandError, "integers in 0 … 1, got None"),
         (lambda: exact.select([1, 2], []), nsc.OperandError, r"integers in 0 … 1, got \[\]"),
+        (lambda: exact.sort([1], workers=0), nsc.OperandError, "at least 1, or -1, got 0"),
+        (lambda: exact.median([1.0], workers=2.0), nsc.OperandTypeError, "an integer, got 2.0"),
         (lambda: exact.median(np.zeros((2, 0))), nsc.OperandError, "no values has no median"),
     ],
 )

@@ -1,10 +1,11 @@
 // ---------------------------------------------------------------------------------------- calls
 
-// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample].
+// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample]; of all groups of samples one of
+// `parts` equal parts.
 template <class Key>
 struct Input {
     const Key *x;
-    int64_t slabs, samples, slab, wire, sample;
+    int64_t slabs, samples, slab, wire, sample, part, parts;
 };
 
 // The work on a register of samples, as many mixes take about as long.
@@ -20,9 +21,10 @@ Status for_each_group(const Input<typename Form::Key> &input, typename Form::Key
     constexpr int64_t from_bytes = (together * wires * int64_t(sizeof(Key)) + 63) / 64 * 64, to_bytes = (together * outputs * int64_t(sizeof(Key)) + 63) / 64 * 64;
     constexpr int64_t index_bytes = together * outputs * int64_t(sizeof(Index));
     const int64_t groups = (input.samples + together - 1) / together;
-    return parallel(pool, input.slabs * groups, grain_of(work_of_register * (together / lanes<Key>)), block_bytes + from_bytes + to_bytes + index_bytes,
+    const int64_t begin = cut(input.slabs * groups, input.parts, input.part), end = cut(input.slabs * groups, input.parts, input.part + 1);
+    return parallel(pool, end - begin, grain_of(work_of_register * (together / lanes<Key>)), block_bytes + from_bytes + to_bytes + index_bytes,
                     [&](int64_t task, const Memory &memory) {
-        const int64_t slab = task / groups, first = task % groups * together;
+        const int64_t group = begin + task, slab = group / groups, first = group % groups * together;
         const int64_t count = input.samples - first < together ? input.samples - first : together;
         const Span<const Key> x = {input.x + slab * input.slab + first * input.sample, input.wire, input.sample};
         Span<Key> to = dense<in_rows>(values, input.samples, outputs);

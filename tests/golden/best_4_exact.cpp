@@ -787,11 +787,12 @@ NSC_APART void sort_columns(Span<const typename Form::Key> x, Span<typename Form
 
 // ---------------------------------------------------------------------------------------- calls
 
-// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample].
+// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample]; of all groups of samples one of
+// `parts` equal parts.
 template <class Key>
 struct Input {
     const Key *x;
-    int64_t slabs, samples, slab, wire, sample;
+    int64_t slabs, samples, slab, wire, sample, part, parts;
 };
 
 // The work on a register of samples, as many mixes take about as long.
@@ -807,9 +808,10 @@ Status for_each_group(const Input<typename Form::Key> &input, typename Form::Key
     constexpr int64_t from_bytes = (together * wires * int64_t(sizeof(Key)) + 63) / 64 * 64, to_bytes = (together * outputs * int64_t(sizeof(Key)) + 63) / 64 * 64;
     constexpr int64_t index_bytes = together * outputs * int64_t(sizeof(Index));
     const int64_t groups = (input.samples + together - 1) / together;
-    return parallel(pool, input.slabs * groups, grain_of(work_of_register * (together / lanes<Key>)), block_bytes + from_bytes + to_bytes + index_bytes,
+    const int64_t begin = cut(input.slabs * groups, input.parts, input.part), end = cut(input.slabs * groups, input.parts, input.part + 1);
+    return parallel(pool, end - begin, grain_of(work_of_register * (together / lanes<Key>)), block_bytes + from_bytes + to_bytes + index_bytes,
                     [&](int64_t task, const Memory &memory) {
-        const int64_t slab = task / groups, first = task % groups * together;
+        const int64_t group = begin + task, slab = group / groups, first = group % groups * together;
         const int64_t count = input.samples - first < together ? input.samples - first : together;
         const Span<const Key> x = {input.x + slab * input.slab + first * input.sample, input.wire, input.sample};
         Span<Key> to = dense<in_rows>(values, input.samples, outputs);
@@ -856,11 +858,12 @@ Status sort_all(const Input<typename Form::Key> &input, bool descending, typenam
 // What this kernel is. The runtime compares it with what it asked for.
 NSC_API const char *nsc_exact_facts() { return "{\"n\": 4, \"outputs\": null, \"network\": \"48ec7a7e8cfe0eda48139ec32efd574981e549cb5cded1490e79960ab517e1c4\"}"; }
 
-// Sorts `samples` of each of `slabs`, see Input. index_bytes: 8, 4, or 0 for values alone. descending: 0 or 1.
+// Sorts `samples` of each of `slabs`, of these a part, see Input. index_bytes: 8, 4, or 0 for values alone. descending: 0
+// or 1.
 NSC_API int32_t nsc_exact_sort(const void *x, int64_t slabs, int64_t samples, int64_t slab, int64_t wire, int64_t sample, void *values,
-                               void *indices, int32_t index_bytes, int32_t descending, void *pool) {
+                               void *indices, int32_t index_bytes, int32_t descending, void *pool, int64_t part, int64_t parts) {
     using Key = NSC_ELEMENT::Key;
-    const Input<Key> input = {static_cast<const Key *>(x), slabs, samples, slab, wire, sample};
+    const Input<Key> input = {static_cast<const Key *>(x), slabs, samples, slab, wire, sample, part, parts};
     const ParallelFor threads = reinterpret_cast<ParallelFor>(pool);
     Key *to = static_cast<Key *>(values);
     switch (index_bytes) {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-extern "C" int32_t nsc_exact_sort(const void *, int64_t, int64_t, int64_t, int64_t, int64_t, void *, void *, int32_t, int32_t, void *);
+extern "C" int32_t nsc_exact_sort(const void *, int64_t, int64_t, int64_t, int64_t, int64_t, void *, void *, int32_t, int32_t, void *, int64_t, int64_t);
 
 namespace {
 
@@ -31,8 +31,11 @@ void check(int64_t slabs, int64_t samples, bool in_rows, bool descending) {
     for (NUMBER &value : x) value = NUMBER(draw() >> 28);
     std::vector<NUMBER> values(slabs * samples * wires), alone(values.size());
     std::vector<Index> indices(values.size());
-    require(!nsc_exact_sort(x.data(), slabs, samples, slab, wire, sample, values.data(), indices.data(), sizeof(Index), descending, nullptr), "status");
-    require(!nsc_exact_sort(x.data(), slabs, samples, slab, wire, sample, alone.data(), nullptr, 0, descending, nullptr), "status");
+    const int64_t parts = 3;
+    for (int64_t part = 0; part < parts; ++part) {
+        require(!nsc_exact_sort(x.data(), slabs, samples, slab, wire, sample, values.data(), indices.data(), sizeof(Index), descending, nullptr, part, parts), "status");
+    }
+    require(!nsc_exact_sort(x.data(), slabs, samples, slab, wire, sample, alone.data(), nullptr, 0, descending, nullptr, 0, 1), "status");
     require(values == alone, "values alone differ");
     for (int64_t t = 0; t < slabs; ++t) {
         for (int64_t s = 0; s < samples; ++s) {
