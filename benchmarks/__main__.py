@@ -15,6 +15,7 @@ from benchmarks import registers, report
 from benchmarks.arithmetic import Arithmetic, measure_arithmetic
 from benchmarks.building import BUILDS, build_name, measure_build
 from benchmarks.cases import AGAINST_LIMIT, GROUPS
+from benchmarks.exact import CASES, ExactTime, measure_exact
 from benchmarks.kernels import KernelTime, measure_kernels
 from benchmarks.machine import file_name, machine
 from benchmarks.measure import measure
@@ -65,26 +66,32 @@ def _run(out: Path, only: str, sets: Sequence[str]) -> None:
     if not only and (others := report.others(out, name)):
         raise click.UsageError(f"{out / name}.json was measured on {others}: give another folder as --out")
     groups = [group for group in GROUPS if any(only in case.name for case in group)]
+    exact_cases = [case for case in CASES if only in case.name]
     memory_cases = [case for case in MEMORY_CASES if only in memory_name(case)] if can_measure() else []
     built_networks = [(network, n) for network, n in BUILDS if only in build_name(network, n)]
-    if not groups and not memory_cases and not built_networks:
-        names = [case.name for group in GROUPS for case in group]
+    if not groups and not exact_cases and not memory_cases and not built_networks:
+        names = [case.name for group in GROUPS for case in group] + [case.name for case in CASES]
         names += [memory_name(case) for case in MEMORY_CASES]
         names += [build_name(network, n) for network, n in BUILDS]
         raise click.UsageError(f"no case contains {only!r}; there are: {'; '.join(names)}")
     cases = [case for case in AGAINST_LIMIT if only in case.name]
     most_threads = min(2, torch.get_num_threads())
     threads = sorted({1, most_threads})
-    timings, kernels, peaks, builds = [], list[KernelTime](), [], []
+    timings, exact, kernels, peaks, builds = [], list[ExactTime](), list[KernelTime](), [], []
     # The rows of tables are never folded, even if the output is piped.
     console = Console(width=max(200, Console().width))
     with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=len(groups) + len(cases) + len(memory_cases) + len(built_networks))
+        steps = len(groups) + len(exact_cases) + len(cases) + len(memory_cases) + len(built_networks)
+        task = progress.add_task("", total=steps)
         arithmetics = _arithmetics(sets)
         for group in groups:
             others = f" and {len(group) - 1} more" if len(group) > 1 else ""
             progress.update(task, description=group[0].name + others)
             timings += measure(group, threads)
+            progress.advance(task)
+        for each in exact_cases:
+            progress.update(task, description=each.name)
+            exact += measure_exact(each, threads)
             progress.advance(task)
         for case in cases:
             progress.update(task, description=f"kernels of {case.name}")
@@ -100,7 +107,7 @@ def _run(out: Path, only: str, sets: Sequence[str]) -> None:
             progress.update(task, description=build_name(network, n))
             builds.append(measure_build(network, n))
             progress.advance(task)
-    results = Results(timings, arithmetics, kernels, peaks, builds)
+    results = Results(timings, arithmetics, kernels, peaks, builds, exact)
     console.print(machine())
     for section in sections(results):
         console.print(_table(section))

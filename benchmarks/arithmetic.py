@@ -19,19 +19,14 @@ reaches on one of its wires alone counts in full, although two products would do
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from benchmarks import registers
+from benchmarks.library import library
 from nsc.compiler.schedule import CONE_COLUMNS
-from nsc.runtime.build.toolchain import find_toolchain
 
-SOURCE = Path(__file__).with_name("arithmetic.cpp")
 # The functions take turns, each for so long in a round.
 ROUNDS = 20
 ROUND_SECONDS = 0.002
@@ -95,27 +90,18 @@ def measure_arithmetic() -> Arithmetic:
     It takes a second. What else runs on a processor may slow its registers for longer: `or_better` joins
     measurements from several times.
     """
-    library = _library(find_toolchain().command)
-    lanes = ctypes.c_int32.in_dll(library, "lane_count").value
-    comparators = ctypes.c_int32.in_dll(library, "comparator_count").value
+    built = library("arithmetic.cpp")
+    built.prepare()
+    lanes = ctypes.c_int32.in_dll(built, "lane_count").value
+    comparators = ctypes.c_int32.in_dll(built, "comparator_count").value
     share = lanes / CONE_COLUMNS  # of the columns, in one register
-    seconds = _quickest_in_turns({name: library[name] for name in ("cycles", *_FORMS)})
+    seconds = _quickest_in_turns({name: built[name] for name in ("cycles", *_FORMS)})
     nanoseconds = {name: seconds[name] / comparators / share * 1e9 for name in _FORMS}
     return Arithmetic(registers.present(), lanes, 1e-9 / seconds["cycles"], **nanoseconds)
 
 
 # Functions of arithmetic.cpp, and attributes of `Arithmetic`.
 _FORMS = ("forward_four", "forward_three", "backward_four", "backward_three")
-
-
-@cache
-def _library(command: tuple[str, ...]) -> ctypes.CDLL:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "arithmetic.so"
-        subprocess.run([*command, str(SOURCE), "-o", str(file)], check=True)
-        library = ctypes.CDLL(str(file))
-    library.prepare()
-    return library
 
 
 def _quickest_in_turns(functions: Mapping[str, Callable[[ctypes.c_int64], object]]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The cases: works, networks and sizes."""
+"""The cases of relaxed networks: works, networks and sizes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,6 @@ class Case:
 P = "P + gradient"
 LOSS = "cross entropy + gradient"
 VALUES = "values + gradient"
-EXACT = "exact sort"
-MEDIAN = "exact median"
-LARGEST = "exact top 8"
 LARGEST_ROWS = "rows of the top 8 + gradient"
 
 # Batches keep a call of the slowest peer at a few seconds at most.
@@ -75,9 +72,6 @@ AGAINST_PEERS = (
             (4096, 25),
         )
     ),
-    *(Case(EXACT, "merge_exchange", n, 65536) for n in (16, 32, 64)),
-    *(Case(MEDIAN, "best", n, 65536) for n in (9, 25, 49)),
-    *(Case(LARGEST, "best", n, batch) for n, batch in ((64, 16384), (256, 4096), (1024, 1024))),
     *(Case(LARGEST_ROWS, "bitonic", n, batch) for n, batch in ((128, 16), (1024, 1))),
 )
 # The kernels that are compared with the limit of their arithmetic, without torch's call.

@@ -48,14 +48,28 @@ class Timing:
         return self.seconds / self.case.batch * 1e6
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """Seconds of a call.
+
+    Attributes:
+        seconds: the median of rounds.
+        low, high: the quickest and the slowest round.
+        rounds: number of rounds.
+    """
+
+    seconds: float
+    low: float
+    high: float
+    rounds: int
+
+
 @dataclass
 class _Turn:
-    """A peer with a number of threads, and the seconds of its rounds so far."""
+    """A call with a number of threads, and the seconds of its rounds so far."""
 
-    case: Case
-    peer: str
-    threads: int
     call: Call
+    threads: int
     repeats: int = 1
     rounds: list[float] = field(default_factory=list)
 
@@ -73,31 +87,44 @@ class _Turn:
             self.call()  # refills caches and allocator after the previous peer, outside the timing
         self.rounds.append(_time(self.call, self.repeats))
 
-    def timing(self) -> Timing:
-        median = statistics.median(self.rounds)
-        low, high = min(self.rounds), max(self.rounds)
-        return Timing(self.case, self.peer, self.threads, median, low, high, len(self.rounds))
+    def result(self) -> Rounds:
+        return Rounds(statistics.median(self.rounds), min(self.rounds), max(self.rounds), len(self.rounds))
 
 
 def measure(group: Sequence[Case], threads: Sequence[int]) -> list[Timing]:
     """Return a timing of each peer on each case for each number of threads; all of them take turns."""
     torch.manual_seed(0)
-    turns = [
-        _Turn(case, peer, count, call)
+    timed = [
+        (case, peer, count, call)
         for case in group
         for peer, call in calls(pose(case, operator(case.network, case.n))).items()
         for count in threads
     ]
+    results = take_turns([(call, count) for _, _, count, call in timed], GROUP_SECONDS)
+    return [
+        Timing(case, peer, count, **vars(rounds))
+        for (case, peer, count, _), rounds in zip(timed, results, strict=True)
+    ]
+
+
+def take_turns(calls: Sequence[tuple[Call, int]], seconds: float) -> list[Rounds]:
+    """Time calls, each with a number of torch's threads, in ROUNDS rounds.
+
+    Args:
+        calls: the calls and their threads.
+        seconds: when to end after LEAST_ROUNDS rounds.
+    """
+    turns = [_Turn(call, count) for call, count in calls]
     for turn in turns:
         turn.prepare()
     start = time.perf_counter()
     for number in range(ROUNDS):
-        if number >= LEAST_ROUNDS and time.perf_counter() - start > GROUP_SECONDS:
+        if number >= LEAST_ROUNDS and time.perf_counter() - start > seconds:
             break
         for turn in turns:
             if len(turn.rounds) <= number:
                 turn.take()
-    return [turn.timing() for turn in turns]
+    return [turn.result() for turn in turns]
 
 
 def _time(call: Call, repeats: int) -> float:

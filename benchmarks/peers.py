@@ -227,27 +227,6 @@ WORKS: dict[str, Work] = {
         ),
         output=lambda case: (case.batch, case.n),
     ),
-    cases.EXACT: Work(
-        (
-            Peer("nsc", lambda p: lambda: p.op.hard_sort(p.x.detach())),
-            Peer("torch.sort", lambda p: lambda: torch.sort(p.x.detach())),
-        ),
-        differentiated=False,
-    ),
-    cases.MEDIAN: Work(
-        (
-            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), nsc.median())),
-            Peer("torch.median", lambda p: lambda: torch.median(p.x.detach(), -1, keepdim=True)),
-        ),
-        differentiated=False,
-    ),
-    cases.LARGEST: Work(
-        (
-            Peer("nsc", _selected(lambda op, p: op.hard_select(p.x.detach()), nsc.top_k(K))),
-            Peer("torch.topk", lambda p: lambda: torch.topk(p.x.detach(), K)),
-        ),
-        differentiated=False,
-    ),
     cases.LARGEST_ROWS: Work(
         (
             Peer("nsc", _selected(lambda op, p: op.select_with_rows(p.x, STEEPNESS)[1], nsc.top_k(K))),

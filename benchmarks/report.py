@@ -83,6 +83,21 @@ def _facts(results: Results) -> dict[str, object]:
             }
             for t in results.timings
         ],
+        "exact": [
+            {
+                "work": t.case.work,
+                "dtype": t.case.dtype,
+                "shape": t.case.shape,
+                "axis": t.case.axis,
+                "peer": t.peer,
+                "threads": t.threads,
+                "ns_per_sample": round(t.nanoseconds, 2),
+                "lowest": round(t.rounds.low / t.case.samples * 1e9, 2),
+                "highest": round(t.rounds.high / t.case.samples * 1e9, 2),
+                "rounds": t.rounds.rounds,
+            }
+            for t in results.exact
+        ],
         "arithmetics": [dataclasses.asdict(arithmetic) for arithmetic in results.arithmetics.values()],
         "kernels": [
             {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks import growth, pictures
+from benchmarks import exact, growth, pictures
 from benchmarks.arithmetic import Arithmetic
 from benchmarks.building import Build
 from benchmarks.cases import IRREGULAR
+from benchmarks.exact import ExactTime, Target
 from benchmarks.kernels import KernelTime
 from benchmarks.measure import Timing
 from benchmarks.memory import Peak
@@ -31,6 +32,7 @@ class Results:
         kernels: kernels without torch.
         peaks: peak memory.
         builds: seconds of builds.
+        exact: exact sorting and selection, of nsc and its peers.
     """
 
     timings: Sequence[Timing] = ()
@@ -38,6 +40,7 @@ class Results:
     kernels: Sequence[KernelTime] = ()
     peaks: Sequence[Peak] = ()
     builds: Sequence[Build] = ()
+    exact: Sequence[ExactTime] = ()
 
     @property
     def arithmetic(self) -> Arithmetic | None:
@@ -76,6 +79,7 @@ def sections(results: Results) -> list[Section]:
     in_order = [
         against_peers(results),
         two_threads(results),
+        exact_sorting(results),
         kernels_alone(results),
         against_arithmetic(results),
         irregular(results),
@@ -107,10 +111,7 @@ def against_peers(results: Results) -> Section:
         "Microseconds per sample, float32; medians of rounds in which the peers take turns.",
         *_limits(),
         *(f"- {name} computes another relaxation: only its times are comparable" for name in _others()),
-        *(
-            f"- {name} is left out, because it cannot be imported: see `benchmarks/__init__.py`"
-            for name in left_out()
-        ),
+        *map(_left_out, left_out()),
     ]
     columns = (
         "work",
@@ -127,6 +128,10 @@ def _limits() -> list[str]:
         reach = f"n = {peer.widest:,}" if peer.widest else f"{peer.deepest} layers"
         lines.append(f"- {peer.name} goes up to {reach}: {peer.why}")
     return list(dict.fromkeys(lines))
+
+
+def _left_out(module: str) -> str:
+    return f"- {module} is left out, because it cannot be imported: see `benchmarks/__init__.py`"
 
 
 def _others() -> list[str]:
@@ -151,6 +156,46 @@ def two_threads(results: Results) -> Section:
     return Section(
         "Two threads against one", text, ("work", "µs, 1 thread", "µs, 2 threads", "faster by"), rows
     )
+
+
+def exact_sorting(results: Results) -> Section:
+    """Return the times of exact sorting and selection, and what is asked of nsc."""
+    times = {(t.case, t.peer, t.threads): t.nanoseconds for t in results.exact}
+    rows = []
+    for case in dict.fromkeys(t.case for t in results.exact):
+        for target in (target for target in case.targets if (case, target.peer, 1) in times):
+            ours = exact.WORKS[case.work].peers[target.peer].against
+            single = times[case, ours, 1], times[case, target.peer, 1]
+            double = (times.get((case, peer, 2)) for peer in (ours, target.peer))
+            rows.append(
+                (
+                    case.name,
+                    ours,
+                    target.peer,
+                    *map(_short, single),
+                    f"{_short(single[1] / single[0])}×",
+                    *_asked(target),
+                    *("" if time is None else _short(time) for time in double),
+                )
+            )
+    text = [
+        "Nanoseconds per sample; medians of rounds in which all take turns. All return new arrays. NumPy's "
+        "functions and bottleneck's are compared with `nsc.numpy`, torch's with nsc's operators. Ratios are "
+        "those of one thread, and so are the targets: how many times as fast nsc must be, and the aim. NumPy "
+        "and bottleneck run on one thread alone.",
+        "- memory reads as many bytes in order, and writes as many; a ratio of 0.5 is twice its time",
+        *map(_left_out, exact.left_out()),
+    ]
+    columns = (
+        *("work", "nsc", "peer", "nsc, ns", "peer, ns", "nsc is faster", "must", "aim"),
+        *("nsc, 2 threads, ns", "peer, 2 threads, ns"),
+    )
+    return Section("Exact sorting and selection", "\n".join(text), columns, rows, 3)
+
+
+def _asked(target: Target) -> tuple[str, str]:
+    least, aim = ("" if number is None else f"{number:g}×" for number in (target.least, target.aim))
+    return least, aim
 
 
 def kernels_alone(results: Results) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,13 +16,16 @@ from click.testing import CliRunner
 from benchmarks import __main__ as command
 from benchmarks import (
     accuracy,
+    bandwidth,
     cases,
+    exact,
     growth,
     kernels,
     machine,
     measure,
     memory,
     networks,
+    pages,
     peers,
     pictures,
     registers,
@@ -109,6 +113,127 @@ def test_a_peer_that_cannot_be_imported_is_left_out_and_named(monkeypatch):
 def test_a_missing_module_is_not_importable():
     assert peers.importable("json")
     assert not peers.importable("no_such_module")
+
+
+# ----------------------------------------------------------------------------------- exact sorting
+
+
+def array_case(work, axis, dtype="float32"):
+    shape = (9, 24) if axis == 0 else (24, 9)
+    return exact.ExactCase(work, dtype, shape, axis, tuple(map(exact.Target, exact.WORKS[work].peers)))
+
+
+def values_in(result):
+    """Return the values of a result of NumPy or torch, which may have indices too."""
+    return np.asarray(result if isinstance(result, np.ndarray | torch.Tensor) else result[0])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("work", exact.WORKS)
+def test_functions_of_an_exact_work_agree(work, axis):
+    case = array_case(work, axis)
+    arrays = exact.arrays_of(case)
+    found = {name: call() for (name, _), call in exact.calls(arrays, [1]).items() if name != exact.MEMORY}
+    assert {exact.ARRAYS, exact.TENSORS} < found.keys()
+    for name, result in found.items():
+        match work:
+            case exact.VALUES:
+                expected = np.sort(arrays.x, axis)
+            case exact.INDICES:
+                expected = np.argsort(arrays.x, axis)
+            case exact.MEDIAN:
+                expected = np.median(arrays.x, axis)
+            case exact.LARGEST:
+                # Those of torch.topk begin with the largest.
+                expected = np.flip(np.sort(arrays.x, axis), axis).take(range(exact.K), axis)
+        actual = values_in(
+            result[1] if work == exact.INDICES and not isinstance(result, np.ndarray) else result
+        )
+        if work == exact.LARGEST:
+            actual = np.flip(np.sort(actual, axis), axis)
+        assert np.array_equal(np.squeeze(actual), expected), name
+
+
+def test_results_of_exact_works_are_new():
+    for work in exact.WORKS:
+        for call in exact.calls(exact.arrays_of(array_case(work, 1)), [1]).values():
+            first, second = values_in(call()), values_in(call())
+            assert not np.shares_memory(first, second)
+
+
+def test_memory_is_read_and_written_whole():
+    x = np.random.default_rng(0).standard_normal((5, 64)).astype(np.float32)
+    results = bandwidth.reading_and_writing(x, 0)()
+    assert np.allclose(results, x.reshape(4, 5, bandwidth.LINE).sum(1).ravel(), atol=1e-6)
+
+
+def test_exact_cases_name_works_and_peers():
+    assert len({case.name for case in exact.CASES}) == len(exact.CASES)
+    for case in exact.CASES:
+        assert {target.peer for target in case.targets} <= exact.WORKS[case.work].peers.keys()
+
+
+def test_exact_works_are_timed_on_the_threads_that_a_function_has():
+    times = exact.measure_exact(array_case(exact.VALUES, 1), (1, 2))
+    assert [(t.peer, t.threads) for t in times] == [
+        *((name, threads) for name in (exact.ARRAYS, exact.TENSORS) for threads in (1, 2)),
+        ("np.sort", 1),
+        ("torch.sort", 1),
+        ("torch.sort", 2),
+    ]
+    assert all(t.nanoseconds == pytest.approx(t.rounds.seconds / 24 * 1e9) for t in times)
+
+
+def test_a_module_that_no_exact_work_has_is_named(monkeypatch):
+    monkeypatch.setattr(exact, "importable", lambda module: False)
+    case = array_case(exact.MEDIAN, 1)
+    assert not any(name.startswith("bottleneck") for name, _ in exact.calls(exact.arrays_of(case), [1]))
+    assert "- bottleneck is left out" in tables.exact_sorting(Results(exact=exact_times(case))).text
+
+
+def exact_times(case):
+    """Return invented times: one, two, three … nanoseconds a sample, half of it on two threads."""
+    names = (exact.ARRAYS, exact.TENSORS, *(target.peer for target in case.targets))
+    return [
+        exact.ExactTime(case, name, threads, measure.Rounds(seconds, seconds, seconds, 3))
+        for number, name in enumerate(names, 1)
+        for threads in (1, 2)
+        for seconds in [number * case.samples * 1e-9 / threads]
+    ]
+
+
+def test_exact_times_stand_beside_their_targets():
+    case = exact.CASES[3]
+    section = tables.exact_sorting(Results(exact=exact_times(case)))
+    assert section.rows == [
+        (case.name, "nsc.numpy", "np.sort", "1", "3", "3×", "10×", "20×", "0.5", "1.5"),
+        (case.name, "nsc", "torch.sort", "2", "4", "2×", "20×", "40×", "1", "2"),
+    ]
+
+
+def test_the_page_of_speed_has_the_measured_ratios():
+    page = pages.PAGE.read_text("utf-8")
+    assert pages.updated(page) == page, "run python -m benchmarks.pages"
+
+
+def test_ratios_are_written_into_a_page(tmp_path, monkeypatch):
+    cases = exact.CASES[3:5]
+    files = report.write(
+        tmp_path / "benchmarks/results", "cpu-x", Results(exact=[*map_all(exact_times, cases)])
+    )
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    head = "| nsc | peer | nsc is faster |\n|---|---|---|\n"
+    page = f"[x](../benchmarks/results/{files[1].name})\n\n{head}| old | | |\n\nend\n"
+    text = pages.updated(page)
+    assert "| sort, float32, axis 0, n = 16, 32, 64 | `np.sort` | 3.0×, 3.0×, – |\n" in text
+    assert "| sort, float32, axis 0, n = 16, 32, 64 | `torch.sort` | 2.0×, 2.0×, – |\n" in text
+    assert "| median, float32, axis 0, n = 11 | the memory alone |  |\n" in text
+    assert text.endswith("|\n\nend\n")
+    assert "old" not in text
+
+
+def map_all(function, arguments):
+    return (result for argument in arguments for result in function(argument))
 
 
 # --------------------------------------------------------------------------------------- networks
@@ -224,7 +349,8 @@ def everything():
     times = [
         KernelTime(case, "avx2", 1e-5, 2e-5, 1e-6, None) for case in (bitonic[0], Case(LOSS, "bitonic", 8, 1))
     ] + [KernelTime(bitonic[0], "avx512", 5e-6, 1e-5, 1e-6, 3e-5)]
-    return Results(timings, limits, times, peaks, [Build("bitonic", 1024, 2.0, 3.0)])
+    exact_results = [*map_all(exact_times, exact.CASES[:4])]
+    return Results(timings, limits, times, peaks, [Build("bitonic", 1024, 2.0, 3.0)], exact_results)
 
 
 def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
@@ -236,11 +362,11 @@ def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
     assert all(f.read_bytes().startswith(b"\x89PNG") for f in files[2:])
     facts = json.loads(files[0].read_text())
     assert len(facts["timings"]) == len(results.timings)
-    assert all(facts[part] for part in ("arithmetics", "kernels", "limits", "memory", "builds"))
+    assert all(facts[part] for part in ("exact", "arithmetics", "kernels", "limits", "memory", "builds"))
     text = files[1].read_text()
     assert all(f"({f.name})" in text for f in files[2:])
     assert all(f"## {section.title}" in text for section in tables.sections(results))
-    assert text.count("## ") == 7
+    assert text.count("## ") == 8
     assert text.count("\n- avx") == 2
 
 
@@ -282,6 +408,7 @@ def test_results_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch
 def small(monkeypatch):
     """Set a benchmark of one case that starts no process and no compiler."""
     monkeypatch.setattr(command, "GROUPS", ((Case(P, "bitonic", 4, 2),),))
+    monkeypatch.setattr(command, "CASES", ())
     monkeypatch.setattr(command, "MEMORY_CASES", ())
     monkeypatch.setattr(command, "BUILDS", ())
     monkeypatch.setattr(command, "AGAINST_LIMIT", (Case(P, "bitonic", 4, 2),))
@@ -353,6 +480,7 @@ def test_an_unknown_case_is_refused():
     result = CliRunner().invoke(command.main, ["--only", "nonesuch"])
     assert result.exit_code == 2
     assert cases.AGAINST_PEERS[0].name in result.output
+    assert exact.CASES[0].name in result.output
     assert "build of odd_even 1024" in result.output
 
 

@@ -1,0 +1,288 @@
+"""Exact sorting and selection of arrays: the cases, and what users would call in nsc's place.
+
+NumPy's functions are compared with `nsc.numpy`, torch's with nsc's operators, on the same numbers. Results
+are new in each call, for all. A new work is an entry of WORKS, with its cases.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+import nsc
+import nsc.numpy
+from benchmarks.bandwidth import reading_and_writing
+from benchmarks.measure import Rounds, take_turns
+from benchmarks.networks import operator, selector
+from benchmarks.peers import Call, importable
+
+K = 8  # how many of the largest values
+# A case ends after this time, but not before measure.LEAST_ROUNDS rounds.
+CASE_SECONDS = 2.0
+
+ARRAYS, TENSORS = "nsc.numpy", "nsc"  # what is compared with NumPy's functions, and what with torch's
+MEMORY = "memory"
+
+VALUES, INDICES, MEDIAN, LARGEST = "sort", "argsort", "median", f"top {K} with indices"
+
+
+@dataclass(frozen=True)
+class Target:
+    """How many times as fast as a peer nsc must be, and should be, on one thread; None: no such number."""
+
+    peer: str
+    least: float | None = None
+    aim: float | None = None
+
+
+@dataclass(frozen=True)
+class ExactCase:
+    """A work on one array.
+
+    Attributes:
+        work: a key of WORKS.
+        dtype: name of a type of NumPy and of torch.
+        shape: of the array.
+        axis: along which is sorted.
+        targets: the peers, with what is asked of nsc.
+    """
+
+    work: str
+    dtype: str
+    shape: tuple[int, ...]
+    axis: int
+    targets: tuple[Target, ...]
+
+    @property
+    def n(self) -> int:
+        """Values of a sample."""
+        return self.shape[self.axis]
+
+    @property
+    def samples(self) -> int:
+        """How many samples are sorted."""
+        return math.prod(self.shape) // self.n
+
+    @property
+    def kind(self) -> str:
+        """What it has in common with cases of other sizes."""
+        return f"{self.work}, {self.dtype}, {'rows' if self.axis == len(self.shape) - 1 else 'axis 0'}"
+
+    @property
+    def name(self) -> str:
+        """The name of the case, in tables and for --only."""
+        return f"exact {self.kind}, {' × '.join(map(str, self.shape))}"
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """The numbers of a case, and their memory as a tensor."""
+
+    case: ExactCase
+    x: npt.NDArray[Any]
+    tensor: Tensor
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A function that users would call.
+
+    Attributes:
+        start: takes the numbers, returns the call.
+        against: what of nsc it is compared with, ARRAYS or TENSORS.
+        threads: whether it runs on torch's threads.
+        module: the module that it needs, if that may be missing.
+    """
+
+    start: Callable[[Arrays], Call]
+    against: str
+    threads: bool = False
+    module: str | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """A computation that peers are timed on.
+
+    Attributes:
+        arrays: nsc.numpy's call on a number of threads.
+        tensors: the call of nsc's operator.
+        peers: others, by name.
+    """
+
+    arrays: Callable[[Arrays, int], Call]
+    tensors: Callable[[Arrays], Call]
+    peers: dict[str, Peer]
+
+
+@dataclass(frozen=True)
+class ExactTime:
+    """The measured time of one peer on one case, on a number of threads."""
+
+    case: ExactCase
+    peer: str
+    threads: int
+    rounds: Rounds
+
+    @property
+    def nanoseconds(self) -> float:
+        """The median per sample."""
+        return self.rounds.seconds / self.case.samples * 1e9
+
+
+def arrays_of(case: ExactCase) -> Arrays:
+    """Draw the numbers of a case: normal ones, or whole numbers all over the type."""
+    random = np.random.default_rng(0)
+    if case.dtype.startswith("float"):
+        x = random.standard_normal(case.shape).astype(case.dtype)
+    else:
+        ends = np.iinfo(case.dtype)
+        x = random.integers(ends.min, ends.max, case.shape, dtype=case.dtype, endpoint=True)
+    return Arrays(case, x, torch.from_numpy(x))
+
+
+def calls(arrays: Arrays, threads: Sequence[int]) -> dict[tuple[str, int], Call]:
+    """Return a call of nsc and of each peer of a case that can be imported, by name and number of threads."""
+    work, case = WORKS[arrays.case.work], arrays.case
+    peers = {target.peer: work.peers[target.peer] for target in case.targets}
+    present = {name: peer for name, peer in peers.items() if not peer.module or importable(peer.module)}
+    against = {peer.against for peer in present.values()}
+    found: dict[tuple[str, int], Call] = {}
+    if ARRAYS in against:
+        found |= {(ARRAYS, count): work.arrays(arrays, count) for count in threads}
+    if TENSORS in against:
+        found |= {(TENSORS, count): work.tensors(arrays) for count in threads}
+    for name, peer in present.items():
+        found |= {(name, count): peer.start(arrays) for count in (threads if peer.threads else threads[:1])}
+    return found
+
+
+def measure_exact(case: ExactCase, threads: Sequence[int]) -> list[ExactTime]:
+    """Return the times of nsc and its peers on a case, all in turns; those of one thread alone only on that.
+
+    Args:
+        case: the case.
+        threads: numbers of threads, 1 first.
+    """
+    timed = calls(arrays_of(case), threads)
+    results = take_turns([(call, count) for (_, count), call in timed.items()], CASE_SECONDS)
+    return [ExactTime(case, *key, rounds) for key, rounds in zip(timed, results, strict=True)]
+
+
+def left_out() -> list[str]:
+    """Return the modules of peers that cannot be imported here."""
+    modules = {peer.module for work in WORKS.values() for peer in work.peers.values() if peer.module}
+    return sorted(module for module in modules if not importable(module))
+
+
+def _hard_select(arrays: Arrays, select: nsc.Selection, values_only: bool) -> Call:
+    op, x, axis = selector("best", arrays.case.n, select), arrays.tensor, arrays.case.axis
+    return lambda: op.hard_select(x, axis, values_only=values_only)  # type: ignore[call-overload]
+
+
+def _hard_sort(arrays: Arrays, values_only: bool) -> Call:
+    op, x, axis = operator("best", arrays.case.n), arrays.tensor, arrays.case.axis
+    return lambda: op.hard_sort(x, axis, values_only=values_only)  # type: ignore[call-overload]
+
+
+def _argpartition(arrays: Arrays) -> Call:
+    x, axis = arrays.x, arrays.case.axis
+    last = range(-K, 0)
+
+    def largest() -> object:
+        indices = np.argpartition(x, arrays.case.n - K, axis).take(last, axis)
+        return np.take_along_axis(x, indices, axis), indices
+
+    return largest
+
+
+def _bottleneck_median(arrays: Arrays) -> Call:
+    median = importlib.import_module("bottleneck").median
+    return lambda: median(arrays.x, axis=arrays.case.axis)
+
+
+WORKS: dict[str, Work] = {
+    VALUES: Work(
+        lambda a, workers: lambda: nsc.numpy.sort(a.x, a.case.axis, workers=workers),
+        lambda a: _hard_sort(a, values_only=True),
+        {
+            "np.sort": Peer(lambda a: lambda: np.sort(a.x, a.case.axis), ARRAYS),
+            "torch.sort": Peer(lambda a: lambda: torch.sort(a.tensor, a.case.axis), TENSORS, threads=True),
+        },
+    ),
+    INDICES: Work(
+        lambda a, workers: lambda: nsc.numpy.argsort(a.x, a.case.axis, workers=workers),
+        lambda a: _hard_sort(a, values_only=False),
+        {
+            "np.argsort": Peer(lambda a: lambda: np.argsort(a.x, a.case.axis, kind="stable"), ARRAYS),
+            "torch.sort": Peer(
+                lambda a: lambda: torch.sort(a.tensor, dim=a.case.axis, stable=True), TENSORS, threads=True
+            ),
+        },
+    ),
+    MEDIAN: Work(
+        lambda a, workers: lambda: nsc.numpy.median(a.x, a.case.axis, workers=workers),
+        lambda a: _hard_select(a, nsc.median(), values_only=True),
+        {
+            "bottleneck.median": Peer(_bottleneck_median, ARRAYS, module="bottleneck"),
+            "torch.median": Peer(
+                lambda a: lambda: torch.median(a.tensor, a.case.axis), TENSORS, threads=True
+            ),
+            MEMORY: Peer(lambda a: reading_and_writing(a.x, a.case.axis), ARRAYS),
+        },
+    ),
+    LARGEST: Work(
+        lambda a, workers: lambda: nsc.numpy.topk(a.x, K, a.case.axis, workers=workers),
+        lambda a: _hard_select(a, nsc.top_k(K), values_only=False),
+        {
+            "np.argpartition": Peer(_argpartition, ARRAYS),
+            "torch.topk": Peer(lambda a: lambda: torch.topk(a.tensor, K, a.case.axis), TENSORS, threads=True),
+        },
+    ),
+}
+
+_SIZES, _BATCH = (16, 32, 64), 65536
+CASES = (
+    *(ExactCase(VALUES, "float32", (_BATCH, n), 1, (Target("np.sort", 1.5, 3),)) for n in _SIZES),
+    *(
+        ExactCase(
+            VALUES, "float32", (n, _BATCH), 0, (Target("np.sort", 10, 20), Target("torch.sort", 20, 40))
+        )
+        for n in _SIZES
+    ),
+    *(
+        ExactCase(
+            INDICES, "float32", (_BATCH, n), 1, (Target("np.argsort", 4, 8), Target("torch.sort", 8, 15))
+        )
+        for n in _SIZES
+    ),
+    *(
+        ExactCase(VALUES, dtype, (_BATCH, n), 1, (Target("np.sort", 3, 8),))
+        for dtype in ("uint8", "int16")
+        for n in _SIZES
+    ),
+    ExactCase(
+        MEDIAN,
+        "float32",
+        (11, 1000, 4000),
+        0,
+        (Target("bottleneck.median", 10), Target("torch.median", 100), Target(MEMORY, aim=0.5)),
+    ),
+    *(
+        ExactCase(MEDIAN, "float32", (_BATCH, n), 1, (Target("bottleneck.median"), Target("torch.median")))
+        for n in (9, 25, 49)
+    ),
+    *(
+        ExactCase(LARGEST, "float32", (batch, n), 1, (Target("np.argpartition"), Target("torch.topk", 5, 10)))
+        for n, batch in ((64, _BATCH), (144, 16384), (256, 16384))
+    ),
+    ExactCase(LARGEST, "float32", (1024, 1024), 1, (Target("np.argpartition"), Target("torch.topk"))),
+)
