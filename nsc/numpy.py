@@ -48,8 +48,8 @@ __all__ = [
     "topk",
 ]
 
-# Values that a thread sorts at least: to start it takes about as long as to sort 100,000.
-_LEAST_VALUES = 1 << 19
+# Values that a thread sorts at least, in half a millisecond; to start it may take half of that.
+_LEAST_VALUES = 1 << 20
 
 Array = npt.NDArray[Any]
 
