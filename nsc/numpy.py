@@ -9,8 +9,8 @@ second or two; the build is kept on disk. Types are NumPy's integers, bool, floa
 is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
 -0 before 0.
 
-All functions but filters take `workers`, the number of threads; -1 is one for each core that this process
-may use. Results do not depend on it, bit for bit. One thread sorts a small array.
+All functions take `workers`, the number of threads; -1 is one for each core that this process may use.
+Results do not depend on it, bit for bit. One thread sorts a small array.
 """
 
 from __future__ import annotations
@@ -213,7 +213,9 @@ def median(array: npt.ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
     return values if values.flags.forc else values.copy()  # type: ignore[no-any-return]
 
 
-def median_filter(array: npt.ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0) -> Array:
+def median_filter(
+    array: npt.ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
+) -> Array:
     """Return the median of the window around each value, as scipy.ndimage.median_filter.
 
     Args:
@@ -223,37 +225,44 @@ def median_filter(array: npt.ArrayLike, size: Any, mode: str = "reflect", cval: 
             i - size // 2 … i - size // 2 + size - 1. Of an even number of values the upper median is taken.
         mode: what stands outside: reflect, nearest, mirror, wrap or constant.
         cval: the value outside, for the mode constant.
+        workers: threads, or -1.
 
     Raises:
         WindowError: no such window.
         OperandTypeError: a type that is not served.
-        OperandError: no such mode, or a cval that the type does not have.
+        OperandError: no such mode, or a cval that the type does not have; workers neither positive nor -1.
 
     >>> median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1]
     np.int64(5)
     """
-    return _filter("median_filter", array, None, size, mode, cval)
+    return _filter("median_filter", array, None, size, mode, cval, workers)
 
 
 def rank_filter(
-    array: npt.ArrayLike, rank: int, size: Any, mode: str = "reflect", cval: float = 0.0
+    array: npt.ArrayLike, rank: int, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
 ) -> Array:
     """Return the value of a rank of the window around each value, as scipy.ndimage.rank_filter.
 
     Args:
         rank: 0 the smallest, -1 the largest.
-        array, size, mode, cval: and errors, as in `median_filter`.
+        array, size, mode, cval, workers: and errors, as in `median_filter`.
 
     >>> rank_filter([5, 1, 4], 0, 3)
     array([1, 1, 1])
     """
-    return _filter("rank_filter", array, rank, size, mode, cval)
+    return _filter("rank_filter", array, rank, size, mode, cval, workers)
 
 
 def _filter(
-    function: str, array: npt.ArrayLike, rank: int | None, size: Any, mode: str, cval: float
+    function: str,
+    array: npt.ArrayLike,
+    rank: int | None,
+    size: Any,
+    mode: str,
+    cval: float,
+    workers: int,
 ) -> Array:
-    x = np.asarray(array)
+    x, threads = np.asarray(array), _threads(function, workers)
     _check_type(function, x)
     if not is_name(mode, MODES):
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
@@ -264,9 +273,13 @@ def _filter(
     if values.size:
         shape = (1,) * (2 - x.ndim) + x.shape
         images = Images.without_gaps(shape, 3 if window.planes > 1 else 2)
-        window_kernel(window).call(
-            x.dtype.name, lying.ctypes.data, images, values.ctypes.data, MODES[mode], outside.ctypes.data
-        )
+        kernel = window_kernel(window)
+
+        def do(part: int, parts: int) -> None:
+            addresses = lying.ctypes.data, images, values.ctypes.data
+            kernel.call(x.dtype.name, *addresses, MODES[mode], outside.ctypes.data, part=part, parts=parts)
+
+        _share_out(do, threads, values.size * window.values)
     return values
 
 
@@ -361,8 +374,7 @@ def _run(
     values = np.empty(results, x.dtype)
     indices = np.empty(0 if index is None else results, index or np.int64)
     if values.size:
-        parts = max(1, min(threads, lying.size // _LEAST_VALUES))
-        _call(kernel, lying, shape, values, indices, descending, parts)
+        _call(kernel, lying, shape, values, indices, descending, threads)
     return Sorted(back(values), indices if index is None else back(indices))
 
 
@@ -397,25 +409,32 @@ def _call(
     values: Array,
     indices: Array,
     descending: bool,
-    parts: int,
+    threads: int,
 ) -> None:
-    """Sort in so many threads."""
     layout = layout_of(*shape)
     assert layout is not None  # _arranged saw to it
     index_bytes = indices.itemsize if indices.size else 0
 
-    def do(part: int) -> None:
-        # It holds the arrays: a thread may outlive a call that is interrupted.
+    def do(part: int, parts: int) -> None:
         addresses = values.ctypes.data, indices.ctypes.data
         kernel.call(
             x.dtype.name, x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts
         )
 
+    _share_out(do, threads, x.size)
+
+
+def _share_out(do: Callable[[int, int], None], threads: int, size: int) -> None:
+    """Call do(part, parts) for all parts of a work on so many values, each in a thread.
+
+    `do` holds the arrays: a thread may outlive a call that is interrupted.
+    """
+    parts = max(1, min(threads, size // _LEAST_VALUES))
     if parts == 1:
-        return do(0)
-    with ThreadPoolExecutor(parts - 1) as threads:
-        others = [threads.submit(do, part) for part in range(1, parts)]
-        do(0)
+        return do(0, 1)
+    with ThreadPoolExecutor(parts - 1) as executor:
+        others = [executor.submit(do, part, parts) for part in range(1, parts)]
+        do(0, parts)
         for other in others:
             other.result()
     return None

@@ -172,6 +172,8 @@ def test_threads_change_no_bit(shape, workers, monkeypatch):
         lambda **more: exact.topk(x, 3, axis, **more).values,
         lambda **more: exact.select(x, [2, 6], axis, **more),
         lambda **more: exact.median(x, axis, **more),
+        lambda **more: exact.median_filter(x, 3, **more),
+        lambda **more: exact.rank_filter(x, 1, 2, **more),
     )
     alone = [call() for call in calls]
     monkeypatch.setattr(exact, "_LEAST_VALUES", 1)
