@@ -32,6 +32,8 @@ ARRAYS, TENSORS = "nsc.numpy", "nsc"  # what is compared with NumPy's functions,
 MEMORY = "memory"
 
 VALUES, INDICES, MEDIAN, LARGEST = "sort", "argsort", "median", f"top {K} with indices"
+FILTER = "median filter"
+_SCIPYS_SHARE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class ExactCase:
         shape: of the array.
         axis: along which is sorted.
         targets: the peers, with what is asked of nsc.
+        window: of a filter, rows and columns alike; 0 for sorting.
     """
 
     work: str
@@ -60,26 +63,30 @@ class ExactCase:
     shape: tuple[int, ...]
     axis: int
     targets: tuple[Target, ...]
+    window: int = 0
 
     @property
     def n(self) -> int:
-        """Values of a sample."""
-        return self.shape[self.axis]
+        """Values of a sample, or rows and columns of a window."""
+        return self.window or self.shape[self.axis]
 
     @property
     def samples(self) -> int:
-        """How many samples are sorted."""
-        return math.prod(self.shape) // self.n
+        """How many samples are sorted, or pixels filtered."""
+        return math.prod(self.shape) // (1 if self.window else self.n)
 
     @property
     def kind(self) -> str:
         """What it has in common with cases of other sizes."""
+        if self.window:
+            return f"{self.work}, {self.dtype}"
         return f"{self.work}, {self.dtype}, {'rows' if self.axis == len(self.shape) - 1 else 'axis 0'}"
 
     @property
     def name(self) -> str:
         """The name of the case, in tables and for --only."""
-        return f"exact {self.kind}, {' × '.join(map(str, self.shape))}"
+        size = f"{self.window} × {self.window} of " if self.window else ""
+        return f"exact {self.kind}, {size}{' × '.join(map(str, self.shape))}"
 
 
 @dataclass(frozen=True)
@@ -100,12 +107,14 @@ class Peer:
         against: what of nsc it is compared with, ARRAYS or TENSORS.
         threads: whether it runs on torch's threads.
         module: the module that it needs, if that may be missing.
+        share: how much of the samples it is given; less than 1 where a call would take seconds.
     """
 
     start: Callable[[Arrays], Call]
     against: str
     threads: bool = False
     module: str | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -135,7 +144,12 @@ class ExactTime:
     @property
     def nanoseconds(self) -> float:
         """The median per sample."""
-        return self.rounds.seconds / self.case.samples * 1e9
+        return self.per_sample(self.rounds.seconds)
+
+    def per_sample(self, seconds: float) -> float:
+        """Return nanoseconds per sample for seconds of a call."""
+        peer = WORKS[self.case.work].peers.get(self.peer)
+        return seconds / (self.case.samples * (peer.share if peer else 1)) * 1e9
 
 
 def arrays_of(case: ExactCase) -> Arrays:
@@ -209,6 +223,25 @@ def _bottleneck_median(arrays: Arrays) -> Call:
     return lambda: median(arrays.x, axis=arrays.case.axis)
 
 
+def _scipy_filter(arrays: Arrays) -> Call:
+    median_filter = importlib.import_module("scipy.ndimage").median_filter
+    x = arrays.x[: int(len(arrays.x) * _SCIPYS_SHARE)]
+    return lambda: median_filter(x, arrays.case.window, mode="nearest")
+
+
+def _opencv_filter(arrays: Arrays) -> Call:
+    """OpenCV filters windows beyond 5 × 5 of uint8 alone: of other types it gets the image as uint8."""
+    cv2 = importlib.import_module("cv2")
+    cv2.setNumThreads(1)
+    x = arrays.x if arrays.case.window <= 5 else arrays.x.astype(np.uint8)
+    return lambda: cv2.medianBlur(x, arrays.case.window)
+
+
+def _torch_filter(arrays: Arrays) -> Call:
+    median = nsc.compile_filter(arrays.case.window)
+    return lambda: median(arrays.tensor, "nearest")
+
+
 WORKS: dict[str, Work] = {
     VALUES: Work(
         lambda a, workers: lambda: nsc.numpy.sort(a.x, a.case.axis, workers=workers),
@@ -245,6 +278,14 @@ WORKS: dict[str, Work] = {
         {
             "np.argpartition": Peer(_argpartition, ARRAYS),
             "torch.topk": Peer(lambda a: lambda: torch.topk(a.tensor, K, a.case.axis), TENSORS, threads=True),
+        },
+    ),
+    FILTER: Work(
+        lambda a, workers: lambda: nsc.numpy.median_filter(a.x, a.case.window, "nearest", workers=workers),
+        _torch_filter,
+        {
+            "scipy.ndimage.median_filter": Peer(_scipy_filter, ARRAYS, module="scipy", share=_SCIPYS_SHARE),
+            "cv2.medianBlur": Peer(_opencv_filter, ARRAYS, module="cv2"),
         },
     ),
 }
@@ -285,4 +326,20 @@ CASES = (
         for n, batch in ((64, _BATCH), (144, 16384), (256, 16384))
     ),
     ExactCase(LARGEST, "float32", (1024, 1024), 1, (Target("np.argpartition"), Target("torch.topk"))),
+    *(
+        ExactCase(
+            FILTER,
+            dtype,
+            (2048, 2048),
+            1,
+            (Target("scipy.ndimage.median_filter", *scipy), Target("cv2.medianBlur", *opencv)),
+            window,
+        )
+        for dtype in ("uint8", "float32")
+        for window, scipy, opencv in (
+            (3, (50, 100), (0.8, 1.5)),
+            (5, (50, 100), (0.8, 1.5)),
+            (7, (30, None), (None, 1)),
+        )
+    ),
 )

@@ -35,13 +35,13 @@ def updated(page: str) -> str:
 def _rows(timings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a row for each peer of cases that differ in size alone."""
     single = {
-        (t["work"], t["dtype"], tuple(t["shape"]), t["axis"], t["peer"]): t["ns_per_sample"]
+        (t["work"], t["dtype"], tuple(t["shape"]), t["axis"], t["window"], t["peer"]): t["ns_per_sample"]
         for t in timings
         if t["threads"] == 1
     }
 
     def ratio(case: ExactCase, peer: str) -> str:
-        key = (case.work, case.dtype, case.shape, case.axis)
+        key = (case.work, case.dtype, case.shape, case.axis, case.window)
         ours = single.get((*key, WORKS[case.work].peers[peer].against))
         theirs = single.get((*key, peer))
         return f"{theirs / ours:.{1 if theirs < 10 * ours else 0}f}×" if ours and theirs else _MISSING

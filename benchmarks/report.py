@@ -89,11 +89,12 @@ def _facts(results: Results) -> dict[str, object]:
                 "dtype": t.case.dtype,
                 "shape": t.case.shape,
                 "axis": t.case.axis,
+                "window": t.case.window,
                 "peer": t.peer,
                 "threads": t.threads,
                 "ns_per_sample": round(t.nanoseconds, 2),
-                "lowest": round(t.rounds.low / t.case.samples * 1e9, 2),
-                "highest": round(t.rounds.high / t.case.samples * 1e9, 2),
+                "lowest": round(t.per_sample(t.rounds.low), 2),
+                "highest": round(t.per_sample(t.rounds.high), 2),
                 "rounds": t.rounds.rounds,
             }
             for t in results.exact
