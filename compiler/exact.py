@@ -6,6 +6,7 @@ import json
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.naming import package_name, proof_line, purpose
+from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import schedule
 from nsc.compiler.selection import Selection
@@ -49,4 +50,5 @@ def compile_exact(
         digest=network.digest,
         facts=json.dumps(facts),
     )
-    return ExactSource(name, version, n, len(wires), facts, exact.render(head, scheduled))
+    operations = half_operations(network, wires)
+    return ExactSource(name, version, n, len(wires), operations, facts, exact.render(head, scheduled))

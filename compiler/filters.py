@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from nsc.compiler.formats import write_network
@@ -45,7 +46,7 @@ class CompiledFilter:
         """Minima and maxima of a window that shares nothing."""
         return half_operations(self.network, [self.output])
 
-    @property
+    @cached_property
     def operations(self) -> float:
         """Minima and maxima that the kernel takes for a pixel."""
         return operations(self.plan, fuse(self.plan))

@@ -16,9 +16,7 @@ Results do not depend on it, bit for bit. One thread sorts a small array.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -32,8 +30,9 @@ from nsc.contract.exact import ELEMENTS, MOST
 from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, WindowError
 from nsc.join.exact import exact_kernel
-from nsc.join.filters import window_kernel
+from nsc.join.filters import compiled_filter, window_kernel
 from nsc.runtime.exact import ExactKernel, layout_of, places_fit
+from nsc.runtime.threads import cores, share_out
 from nsc.runtime.window import Images
 
 __all__ = [
@@ -47,9 +46,6 @@ __all__ = [
     "sort",
     "topk",
 ]
-
-# Values that a thread sorts at least, in half a millisecond; to start it may take half of that.
-_LEAST_VALUES = 1 << 20
 
 Array = npt.NDArray[Any]
 
@@ -279,7 +275,7 @@ def _filter(
             addresses = lying.ctypes.data, images, values.ctypes.data
             kernel.call(x.dtype.name, *addresses, MODES[mode], outside.ctypes.data, part=part, parts=parts)
 
-        _share_out(do, threads, values.size * window.values)
+        share_out(do, threads, values.nbytes * compiled_filter(window).operations)
     return values
 
 
@@ -393,7 +389,7 @@ def _threads(function: str, workers: int) -> int:
     """Return a number of threads that is asked for; -1 stands for the cores that this process may use."""
     count = integer("workers", workers, OperandTypeError)
     if count == -1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return cores()
     if count < 1:
         raise OperandError(f"nsc.numpy.{function}: workers must be at least 1, or -1, got {count}")
     return count
@@ -421,20 +417,6 @@ def _call(
             x.dtype.name, x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts
         )
 
-    _share_out(do, threads, x.size)
-
-
-def _share_out(do: Callable[[int, int], None], threads: int, size: int) -> None:
-    """Call do(part, parts) for all parts of a work on so many values, each in a thread.
-
-    `do` holds the arrays: a thread may outlive a call that is interrupted.
-    """
-    parts = max(1, min(threads, size // _LEAST_VALUES))
-    if parts == 1:
-        return do(0, 1)
-    with ThreadPoolExecutor(parts - 1) as executor:
-        others = [executor.submit(do, part, parts) for part in range(1, parts)]
-        do(0, parts)
-        for other in others:
-            other.result()
-    return None
+    # A word with a place is of twice the width, and takes twice the operations to make and to read.
+    work = x.nbytes * kernel.source.operations / kernel.source.n * (4 if index_bytes else 1)
+    share_out(do, threads, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from hypothesis.extra.numpy import arrays
 
 import nsc
 import nsc.numpy as exact
+from nsc.runtime import threads
 from nsc.runtime.exact import ExactKernel
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
@@ -176,7 +178,7 @@ def test_threads_change_no_bit(shape, workers, monkeypatch):
         lambda **more: exact.rank_filter(x, 1, 2, **more),
     )
     alone = [call() for call in calls]
-    monkeypatch.setattr(exact, "_LEAST_VALUES", 1)
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
     for call, expected in zip(calls, alone, strict=True):
         assert same_bits(call(workers=workers), expected)
 
@@ -187,9 +189,26 @@ def test_a_failing_thread_fails_the_call(monkeypatch):
             raise MemoryError("of a part")
 
     monkeypatch.setattr(ExactKernel, "call", lambda self, *arguments, **more: fails(*arguments, **more))
-    monkeypatch.setattr(exact, "_LEAST_VALUES", 1)
+    monkeypatch.setattr(threads, "LEAST_WORK", 1)
     with pytest.raises(MemoryError, match="of a part"):
         exact.sort(np.zeros((40, 9)), workers=2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_fork_starts_threads_of_its_own():
+    code = """
+import os
+import numpy as np, nsc.numpy
+from nsc.runtime import threads
+threads.LEAST_WORK = 1
+x = np.random.default_rng(0).standard_normal((500, 9))
+nsc.numpy.sort(x, workers=2)
+child = os.fork()
+if child == 0:
+    os._exit(0 if (nsc.numpy.sort(x, workers=2) == np.sort(x)).all() else 1)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 def test_arguments_stay_as_they_are():

@@ -34,6 +34,7 @@ class ExactSource:
         version: of nsc.
         n: values of a sample.
         outputs: results of a sample.
+        operations: minima and maxima of a sample.
         facts: what the kernel states of itself, JSON.
         text: its source. A first line that defines NSC_ELEMENT chooses the type.
     """
@@ -42,5 +43,6 @@ class ExactSource:
     version: str
     n: int
     outputs: int
+    operations: int
     facts: str
     text: str
