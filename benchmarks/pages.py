@@ -1,4 +1,4 @@
-"""`python -m benchmarks.pages`: write measured figures into docs/speed.md, from the results that it names."""
+"""`python -m benchmarks.pages`: write measured figures into docs/speed.md, which names them, and README."""
 
 from __future__ import annotations
 
@@ -12,24 +12,48 @@ from typing import Any
 from benchmarks.exact import CASES, MEMORY, WORKS, ExactCase
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "speed.md"
+PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
 
 _MISSING = "–"
 _HEAD = "| nsc | peer | nsc is faster |\n|---|---|---|\n"
 
 
 def main() -> None:
-    """Write the page's table anew."""
-    PAGE.write_text(updated(PAGE.read_text("utf-8")), encoding="utf-8")
+    """Write the tables anew."""
+    page = PAGE.read_text("utf-8")
+    results = results_of(page)
+    PAGE.write_text(updated(page, results), encoding="utf-8")
+    README.write_text(readme(README.read_text("utf-8"), results), encoding="utf-8")
 
 
-def updated(page: str) -> str:
-    """Return the page with its table of exact sorting as its results have it, or without figures."""
+def results_of(page: str) -> Mapping[str, Any]:
+    """Return the results that a page names."""
     (name,) = re.findall(r"\(\.\./(benchmarks/results/cpu-[^)]*)\.md\)", page)
-    results = json.loads((ROOT / f"{name}.json").read_text("utf-8"))
+    return json.loads((ROOT / f"{name}.json").read_text("utf-8"))  # type: ignore[no-any-return]
+
+
+def updated(page: str, results: Mapping[str, Any]) -> str:
+    """Return docs/speed.md with its table of exact sorting as the results have it, or without figures."""
     before, after = page.split(_HEAD)
     rest = re.sub(r"\A(\|.*\n)*", "", after)
     return before + _HEAD + "".join(_rows(results.get("exact", ()))) + rest
+
+
+def readme(page: str, results: Mapping[str, Any]) -> str:
+    """Return README with the times of P and a gradient in its table."""
+    times = {
+        (t["n"], t["batch"], t["peer"]): t["us_per_sample"]
+        for t in results["timings"]
+        if (t["work"], t["network"], t["threads"]) == ("P + gradient", "bitonic", 2)
+    }
+    head, *rows = re.findall(r"^\| (n, batch|\d+, \d+) \|(.*)\|$", page, re.MULTILINE)
+    peers = [name.strip().removesuffix(" 0.2.0") for name in head[1].split("|")]
+    for size, cells in rows:
+        n, batch = map(int, size.split(", "))
+        found = [times.get((n, batch, peer)) for peer in peers]
+        shown = ["" if time is None else f"{time:,.{1 if time < 10 else 0}f}" for time in found]
+        page = page.replace(f"| {size} |{cells}|", f"| {size} | {' | '.join(shown)} |")
+    return page
 
 
 def _rows(timings: Sequence[Mapping[str, Any]]) -> Iterator[str]:

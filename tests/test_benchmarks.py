@@ -226,7 +226,10 @@ def test_exact_times_stand_beside_their_targets():
 
 def test_the_page_of_speed_has_the_measured_ratios():
     page = pages.PAGE.read_text("utf-8")
-    assert pages.updated(page) == page, "run python -m benchmarks.pages"
+    results = pages.results_of(page)
+    assert pages.updated(page, results) == page, "run python -m benchmarks.pages"
+    readme = pages.README.read_text("utf-8")
+    assert pages.readme(readme, results) == readme, "run python -m benchmarks.pages"
 
 
 def test_ratios_are_written_into_a_page(tmp_path, monkeypatch):
@@ -237,7 +240,7 @@ def test_ratios_are_written_into_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     head = "| nsc | peer | nsc is faster |\n|---|---|---|\n"
     page = f"[x](../benchmarks/results/{files[1].name})\n\n{head}| old | | |\n\nend\n"
-    text = pages.updated(page)
+    text = pages.updated(page, pages.results_of(page))
     assert "| sort, float32, axis 0, n = 16, 32, 64 | `np.sort` | 3.0×, 3.0×, – |\n" in text
     assert "| sort, float32, axis 0, n = 16, 32, 64 | `torch.sort` | 2.0×, 2.0×, – |\n" in text
     assert "| median, float32, axis 0, n = 11 | the memory alone |  |\n" in text
