@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsc.contract.windows import is_filter, read_filter_files
 from nsc.errors import PackageError
-from nsc.operators.filters import Filter
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
 from nsc.runtime.kernel import Kernel
+
+if TYPE_CHECKING:
+    from nsc.operators.filters import Filter
 
 
 def load(folder: str | Path) -> Operator:
@@ -36,6 +39,9 @@ def load_filter(folder: str | Path) -> Filter:
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed.
     """
+    # Filters come with the compiler of networks, which other packages do not need.
+    from nsc.operators.filters import Filter
+
     return Filter(read_filter_files(_path(folder)))
 
 
