@@ -67,13 +67,13 @@ class Window:
         if numbers is None or not 2 <= len(numbers) <= 3:
             raise WindowError(f"a window's size must be such as 3, (3, 5), (3, 3, 3) or '3x5', got {size!r}")
         planes, rows, columns = (1,) * (3 - len(numbers)) + tuple(numbers)
-        largest = cls(planes, rows, columns, 0)
+        lowest = cls(planes, rows, columns, 0)
         if rank is None:
-            return cls(planes, rows, columns, largest.values // 2)
+            return cls(planes, rows, columns, lowest.values // 2)
         number = whole(rank)
         if number is None:
             raise WindowError(f"{argument('rank')} must be an integer, got {rank!r}")
-        wanted = number + largest.values if -largest.values <= number < 0 else number
+        wanted = number + lowest.values if -lowest.values <= number < 0 else number
         return cls(planes, rows, columns, wanted)
 
     @property

@@ -84,8 +84,8 @@ class Manifest:
         self._check("targets", _are_some_of(self.targets, TARGETS))
         is_launched = "cuda" in self.targets
         self._check("cuda", isinstance(self.cuda, Launch) if is_launched else self.cuda is None)
-        self._check("files", isinstance(self.files, Mapping) and _are_texts(self.files))
-        if not all(map(_is_inside, self.files)):
+        self._check("files", isinstance(self.files, Mapping) and are_texts(self.files))
+        if not all(map(is_inside, self.files)):
             raise PackageError(f"the manifest lists a file outside the folder: {_AGAIN}")
         self._check_lists([NETWORK])
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
@@ -114,12 +114,7 @@ class Manifest:
 
     def check_files(self, texts: Mapping[str, str]) -> None:
         """Raise PackageError unless the package's files are those that nsc wrote."""
-        for name, wanted in self.files.items():
-            if name not in texts or digest(texts[name]) != wanted:
-                raise PackageError(
-                    f"{self.name}: {name} was changed or is missing since nsc wrote it: {_AGAIN} (an edited "
-                    "source is not covered by its proof)"
-                )
+        check_texts(self.name, self.files, texts)
         proof = _parsed(texts[PROOF])
         verdict = proof.get("verdict") if isinstance(proof, dict) else None
         if verdict != self.proof:
@@ -218,6 +213,22 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def check_texts(name: str, files: Mapping[str, str], texts: Mapping[str, str]) -> None:
+    """Raise PackageError unless a package's files have the SHA-256 that its manifest lists.
+
+    Args:
+        name: of the package, for messages.
+        files: name to SHA-256.
+        texts: name to text.
+    """
+    for file, wanted in files.items():
+        if file not in texts or digest(texts[file]) != wanted:
+            raise PackageError(
+                f"{name}: {file} was changed or is missing since nsc wrote it: {_AGAIN} (an edited source is "
+                "not covered by its proof)"
+            )
+
+
 def check_stated(wanted: str, stated: object, where: str) -> None:
     """Raise PackageError unless a kernel states of itself what the manifest says.
 
@@ -274,11 +285,11 @@ def _are_some_of(names: object, table: Mapping[str, object]) -> bool:
     )
 
 
-def _are_texts(files: Mapping[Any, Any]) -> bool:
+def are_texts(files: Mapping[Any, Any]) -> bool:
     return all(isinstance(text, str) for entry in files.items() for text in entry)
 
 
-def _is_inside(name: str) -> bool:
+def is_inside(name: str) -> bool:
     """Whether a file's name leads nowhere but into the package's folder."""
     return name not in ("", ".", "..") and not {"/", "\\", "\0"} & set(name)
 

@@ -10,7 +10,7 @@ from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, digest
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, are_texts, check_texts, is_inside
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
 
@@ -94,13 +94,9 @@ class FilterManifest:
         for key in ("rank", "output"):
             number = getattr(self, key)
             self._check(key, type(number) is int and 0 <= number < math.prod(self.window))
-        is_files = isinstance(self.files, Mapping) and all(
-            isinstance(text, str) for entry in self.files.items() for text in entry
-        )
+        is_files = isinstance(self.files, Mapping) and are_texts(self.files)
         self._check("files", is_files and {self.source, NETWORK, PROOF} <= set(self.files))
-        self._check(
-            "files", not any({"/", "\\", "\0"} & set(file) or file in ("", ".", "..") for file in self.files)
-        )
+        self._check("files", all(map(is_inside, self.files)))
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
 
     @property
@@ -115,12 +111,7 @@ class FilterManifest:
 
     def check_files(self, texts: Mapping[str, str]) -> None:
         """Raise PackageError unless the package's files are those that nsc wrote."""
-        for name, wanted in self.files.items():
-            if name not in texts or digest(texts[name]) != wanted:
-                raise PackageError(
-                    f"{self.name}: {name} was changed or is missing since nsc wrote it: compile the package "
-                    "again (an edited source is not covered by its proof)"
-                )
+        check_texts(self.name, self.files, texts)
 
     def to_text(self) -> str:
         """Return the manifest as it is written, JSON."""

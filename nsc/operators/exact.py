@@ -26,7 +26,7 @@ from nsc.runtime.exact import ExactKernel, layout_of, places_fit
 from nsc.runtime.kernel import Kernel, find
 
 # Dtypes of tensors to their names.
-_NAMES = {getattr(torch, name): name for name in ELEMENTS if hasattr(torch, name)}
+DTYPE_NAMES = {getattr(torch, name): name for name in ELEMENTS if hasattr(torch, name)}
 
 
 class Sorted(NamedTuple):
@@ -61,8 +61,10 @@ def hard_sort(
         OperandError: no such axis, or another number of values along it.
     """
     axis = axis_of(caller, x, kernel.n, dim)
-    if x.dtype not in _NAMES:
-        raise OperandTypeError(f"{caller}: dtype {x.dtype} is not served: {', '.join(_NAMES.values())} are")
+    if x.dtype not in DTYPE_NAMES:
+        raise OperandTypeError(
+            f"{caller}: dtype {x.dtype} is not served: {', '.join(DTYPE_NAMES.values())} are"
+        )
     if index_dtype not in (torch.int64, torch.int32):
         raise OperandTypeError(f"{caller}: index_dtype must be torch.int64 or torch.int32, got {index_dtype}")
     way, spec, is_short = way_of(x), kernel.spec, index_dtype == torch.int32
@@ -135,7 +137,7 @@ def _worker(x: Tensor, spec: str) -> ExactKernel | Kernel | None:
     """Return what sorts a tensor, built: an exact kernel, or the operator's package; None: torch."""
     if not x.is_cpu:
         return None
-    exact, name = _exact_kernel(spec), _NAMES[x.dtype]
+    exact, name = _exact_kernel(spec), DTYPE_NAMES[x.dtype]
     if exact is None:
         kernel = find(spec)
         is_served = name in kernel.serves and "cpu" in kernel.sources
@@ -162,7 +164,7 @@ def _by_others(
 
 def _by_package(kernel: Kernel, x: Tensor, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
     """Sort by the package's own kernel, whose samples are ascending rows of an arithmetic type."""
-    real = getattr(torch, kernel.serves[_NAMES[x.dtype]])
+    real = getattr(torch, kernel.serves[DTYPE_NAMES[x.dtype]])
     rows = x.movedim(dim, -1)
     # Ties keep their order in an ascending sort from the end, read from its end.
     rows = rows.flip(-1) if descending else rows
@@ -190,7 +192,7 @@ def _by_exact_kernel(
     if values.numel():
         address, index_bytes = (None, 0) if indices is None else (indices.data_ptr(), indices.itemsize)
         exact.call(
-            _NAMES[x.dtype],
+            DTYPE_NAMES[x.dtype],
             x.data_ptr(),
             layout,
             values.data_ptr(),

@@ -14,12 +14,12 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
-from nsc.contract.exact import ELEMENTS
 from nsc.contract.manifest import MANIFEST, NETWORK, digest
 from nsc.contract.windows import MODES, FilterManifest
 from nsc.errors import OperandError, OperandTypeError, PackageError, ToolchainError
 from nsc.join.budget import budget_of
 from nsc.join.filters import compiled_filter, window_kernel
+from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.operands import Steepness
 from nsc.operators.selector import Selector
 from nsc.runtime.devices.cpu import thread_pool
@@ -27,7 +27,6 @@ from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.window import Images, WindowKernel
 from nsc.version import VERSION
 
-_NAMES = {getattr(torch, name): name for name in ELEMENTS if hasattr(torch, name)}
 # Kernels of packages that were loaded, by the digest of their text.
 _loaded: dict[str, WindowKernel] = {}
 
@@ -135,9 +134,9 @@ class Filter:
                 f"{self.name}: x must have {axes} axes or more, rows and columns last, got shape "
                 f"{tuple(x.shape)}"
             )
-        if x.dtype not in _NAMES:
+        if x.dtype not in DTYPE_NAMES:
             raise OperandTypeError(
-                f"{self.name}: dtype {x.dtype} is not served: {', '.join(_NAMES.values())} are"
+                f"{self.name}: dtype {x.dtype} is not served: {', '.join(DTYPE_NAMES.values())} are"
             )
         return checked_options(self.name, x.dtype, mode, cval)
 
@@ -221,7 +220,7 @@ def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
         return _by_torch(x, window, mode, cval)
     kernel = _kernel(key)
     try:
-        kernel.build(_NAMES[x.dtype])
+        kernel.build(DTYPE_NAMES[x.dtype])
     except ToolchainError:
         return _by_torch(x, window, mode, cval)
     x, images = _lying(x, _axes(window))
@@ -229,7 +228,7 @@ def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
     if values.numel():
         outside = torch.tensor(cval, dtype=x.dtype)
         kernel.call(
-            _NAMES[x.dtype],
+            DTYPE_NAMES[x.dtype],
             x.data_ptr(),
             images,
             values.data_ptr(),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nsc.compiler.filters import compile_filter
 from nsc.compiler.network import Network
-from nsc.compiler.verify import Verdict, verify
+from nsc.compiler.verify import Verdict, parse, verify
 from nsc.compiler.windows import (
     MOST_VALUES,
     Loop,
@@ -138,13 +138,7 @@ def test_a_proof_refutes_a_plan_that_selects_another_rank():
     wrong = Network.from_comparators(9, whole.network.comparators[:-1])
     claim = planned.stages[0].property_
     assert verify(planned.stages[0].network, claim)
-    assert not verify(wrong, prove_claim(4, whole.output))
-
-
-def prove_claim(rank, wire):
-    from nsc.compiler.verify import parse
-
-    return parse(f"rank-{rank}", 9, [wire])
+    assert not verify(wrong, parse("rank-4", 9, [whole.output]))
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -4,7 +4,7 @@
 // nsc:     0
 // Network: 9 wires, 21 comparators, 8 layers, sha256 058e9445a29c23a18fab8a0865796291348d9213cc9b2cf353bc8c955c0acd2b
 // Proof:   rank-4 on wires 8 of every input, by exhaustion: untangled to standard form; all 2^9 0-1 inputs come out right
-//          The stages below, with what they share, are 23 minima and maxima for a pixel.
+// Work:    23 minima and maxima for a pixel, as neighbouring windows share what they have in common
 //
 // A lane of a register is a column of the image. Pixels become keys, whole numbers in their order; a comparator is a
 // minimum and a maximum. -0 is less than 0, and NaN is more than all numbers.

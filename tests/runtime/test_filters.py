@@ -60,7 +60,7 @@ def test_any_dtype_in_any_mode_is_scipys(dtype, data):
     x = images(shape, dtype, data.draw(st.integers(0, 1000)))
     expected = ndimage.median_filter(_for_scipy(x), size=size, mode=mode, cval=cval)
     assert (nsc.numpy.median_filter(x, size, mode, cval) == expected).all()
-    if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in filters._NAMES:
+    if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in filters.DTYPE_NAMES:
         result = filter_of(size)(torch.from_numpy(x), mode, cval)
         assert result.dtype == getattr(torch, dtype)
         assert (result.numpy() == expected).all()
