@@ -57,7 +57,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.schedule import Codelet, in_levels, light_cones, schedule, slots_of
 from nsc.compiler.targets.tables import UNIT
 from nsc.runtime.devices import cuda
-from nsc.runtime.devices.cuda_program import Argument
+from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.kernel import Kernel
 
 TEMPLATE = Path(__file__).with_suffix(".cu.j2")

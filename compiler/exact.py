@@ -19,7 +19,7 @@ from nsc.contract.exact import ExactSource
 def compile_exact(
     n: int, select: Selection | None = None, version: str = "0", budget: Budget | None = None
 ) -> ExactSource:
-    """Return the source of the exact kernel of the smallest network that nsc has for a task.
+    """Return the sources of the exact kernel of the smallest network that nsc has for a task.
 
     Args:
         n: values of a sample.
@@ -51,4 +51,6 @@ def compile_exact(
         facts=json.dumps(facts),
     )
     operations = half_operations(network, wires)
-    return ExactSource(name, version, n, len(wires), operations, facts, exact.render(head, scheduled))
+    straight = network.size if exact.is_straight(scheduled) else 0
+    sources = exact.render(head, scheduled)
+    return ExactSource(name, version, n, len(wires), operations, straight, facts, sources)

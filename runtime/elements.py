@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nsc.contract.exact import ELEMENTS
+from nsc.contract.exact import ELEMENTS, for_element
 from nsc.errors import BuildError, PackageError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
@@ -66,7 +66,7 @@ class ElementLibraries:
     def build(self, dtype: str) -> cache.Artifact:
         """Return the library for a type of values; errors as in `function`."""
         element = ELEMENTS[dtype]
-        text = f"#define NSC_ELEMENT {element}\n{self._text}"
+        text = for_element(self._text, dtype)
         return cache.build(f"{self.name}_{element}", text, find_toolchain(), self._version)
 
     def _load(self, element: str) -> Callable[..., int]:

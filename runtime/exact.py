@@ -41,17 +41,18 @@ class Layout:
     sample: int
 
 
-def layout_of(outer: int, n: int, inner: int) -> Layout | None:
+def layout_of(outer: int, n: int, inner: int, least_columns: int = LEAST_COLUMNS) -> Layout | None:
     """Return the layout of an array in C order with a sorted axis; None: bring that axis to the end first.
 
     Args:
         outer, inner: how many values lie in front of the axis, and behind it.
         n: how many lie along it.
+        least_columns: least samples side by side that are sorted where they lie.
     """
     if inner == 1:
         return Layout(1, outer, 0, 1, n)
     # An empty array is read by no kernel.
-    return Layout(outer, inner, n * inner, inner, 1) if inner >= LEAST_COLUMNS or inner == 0 else None
+    return Layout(outer, inner, n * inner, inner, 1) if inner >= least_columns or inner == 0 else None
 
 
 def places_fit(n: int, value_bytes: int) -> bool:
@@ -71,7 +72,8 @@ class ExactKernel:
 
     def __init__(self, source: ExactSource) -> None:
         self.source = source
-        self._libraries = ElementLibraries(source.name, source.version, source.text, source.facts, _INTERFACE)
+        text = source.texts["cpu"]
+        self._libraries = ElementLibraries(source.name, source.version, text, source.facts, _INTERFACE)
 
     def __repr__(self) -> str:
         return f"ExactKernel({self.source.name}: n={self.source.n}, outputs={self.source.outputs})"

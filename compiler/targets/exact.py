@@ -1,4 +1,4 @@
-"""The exact kernel: a schedule to the text of a kernel that sorts, or selects, numbers of any type.
+"""The exact kernels: a schedule to the texts of kernels that sort, or select, numbers of any type.
 
 It has no relaxation. Straight-line code is the fastest way through a network, about twice as fast as a table
 of its comparators. A compiler takes long for it, so large networks run from the table.
@@ -6,10 +6,19 @@ of its comparators. A compiler takes long for it, so large networks run from the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from nsc.compiler.schedule import Codelet, Needed, Schedule
-from nsc.compiler.targets.records import Constant, ExactHead, ExactKernel, ExactNetwork, ExactPiece
+from nsc.compiler.targets.records import (
+    Constant,
+    ExactCudaKernel,
+    ExactHead,
+    ExactKernel,
+    ExactLayers,
+    ExactNetwork,
+    ExactPiece,
+)
 from nsc.compiler.targets.straight import straight_lines
 from nsc.compiler.targets.tables import braced, wrapped
 from nsc.contract.interface import Status
@@ -22,8 +31,8 @@ MOST_STRAIGHT = 3100
 _LONGEST_PIECE = 50
 
 
-def render(head: ExactHead, schedule: Schedule) -> str:
-    """Return the C++ source of an exact kernel; the same arguments, the same text.
+def render(head: ExactHead, schedule: Schedule) -> dict[str, str]:
+    """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts.
 
     Args:
         head: what the kernel's first lines say.
@@ -31,20 +40,43 @@ def render(head: ExactHead, schedule: Schedule) -> str:
     """
     network = schedule.network
     outputs = range(network.n) if schedule.outputs is None else schedule.outputs
-    comparators = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
-    operations = sum(1 if step.needed else 2 for codelet in schedule.codelets for step in codelet.shape)
-    is_straight = 0 < operations <= MOST_STRAIGHT
+    output_lines = wrapped(outputs)
+    pieces = tuple(_pieces(schedule.codelets)) if is_straight(schedule) else ()
+    in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
+    in_layers = [layer.tolist() for layer in network.layers()]
+    statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
     tables = ExactNetwork(
         wires=network.n,
         comparators=network.size,
         outputs=len(outputs),
-        output_lines=wrapped(outputs),
-        # C has no empty arrays: the table ends with an entry that is not used.
-        pair_lines=wrapped([*map(braced, comparators), "{}"]),
-        pieces=tuple(_pieces(schedule.codelets)) if is_straight else (),
+        output_lines=output_lines,
+        pair_lines=_pair_lines(in_codelets),
+        pieces=pieces,
     )
-    statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
-    return fill("exact/kernel.cpp.j2", ExactKernel(head, statuses, tables))
+    layers = ExactLayers(
+        wires=network.n,
+        layers=len(in_layers),
+        outputs=len(outputs),
+        output_lines=output_lines,
+        pair_lines=_pair_lines(pair for layer in in_layers for pair in layer),
+        layer_end_lines=wrapped([*accumulate(map(len, in_layers)), 0]),
+        pieces=pieces,
+    )
+    return {
+        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, statuses, tables)),
+        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, layers)),
+    }
+
+
+def is_straight(schedule: Schedule) -> bool:
+    """Return whether an exact kernel has a network as straight-line code."""
+    operations = sum(1 if step.needed else 2 for codelet in schedule.codelets for step in codelet.shape)
+    return 0 < operations <= MOST_STRAIGHT
+
+
+def _pair_lines(comparators: Iterable[Sequence[int]]) -> tuple[str, ...]:
+    # C has no empty arrays: the table ends with an entry that is not used.
+    return wrapped([*map(braced, comparators), "{}"])
 
 
 def _pieces(codelets: Sequence[Codelet]) -> Iterator[ExactPiece]:

@@ -472,7 +472,7 @@ class ExactPiece:
 
 @dataclass(frozen=True)
 class ExactNetwork:
-    """A network as exact kernels run it.
+    """A network as exact kernels in C++ run it.
 
     Attributes:
         wires, comparators, outputs: how many.
@@ -496,6 +496,33 @@ class ExactKernel:
     kernel: ExactHead
     statuses: tuple[Constant, ...]
     network: ExactNetwork
+
+
+@dataclass(frozen=True)
+class ExactLayers:
+    """A network as exact kernels in CUDA run it; see `ExactNetwork`.
+
+    Attributes:
+        layers: how many.
+        pair_lines: the comparators as lines of a table, layer by layer.
+        layer_end_lines: where each layer ends there, as lines of a table.
+    """
+
+    wires: int
+    layers: int
+    outputs: int
+    output_lines: tuple[str, ...]
+    pair_lines: tuple[str, ...]
+    layer_end_lines: tuple[str, ...]
+    pieces: tuple[ExactPiece, ...]
+
+
+@dataclass(frozen=True)
+class ExactCudaKernel:
+    """What exact/kernel.cu.j2 is given."""
+
+    kernel: ExactHead
+    network: ExactLayers
 
 
 @dataclass(frozen=True)

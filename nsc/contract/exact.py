@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Types of values that exact kernels are built for, as torch and numpy call them, to those of
-# templates/exact/elements.cpp.
+# templates/shared/elements.h.
 ELEMENTS = {
     "float64": "float64",
     "float32": "float32",
@@ -27,7 +28,7 @@ MOST = 1024
 
 @dataclass(frozen=True)
 class ExactSource:
-    """The C++ source of an exact kernel.
+    """The sources of an exact kernel.
 
     Attributes:
         name: of the kernel, an identifier.
@@ -35,8 +36,9 @@ class ExactSource:
         n: values of a sample.
         outputs: results of a sample.
         operations: minima and maxima of a sample.
+        straight: comparators of the straight-line code that the sources have of the network; 0: none.
         facts: what the kernel states of itself, JSON.
-        text: its source. A first line that defines NSC_ELEMENT chooses the type.
+        texts: its sources, by target. A first line that defines NSC_ELEMENT chooses the type.
     """
 
     name: str
@@ -44,5 +46,11 @@ class ExactSource:
     n: int
     outputs: int
     operations: int
+    straight: int
     facts: str
-    text: str
+    texts: Mapping[str, str]
+
+
+def for_element(text: str, dtype: str) -> str:
+    """Return the source of an exact kernel, or a filter, for a type of values, a key of ELEMENTS."""
+    return f"#define NSC_ELEMENT {ELEMENTS[dtype]}\n{text}"

@@ -1,9 +1,9 @@
 """Exact sorting and selection of tensors of any type along any axis, as torch users call it.
 
 Three things can do the work. Up to MOST values an exact kernel: of the smallest network that nsc has for the
-task, whatever network an operator relaxes, proved and built when first used. Where there is none, the
-operator's own package, for the types that it is compiled for. Else torch.sort: on other devices, and where
-there is no C++ compiler.
+task, whatever network an operator relaxes, proved and built when first used. Where there is none, on a CPU
+the operator's own package, for the types that it is compiled for. Else torch.sort: on a device that is
+neither a CPU nor NVIDIA's, and where there is no compiler.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from torch import Tensor
 from nsc.contract.exact import ELEMENTS, MOST
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
-from nsc.runtime.devices import cpu
+from nsc.runtime.devices import cpu, exact_cuda
+from nsc.runtime.devices.exact_cuda import ExactProgram
 from nsc.runtime.dispatch.autograd import below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
-from nsc.runtime.exact import ExactKernel, layout_of, places_fit
+from nsc.runtime.exact import LEAST_COLUMNS, ExactKernel, Layout, layout_of, places_fit
 from nsc.runtime.kernel import Kernel, find
 
 # Dtypes of tensors to their names.
@@ -112,15 +113,17 @@ def _sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> t
     if x.dim() == 0:
         values, indices = _sort(x.unsqueeze(0), dim, descending, is_short, spec)
         return values.squeeze(0), indices.squeeze(0)
-    if not places_fit(x.shape[dim], x.itemsize):
+    if x.is_cpu and not places_fit(x.shape[dim], x.itemsize):
         wide, indices = _sort(x.to(torch.int16), dim, descending, is_short, spec)
         return wide.to(x.dtype), indices
     index_dtype = torch.int32 if is_short else torch.int64
     worker = _worker(x, spec)
-    if isinstance(worker, ExactKernel):
-        return _by_exact_kernel(worker, x, dim, descending, index_dtype)  # type: ignore[return-value]
-    values, indices = _by_others(worker, x, dim, descending, spec)
-    return values, indices.to(index_dtype)
+    if worker is None or isinstance(worker, Kernel):
+        values, indices = _by_others(worker, x, dim, descending, spec)
+        return values, indices.to(index_dtype)
+    values, places = _by_exact_kernel(worker, x, dim, descending, index_dtype, spec)
+    assert places is not None
+    return values, places
 
 
 def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
@@ -128,16 +131,18 @@ def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
     if x.dim() == 0:
         return x.clone()
     worker = _worker(x, spec)
-    if isinstance(worker, ExactKernel):
-        return _by_exact_kernel(worker, x, dim, descending, None)[0]
-    return _by_others(worker, x, dim, descending, spec)[0]
+    if worker is None or isinstance(worker, Kernel):
+        return _by_others(worker, x, dim, descending, spec)[0]
+    return _by_exact_kernel(worker, x, dim, descending, None, spec)[0]
 
 
-def _worker(x: Tensor, spec: str) -> ExactKernel | Kernel | None:
+def _worker(x: Tensor, spec: str) -> ExactKernel | ExactProgram | Kernel | None:
     """Return what sorts a tensor, built: an exact kernel, or the operator's package; None: torch."""
-    if not x.is_cpu:
+    if not (x.is_cpu or x.is_cuda):
         return None
     exact, name = _exact_kernel(spec), DTYPE_NAMES[x.dtype]
+    if x.is_cuda:
+        return None if exact is None else _program(exact, x)
     if exact is None:
         kernel = find(spec)
         is_served = name in kernel.serves and "cpu" in kernel.sources
@@ -147,6 +152,42 @@ def _worker(x: Tensor, spec: str) -> ExactKernel | Kernel | None:
     except ToolchainError:
         return None
     return exact
+
+
+def _program(exact: ExactKernel, x: Tensor) -> ExactProgram | None:
+    """Return an exact kernel on a tensor's GPU; None: it cannot be loaded there, or not now."""
+    try:
+        return exact_cuda.program_of(exact.source, DTYPE_NAMES[x.dtype], x.device)
+    except ToolchainError:
+        return None
+
+
+def select_rows(x: Tensor, rank: int) -> Tensor:
+    """Return the value of a rank of each row of the last axis: an exact kernel on a GPU, else torch.sort.
+
+    Args:
+        x: rows of 1 to MOST values.
+        rank: 0 the smallest.
+    """
+    program = _selecting(x, rank)
+    if program is None:
+        return x.sort(dim=-1).values[..., rank].contiguous()
+    values = x.new_empty(x.shape[:-1])
+    layout = Layout(1, values.numel(), 0, 1, x.shape[-1])
+    exact_cuda.sort(program, x.contiguous(), layout, False, values, None)
+    return values
+
+
+def _selecting(x: Tensor, rank: int) -> ExactProgram | None:
+    from nsc.compiler.selection import ranks
+    from nsc.join.exact import exact_kernel
+
+    if not x.is_cuda:
+        return None
+    try:
+        return _program(exact_kernel(x.shape[-1], ranks(rank)), x)
+    except UnprovedError:
+        return None
 
 
 def _by_others(
@@ -178,18 +219,26 @@ def _by_package(kernel: Kernel, x: Tensor, dim: int, descending: bool) -> tuple[
 
 
 def _by_exact_kernel(
-    exact: ExactKernel, x: Tensor, dim: int, descending: bool, index_dtype: torch.dtype | None
+    exact: ExactKernel | ExactProgram,
+    x: Tensor,
+    dim: int,
+    descending: bool,
+    index_dtype: torch.dtype | None,
+    spec: str,
 ) -> tuple[Tensor, Tensor | None]:
     outer, n, inner = math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :])
-    layout = layout_of(outer, n, inner)
+    # On a GPU neighbouring threads read what lies side by side, however few samples there are.
+    layout = layout_of(outer, n, inner, LEAST_COLUMNS if isinstance(exact, ExactKernel) else 1)
     if layout is None:
-        values, indices = _by_exact_kernel(exact, x.movedim(dim, -1), x.dim() - 1, descending, index_dtype)
+        moved = x.movedim(dim, -1)
+        values, indices = _by_exact_kernel(exact, moved, x.dim() - 1, descending, index_dtype, spec)
         return _moved_back(values, dim), None if indices is None else _moved_back(indices, dim)
     x = x.contiguous()
-    shape = (*x.shape[:dim], exact.source.outputs, *x.shape[dim + 1 :])
-    values = x.new_empty(shape)
-    indices = None if index_dtype is None else x.new_empty(shape, dtype=index_dtype)
-    if values.numel():
+    values = _empty_values(x, dim, descending, spec)
+    indices = None if index_dtype is None else values.new_empty(values.shape, dtype=index_dtype)
+    if not values.numel():
+        return values, indices
+    if isinstance(exact, ExactKernel):
         address, index_bytes = (None, 0) if indices is None else (indices.data_ptr(), indices.itemsize)
         exact.call(
             DTYPE_NAMES[x.dtype],
@@ -201,6 +250,8 @@ def _by_exact_kernel(
             descending,
             cpu.thread_pool(),
         )
+    else:
+        exact_cuda.sort(exact, x, layout, descending, values, indices)
     return values, indices
 
 
@@ -209,11 +260,11 @@ def _moved_back(result: Tensor, dim: int) -> Tensor:
 
 
 def _fake_sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:
-    values = _fake_values(x, dim, descending, spec)
+    values = _empty_values(x, dim, descending, spec)
     return values, values.new_empty(values.shape, dtype=torch.int32 if is_short else torch.int64)
 
 
-def _fake_values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
+def _empty_values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
     outputs = find(spec).outputs
     if outputs is None or x.dim() == 0:
         return x.new_empty(x.shape)
@@ -257,7 +308,7 @@ for _name, _schema, _implementation, _fake in (
         "exact_values",
         "(Tensor x, int dim, bool descending, str kernel) -> Tensor",
         _values,
-        _fake_values,
+        _empty_values,
     ),
 ):
     _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))

@@ -19,7 +19,7 @@ from nsc.contract.windows import MODES, FilterManifest
 from nsc.errors import OperandError, OperandTypeError, PackageError, ToolchainError
 from nsc.join.budget import budget_of
 from nsc.join.filters import compiled_filter, window_kernel
-from nsc.operators.exact import DTYPE_NAMES
+from nsc.operators.exact import DTYPE_NAMES, select_rows
 from nsc.operators.operands import Steepness
 from nsc.operators.selector import Selector
 from nsc.runtime.devices.cpu import thread_pool
@@ -217,12 +217,12 @@ def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
     """Implement `nsc::window_filter`."""
     window = _window_of(key)
     if not x.is_cpu:
-        return _by_torch(x, window, mode, cval)
+        return _by_windows(x, window, mode, cval)
     kernel = _kernel(key)
     try:
         kernel.build(DTYPE_NAMES[x.dtype])
     except ToolchainError:
-        return _by_torch(x, window, mode, cval)
+        return _by_windows(x, window, mode, cval)
     x, images = _lying(x, _axes(window))
     values = torch.empty_like(x, memory_format=torch.contiguous_format)
     if values.numel():
@@ -252,12 +252,12 @@ def _lying(x: Tensor, axes: int) -> tuple[Tensor, Images]:
     return x, Images.without_gaps(tuple(x.shape), axes)
 
 
-def _by_torch(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+def _by_windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
     if not x.numel():
         return x.clone()
     if x.dtype == torch.bool:
-        return _by_torch(x.to(torch.uint8), window, mode, cval).to(torch.bool)
-    return _windows(x, window, mode, cval).sort(dim=-1).values[..., window.rank].contiguous()
+        return _by_windows(x.to(torch.uint8), window, mode, cval).to(torch.bool)
+    return select_rows(_windows(x, window, mode, cval), window.rank)
 
 
 def _windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nsc.contract.exact import ELEMENTS, ExactSource, for_element
 from nsc.errors import ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.nvrtc import Nvrtc, find_nvrtc
-from nsc.runtime.devices.launches import SHARED_KIB, launches
+from nsc.runtime.devices.launches import SHARED_KIB, ExactLaunches, launches
 from nsc.runtime.kernel import Kernel
 
 
@@ -24,6 +25,26 @@ def build(kernel: Kernel, architecture: str, shared_bytes: int | None = None) ->
     """
     compiler = compiler_of(kernel, architecture, shared_bytes)
     return cache.build(kernel.name, kernel.sources["cuda"], compiler, kernel.manifest.nsc)
+
+
+def build_exact(
+    source: ExactSource, dtype: str, architecture: str, launches: ExactLaunches
+) -> cache.Artifact:
+    """Return the cubin of an exact kernel for a type of values, compiled unless the cache has it.
+
+    Args:
+        source: the kernel.
+        dtype: a key of ELEMENTS.
+        architecture: such as sm_90.
+        launches: how it is launched there.
+
+    Raises:
+        ToolchainError: no CuPy or no NVRTC, or an architecture that NVRTC does not know.
+        BuildError: the compiler failed.
+    """
+    compiler = replace(find_nvrtc(architecture), defines=launches.defines)
+    name = f"{source.name}_{ELEMENTS[dtype]}"
+    return cache.build(name, for_element(source.texts["cuda"], dtype), compiler, source.version)
 
 
 def compiler_of(kernel: Kernel, architecture: str, shared_bytes: int | None = None) -> Nvrtc:

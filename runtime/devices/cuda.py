@@ -21,7 +21,8 @@ from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError
 from nsc.runtime.checks import check_keys, check_tensors, checked_backward
 from nsc.runtime.derivatives import through_loss
-from nsc.runtime.devices.cuda_program import Argument, Program, program_of
+from nsc.runtime.devices.cuda_module import Argument
+from nsc.runtime.devices.cuda_program import Program, program_of
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.shapes import (
     empty_sorted,

@@ -1,30 +1,17 @@
-"""A kernel's CUDA functions on a device: built, loaded and launched by the driver's API as CuPy has it."""
+"""A package's CUDA functions on a device, built and loaded on first use."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import importlib
-import threading
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from torch import Tensor
 
-from nsc.errors import BuildError, DeviceError, OperandError, PackageError, ToolchainError
+from nsc.errors import OperandError
 from nsc.runtime.devices.cubin import build
-from nsc.runtime.devices.launches import Block, Launches, launches
+from nsc.runtime.devices.cuda_module import Argument, Loaded, Module, find_device, index_of
+from nsc.runtime.devices.launches import Launches, launches
 from nsc.runtime.kernel import Kernel
-from nsc.wording import argument, count
-
-# Beyond this a function must be told so before its launch.
-_PLAIN_SHARED_BYTES = 48 << 10
-# Of the driver's enumeration CUfunction_attribute.
-_NUM_REGS = 4
-_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
-
-Argument = Tensor | int | None
+from nsc.wording import argument
 
 
 class Program(Protocol):
@@ -46,9 +33,7 @@ class Program(Protocol):
         eight bytes, of which a function takes as many as it wants."""
 
 
-_Key = tuple[Kernel, int]
-_programs: dict[_Key, CupyProgram] = {}
-_locks: dict[_Key, threading.Lock] = {}
+_programs = Loaded()
 
 
 def program_of(kernel: Kernel, device: torch.device) -> Program:
@@ -60,156 +45,21 @@ def program_of(kernel: Kernel, device: torch.device) -> Program:
         BuildError: the compiler failed, or the device lacks shared memory for one sample.
         DeviceError: the device cannot hold a block of a function.
     """
-    key = kernel, torch.cuda.current_device() if device.index is None else device.index
-    if (program := _programs.get(key)) is not None:
-        return program
-    # Threads that come at the same time wait for the first; what fails is tried anew.
-    with _locks.setdefault(key, threading.Lock()):
-        if key not in _programs:
-            _programs[key] = CupyProgram(*key)
-        return _programs[key]
+    index = index_of(device)
+    return _programs.get((kernel, index), lambda: CupyProgram(kernel, index))
 
 
-@dataclass(frozen=True)
-class _Function:
-    """A function that is ready to be launched.
+class CupyProgram(Module):
+    """Implements `Program` by CuPy."""
 
-    Attributes:
-        handle: the driver's.
-        block: what a block of it takes.
-        resident_blocks: how many the device runs at a time.
-    """
-
-    handle: int
-    block: Block
-    resident_blocks: int
-
-
-class CupyProgram:
-    """Implements `Program` by CuPy.
-
-    All that the driver must be asked is asked when a program is loaded: the first call of a function may be
-    one that is captured in a CUDA graph, where little else than launches is allowed.
-    """
-
-    def __init__(self, kernel: Kernel, device: int) -> None:
+    def __init__(self, kernel: Kernel, index: int) -> None:
         if "cuda" not in kernel.sources:
             raise OperandError(
                 f"{kernel.name} is compiled for {', '.join(kernel.sources)}: compile it with "
                 f"{argument('targets', ('cpu', 'cuda'))}"
             )
-        if torch.cuda.is_current_stream_capturing():
-            raise ToolchainError(
-                f"{kernel.name} is not loaded yet, which cannot be done while a CUDA graph is captured: "
-                "call it once before"
-            )
-        self._name = kernel.name
-        self._driver = _cupy().cuda.driver
-        self._device = device
-        properties: Any = torch.cuda.get_device_properties(device)
-        self.multiprocessors: int = properties.multi_processor_count
-        shared_bytes = properties.shared_memory_per_block_optin
-        self.launches = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
-        binary = build(kernel, f"sm_{properties.major}{properties.minor}", shared_bytes).binary
-        image = binary.read_bytes()
-        if kernel.manifest.stated("cuda").encode() not in image:
-            raise PackageError(
-                f"the manifest of {kernel.name} and the kernels in {binary} are not of one package: "
-                "compile it again"
-            )
-        with torch.cuda.device(device):
-            # Makes torch's context the thread's, which no context is before a thread's first call.
-            torch.cuda.synchronize(device)
-            self._context: int = self._driver.ctxGetCurrent()
-            try:
-                module = self._driver.moduleLoadData(image)
-            except self._driver.CUDADriverError as error:
-                raise BuildError(
-                    f"the driver does not load {binary} ({error}): it may be older than NVRTC"
-                ) from None
-            try:
-                self._functions = {
-                    name: self._function(module, name, block) for name, block in self.launches.blocks.items()
-                }
-            except BaseException:
-                with contextlib.suppress(self._driver.CUDADriverError):
-                    self._driver.moduleUnload(module)
-                raise
-
-    def resident_blocks(self, function: str) -> int:
-        """Return how many blocks of a function the device runs at a time."""
-        return self._functions[function].resident_blocks
-
-    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
-        """Launch a function on torch's current stream of the device; the arguments are copied.
-
-        Raises:
-            DeviceError: the driver refuses the launch, or an earlier kernel failed.
-        """
-        # The lowest bytes come first, so a function may take an int of four bytes.
-        values = [ctypes.c_int64(_word(a)) for a in arguments]
-        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-        ready = self._functions[function]
-        block = ready.block
-        with torch.cuda.device(self._device):
-            # Autograd's threads begin without a context, and torch sets one only where it has to.
-            if self._driver.ctxGetCurrent() != self._context:
-                self._driver.ctxSetCurrent(self._context)
-            try:
-                self._driver.launchKernel(
-                    ready.handle,
-                    *(blocks, 1, 1),
-                    *(block.threads, 1, 1),
-                    block.shared_bytes,
-                    torch.cuda.current_stream().cuda_stream,
-                    ctypes.addressof(addresses),
-                    0,
-                )
-            except self._driver.CUDADriverError as error:
-                raise DeviceError(
-                    f"the driver refuses to launch {function} of {self._name} ({count(blocks, 'block')} of "
-                    f"{block.threads} threads and {block.shared_bytes:,} bytes of shared memory): {error}. "
-                    f"{_what_to_do(str(error))}"
-                ) from None
-
-    def _function(self, module: int, name: str, block: Block) -> _Function:
-        handle = self._driver.moduleGetFunction(module, name)
-        if block.shared_bytes > _PLAIN_SHARED_BYTES:
-            self._driver.funcSetAttribute(handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, block.shared_bytes)
-        per_multiprocessor: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            handle, block.threads, block.shared_bytes
-        )
-        if per_multiprocessor < 1:
-            registers = self._driver.funcGetAttribute(_NUM_REGS, handle)
-            raise DeviceError(
-                f"no multiprocessor of the device holds a block of {name} of {self._name}: {block.threads} "
-                f"threads of {registers} registers, and {block.shared_bytes:,} bytes of shared memory. Use a "
-                "smaller network, or the cpu target; where others share the device (MPS), a larger share"
-            )
-        return _Function(handle, block, per_multiprocessor * self.multiprocessors)
-
-
-def _what_to_do(error: str) -> str:
-    if "OUT_OF_MEMORY" in error:
-        return (
-            "The device has no memory left for the stacks of threads: torch.cuda.empty_cache() gives back "
-            "what torch holds in store; or use a smaller batch"
-        )
-    return (
-        "An earlier kernel may have failed, of any library, since launches do not wait: with "
-        "CUDA_LAUNCH_BLOCKING=1 in the environment they do, and the one that fails says so. After an illegal "
-        "address the process must be started anew"
-    )
-
-
-def _word(argument: Argument) -> int:
-    if isinstance(argument, Tensor):
-        return argument.data_ptr()
-    return 0 if argument is None else argument
-
-
-def _cupy() -> Any:
-    try:
-        return importlib.import_module("cupy")
-    except ImportError as error:
-        raise ToolchainError(f"CUDA tensors need CuPy ({error}): pip install 'nsc[cuda]'") from None
+        device = find_device(kernel.name, index)
+        self.multiprocessors = device.multiprocessors
+        self.launches = launches(kernel.n, kernel.launch, kernel.reals, device.shared_bytes)
+        binary = build(kernel, device.architecture, device.shared_bytes).binary
+        super().__init__(kernel.name, binary, kernel.manifest.stated("cuda"), self.launches.blocks, device)

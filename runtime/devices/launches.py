@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nsc.contract.exact import ExactSource
 from nsc.contract.interface import REALS, function_name
 from nsc.contract.launch import ENTRY_REALS, FUNCTIONS, LANE_BYTES, WARP, Launch, sample_places
 from nsc.errors import BuildError
@@ -25,6 +26,18 @@ SHARED_KIB = {
     "sm_120": 99,
     "sm_121": 99,
 }
+
+# The functions of an exact kernel, templates/exact/kernel.cu.j2.
+_EXACT = "nsc_exact_"
+EXACT_VALUES, EXACT_PAIRS = f"{_EXACT}values", f"{_EXACT}pairs"
+# Most comparators of straight-line code by the bytes of an item: the build takes up to four seconds, and what
+# a thread holds stays in its registers.
+_MOST_STRAIGHT = {4: 1600, 8: 600, 16: 200}
+# Of a block: most warps with tiles of their own; threads that share a tile, and its bytes, which leave room
+# for several blocks.
+_MOST_WARPS = 4
+_TOGETHER_THREADS = 256
+_TOGETHER_BYTES = 32 << 10
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,52 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
     for function, block in blocks.items():
         _check_fits(f"a block of {function}", n, block.shared_bytes, shared_bytes)
     return Launches(lanes, blocks)
+
+
+@dataclass(frozen=True)
+class ExactLaunches:
+    """How an exact kernel is launched on a kind of device.
+
+    Attributes:
+        blocks: the blocks of each function, by its name.
+        straight: the functions that run straight-line code, where a thread has a sample of its own.
+    """
+
+    blocks: dict[str, Block]
+    straight: frozenset[str]
+
+    @property
+    def defines(self) -> tuple[tuple[str, str], ...]:
+        """The macros that the build defines, names and values."""
+        return tuple(
+            (f"NSC_STRAIGHT_{function.removeprefix(_EXACT).upper()}", str(function in self.straight).lower())
+            for function in self.blocks
+        )
+
+
+def exact_launches(source: ExactSource, value_bytes: int, shared_bytes: int) -> ExactLaunches:
+    """Return how an exact kernel is launched where a block may ask for so much shared memory.
+
+    Args:
+        source: the kernel.
+        value_bytes: of a value's type.
+        shared_bytes: what a block of the device may ask for.
+    """
+    blocks, straight = {}, set()
+    item_bytes = {EXACT_VALUES: max(4, value_bytes), EXACT_PAIRS: max(4, 2 * value_bytes)}
+    for function, each in item_bytes.items():
+        # A warp's samples are the columns of a tile whose rows are one place apart.
+        warp_bytes = (WARP + 1) * source.n * each
+        if 0 < source.straight <= _MOST_STRAIGHT[each] and warp_bytes <= shared_bytes:
+            straight.add(function)
+            warps = min(_MOST_WARPS, shared_bytes // warp_bytes)
+            blocks[function] = Block(warps * WARP, warps * WARP, warps * warp_bytes)
+        else:
+            # The largest power of two: 1,024 of the largest items fit every device.
+            fitting = max(1, _TOGETHER_BYTES // (source.n * each))
+            samples = min(WARP, 1 << (fitting.bit_length() - 1))
+            blocks[function] = Block(_TOGETHER_THREADS, samples, samples * source.n * each)
+    return ExactLaunches(blocks, frozenset(straight))
 
 
 def _tile_lanes(n: int, launch: Launch, shared_bytes: int) -> int:

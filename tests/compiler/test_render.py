@@ -52,7 +52,7 @@ def test_golden_text_of_an_error_free_kernel_is_its_difference(golden, tmp_path)
 
 @pytest.mark.parametrize("element", ["float32", "int64", "uint8"])
 def test_golden_text_of_an_exact_kernel(element, golden, tmp_path):
-    text = golden("best_4_exact.cpp", compile_exact(4).text).read_text("utf-8")
+    text = golden("best_4_exact.cpp", compile_exact(4).texts["cpu"]).read_text("utf-8")
     path = tmp_path / "kernel.cpp"
     path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
     compiles_without_a_warning(path)
@@ -72,11 +72,11 @@ def test_golden_module_of_a_filter(golden):
 
 
 def test_an_exact_kernel_of_many_comparators_runs_from_a_table():
-    few, many = compile_exact(32).text, compile_exact(160).text
+    few, many = compile_exact(32).texts["cpu"], compile_exact(160).texts["cpu"]
     assert "run_piece_1<Form>(r);" in few
     assert "run_piece_" not in many
     assert "    run_table<Form>(r);" in many
-    assert compile_exact(32).text == few
+    assert compile_exact(32).texts["cpu"] == few
 
 
 def compiles_without_a_warning(path):

@@ -11,16 +11,21 @@ import json
 import re
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import torch
 
 from nsc.compiler.driver import compile_network
+from nsc.compiler.exact import compile_exact
 from nsc.compiler.network import Network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import top_k
+from nsc.contract.exact import for_element
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices.cubin import compiler_of
+from nsc.runtime.devices.launches import SHARED_KIB, exact_launches
 from nsc.runtime.kernel import Kernel
 
 BOTH = ("float32", "float64")
@@ -68,6 +73,14 @@ CASES = {
 }
 assert {case.request.relaxation.sigmoid for case in CASES.values()} == set(SIGMOIDS)
 
+# Exact kernels: values of a sample, their type and the architecture. Both ways to run, items of all kinds.
+EXACT_CASES = {
+    "exact float32, sm_80": (8, "float32", "sm_80"),
+    "exact uint8, sm_120": (8, "uint8", "sm_120"),
+    "exact uint64, sm_90": (8, "uint64", "sm_90"),
+    "exact bfloat16, tabled, sm_90": (160, "bfloat16", "sm_90"),
+}
+
 
 def kernel(case):
     return Kernel(compile_network(case.request).package.files)
@@ -93,21 +106,34 @@ def compiled(case):
     """Return the results of a compilation: warnings, functions with their resources, lengths."""
     package = kernel(case)
     cubin, log = compiler_of(package, case.architecture).compiled(package.sources["cuda"])
+    longest = int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1])
+    return results(cubin, log, package.manifest.stated("cuda")) | {"longest codelet": longest}
+
+
+def results(cubin, log, stated):
     return {
         "warnings": [line for line in log.splitlines() if "warning" in line],
         "resources": {name: vars(resources) for name, resources in nvrtc.resources(log).items()},
-        "longest codelet": int(re.search(r"longest_codelet = (\d+)", package.sources["cuda"])[1]),
         "length": len(cubin),
         "end": elf_end(cubin),
-        "states its facts": package.manifest.stated("cuda").encode() in cubin,
+        "states its facts": stated.encode() in cubin,
     }
+
+
+def compiled_exact(n, dtype, architecture):
+    """Return the results of a compilation of an exact kernel, as `compiled` does."""
+    source = compile_exact(n)
+    launches = exact_launches(source, getattr(torch, dtype).itemsize, SHARED_KIB[architecture] << 10)
+    compiler = replace(nvrtc.find_nvrtc(architecture), defines=launches.defines)
+    return results(*compiler.compiled(for_element(source.texts["cuda"], dtype)), source.facts)
 
 
 def main(libraries):
     for library in libraries:
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    results = {name: compiled(case) for name, case in CASES.items()}
-    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": results}))
+    cases = {name: compiled(case) for name, case in CASES.items()}
+    cases |= {name: compiled_exact(*case) for name, case in EXACT_CASES.items()}
+    print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": cases}))
 
 
 if __name__ == "__main__":

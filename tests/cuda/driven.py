@@ -23,10 +23,13 @@ from emulated import Emulated
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
-from nsc.errors import BuildError, DeviceError, OperandError, PackageError
+from nsc.contract.exact import for_element
+from nsc.errors import BuildError, DeviceError, OperandError, PackageError, ToolchainError
+from nsc.join.exact import exact_kernel
 from nsc.runtime import reference
-from nsc.runtime.devices import cuda, cuda_program
+from nsc.runtime.devices import cuda, cuda_program, exact_cuda
 from nsc.runtime.devices.launches import launches
+from nsc.runtime.exact import layout_of
 from nsc.runtime.kernel import register
 
 CONTEXT = 1
@@ -59,6 +62,20 @@ class Builds:
         return SimpleNamespace(binary=self.binaries[kernel.spec])
 
 
+class ExactBuilds:
+    """Replaces the cache of exact kernels; see `Builds`."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, source, dtype, architecture, launches):
+        assert architecture == "sm_90"
+        defines = "".join(f"#define {name} {value}\n" for name, value in launches.defines)
+        (folder := self.folder / f"{source.name}_{dtype}").mkdir()
+        Emulated(defines + for_element(source.texts["cuda"], dtype), folder)
+        return SimpleNamespace(binary=folder / "kernels.so")
+
+
 def stand_in(folder):
     """Replace torch's functions for devices and streams, and the build cache."""
     torch.cuda.get_device_properties = lambda device: PROPERTIES
@@ -68,6 +85,7 @@ def stand_in(folder):
     torch.cuda.current_stream = lambda: SimpleNamespace(cuda_stream=0)
     torch.cuda.synchronize = synchronize
     cuda_program.build = Builds(folder)
+    exact_cuda.build_exact = ExactBuilds(folder)
 
 
 def synchronize(device):
@@ -160,6 +178,28 @@ def check_a_captured_graph_may_be_the_first_call():
         )
         cuda.hard_sort(x, kernel.spec)
     assert grads[2].shape == (2, 4, 40)
+
+
+def check_exact_sorting():
+    """On the program of CuPy; a graph may capture it once it is loaded."""
+    source = exact_kernel(9).source
+    with (
+        replaced(torch.cuda, "is_current_stream_capturing", lambda: True),
+        pytest.raises(ToolchainError, match=r"best_9_exact is not loaded yet.*call it once before"),
+    ):
+        exact_cuda.program_of(source, "int16", DEVICE)
+    program = exact_cuda.program_of(source, "int16", DEVICE)
+    assert exact_cuda.program_of(source, "int16", DEVICE) is program
+    x = torch.randint(-5, 5, (40, 9, 3), dtype=torch.int16)
+    values, indices = torch.empty_like(x), torch.empty(x.shape, dtype=torch.int64)
+    layout = layout_of(40, 9, 3, 1)
+    with in_the_driver("captures", 1):
+        exact_cuda.sort(program, x, layout, False, values, indices)
+    expected = torch.sort(x, dim=1, stable=True)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(indices, expected.indices)
+    exact_cuda.sort(program, x, layout, True, values, None)
+    assert torch.equal(values, torch.sort(x, dim=1, descending=True).values)
 
 
 def check_loading_inside_a_capture_is_refused():

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from compiled import CASES, elf_end
+from compiled import CASES, EXACT_CASES, elf_end
 from machine_code import MOST_REGISTERS
 from test_machine_code import VERSION
 
 from nsc.compiler.driver import compile_network
+from nsc.compiler.exact import compile_exact
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import WIDEST
 from nsc.contract.interface import function_name
@@ -21,7 +22,7 @@ from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, nvrtc
 from nsc.runtime.devices import cubin
-from nsc.runtime.devices.launches import SHARED_KIB
+from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB
 from nsc.runtime.kernel import Kernel
 
 HERE = Path(__file__).parent
@@ -42,6 +43,7 @@ def compiled(package, architecture):
 
 def test_golden_text(golden):
     golden("bitonic_4.cu", kernel(Request("bitonic", 4, targets=("cuda",))).sources["cuda"])
+    golden("best_4_exact.cu", compile_exact(4).texts["cuda"])
 
 
 @pytest.mark.parametrize("version", ["13.0", "newest"])
@@ -61,12 +63,23 @@ def test_both_compilers_take_every_text_without_a_warning(version):
     assert (answer["version"] == [13, 0]) == (version == "13.0"), answer["version"]
     for name, case in CASES.items():
         check(case, answer["cases"][name], name)
+    for name in EXACT_CASES:
+        check_whole(answer["cases"][name], name)
+        resources = answer["cases"][name]["resources"]
+        assert set(resources) == {EXACT_VALUES, EXACT_PAIRS}, name
+        for function in resources.values():
+            assert function["registers"] <= MOST_REGISTERS, name
+            assert function["spilled_bytes"] == function["stack_bytes"] == 0, name
 
 
-def check(case, results, where):
+def check_whole(results, where):
     assert results["warnings"] == [], where
     assert results["length"] == results["end"], where
     assert results["states its facts"], where
+
+
+def check(case, results, where):
+    check_whole(results, where)
     reals = case.request.dtypes
     assert set(results["resources"]) == {
         function_name(function, real) for function in FUNCTIONS for real in reals

@@ -24,7 +24,7 @@ from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime import reference
-from nsc.runtime.devices import cubin, cuda, cuda_program
+from nsc.runtime.devices import cubin, cuda, cuda_module
 from nsc.runtime.kernel import Kernel, register
 
 BATCH = 5
@@ -507,7 +507,7 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
     for name in ("cupy", "cupy.cuda"):
         monkeypatch.setitem(sys.modules, name, None)
     kernel = Kernel(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
-    for build in (lambda: cubin.build(kernel, "sm_90"), lambda: cuda_program._cupy()):
+    for build in (lambda: cubin.build(kernel, "sm_90"), lambda: cuda_module._cupy()):
         with pytest.raises(ToolchainError, match=r"pip install 'nsc\[cuda\]'"):
             build()
 

@@ -263,7 +263,7 @@ inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total 
 
 // Types of values. A value's bits become a key, a whole number in the order of the values, and come back from it.
 // `descending` is a register of 0, or of -1 for the other order. For sorting with places, keys are equal where values
-// are; `lost` then tells which keys cannot be made to values again.
+// are; `lost` then tells which values cannot come back from their keys, and is_shared() which keys are of several values.
 
 template <class number>
 struct Integer {
@@ -271,6 +271,7 @@ struct Integer {
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
     NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) { return bits ^ descending; }
+    NSC_STEP static Vec<Key> is_shared(Vec<Key>, Vec<Key>) { return all<Key>(0); }
 };
 
 // Numbers of a sign, an exponent and a fraction: -0 is less than 0, and NaN, whose sign is dropped, is most.
@@ -288,7 +289,11 @@ struct Float {
         const Vec<Key> is_nan = (bits & most) > infinity, is_negative_zero = bits == lowest;
         *lost |= is_nan | is_negative_zero;
         const Vec<Key> key = is_nan ? all<Key>(most) : ordered(bits);
-        return (key & ~is_negative_zero) ^ descending;
+        return (is_negative_zero ? all<Key>(0) : key) ^ descending;
+    }
+    NSC_STEP static Vec<Key> is_shared(Vec<Key> key, Vec<Key> descending) {
+        const Vec<Key> plain = key ^ descending;
+        return (plain == 0) | (plain == most);
     }
 };
 

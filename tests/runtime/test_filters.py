@@ -82,7 +82,7 @@ def test_any_window_and_rank_is_scipys(data):
     expected = ndimage.rank_filter(x, rank, size=size, mode=mode, cval=-7)
     assert (nsc.numpy.rank_filter(x, rank, size, mode, -7) == expected).all()
     assert (
-        filters._by_torch(torch.from_numpy(x), filter_of(size, rank).window, mode, -7).numpy() == expected
+        filters._by_windows(torch.from_numpy(x), filter_of(size, rank).window, mode, -7).numpy() == expected
     ).all()
 
 

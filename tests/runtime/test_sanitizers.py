@@ -103,7 +103,7 @@ def test_exact_kernels(n, element, number, flags, tmp_path):
     if platform.machine() not in ("x86_64", "AMD64") and flags:
         pytest.skip("-march=native is for x86")
     source, program = tmp_path / "kernel.cpp", tmp_path / "program"
-    source.write_text(f"#define NSC_ELEMENT {element}\n{compile_exact(n).text}", encoding="utf-8")
+    source.write_text(f"#define NSC_ELEMENT {element}\n{compile_exact(n).texts['cpu']}", encoding="utf-8")
     driver = Path(__file__).with_name("sanitized_exact.cpp")
     macros = (f"-DNUMBER={number}", f"-DWIRES={n}")
     run(*COMMAND, *flags, *macros, "-Wall", "-Wextra", "-Werror", source, driver, "-o", program)

@@ -1,0 +1,230 @@
+"""CUDA functions on a device: loaded and launched by the driver's API as CuPy has it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from nsc.errors import BuildError, DeviceError, PackageError, ToolchainError
+from nsc.runtime.devices.launches import Block
+from nsc.wording import count
+
+# Beyond this a function must be told so before its launch.
+_PLAIN_SHARED_BYTES = 48 << 10
+# Of the driver's enumeration CUfunction_attribute.
+_NUM_REGS = 4
+_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+
+Argument = Tensor | int | None
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that is ready for kernels.
+
+    Attributes:
+        index: torch's number of it.
+        architecture: such as sm_90.
+        shared_bytes: what a block may ask for.
+        multiprocessors: how many it has.
+    """
+
+    index: int
+    architecture: str
+    shared_bytes: int
+    multiprocessors: int
+
+
+def index_of(device: torch.device) -> int:
+    """Return the number of a device; that of the current one where it has none."""
+    return torch.cuda.current_device() if device.index is None else device.index
+
+
+def find_device(name: str, index: int) -> Device:
+    """Return a device that a kernel of that name can be loaded on now.
+
+    Raises:
+        ToolchainError: no CuPy, or a CUDA graph is captured.
+    """
+    if torch.cuda.is_current_stream_capturing():
+        raise ToolchainError(
+            f"{name} is not loaded yet, which cannot be done while a CUDA graph is captured: "
+            "call it once before"
+        )
+    _cupy()
+    properties: Any = torch.cuda.get_device_properties(index)
+    return Device(
+        index,
+        f"sm_{properties.major}{properties.minor}",
+        properties.shared_memory_per_block_optin,
+        properties.multi_processor_count,
+    )
+
+
+class Loaded:
+    """What is loaded once for each key, also where threads ask at the same time; what fails is tried anew."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, Any] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
+
+    def get(self, key: Hashable, load: Callable[[], _T]) -> _T:
+        """Return the value of a key, loaded unless it is there."""
+        if key not in self._values:
+            with self._locks.setdefault(key, threading.Lock()):
+                if key not in self._values:
+                    self._values[key] = load()
+        return self._values[key]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function that is ready to be launched.
+
+    Attributes:
+        handle: the driver's.
+        block: what a block of it takes.
+        resident_blocks: how many the device runs at a time.
+    """
+
+    handle: int
+    block: Block
+    resident_blocks: int
+
+
+class Module:
+    """The functions of a cubin on a device.
+
+    All that the driver must be asked is asked when they are loaded: the first call of a function may be
+    one that is captured in a CUDA graph, where little else than launches is allowed.
+
+    Args:
+        name: what the functions are of, for messages.
+        binary: the cubin.
+        stated: what the cubin must state of itself.
+        blocks: what a block of each function takes, by its name.
+        device: where they run.
+
+    Raises:
+        PackageError: the cubin states something else.
+        BuildError: the driver does not load it.
+        DeviceError: the device cannot hold a block of a function.
+    """
+
+    def __init__(
+        self, name: str, binary: Path, stated: str, blocks: Mapping[str, Block], device: Device
+    ) -> None:
+        self._name = name
+        self._driver = _cupy().cuda.driver
+        self._device = device
+        image = binary.read_bytes()
+        if stated.encode() not in image:
+            raise PackageError(
+                f"the manifest of {name} and the kernels in {binary} are not of one package: compile it again"
+            )
+        with torch.cuda.device(device.index):
+            # Makes torch's context the thread's, which no context is before a thread's first call.
+            torch.cuda.synchronize(device.index)
+            self._context: int = self._driver.ctxGetCurrent()
+            try:
+                module = self._driver.moduleLoadData(image)
+            except self._driver.CUDADriverError as error:
+                raise BuildError(
+                    f"the driver does not load {binary} ({error}): it may be older than NVRTC"
+                ) from None
+            try:
+                self._functions = {
+                    function: self._function(module, function, block) for function, block in blocks.items()
+                }
+            except BaseException:
+                with contextlib.suppress(self._driver.CUDADriverError):
+                    self._driver.moduleUnload(module)
+                raise
+
+    def resident_blocks(self, function: str) -> int:
+        """Return how many blocks of a function the device runs at a time."""
+        return self._functions[function].resident_blocks
+
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
+        """Launch a function on torch's current stream of the device; the arguments are copied.
+
+        Raises:
+            DeviceError: the driver refuses the launch, or an earlier kernel failed.
+        """
+        # The lowest bytes come first, so a function may take an int of four bytes.
+        values = [ctypes.c_int64(_word(a)) for a in arguments]
+        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        ready = self._functions[function]
+        block = ready.block
+        with torch.cuda.device(self._device.index):
+            # Autograd's threads begin without a context, and torch sets one only where it has to.
+            if self._driver.ctxGetCurrent() != self._context:
+                self._driver.ctxSetCurrent(self._context)
+            try:
+                self._driver.launchKernel(
+                    ready.handle,
+                    *(blocks, 1, 1),
+                    *(block.threads, 1, 1),
+                    block.shared_bytes,
+                    torch.cuda.current_stream().cuda_stream,
+                    ctypes.addressof(addresses),
+                    0,
+                )
+            except self._driver.CUDADriverError as error:
+                raise DeviceError(
+                    f"the driver refuses to launch {function} of {self._name} ({count(blocks, 'block')} of "
+                    f"{block.threads} threads and {block.shared_bytes:,} bytes of shared memory): {error}. "
+                    f"{_what_to_do(str(error))}"
+                ) from None
+
+    def _function(self, module: int, name: str, block: Block) -> _Function:
+        handle = self._driver.moduleGetFunction(module, name)
+        if block.shared_bytes > _PLAIN_SHARED_BYTES:
+            self._driver.funcSetAttribute(handle, _MAX_DYNAMIC_SHARED_SIZE_BYTES, block.shared_bytes)
+        per_multiprocessor: int = self._driver.occupancyMaxActiveBlocksPerMultiprocessor(
+            handle, block.threads, block.shared_bytes
+        )
+        if per_multiprocessor < 1:
+            registers = self._driver.funcGetAttribute(_NUM_REGS, handle)
+            raise DeviceError(
+                f"no multiprocessor of the device holds a block of {name} of {self._name}: {block.threads} "
+                f"threads of {registers} registers, and {block.shared_bytes:,} bytes of shared memory. Use a "
+                "smaller network, or the cpu target; where others share the device (MPS), a larger share"
+            )
+        return _Function(handle, block, per_multiprocessor * self._device.multiprocessors)
+
+
+def _what_to_do(error: str) -> str:
+    if "OUT_OF_MEMORY" in error:
+        return (
+            "The device has no memory left for the stacks of threads: torch.cuda.empty_cache() gives back "
+            "what torch holds in store; or use a smaller batch"
+        )
+    return (
+        "An earlier kernel may have failed, of any library, since launches do not wait: with "
+        "CUDA_LAUNCH_BLOCKING=1 in the environment they do, and the one that fails says so. After an illegal "
+        "address the process must be started anew"
+    )
+
+
+def _word(argument: Argument) -> int:
+    if isinstance(argument, Tensor):
+        return argument.data_ptr()
+    return 0 if argument is None else argument
+
+
+def _cupy() -> Any:
+    try:
+        return importlib.import_module("cupy")
+    except ImportError as error:
+        raise ToolchainError(f"CUDA tensors need CuPy ({error}): pip install 'nsc[cuda]'") from None

@@ -1,0 +1,97 @@
+"""Exact kernels on CUDA devices, built for each type of values and loaded on first use."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from nsc.contract.exact import ELEMENTS, ExactSource
+from nsc.runtime.devices.cubin import build_exact
+from nsc.runtime.devices.cuda_module import Argument, Loaded, Module, find_device, index_of
+from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, ExactLaunches, exact_launches
+from nsc.runtime.exact import Layout
+
+
+class ExactProgram(Protocol):
+    """An exact kernel's CUDA functions for a type of values, loaded on a device; see `Program`.
+
+    Attributes:
+        launches: what blocks of its functions take.
+    """
+
+    launches: ExactLaunches
+
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
+        """Launch a function on the current stream."""
+
+
+_programs = Loaded()
+
+
+def program_of(source: ExactSource, dtype: str, device: torch.device) -> ExactProgram:
+    """Return a kernel's program for a type of values on a device, built and loaded on first use.
+
+    Args:
+        source: the kernel.
+        dtype: a key of ELEMENTS.
+        device: where it runs.
+
+    Raises:
+        ToolchainError: no CuPy, or no driver; or a CUDA graph is captured, where nothing can be loaded.
+        BuildError: the compiler failed.
+        DeviceError: the device cannot hold a block of a function.
+    """
+    index = index_of(device)
+    key = source.name, source.version, source.facts, ELEMENTS[dtype], index
+    return _programs.get(key, lambda: _CupyProgram(source, dtype, index))
+
+
+class _CupyProgram(Module):
+    """Implements `ExactProgram` by CuPy."""
+
+    def __init__(self, source: ExactSource, dtype: str, index: int) -> None:
+        device = find_device(source.name, index)
+        value_bytes = getattr(torch, dtype).itemsize
+        self.launches = exact_launches(source, value_bytes, device.shared_bytes)
+        binary = build_exact(source, dtype, device.architecture, self.launches).binary
+        super().__init__(source.name, binary, source.facts, self.launches.blocks, device)
+
+
+def sort(
+    program: ExactProgram,
+    x: Tensor,
+    layout: Layout,
+    descending: bool,
+    values: Tensor,
+    indices: Tensor | None,
+) -> None:
+    """Sort, or select, on torch's current stream.
+
+    Args:
+        program: for the type of x.
+        x: values; `layout` says where they lie.
+        layout: any strides that lie in x.
+        descending: whether the largest value comes first; only for a network that sorts.
+        values: takes the results, (slabs, samples, outputs) if the stride of wires is 1, else
+            (slabs, outputs, samples).
+        indices: takes their places, int64 or int32; None: values alone.
+
+    Raises:
+        DeviceError: the driver refuses the launch, or an earlier kernel failed.
+    """
+    function = EXACT_VALUES if indices is None else EXACT_PAIRS
+    block = program.launches.blocks[function]
+    blocks = -(-layout.slabs * layout.samples // block.items)
+    arguments: tuple[Argument, ...] = (
+        x,
+        *(layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample),
+        int(descending),
+        block.items,
+        values,
+    )
+    if indices is not None:
+        arguments = (*arguments, indices, indices.itemsize)
+    if blocks:
+        program.launch(function, blocks, arguments)
