@@ -20,6 +20,7 @@ from benchmarks.gpu.events import DEVICE
 from benchmarks.gpu.peers import tensor_cores_of
 from benchmarks.tensor_cores import TensorCores
 from nsc.contract.routings import ROUTINGS, Payload
+from nsc.operators.exact import DTYPE_NAMES
 from nsc.runtime import reference
 from nsc.runtime.devices import cuda
 from nsc.runtime.kernel import Kernel
@@ -182,6 +183,50 @@ def _check_exact(kernel: Kernel, batch: int) -> Iterator[str]:
                 f"exact sort, {name} of {int(wrong.sum()):,} samples of {batch:,} are not torch.sort's: "
                 f"sample {sample}, {keys} …, has {ours} …, not {theirs} …"
             )
+
+
+def check_any_type(subject: Subject, batch: int) -> Iterator[str]:
+    """Check exact sorting of every type along each axis in both orders against torch's sort on the CPU."""
+    torch.manual_seed(0)
+    for dtype in DTYPE_NAMES:
+        if not is_sorted_by_torch(dtype):
+            continue
+        for shape in ((batch, subject.n), (subject.n, batch), (3, subject.n, batch)):
+            axis = shape.index(subject.n)
+            x = _of_dtype(torch.randn(shape).mul(40), dtype).to(DEVICE)
+            for descending, order in ((False, "ascending"), (True, "descending")):
+                expected = torch.sort(x.cpu(), dim=axis, descending=descending, stable=True)
+                found = subject.operator.hard_sort(x, axis, descending=descending)
+                alone = subject.operator.hard_sort(x, axis, descending=descending, values_only=True)
+                for name, a, b in (
+                    ("values", found.values, expected.values),
+                    ("indices", found.indices, expected.indices),
+                    ("values alone", alone, expected.values),
+                ):
+                    wrong = (a.cpu() != b) & ~(a.cpu().isnan() & b.isnan())
+                    if wrong.any():
+                        yield (
+                            f"{dtype}, axis {axis} of {shape}, {order}: "
+                            f"{int(wrong.sum()):,} of the {name} are not torch.sort's"
+                        )
+
+
+def is_sorted_by_torch(dtype: torch.dtype) -> bool:
+    """Return whether torch sorts a type on the CPU: there is nothing to compare the others with."""
+    return dtype not in (torch.uint16, torch.uint32, torch.uint64)
+
+
+def _of_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return numbers of a type, with ties and, of floats, NaN, infinities and both zeros."""
+    if dtype == torch.bool:
+        return x > 0
+    if not dtype.is_floating_point:
+        limits = torch.iinfo(dtype)
+        return x.round().clamp(limits.min, limits.max).to(dtype)
+    x, special = x.round(), torch.rand_like(x)
+    for share, value in ((0.04, torch.nan), (0.08, torch.inf), (0.12, -torch.inf), (0.16, -0.0)):
+        x[(special > share - 0.04) & (special < share)] = value
+    return x.to(dtype)
 
 
 def _different(results: dict[str, Tensor], expected: dict[str, Tensor]) -> Iterator[str]:

@@ -13,7 +13,17 @@ from benchmarks.gpu import checks, timing
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits
-from benchmarks.gpu.peers import BESIDE_TENSOR_CORES, EXACT, KEYS, LOSS_GRAD, P_GRAD, PEERS, P, Peer
+from benchmarks.gpu.peers import (
+    BESIDE_TENSOR_CORES,
+    EXACT,
+    EXACT_WORKS,
+    KEYS,
+    LOSS_GRAD,
+    P_GRAD,
+    PEERS,
+    P,
+    Peer,
+)
 from benchmarks.gpu.timing import LaunchTime, Timing
 
 Check = Callable[[Subject, int], Iterator[str]]
@@ -29,6 +39,8 @@ SMALL_CHECKS = (
 )
 # More samples than the device runs at a time: several groups, the last not full, and both ends of the grid.
 LARGE_CHECKS = ((16, 70_001), (32, 30_001), (128, 2_003), (1024, 67))
+# Straight-line code for every type; for some types; tables alone.
+ANY_TYPE_CHECKS = ((8, 1_001), (64, 301), (1024, 33))
 # No other job runs the network of the graph, so that its backward pass has not run before the capture.
 LAUNCH_CHECKS: dict[str, tuple[Check, str, int, int]] = {
     "autograd": (checks.check_autograd, "bitonic", 128, 64),
@@ -42,6 +54,7 @@ SIZES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((P, P_GRAD, LOSS_GRAD), (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)),
     KEYS: (16, 128, 1024),
     EXACT: (4, 8, 16, 32, 64, 256),
+    **dict.fromkeys(EXACT_WORKS, (16, 64, 256)),
 }
 TIMED_NETWORK = "bitonic"
 # Works and widths of the experiment.
@@ -127,6 +140,10 @@ _JOBS = (
     *(
         _check(f"same bits, bitonic {n}, batch {batch}", checks.check, "bitonic", n, batch)
         for n, batch in LARGE_CHECKS
+    ),
+    *(
+        _check(f"check, any type, bitonic {n}", checks.check_any_type, "bitonic", n, batch)
+        for n, batch in ANY_TYPE_CHECKS
     ),
     *(
         _check(f"check, {way}, {network} {n}", check, network, n, batch)

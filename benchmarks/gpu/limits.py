@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.gpu.building import Mixes
 from benchmarks.gpu.events import DEVICE, rounds
-from benchmarks.gpu.peers import EXACT, KEYS, LOSS_GRAD, P_GRAD, P
+from benchmarks.gpu.peers import EXACT, EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, P
 from nsc.compiler.schedule import WIRES_PER_WARP
 
 SOURCE = Path(__file__).with_name("limits.cu")
@@ -110,6 +110,8 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
         "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, inside light cones for P
         and for losses; "issue": instructions of the routing, or of an exact sort in registers.
     """
+    if work in EXACT_WORKS:
+        return {"memory": batch * n * EXACT_WORKS[work].value_bytes / limits.bytes_per_second}
     square, columns = 4 * n * n, mixes.on_columns
     instructions = {
         P: FORWARD_INSTRUCTIONS * columns,

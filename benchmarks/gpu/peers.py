@@ -20,6 +20,35 @@ from nsc.runtime.dispatch import entries
 STEEPNESS = 20.0
 P, P_GRAD, LOSS_GRAD, KEYS, EXACT = "P", "P + gradient", "cross entropy + gradient", "values", "exact sort"
 
+
+@dataclass(frozen=True)
+class ExactWork:
+    """Exact sorting by the operators.
+
+    Attributes:
+        dtype: of the values.
+        axis: that is sorted, 0 or 1 of two.
+        values_only: whether there are no indices.
+    """
+
+    dtype: torch.dtype
+    axis: int
+    values_only: bool = False
+
+    @property
+    def value_bytes(self) -> int:
+        """What is read and written for a value."""
+        return 2 * self.dtype.itemsize + (0 if self.values_only else 8)
+
+
+# By the names of works.
+EXACT_WORKS = {
+    "hard_sort, float32": ExactWork(torch.float32, 1),
+    "hard_sort, float32, axis 0": ExactWork(torch.float32, 0),
+    "hard_sort, float32, axis 0, values": ExactWork(torch.float32, 0, values_only=True),
+    "hard_sort, uint8, axis 0, values": ExactWork(torch.uint8, 0, values_only=True),
+}
+
 # The size of P in a case. The call of a peer may take one part in PEER_PARTS of the device's memory.
 P_BYTES = 1 << 30
 PEER_PARTS = 5
@@ -50,7 +79,7 @@ class Peer:
 def batch_of(work: str, subject: Subject) -> int:
     """Return the number of samples of a case."""
     n = subject.n
-    if work == EXACT:
+    if work == EXACT or work in EXACT_WORKS:
         return MOST_SMALL_SAMPLES
     most = MOST_SMALL_SAMPLES if n <= SMALL else MOST_SAMPLES
     return max(1, min(most, P_BYTES // (4 * n * n)))
@@ -109,6 +138,25 @@ def _torch_sort(work: str, subject: Subject, batch: int) -> Call:
     return lambda: torch.sort(x)
 
 
+def _hard_sort(work: str, subject: Subject, batch: int) -> Call:
+    exact, x = _to_sort(work, subject, batch)
+    op = subject.operator
+    if exact.values_only:
+        return lambda: op.hard_sort(x, exact.axis, values_only=True)
+    return lambda: op.hard_sort(x, exact.axis)
+
+
+def _sorted_by_torch(work: str, subject: Subject, batch: int) -> Call:
+    exact, x = _to_sort(work, subject, batch)
+    return lambda: torch.sort(x, dim=exact.axis, stable=not exact.values_only)
+
+
+def _to_sort(work: str, subject: Subject, batch: int) -> tuple[ExactWork, Tensor]:
+    exact = EXACT_WORKS[work]
+    shape = (batch, subject.n) if exact.axis else (subject.n, batch)
+    return exact, torch.rand(shape, device=DEVICE).mul(256).to(exact.dtype)
+
+
 def _tensor_cores(work: str, subject: Subject, batch: int) -> Call:
     cores = tensor_cores_of(subject)
     x = torch.randn(batch, subject.n, device=DEVICE)
@@ -157,6 +205,9 @@ PEERS: dict[str, tuple[Peer, ...]] = {
     LOSS_GRAD: _OF_PERMUTATION,
     KEYS: (_OWN,),
     EXACT: (_OWN, Peer("torch.sort", batch_of, _torch_sort)),
+    **dict.fromkeys(
+        EXACT_WORKS, (Peer(NSC, batch_of, _hard_sort), Peer("torch.sort", batch_of, _sorted_by_torch))
+    ),
 }
 # The peers for P and P_GRAD where the experiment takes part.
 BESIDE_TENSOR_CORES = (_OWN, Peer(TENSOR_CORES, _fitting_tensor_cores, _tensor_cores))

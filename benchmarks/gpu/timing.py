@@ -19,7 +19,7 @@ from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repea
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
 from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, TENSOR_CORES, Peer
-from nsc.runtime.devices import cuda
+from nsc.runtime.devices import cuda, exact_cuda
 
 # The rounds of a peer end after this time, but not before LEAST_ROUNDS rounds.
 PEER_SECONDS = 1.5
@@ -188,7 +188,7 @@ def time_launches(peer: str, call: Call) -> list[LaunchTime]:
     calls = []
     for _ in range(LAUNCH_CALLS):
         spans: list[_Span] = []
-        with _recording(cuda, spans), _recording(tensor_cores, spans):
+        with _recording(cuda, spans), _recording(exact_cuda, spans), _recording(tensor_cores, spans):
             call()
             torch.cuda.synchronize()
         times: dict[_Launch, list[float]] = defaultdict(list)

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from click.testing import CliRunner
-from device import SHARED_BYTES, EmulatedProgram
+from device import SHARED_BYTES, EmulatedExactProgram, EmulatedProgram
 from emulated import Emulated
 from test_tensor_cores import EmulatedModule
 
@@ -32,9 +32,10 @@ from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P,
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
 from nsc.contract.targets import TARGETS
+from nsc.operators import exact
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
-from nsc.runtime.devices import cubin, cuda
+from nsc.runtime.devices import cubin, cuda, exact_cuda
 from nsc.runtime.devices.table import BY_DEVICE
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +92,14 @@ class Device:
         if source not in self.programs:
             self.programs[source] = EmulatedModule(source, self.folder / f"{len(self.programs)}")
         return self.programs[source]
+
+    def exact_program_of(self, source, dtype, device):
+        key = source.name, dtype
+        if key not in self.programs:
+            folder = self.folder / f"{len(self.programs)}"
+            folder.mkdir()
+            self.programs[key] = EmulatedExactProgram(source, dtype, folder)
+        return Program(self, self.programs[key])
 
     def graph(self, graph):
         @contextlib.contextmanager
@@ -174,6 +183,8 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(building, "pool", lambda: multiprocessing.dummy.Pool(1))
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
+    monkeypatch.setattr(exact_cuda, "program_of", device.exact_program_of)
+    monkeypatch.setattr(exact, "_worker", lambda x, spec: exact._program(exact._exact_kernel(spec), x))
     monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
     monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
     monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
@@ -265,6 +276,24 @@ def test_wrong_exact_sorting_is_found(device, subject, monkeypatch, wrong):
     problems = list(checks._check_exact(subject("bitonic", 4).operator.kernel, 200))
     assert problems
     assert "of 200 are not torch.sort's" in problems[0]
+
+
+def test_any_type_is_checked(device, subject, monkeypatch):
+    subject = subject("bitonic", 4)
+    # The emulation takes seconds to build a type; test_exact has them all.
+    some = {torch.float64: "float64", torch.uint8: "uint8", torch.bool: "bool"}
+    monkeypatch.setattr(checks, "DTYPE_NAMES", some)
+    assert list(checks.check_any_type(subject, 5)) == []
+    plain = exact._by_exact_kernel
+
+    def wrong(*arguments):
+        values, indices = plain(*arguments)
+        return values, None if indices is None else indices.flip(0)
+
+    monkeypatch.setattr(exact, "_by_exact_kernel", wrong)
+    problems = list(checks.check_any_type(subject, 5))
+    assert any("of the indices are not torch.sort's" in problem for problem in problems)
+    assert {problem.partition(",")[0] for problem in problems} >= {"torch.uint8", "torch.float64"}
 
 
 def test_every_way_to_launch_is_right_in_the_emulation(device, subject):
@@ -397,6 +426,7 @@ def test_kernels_are_timed_launch_by_launch(device, subject):
     )
     assert {launch.function: launch.launches for launch in launches}["nsc_keys_f32"] == 2
     assert cuda.program_of == device.program_of
+    assert exact_cuda.program_of == device.exact_program_of
     assert tensor_cores.program_of == device.tensor_program_of
 
 
