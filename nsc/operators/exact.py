@@ -1,9 +1,9 @@
 """Exact sorting and selection of tensors of any type along any axis, as torch users call it.
 
 Three things can do the work. Up to MOST values an exact kernel: of the smallest network that nsc has for the
-task, whatever network an operator relaxes, proved and built when first used. Where there is none, on a CPU
-the operator's own package, for the types that it is compiled for. Else torch.sort: on a device that is
-neither a CPU nor NVIDIA's, and where there is no compiler.
+task, whatever network an operator relaxes, proved and built when first used. Where there is none, the
+operator's own package, for the types and devices that it is compiled for. Else torch.sort: on a device that
+is neither a CPU nor NVIDIA's, and where there is no compiler.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
 from nsc.runtime.devices import cpu, exact_cuda
 from nsc.runtime.devices.exact_cuda import ExactProgram
+from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.autograd import below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.exact import LEAST_COLUMNS, ExactKernel, Layout, layout_of, places_fit
@@ -141,12 +142,12 @@ def _worker(x: Tensor, spec: str) -> ExactKernel | ExactProgram | Kernel | None:
     if not (x.is_cpu or x.is_cuda):
         return None
     exact, name = _exact_kernel(spec), DTYPE_NAMES[x.dtype]
-    if x.is_cuda:
-        return None if exact is None else _program(exact, x)
     if exact is None:
         kernel = find(spec)
-        is_served = name in kernel.serves and "cpu" in kernel.sources
-        return kernel if is_served and kernel.library() is not None else None
+        is_served = name in kernel.serves and ("cuda" if x.is_cuda else "cpu") in kernel.sources
+        return kernel if is_served and (x.is_cuda or kernel.library() is not None) else None
+    if x.is_cuda:
+        return _program(exact, x)
     try:
         exact.function(name)
     except ToolchainError:
@@ -209,7 +210,7 @@ def _by_package(kernel: Kernel, x: Tensor, dim: int, descending: bool) -> tuple[
     rows = x.movedim(dim, -1)
     # Ties keep their order in an ascending sort from the end, read from its end.
     rows = rows.flip(-1) if descending else rows
-    values, indices = cpu.hard_sort(rows.reshape(-1, kernel.n).to(real), kernel.spec)
+    values, indices = entries.hard_sort(kernel, rows.reshape(-1, kernel.n).to(real))
     if descending:
         values, indices = values.flip(-1), kernel.n - 1 - indices.flip(-1)
     shape = (*rows.shape[:-1], values.shape[-1])

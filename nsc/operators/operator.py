@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag, whole
+from nsc.arguments import flag
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.exact import Sorted, hard_sort
@@ -159,18 +159,8 @@ class Operator:
         self._operands.check_tensor(method, "x", x)
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
-        if self._has_gpu_kernel(x, dim, descending or values_only, index_dtype):
-            values, indices = entries.hard_sort(self._kernel, self._operands.keys(method, x, x.dtype))
-            shape = (*x.shape[:-1], values.shape[-1])
-            return Sorted(unfolded(values, shape, x.dtype), unfolded(indices, shape, torch.int64))
         caller = f"{self.name}.{method}"
         return hard_sort(caller, self._kernel, x, dim, descending, values_only, index_dtype)
-
-    def _has_gpu_kernel(self, x: Tensor, dim: int, has_options: bool, index_dtype: torch.dtype) -> bool:
-        """Return whether the package has a CUDA kernel for an exact sort: on the last axis, ascending."""
-        is_plain = not has_options and index_dtype == torch.int64 and whole(dim) in (-1, x.dim() - 1)
-        serves = str(x.dtype).removeprefix("torch.") in self._kernel.serves
-        return x.is_cuda and is_plain and serves and "cuda" in self._kernel.sources and x.dim() > 0
 
     def _axis(self, method: str, x: Tensor, dim: int) -> Axis:
         """Check x and return its sorted axis; arguments as users pass them."""

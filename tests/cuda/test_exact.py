@@ -10,6 +10,8 @@ from device import EmulatedExactProgram
 from emulated import ALIGNED, ORDERS
 
 import nsc
+from nsc.compiler.driver import compile_network
+from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
 from nsc.contract.exact import ELEMENTS, ExactSource
 from nsc.errors import ToolchainError, UnprovedError
@@ -17,6 +19,7 @@ from nsc.join.exact import exact_kernel
 from nsc.operators import exact, filters
 from nsc.runtime.devices import exact_cuda
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, exact_launches
+from nsc.runtime.kernel import register
 
 # What torch sorts on the CPU, so that there is something to compare with.
 DTYPES = tuple(name for name in ELEMENTS if not name.startswith("uint") or name == "uint8")
@@ -158,7 +161,7 @@ class OnGpu:
 
 
 def test_what_sorts_on_a_gpu(monkeypatch):
-    """The exact kernel; torch where CuPy is missing, and where there is no exact kernel."""
+    """The exact kernel; the package where there is none; torch where CuPy is missing."""
     spec, asked = operator(5).kernel.spec, []
 
     def program_of(source, dtype, device):
@@ -172,7 +175,12 @@ def test_what_sorts_on_a_gpu(monkeypatch):
     assert exact._worker(OnGpu, spec) is None
     assert asked == [(5, "float32", OnGpu.device)] * 2
     monkeypatch.setattr(exact, "_exact_kernel", lambda spec: None)
-    assert exact._worker(OnGpu, spec) is None
+    assert exact._worker(OnGpu, spec) is None  # its package has no CUDA
+    package = register(compile_network(Request("bitonic", 5, targets=("cuda",))).package.files)
+    assert exact._worker(OnGpu, package.spec) is package
+    other = OnGpu()
+    other.dtype = torch.int8
+    assert exact._worker(other, package.spec) is None
     assert len(asked) == 2
 
 
