@@ -7,12 +7,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from nsc.arguments import integer
+from nsc.compiler.diagram import shown
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -185,6 +187,91 @@ class Network:
             a, b = state[..., lo], state[..., hi]
             state[..., lo], state[..., hi] = np.minimum(a, b), np.maximum(a, b)
         return state
+
+    def __len__(self) -> int:
+        """Return the number of layers, the depth."""
+        return self.depth
+
+    def __bool__(self) -> bool:
+        """Return True: a network without comparators is a network too."""
+        return True
+
+    def __iter__(self) -> Iterator[Comparators]:
+        """Yield each layer's comparators, as `layers` does."""
+        return self.layers()
+
+    @overload
+    def __getitem__(self, index: slice) -> Network: ...
+
+    @overload
+    def __getitem__(self, index: int) -> Comparators: ...
+
+    def __getitem__(self, index: slice | int) -> Network | Comparators:
+        """Return some layers as a network on the same wires; or the comparators of one layer.
+
+        Args:
+            index: of layers, as of a list's entries. A slice with a step of -1 turns the order of layers.
+
+        Raises:
+            IndexError: no such layer.
+
+        >>> net = Network.from_layers(3, [[(0, 1)], [(1, 2)], [(0, 1)]])
+        >>> net[1:].depth, net[-1].tolist()
+        (2, [[0, 1]])
+        """
+        if isinstance(index, slice):
+            return Network.from_layers(self.n, [*self.layers()][index])
+        places = range(self.depth)
+        try:
+            start = places[index]
+        except IndexError:
+            raise IndexError(
+                f"layer {index} of a network of {count(self.depth, 'layer')}: layers are 0 to depth - 1"
+            ) from None
+        return self.comparators[self.layer_starts[start] : self.layer_starts[start + 1]]
+
+    def __add__(self, other: Network) -> Network:
+        """Return both networks one after the other: `other` gets what this one puts out.
+
+        Layers stay as they are; `nsc.Network.from_comparators` joins what could run together.
+
+        Raises:
+            NetworkError: they have different numbers of wires.
+
+        >>> net = Network.from_layers(2, [[(0, 1)]])
+        >>> (net + net).depth
+        2
+        """
+        if not isinstance(other, Network):
+            return NotImplemented
+        if self.n != other.n:
+            raise NetworkError(
+                f"a network of {count(self.n, 'wire')} and one of {count(other.n, 'wire')} cannot follow "
+                "each other: they need equal numbers of wires"
+            )
+        starts = np.concatenate([self.layer_starts, other.layer_starts[1:] + self.size])
+        return Network(self.n, np.concatenate([self.comparators, other.comparators]), starts)
+
+    def __or__(self, other: Network) -> Network:
+        """Return both networks side by side: the wires of `other` come behind those of this one.
+
+        Raises:
+            NetworkError: there would be too many wires.
+
+        >>> net = Network.from_layers(2, [[(0, 1)]])
+        >>> (net | net).comparators.tolist()
+        [[0, 1], [2, 3]]
+        """
+        if not isinstance(other, Network):
+            return NotImplemented
+        none = np.empty((0, 2), np.int64)
+        pairs = zip_longest(self.layers(), other.layers(), fillvalue=none)
+        layers = (np.concatenate([above, below + (self.n if len(below) else 0)]) for above, below in pairs)
+        return Network.from_layers(self.n + other.n, layers)
+
+    def _repr_svg_(self) -> str | None:
+        """Return the diagram, which a notebook shows; None for large networks."""
+        return shown(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Network) and self.digest == other.digest

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nsc.compiler.cards import card
+from nsc.compiler.diagram import shown
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.redundant import remove_redundant
 from nsc.compiler.passes.presorted import presorted
@@ -12,6 +14,7 @@ from nsc.compiler.passes.restrict import half_operations, restrict
 from nsc.compiler.passes.untangle import untangle
 from nsc.compiler.verify import Budget, Property
 from nsc.compiler.verify.question import BudgetError
+from nsc.wording import count
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,21 @@ class Optimized:
     before: Counts
     after: Counts
     skipped: str | None
+
+    def _repr_html_(self) -> str:
+        """Return the gain and the new diagram, which a notebook shows."""
+        saved = self.before.size - self.after.size
+        facts = {
+            name: f"{was:,} → {now:,}"
+            for name, was, now in (
+                ("comparators", self.before.size, self.after.size),
+                ("layers", self.before.depth, self.after.depth),
+                ("half operations", self.before.half_operations, self.after.half_operations),
+            )
+        }
+        if self.skipped is not None:
+            facts["redundant comparators"] = f"not looked for: {self.skipped}"
+        return card(f"{count(saved, 'comparator')} fewer", facts, shown(self.network) or "")
 
 
 def optimize(network: Network, property_: Property, budget: Budget) -> Optimized:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from nsc.compiler.cards import Mood, bits, card
 from nsc.errors import PropertyError
 from nsc.strict_json import read_json
 
@@ -22,6 +23,9 @@ class Verdict(Enum):
     PROVED = "proved"
     REFUTED = "refuted"
     UNPROVED = "unproved"
+
+
+_MOODS = {Verdict.PROVED: Mood.GOOD, Verdict.REFUTED: Mood.BAD, Verdict.UNPROVED: Mood.OPEN}
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,19 @@ class Proof:
                 Verdict.UNPROVED: "unproved",
             }[self.verdict]
         return f"{self.property}: {self.verdict.value}"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the counterexample, which a notebook shows."""
+        facts = {
+            "property": self.property,
+            "method": self.method,
+            "argument": self.detail,
+            "network": f"sha256 {self.network[:12]}",
+        }
+        if self.counterexample is not None and self.failing_input is not None:
+            facts["0-1 input that comes out wrong"] = bits(self.counterexample)
+            facts["permutation that comes out wrong"] = " ".join(map(str, self.failing_input))
+        return card(self.sentence(), facts, mood=_MOODS[self.verdict])
 
     def facts(self) -> dict[str, Any]:
         """Return the proof as a JSON object."""

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from nsc.cli.shared import Reading, network_options
+from nsc.compiler.diagram import knuth_diagram
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import check_wires
 from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.schedule import explain, schedule

@@ -176,6 +176,27 @@ class Operator:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
 
+    def _repr_html_(self) -> str:
+        """Return what the operator is, with its proof and its network, which a notebook shows."""
+        from nsc.compiler.cards import card  # a package is loaded without the compiler
+        from nsc.compiler.diagram import shown
+        from nsc.compiler.relaxations import Relaxation
+
+        outputs, manifest = self._kernel.outputs, self._kernel.manifest
+        relaxation = Relaxation(manifest.sigmoid, manifest.art_lambda, manifest.error_free)
+        return card(
+            repr(self),
+            {
+                "network": self.network.counts,
+                "results": "all ranks" if outputs is None else f"ranks {', '.join(map(str, outputs.ranks))}",
+                "relaxation": relaxation.describe(),
+                "default steepness": f"{self.default_steepness:g}",
+                "targets": ", ".join(self._kernel.sources),
+                "proof": f"{self.proof.sentence()}: {self.proof.detail}",
+            },
+            shown(self.network) or "",
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self._kernel.spec == other._kernel.spec
 

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from strategies import networks
 
+from nsc.compiler.diagram import knuth_diagram
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats.diagram import knuth_diagram
 from nsc.compiler.network import Network
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from strategies import networks
 
+from nsc.compiler.diagram import columns, knuth_diagram
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
-from nsc.compiler.formats.diagram import columns, knuth_diagram
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 

@@ -41,6 +41,65 @@ def test_bad_comparators_are_refused(n, layers, message):
             Network.from_comparators(n, layers[0])
 
 
+@quick
+@given(st.data())
+def test_networks_follow_each_other(data):
+    n = data.draw(st.integers(1, 7))
+    first, second, third = (Network.from_layers(n, data.draw(layer_lists(n, 4))) for _ in range(3))
+    x = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    both = first + second
+    assert (both.apply(x) == second.apply(first.apply(x))).all()
+    assert (both.size, both.depth) == (first.size + second.size, first.depth + second.depth)
+    assert (first + second) + third == first + (second + third)
+    assert first + Network.from_layers(n, []) == first == Network.from_layers(n, []) + first
+
+
+@quick
+@given(st.data())
+def test_networks_lie_side_by_side(data):
+    first, second, third = (data.draw(networks((1, 5), 4)) for _ in range(3))
+    both = first | second
+    x, y = (np.array(data.draw(st.permutations(range(each.n)))) for each in (first, second))
+    assert (both.apply([*x, *y]) == [*first.apply(x), *second.apply(y)]).all()
+    assert (both.n, both.size) == (first.n + second.n, first.size + second.size)
+    assert both.depth == max(first.depth, second.depth)
+    assert (first | second) | third == first | (second | third)
+
+
+@quick
+@given(networks((1, 7), 6), st.data())
+def test_a_network_is_a_sequence_of_layers(network, data):
+    assert len(network) == network.depth
+    assert bool(network)
+    assert Network.from_layers(network.n, network) == network
+    assert [layer.tolist() for layer in network] == [layer.tolist() for layer in network.layers()]
+    cut = data.draw(st.integers(-8, 8))
+    assert network[:cut] + network[cut:] == network
+    lists = [layer.tolist() for layer in network]
+    a, b, step = data.draw(st.tuples(*[st.integers(-8, 8)] * 2, st.sampled_from([-2, -1, 1, 2])))
+    assert [layer.tolist() for layer in network[a:b:step]] == lists[a:b:step]
+    for index in range(-len(network), len(network)):
+        assert network[index].tolist() == lists[index]
+    assert network[::-1][::-1] == network
+    assert network == network[:]
+    assert hash(network) == hash(network[:])
+
+
+def test_what_networks_refuse():
+    two, three = Network.from_layers(2, [[(0, 1)]]), Network.from_layers(3, [[(0, 1)]])
+    with pytest.raises(NetworkError, match=r"of 2 wires and one of 3 wires cannot follow each other"):
+        two + three
+    with pytest.raises(NetworkError, match=r"\bn\b"):
+        Network.from_layers(MAX_WIRES, []) | two
+    pair = (0, 1)
+    for wrong in (lambda: two + pair, lambda: two | 3, lambda: two["0"]):
+        with pytest.raises(TypeError):
+            wrong()
+    for index in (1, -2):
+        with pytest.raises(IndexError, match=f"layer {index} of a network of 1 layer"):
+            two[index]
+
+
 @pytest.mark.parametrize("n", [0, -1, True, False, 2.0, "2", None, MAX_WIRES + 1, 10**30])
 def test_bad_numbers_of_wires_are_refused(n):
     for build in (

@@ -1,0 +1,74 @@
+"""Cards: how results show themselves in a notebook, as a piece of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from html import escape
+
+from nsc.templates import fill
+
+
+class Mood(Enum):
+    """What a card's colour says; each reads on light and on dark, and is told apart by the colour-blind."""
+
+    PLAIN = "#888888"
+    GOOD = "#0072b2"
+    BAD = "#d55e00"
+    OPEN = "#e69f00"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line of a card: a name and its value, as HTML."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """What notebook/card.html.j2 is given.
+
+    Attributes:
+        title: the first line, as HTML.
+        colour: of the line at the left.
+        facts: the lines below.
+        picture: a diagram, as SVG; "" for none.
+    """
+
+    title: str
+    colour: str
+    facts: tuple[Fact, ...]
+    picture: str
+
+
+def card(title: str, facts: Mapping[str, str], picture: str = "", mood: Mood = Mood.PLAIN) -> str:
+    """Return a card as HTML.
+
+    Args:
+        title: the first line, as text.
+        facts: names to values, as text; a value that `bits` made stays as it is.
+        picture: an SVG diagram, or "".
+        mood: what its colour says.
+    """
+    lines = tuple(
+        Fact(escape(name), value if isinstance(value, _Html) else escape(value))
+        for name, value in facts.items()
+    )
+    return fill("notebook/card.html.j2", Card(escape(title), mood.value, lines, picture))
+
+
+class _Html(str):
+    """Text that is HTML."""
+
+
+def bits(values: Sequence[int]) -> str:
+    """Return a 0-1 input as a row of cells, wire 0 first; a one is filled."""
+    cells = (
+        f'<span title="wire {wire}" style="display: inline-block; width: 1.4em; text-align: center; '
+        f'border: 1px solid currentColor{"; background: #d55e0055" if bit else ""}">{bit:d}</span>'
+        for wire, bit in enumerate(values)
+    )
+    return _Html(f'<span style="font-family: monospace">{"".join(cells)}</span>')

@@ -1,0 +1,130 @@
+"""Knuth diagrams, as text and as SVG: a line per wire, a column per comparator, layers apart.
+
+Wires run from left to right, wire 0 on top.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nsc.compiler.network import Comparators, Network
+
+# Of a diagram in a notebook, where each comparator is an element of the page.
+_MOST_WIRES, _MOST_COMPARATORS = 128, 4000
+
+_SVG_STYLE = (
+    "text{font:11px sans-serif;text-anchor:end}"
+    ".wire{stroke:#999}.comparator{stroke:#000;stroke-width:1.5}"
+    ".reversed .comparator{stroke:#b00}.reversed{fill:#b00}"
+)
+
+
+def knuth_diagram(network: Network) -> str:
+    """Return the diagram: inputs left, wire 0 on top, a comparator a vertical line.
+
+    ``●`` marks the end that keeps the maximum and ``○`` the one that keeps the minimum. Comparators
+    of a layer stand side by side where they would cross; ``┆`` on the last line ends a layer.
+
+    >>> print(knuth_diagram(Network.from_layers(3, [[(0, 1)], [(1, 2)]])))
+    0 ─○───────
+    1 ─●───○───
+    2 ─────●───
+         ┆   ┆
+    """
+    label = len(str(network.n - 1))
+    lines = [[f"{wire:>{label}} ─"] for wire in range(network.n)]
+    foot = [" " * (label + 2)]
+    for layer in network.layers():
+        for column in columns(layer):
+            cells = {}
+            for lo, hi in column:
+                low, high = sorted((lo, hi))
+                cells.update(dict.fromkeys(range(low + 1, high), "┼"))
+                cells.update({lo: "○", hi: "●"})
+            for wire, line in enumerate(lines):
+                line.append(cells.get(wire, "─"))
+            foot.append(" ")
+        for line in lines:
+            line.append("───")
+        foot.append(" ┆ ")
+    return "\n".join([*map("".join, lines), "".join(foot).rstrip()])
+
+
+def columns(layer: Comparators) -> list[list[tuple[int, int]]]:
+    """Spread a layer's comparators over columns, so that none crosses another; first fit.
+
+    Args:
+        layer: comparators in the order of their lower wire, as a network keeps them.
+
+    Cost: k log k for k comparators.
+    """
+    all_columns: list[list[tuple[int, int]]] = []
+    busy: list[tuple[int, int]] = []  # the wire up to which a column is taken, and the column
+    free: list[int] = []
+    for lo, hi in layer.tolist():
+        low, high = sorted((lo, hi))
+        while busy and busy[0][0] < low:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if not free:
+            all_columns.append([])
+            free.append(len(all_columns) - 1)
+        column = heapq.heappop(free)
+        all_columns[column].append((lo, hi))
+        heapq.heappush(busy, (high, column))
+    return all_columns
+
+
+def places(network: Network) -> tuple[list[tuple[int, int, int]], int]:
+    """Return (column, lo, hi) of each comparator, a column left out after each layer, and the width."""
+    placed = []
+    x = 1
+    for layer in network.layers():
+        layer_columns = columns(layer)
+        placed += [(x + k, lo, hi) for k, column in enumerate(layer_columns) for lo, hi in column]
+        x += len(layer_columns) + 1
+    return placed, max(x - 1, 2)
+
+
+def shown(network: Network) -> str | None:
+    """Return the diagram as SVG for a notebook; None: it is too large to be of use there."""
+    return svg(network) if network.n <= _MOST_WIRES and network.size <= _MOST_COMPARATORS else None
+
+
+def svg(network: Network) -> str:
+    """Return the diagram as SVG: a comparator is a line between two dots.
+
+    The larger value leaves on the lower wire of the picture unless an arrowhead on the line points up to
+    where it leaves.
+    """
+    placed, width = places(network)
+    left, step, gap = 24 + 7 * len(str(network.n)), 20, 14
+    right = left + width * gap
+    size = f"{right + 20} {network.n * step + 10}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{size.split()[0]}" '
+        f'height="{size.split()[1]}">',
+        f"<title>{network.counts}</title>",
+        "<desc>The larger value leaves below, or above where an arrowhead points up.</desc>",
+        f"<style>{_SVG_STYLE}</style>",
+        '<rect width="100%" height="100%" fill="#fff"/>',
+    ]
+    for wire in range(network.n):
+        y = 15 + step * wire
+        lines.append(f'<text x="{left - 8}" y="{y}" dy="0.35em">{wire}</text>')
+        lines.append(f'<line class="wire" x1="{left}" y1="{y}" x2="{right}" y2="{y}"/>')
+    for column, lo, hi in placed:
+        lines += _svg_comparator(left + column * gap, 15 + step * lo, 15 + step * hi)
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _svg_comparator(x: int, y_lo: int, y_hi: int) -> Iterator[str]:
+    reverse = y_lo > y_hi
+    if reverse:
+        yield '<g class="reversed">'
+    yield f'<line class="comparator" x1="{x}" y1="{y_lo}" x2="{x}" y2="{y_hi}"/>'
+    yield f'<circle cx="{x}" cy="{y_lo}" r="3"/><circle cx="{x}" cy="{y_hi}" r="3"/>'
+    if reverse:
+        yield f'<path class="arrowhead" d="M{x - 4} {y_hi + 12}L{x} {y_hi + 3}L{x + 4} {y_hi + 12}z"/></g>'
