@@ -6,7 +6,7 @@ Wires run from left to right, wire 0 on top.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,6 +51,28 @@ def knuth_diagram(network: Network) -> str:
             line.append("───")
         foot.append(" ┆ ")
     return "\n".join([*map("".join, lines), "".join(foot).rstrip()])
+
+
+def diagram_width(n: int, layers: Iterable[Comparators]) -> int:
+    """Return how many characters wide the diagram of some layers on n wires is."""
+    return len(str(n - 1)) + 2 + sum(len(columns(layer)) + 3 for layer in layers)
+
+
+def bands(network: Network, width: int) -> Iterator[Network]:
+    """Yield the layers of a network in parts whose diagrams fit a width, with at least one layer in each.
+
+    Args:
+        network: may have no layers, which is one part.
+        width: characters.
+    """
+    first, used = 0, 0
+    for index, layer in enumerate(network):
+        taken = diagram_width(network.n, [layer])
+        if index > first and used + taken > width:
+            yield network[first:index]
+            first, used = index, 0
+        used += taken if index == first else taken - diagram_width(network.n, [])
+    yield network[first:]
 
 
 def columns(layer: Comparators) -> list[list[tuple[int, int]]]:

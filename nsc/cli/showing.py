@@ -7,17 +7,18 @@ import json
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from nsc.cli.shared import Reading, network_options
-from nsc.compiler.diagram import knuth_diagram
+from nsc.compiler.diagram import bands, knuth_diagram
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.network import check_wires
+from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.schedule import explain, schedule
 from nsc.errors import NetworkError
 from nsc.wording import count
 
-LARGEST_DIAGRAM = 32
+LARGEST_DIAGRAM = 64
 
 
 @click.command("list")
@@ -91,13 +92,33 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
 @click.command("show")
 @network_options(required=True)
 def show_command(net: str, reading: Reading) -> None:
-    """Draw a network of at most 32 wires as a Knuth diagram, and print its counts."""
+    """Draw a network of at most 64 wires as a Knuth diagram, and print its counts.
+
+    A circle keeps the minimum, a filled one the maximum. In a terminal the diagram has colours, and goes on
+    below where it is wider than the window.
+    """
     network = reading.network(net)
-    if network.n <= LARGEST_DIAGRAM:
-        click.echo(knuth_diagram(network))
-    else:
+    if network.n > LARGEST_DIAGRAM:
         click.echo(f"no diagram: {count(network.n, 'wire')}, at most {LARGEST_DIAGRAM} fit a terminal")
+    else:
+        _draw(network)
     click.echo(f"{network.counts}")
+
+
+def _draw(network: Network) -> None:
+    console = Console(highlight=False)
+    if not console.is_terminal or not console.encoding.startswith("utf"):
+        click.echo(knuth_diagram(network))
+        return
+    for part in bands(network, console.width):
+        console.print(_coloured(knuth_diagram(part)), soft_wrap=True)
+
+
+def _coloured(diagram: str) -> Text:
+    text = Text(diagram)
+    for pattern, style in ((r"[─┼┆]+", "dim"), (r"○", "cyan"), (r"●", "bold magenta")):
+        text.highlight_regex(pattern, style)
+    return text
 
 
 @click.command("explain")

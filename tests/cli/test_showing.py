@@ -1,6 +1,11 @@
 """nsc list, show, explain, help."""
 
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 
 from commands import call, check_refused
 
@@ -33,9 +38,28 @@ def test_show_draws_networks_that_fit():
     out, _ = call("show", "--net", "bitonic", "--n", 32)
     assert out.count("○") == 240
     assert out.splitlines()[-1] == "32 wires, 240 comparators, 15 layers"
-    out, _ = call("show", "--net", "bitonic", "--n", 33)
+    out, _ = call("show", "--net", "bitonic", "--n", 65)
     assert "○" not in out
-    assert out.splitlines()[-1] == "33 wires, 321 comparators, 21 layers"
+    assert out.splitlines()[0] == "no diagram: 65 wires, at most 64 fit a terminal"
+    # Piped, a diagram is whole however wide it is, and plain.
+    out, _ = call("show", "--net", "odd_even", "--n", 60)
+    assert {len(line) for line in out.splitlines()[:60]} == {3 + 60 * 4 + 1}
+    assert "\x1b" not in out
+
+
+def test_a_terminal_has_colours_and_bands():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "nsc", "show", "--net", "bitonic", "--n", "8"]
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "30"}
+    subprocess.run(command, stdout=theirs, stderr=theirs, env=environment, timeout=60, check=True)
+    os.close(theirs)
+    out = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "\x1b[" in out
+    plain = re.sub(r"\x1b\[[\d;]*m", "", out).splitlines()
+    assert sum(line.startswith("7 ─") for line in plain) == 2
+    assert max(map(len, plain[:-1])) <= 30
+    assert plain[-1] == "8 wires, 24 comparators, 6 layers"
 
 
 def test_help_and_version():

@@ -1,8 +1,12 @@
+import functools
+import operator
+
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.diagram import knuth_diagram
+from nsc.compiler.diagram import bands, diagram_width, knuth_diagram
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 
@@ -56,3 +60,14 @@ def test_families_have_diagrams(n):
 def test_a_reversed_comparator_has_its_minimum_below():
     lines = knuth_diagram(Network.from_layers(2, [[(1, 0)]])).splitlines()
     assert lines[:2] == ["0 ─●───", "1 ─○───"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(networks(wires=(1, 12)), st.integers(1, 40))
+def test_bands_fit_the_window(network, width):
+    parts = list(bands(network, width))
+    assert functools.reduce(operator.add, parts) == network
+    for part in parts:
+        drawn = max(map(len, knuth_diagram(part).splitlines()[: part.n]))
+        assert diagram_width(part.n, part) == drawn
+        assert drawn <= width or len(part) <= 1
