@@ -70,14 +70,18 @@ class WindowKernel:
         )
         return cls(source)
 
-    def build(self, dtype: str) -> cache.Artifact:
-        """Return the library for a type of pixels, a key of ELEMENTS.
+    def load(self, dtype: str) -> None:
+        """Build and load the library for a type of pixels, a key of ELEMENTS, unless it is loaded.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
         self._libraries.function(dtype)
+
+    def build(self, dtype: str) -> cache.Artifact:
+        """Return the library for a type of pixels, a key of ELEMENTS; errors as in `load`."""
+        self.load(dtype)
         return self._libraries.build(dtype)
 
     def call(
@@ -105,7 +109,7 @@ class WindowKernel:
 
         Raises:
             MemoryError: too little memory.
-            ToolchainError, BuildError: as in `build`.
+            ToolchainError, BuildError: as in `load`.
         """
         lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
         status = self._libraries.function(dtype)(

@@ -111,9 +111,7 @@ def _lines(plan: Plan, loop: Loop, places: _Places) -> tuple[str, ...]:
         wires[instance] = [base + wire for wire in stage.outputs]
     if loop.kept is None:
         results = [wires[Instance(stage, 0)][0] for stage in plan.results]
-        stores = {
-            wire: f"give<Element>(results[{row}], x, places, w{wire});" for row, wire in enumerate(results)
-        }
+        stores = {wire: f"s.template give<Element>({row}, x, w{wire});" for row, wire in enumerate(results)}
     else:
         first = places.first[loop.kept]
         kept = wires[Instance(loop.kept, 0)]

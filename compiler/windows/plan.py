@@ -4,6 +4,9 @@ A stage is a network that runs at every place of a row. It reads pixels, or list
 at its place or some columns further on. So a list of values that several windows of a row need is made
 once. Two windows below each other share the rows that they have in common: a step makes two rows of
 results.
+
+Small windows are planned the other way round: the pixels of a row are sorted, and rows joined. All that
+windows below each other share is then at the same place, so that a step of many rows keeps it in registers.
 """
 
 from __future__ import annotations
@@ -21,6 +24,11 @@ from nsc.compiler.windows.window import Window
 
 # Up to this many columns all ways to join them are tried; more are halved.
 _MOST_TRIED = 9
+# Most rows of results of a step.
+MOST_ROWS = 8
+# Windows of up to this many values may be planned by rows: in larger ones columns share more, and a step's
+# code would be long.
+_MOST_BY_ROWS = 49
 
 
 @dataclass(frozen=True)
@@ -96,19 +104,21 @@ class Plan:
         return sum(stage.half_operations for stage in self.stages) / self.step
 
 
-def plan(window: Window) -> Plan:
-    """Return the plan of fewest minima and maxima that nsc can construct for a window.
+def plans(window: Window) -> tuple[Plan, ...]:
+    """Return the plans of a window that are tried: the best by columns, and one by rows.
 
     Cost: a second for the widest windows.
 
     Source: shared columns and rows as in Adams, "Fast median filters using separable sorting networks",
     SIGGRAPH 2021.
 
-    >>> plan(Window(1, 3, 3, 4)).half_operations, plan(Window(1, 7, 7, 24)).half_operations
-    (21.0, 161.0)
+    >>> [plan.half_operations for plan in plans(Window(1, 3, 3, 4))]
+    [21.0, 18.5]
     """
     steps = [1, 2] if window.rows > 1 else [1]
-    return min((_plan(window, step) for step in steps), key=lambda plan: plan.half_operations)
+    columns = min((_by_columns(window, step) for step in steps), key=lambda plan: plan.half_operations)
+    has_rows = window.rows > 1 and window.values <= _MOST_BY_ROWS
+    return (columns, _by_rows(window, MOST_ROWS)) if has_rows else (columns,)
 
 
 @dataclass(frozen=True, order=True)
@@ -139,27 +149,55 @@ class _Draft:
     ranks: tuple[int, ...]
 
 
-def _plan(window: Window, step: int) -> Plan:
-    height = window.rows + step - 1
-
-    def rows(first: int, count: int) -> list[int]:
-        """Return these rows of every plane."""
-        return [plane * height + first + k for plane in range(window.planes) for k in range(count)]
-
-    common = _Part.of(rows(step - 1, window.rows - step + 1), window.columns)
-    joins: _Joins = {}
+def _by_columns(window: Window, step: int) -> Plan:
+    """Return the plan that sorts columns and joins neighbouring ones, for one or two rows of results."""
     if step == 1:
-        joins = _cheapest(common, (window.rank,))
-        results = [common]
-    else:
-        ends = [_Part.of(rows(first, 1), window.columns) for first in (0, window.rows)]
-        results = [_Part(common.values + end.values, common.rows + end.rows, window.columns) for end in ends]
-        used = merged(common.values, ends[0].values, (window.rank,)).used
+        whole = _lines(window, step, 0, window.rows)
+        return _numbered(window, step, _cheapest(whole, (window.rank,)), [whole])
+    joins = _two_by_two(window, step)
+    results = [*joins]
+    for common, own, _ in [*joins.values()]:
+        used = merged(common.values, own.values, (window.rank,)).used
         joins |= _cheapest(common, tuple(wire for wire in used if wire < common.values))
-        for result, end in zip(results, ends, strict=True):
-            joins |= _cheapest(end, tuple(w - common.values for w in used if w >= common.values))
-            joins[result] = (common, end, 0)
-    return _numbered(window, step, _drafts(joins, dict.fromkeys(results, (window.rank,))), results)
+        joins |= _cheapest(own, tuple(wire - common.values for wire in used if wire >= common.values))
+    return _numbered(window, step, joins, results)
+
+
+def _by_rows(window: Window, step: int) -> Plan:
+    """Return the plan that sorts rows and joins neighbouring ones, for an even number of rows of results."""
+    joins = _two_by_two(window, step)
+    results = [*joins]
+
+    def join(first: int, count: int) -> _Part:
+        """Join rows, in pairs whose first one is odd: windows two rows apart then have pairs in common."""
+        part = _lines(window, step, first, count)
+        if count > 1:
+            upper = 1 if count == 2 else 2 * ((count + 2) // 4)
+            joins[part] = (join(first, upper), join(first + upper, count - upper), 0)
+        return part
+
+    for first in range(1, step, 2):
+        join(first, window.rows - 1)
+    return _numbered(window, step, joins, results)
+
+
+def _lines(window: Window, step: int, first: int, count: int) -> _Part:
+    """Return the part of these rows of every plane."""
+    height = window.rows + step - 1
+    rows = [plane * height + first + k for plane in range(window.planes) for k in range(count)]
+    return _Part.of(rows, window.columns)
+
+
+def _two_by_two(window: Window, step: int) -> _Joins:
+    """Return how each row of results joins the rows that its window shares with another one and its own."""
+    joins: _Joins = {}
+    for first in range(0, step, 2):
+        common = _lines(window, step, first + 1, window.rows - 1)
+        for number in (first, first + window.rows):
+            own = _lines(window, step, number, 1)
+            result = _Part(common.values + own.values, common.rows + own.rows, window.columns)
+            joins[result] = (common, own, 0)
+    return joins
 
 
 def _cheapest(part: _Part, ranks: tuple[int, ...]) -> _Joins:
@@ -204,7 +242,7 @@ def _drafts(joins: _Joins, wanted: dict[_Part, tuple[int, ...]]) -> dict[_Part, 
     while left := needs.keys() - drafts.keys():
         part = max(left)
         ranks = tuple(sorted(needs[part]))
-        draft = _join(*joins[part], ranks) if part in joins else _column(part, ranks)
+        draft = _join(*joins[part], ranks) if part in joins else _sorted(part, ranks)
         drafts[part] = draft
         for source, rank, _ in draft.reads:
             if source is not None:
@@ -228,15 +266,15 @@ def _read(part: _Part, rank: int, shift: int) -> tuple[_Part | None, int, int]:
     return (None, part.rows[0], shift) if part.values == 1 else (part, rank, shift)
 
 
-def _column(part: _Part, ranks: tuple[int, ...]) -> _Draft:
-    """Return the stage that sorts a column of pixels."""
-    assert part.columns == 1, "a wider part is joined of others"
-    reads = tuple((None, row, 0) for row in part.rows)
+def _sorted(part: _Part, ranks: tuple[int, ...]) -> _Draft:
+    """Return the stage that sorts pixels, such as a column of them."""
+    reads = tuple((None, row, shift) for row in part.rows for shift in range(part.columns))
     return _Draft(restrict(best(part.values), ranks), reads, ranks, ranks)
 
 
-def _numbered(window: Window, step: int, drafts: dict[_Part, _Draft], results: Sequence[_Part]) -> Plan:
-    """Return the plan of drafts, smallest part first, so that no stage reads a later one."""
+def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Part]) -> Plan:
+    """Return the plan of joined parts, smallest part first, so that no stage reads a later one."""
+    drafts = _drafts(joins, dict.fromkeys(results, (window.rank,)))
     order = sorted(drafts)
     number = {part: index for index, part in enumerate(order)}
     stages = []

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Emitted, Property, check_emitted, parse
+from nsc.compiler.windows import MOST_ROWS
 from nsc.contract.manifest import MANIFEST, NETWORK
 from nsc.contract.windows import FilterManifest, Mode, read_filter_files
 from nsc.runtime.window import Images, WindowKernel
@@ -37,8 +38,8 @@ def check_filter(
 ) -> Emitted:
     """Run the kernel of CHECKED on windows that show whether it does the same as the network.
 
-    The windows lie side by side, so that each lane has some, and once more a row further down, as two rows of
-    results are made in one step.
+    The windows lie side by side, so that each lane has some, and again further down, once for each row of
+    results that a step may make.
 
     Raises:
         ToolchainError, BuildError: it cannot be built.
@@ -48,14 +49,15 @@ def check_filter(
     def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], None]:
         windows = values.astype(CHECKED).reshape(len(values), planes, rows, columns)
         image = np.moveaxis(windows, 0, 2).reshape(planes, rows, len(values) * columns)
-        first, second = (
+        results = [
             _filtered(kernel, np.concatenate([*[image[:, :1]] * extra, image], axis=1))[
                 planes // 2, rows // 2 + extra, columns // 2 :: columns
             ]
-            for extra in (0, 1)
-        )
-        # A result that differs from the other is wrong, whatever the other is.
-        return np.where(first == second, first, 2)[:, None], None
+            for extra in range(MOST_ROWS)
+        ]
+        # Results that differ are wrong, whatever they are.
+        same = (np.array(results) == results[0]).all(axis=0)
+        return np.where(same, results[0], 2)[:, None], None
 
     return check_emitted(network, property_, [manifest.rank], run, budget)
 

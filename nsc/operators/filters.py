@@ -220,7 +220,7 @@ def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
         return _by_windows(x, window, mode, cval)
     kernel = _kernel(key)
     try:
-        kernel.build(DTYPE_NAMES[x.dtype])
+        kernel.load(DTYPE_NAMES[x.dtype])
     except ToolchainError:
         return _by_windows(x, window, mode, cval)
     x, images = _lying(x, _axes(window))

@@ -11,89 +11,68 @@ struct Images {
     int64_t part, parts;
 };
 
-inline int64_t modulo(int64_t place, int64_t length) { return (place % length + length) % length; }
-
-// The place in an image, along an axis, of the pixel that stands at any place; -1 for the constant.
-inline int64_t place_of(int64_t place, int64_t length, Mode mode) {
-    if (place >= 0 && place < length) return place;
-    switch (mode) {
-        case reflect: {
-            const int64_t at = modulo(place, 2 * length);
-            return at < length ? at : 2 * length - 1 - at;
-        }
-        case mirror: {
-            const int64_t at = length > 1 ? modulo(place, 2 * length - 2) : 0;
-            return at < length ? at : 2 * length - 2 - at;
-        }
-        case nearest: return place < 0 ? 0 : length - 1;
-        case wrap: return modulo(place, length);
-        default: return -1;
-    }
-}
-
-template <class Element>
-typename Element::Key key_of(typename Element::Key value) {
-    using Key = typename Element::Key;
-    return Element::key(all<Key>(value), Vec<Key>{})[0];
-}
-
-// Writes the keys of a row's columns first ... first + count - 1; row: null for one outside of the image. What stands
-// behind them up to the pitch is read, but not used.
-template <class Element>
-NSC_APART void enter_row(const Images<typename Element::Key> &images, const typename Element::Key *row, int64_t first, int64_t count,
-                         typename Element::Key *keys) {
-    using Key = typename Element::Key;
-    const int64_t columns = images.lengths[3];
-    const Key outside = key_of<Element>(images.outside);
-    const int64_t begin = first < 0 ? (-first < count ? -first : count) : 0;
-    const int64_t end = !row ? begin : first + count > columns ? (columns - first > begin ? columns - first : begin) : count;
-    const auto edge = [&](int64_t x) {
-        const int64_t place = row ? place_of(first + x, columns, images.mode) : -1;
-        keys[x] = place < 0 ? outside : key_of<Element>(row[place]);
-    };
-    for (int64_t x = 0; x < begin; ++x) edge(x);
-    int64_t x = begin;
-    for (; x + lanes<Key> <= end; x += lanes<Key>) store(keys + x, Element::key(load(row + first + x), Vec<Key>{}));
-    if (x < end) store(keys + x, Element::key(load(row + first + x, end - x), Vec<Key>{}), end - x);
-    for (x = end; x < count; ++x) edge(x);
-}
-
-// The part of an image that a task filters: columns first ... first + places - 1 of rows top ... bottom - 1 of a plane.
+// The part of an image that a task filters: of rows top ... bottom - 1 of a plane, the columns first ... first + places - 1,
+// whose windows do not reach out of the image to the left and right, and the rim, or not.
 struct Part {
     int64_t image, plane, top, bottom, first, places;
+    bool with_rim;
 };
 
+// What a task works with: the keys of pixels, lists, and of a rim keys and results.
+template <class Key>
+constexpr int64_t part_memory = all_rows * pitch<Key> + (image_rows + step) * rim_pitch<Key>;
+
 template <class Element>
-void filter_part(const Images<typename Element::Key> &images, const Part &part, typename Element::Key *values, typename Element::Key *memory) {
+void filter_part(const Images<typename Element::Key> &images, const Rim<typename Element::Key> &rim, const Part &part,
+                 typename Element::Key *values, typename Element::Key *memory) {
     using Key = typename Element::Key;
-    constexpr int64_t before = window_rows / 2;
-    const int64_t rows = images.lengths[2], columns = images.lengths[3];
-    const int64_t first = part.first - window_columns / 2, count = part.places + window_columns - 1;
+    const int64_t planes = images.lengths[1], rows = images.lengths[2], columns = images.lengths[3];
     const Key *image = images.x + part.image * images.strides[0];
-    Strip<Key> strip;
-    strip.lists = memory + image_rows * pitch<Key>;
-    // Row r of the image has its keys in line r modulo step_rows of its plane.
-    const auto keys_of = [&](int64_t plane, int64_t row) { return memory + (plane * step_rows + modulo(row, step_rows)) * pitch<Key>; };
-    int64_t entered = part.top - before;
+    values += (part.image * planes + part.plane) * rows * columns;
+    Key *keys = memory, *lists = keys + image_rows * pitch<Key>;
+    Key *rim_keys = lists + list_rows * pitch<Key>, *rim_results = rim_keys + image_rows * rim_pitch<Key>;
+    // Row r of plane p of the windows; null outside of the image.
+    const auto pixels_of = [&](int64_t p, int64_t r) -> const Key * {
+        const int64_t row = place_of(r, rows, images.mode), plane = place_of(part.plane - window_planes / 2 + p, planes, images.mode);
+        return row < 0 || plane < 0 ? nullptr : image + plane * images.strides[1] + row * images.strides[2];
+    };
+    // It has the line r modulo step_rows of its plane.
+    const auto line_of = [](int64_t p, int64_t r) { return p * step_rows + modulo(r, step_rows); };
+    Strip<Key> strip = {{}, lists, {}, {}}, rim_strip = strip;
+    const Key *lines[image_rows];
+    const auto enter = [&](int64_t p, int64_t r) {
+        const int64_t number = line_of(p, r);
+        const Key *const pixels = pixels_of(p, r);
+        if (part.with_rim) enter_rim<Element>(rim, pixels, images.outside, rim_keys + number * rim_pitch<Key>);
+        if (!part.places) return;
+        const Key *const read = pixels ? pixels + part.first - columns_before : nullptr;
+        // Values that are keys are read where they lie.
+        lines[number] = read && Element::key_is_value ? read : keys + number * pitch<Key>;
+        if (lines[number] != read) enter_row<Element>(read, images.outside, part.places + window_columns - 1, keys + number * pitch<Key>);
+    };
+    int64_t entered = part.top - window_rows / 2;
     for (int64_t top = part.top; top < part.bottom; top += step) {
-        const int64_t end = top - before + step_rows;
-        for (; entered < end; ++entered) {
-            const int64_t row = place_of(entered, rows, images.mode);
-            for (int64_t p = 0; p < window_planes; ++p) {
-                const int64_t plane = place_of(part.plane - window_planes / 2 + p, images.lengths[1], images.mode);
-                const Key *from = row < 0 || plane < 0 ? nullptr : image + plane * images.strides[1] + row * images.strides[2];
-                enter_row<Element>(images, from, first, count, keys_of(p, entered));
-                if (from && row + step < rows) fetch_ahead<false>(from + step * images.strides[2] + part.first, part.places * int64_t(sizeof(Key)));
+        const int64_t above = top - window_rows / 2, made = part.bottom - top < step ? part.bottom - top : step;
+        for (; entered < above + step_rows; ++entered)
+            for (int64_t p = 0; p < window_planes; ++p) enter(p, entered);
+        if (part.places) {
+            for (int64_t r = 0; r < image_rows; ++r) strip.rows[r] = lines[line_of(r / step_rows, above + r % step_rows)];
+            for (int64_t r = 0; r < step; ++r) strip.results[r] = r < made ? values + (top + r) * columns + part.first : nullptr;
+            for (int64_t r = 0; r < window_planes * step; ++r) {
+                const Key *const pixels = pixels_of(r / step, entered + r % step);
+                strip.next[r] = pixels ? pixels + part.first : keys;
             }
+            run_step<Element>(strip, part.places);
         }
-        for (int64_t p = 0; p < window_planes; ++p)
-            for (int64_t r = 0; r < step_rows; ++r) strip.rows[p * step_rows + r] = keys_of(p, top - before + r);
-        Key *results[step];
-        for (int64_t r = 0; r < step; ++r)
-            results[r] = top + r < part.bottom
-                             ? values + ((part.image * images.lengths[1] + part.plane) * rows + top + r) * columns + part.first
-                             : nullptr;
-        run_step<Element>(strip, part.places, results);
+        if (part.with_rim) {
+            for (int64_t r = 0; r < image_rows; ++r) rim_strip.rows[r] = rim_keys + line_of(r / step_rows, above + r % step_rows) * rim_pitch<Key>;
+            for (int64_t r = 0; r < step; ++r) rim_strip.results[r] = rim_results + r * rim_pitch<Key>;
+            for (const Key *&next : rim_strip.next) next = rim_keys;
+            run_step<Element>(rim_strip, rim.places());
+            for (int64_t r = 0; r < made; ++r)
+                for (const auto &piece : rim.pieces)
+                    memcpy(values + (top + r) * columns + piece.column, rim_results + r * rim_pitch<Key> + piece.place, piece.columns * sizeof(Key));
+        }
     }
 }
 
@@ -104,20 +83,22 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
     using Key = typename Element::Key;
     constexpr int64_t most_rows = 128;
     const int64_t planes = images.lengths[1], rows = images.lengths[2], columns = images.lengths[3];
-    const int64_t strips = cut_up(columns, most_places<Key>), bands = cut_up(rows, most_rows);
-    const int64_t registers = cut_up(columns, lanes<Key>);
-    const int64_t bytes = all_rows * pitch<Key> * int64_t(sizeof(Key));
+    const Rim<Key> rim(columns, images.mode);
+    // Between the rim's two pieces. Bands begin at whole steps, strips at whole registers.
+    const int64_t inner = rim.is_all(columns) ? 0 : columns - (window_columns - 1);
+    const int64_t steps = cut_up(rows, step), bands = cut_up(rows, most_rows);
+    const int64_t registers = cut_up(inner, lanes<Key>), strips = inner ? cut_up(inner, most_places<Key>) : 1;
     expect_writes(values, images.lengths[0] * planes * rows * columns * int64_t(sizeof(Key)));
     const int64_t tasks = images.lengths[0] * planes * bands * strips;
     const int64_t begin = cut(tasks, images.parts, images.part), end = cut(tasks, images.parts, images.part + 1);
-    return parallel(pool, end - begin, grain_of(operations * (registers / strips) * (rows / bands)), bytes,
-                    [&](int64_t number, const Memory &memory) {
+    const int64_t work = operations * (registers / strips + 1) * (rows / bands), bytes = part_memory<Key> * int64_t(sizeof(Key));
+    return parallel(pool, end - begin, grain_of(work), bytes, [&](int64_t number, const Memory &memory) {
         const int64_t task = begin + number;
         const int64_t strip = task % strips, band = task / strips % bands, plane = task / strips / bands;
-        // Strips begin at whole registers.
+        const int64_t top = cut(steps, bands, band) * step, bottom = cut(steps, bands, band + 1) * step;
         const int64_t first = cut(registers, strips, strip) * lanes<Key>, last = cut(registers, strips, strip + 1) * lanes<Key>;
-        const Part part = {plane / planes, plane % planes, cut(rows, bands, band), cut(rows, bands, band + 1), first, (last < columns ? last : columns) - first};
-        Key *keys = memory.get<Key>();
-        filter_part<Element>(images, part, values, keys);
+        const bool with_rim = strip == 0 && rim.count > 0;
+        const Part part = {plane / planes, plane % planes, top, bottom < rows ? bottom : rows, columns_before + first, (last < inner ? last : inner) - first, with_rim};
+        filter_part<Element>(images, rim, part, values, memory.get<Key>());
     });
 }

@@ -378,6 +378,7 @@ NSC_STEP void store_tile(Vec<T> *tile, T *rows, int64_t stride) {
 template <class number>
 struct Integer {
     using Key = number;
+    static constexpr bool key_is_value = true;  // in ascending order
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
     NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) { return bits ^ descending; }
@@ -388,6 +389,7 @@ struct Integer {
 template <class whole, whole infinity>
 struct Float {
     using Key = whole;
+    static constexpr bool key_is_value = false;
     static constexpr whole lowest = whole(uint64_t(1) << (8 * sizeof(whole) - 1)), most = whole(~lowest);
     NSC_STEP static Vec<Key> ordered(Vec<Key> bits) { return bits ^ ((bits >> (8 * sizeof(whole) - 1)) & most); }
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {

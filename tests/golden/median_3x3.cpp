@@ -2,9 +2,9 @@
 //
 // Made by: nsc compile --window 3x3 --rank 4
 // nsc:     0
-// Network: 9 wires, 21 comparators, 8 layers, sha256 058e9445a29c23a18fab8a0865796291348d9213cc9b2cf353bc8c955c0acd2b
+// Network: 9 wires, 21 comparators, 9 layers, sha256 863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f
 // Proof:   rank-4 on wires 8 of every input, by exhaustion: untangled to standard form; all 2^9 0-1 inputs come out right
-// Work:    23 minima and maxima for a pixel, as neighbouring windows share what they have in common
+// Work:    18.5 minima and maxima for a pixel, as neighbouring windows share what they have in common
 //
 // A lane of a register is a column of the image. Pixels become keys, whole numbers in their order; a comparator is a
 // minimum and a maximum. -0 is less than 0, and NaN is more than all numbers.
@@ -40,9 +40,9 @@ namespace {
 // The window: it begins half its size, rounded down, before its pixel.
 constexpr int64_t window_planes = 1, window_rows = 3, window_columns = 3;
 // Rows of results that a step makes, rows of a plane that it reads, and rows that the lists of its stages need.
-constexpr int64_t step = 2, step_rows = window_rows + step - 1, list_rows = 0;
+constexpr int64_t step = 8, step_rows = window_rows + step - 1, list_rows = 0;
 // Minima and maxima for a pixel.
-constexpr int64_t operations = 23;
+constexpr int64_t operations = 18;
 
 // What a call answers.
 enum Status {
@@ -268,6 +268,7 @@ inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total 
 template <class number>
 struct Integer {
     using Key = number;
+    static constexpr bool key_is_value = true;  // in ascending order
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
     NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) { return bits ^ descending; }
@@ -278,6 +279,7 @@ struct Integer {
 template <class whole, whole infinity>
 struct Float {
     using Key = whole;
+    static constexpr bool key_is_value = false;
     static constexpr whole lowest = whole(uint64_t(1) << (8 * sizeof(whole) - 1)), most = whole(~lowest);
     NSC_STEP static Vec<Key> ordered(Vec<Key> bits) { return bits ^ ((bits >> (8 * sizeof(whole) - 1)) & most); }
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {
@@ -318,78 +320,66 @@ NSC_STEP void order(Vec<Key> &lo, Vec<Key> &hi) {
     lo = x < y ? x : y, hi = x < y ? y : x;
 }
 
-// An image is filtered in strips of neighbouring columns, so that what a step reads and writes stays in a cache.
-constexpr int64_t strip_bytes = 32 << 10;
-constexpr int64_t image_rows = window_planes * step_rows, all_rows = image_rows + list_rows;
+// Loops run whole registers. The first and the last one of `places`, a register or more, begin where they fit, and so do
+// again what their neighbours do.
+template <class Key>
+NSC_STEP int64_t register_at(int64_t place, int64_t places) {
+    return place < 0 ? 0 : place + lanes<Key> <= places ? place : places - lanes<Key>;
+}
 
-// Columns from a row of a strip to the next: a register more than are read, so that all stages run whole registers, and
-// an odd number of cache lines, so that rows do not share a set of the cache.
+// An image is filtered in strips of neighbouring columns, so that what a step reads and writes stays in a cache: lists,
+// which are written and read again, in the first level, pixels in the second. Whole rows are read fastest.
+constexpr int64_t strip_bytes = list_rows ? 32 << 10 : 256 << 10;
+constexpr int64_t image_rows = window_planes * step_rows, all_rows = image_rows + list_rows;
+constexpr int64_t columns_before = window_columns / 2, columns_behind = window_columns - 1 - columns_before;
+
+// Columns from a row of a rim to the next, whole registers: a rim reads 3 * (window_columns - 1) + lanes<Key> at most.
+template <class Key>
+constexpr int64_t rim_pitch = (3 * (window_columns - 1) / lanes<Key> + 2) * lanes<Key>;
+
+// Columns from a row of a strip to the next: an odd number of cache lines, so that rows do not share a set of the cache.
 template <class Key>
 constexpr int64_t line = 64 / int64_t(sizeof(Key));
 template <class Key>
-constexpr int64_t least_pitch = 4 * lanes<Key> + window_columns - 1 + lanes<Key>;
+constexpr int64_t least_pitch = 4 * lanes<Key> + rim_pitch<Key>;
 template <class Key>
 constexpr int64_t fitting_pitch = strip_bytes / (all_rows * int64_t(sizeof(Key)));
 template <class Key>
 constexpr int64_t pitch = ((fitting_pitch<Key> > least_pitch<Key> ? fitting_pitch<Key> : least_pitch<Key>) / (2 * line<Key>) * 2 + 1) * line<Key>;
 // Most columns of results of a strip.
 template <class Key>
-constexpr int64_t most_places = (pitch<Key> - (window_columns - 1) - lanes<Key>) / lanes<Key> * lanes<Key>;
+constexpr int64_t most_places = (pitch<Key> - (window_columns - 1)) / lanes<Key> * lanes<Key>;
 
-// The keys of a step's pixels, row by row, and the lists that its stages write.
+// What a step reads and writes: the keys of its pixels, row by row, the lists of its stages, and the rows of results, null
+// for one that is left out; and the rows of pixels that the next step reads first.
 template <class Key>
 struct Strip {
     const Key *rows[image_rows];
-    Key *lists;
-    NSC_STEP Vec<Key> pixel(int64_t row, int64_t x) const { return load(rows[row] + x); }
+    Key *lists, *results[step];
+    const Key *next[window_planes * step];
+    // Volatile: compilers load twice what a minimum and a maximum take, and loads are what takes longest.
+    NSC_STEP Vec<Key> pixel(int64_t row, int64_t x) const {
+        typedef Vec<Key> Unaligned __attribute__((aligned(1), may_alias));
+        return *reinterpret_cast<const volatile Unaligned *>(rows[row] + x);
+    }
     NSC_STEP Vec<Key> list(int64_t row, int64_t x) const { return load(lists + row * pitch<Key> + x); }
     NSC_STEP void keep(int64_t row, int64_t x, Vec<Key> item) const { store(lists + row * pitch<Key> + x, item); }
-};
-
-// Writes results at place x of a row of `places`; to: null for a row that is left out.
-template <class Element>
-NSC_STEP void give(typename Element::Key *to, int64_t x, int64_t places, Vec<typename Element::Key> item) {
-    using Key = typename Element::Key;
-    if (to) store(to + x, Element::bits(item, Vec<Key>{}), places - x < lanes<Key> ? places - x : lanes<Key>);
-}
-
-// --------------------------------------------------------------------------------------- stages
-
-// A loop runs its stages at each place of a strip, and as many further on as those behind it read.
-// 2 rows of results, by 46 minima and maxima.
-template <class Element>
-NSC_APART void run_step(const Strip<typename Element::Key> &s, int64_t places, typename Element::Key *const *results) {
-    using Key = typename Element::Key;
-    using Item = Vec<Key>;
-    const auto c = [](Item &lo, Item &hi) NSC_INLINE { order<Key>(lo, hi); };
-    for (int64_t x = 0; x < places; x += lanes<Key>) {
-        Item w0 = s.pixel(1, x), w1 = s.pixel(2, x); c(w0, w1); Item w2 = s.pixel(1, x + 1), w3 = s.pixel(2, x + 1);
-        c(w2, w3); Item w4 = w0, w6 = w2; c(w4, w6); Item w5 = w1, w7 = w3; c(w5, w7); c(w5, w6);
-        Item w8 = s.pixel(1, x + 2), w9 = s.pixel(2, x + 2); c(w8, w9); Item w14 = w8, w10 = w4; c(w14, w10);
-        Item w15 = w9, w13 = w7; c(w15, w13); Item w12 = w6; c(w10, w12); Item w11 = w5; c(w15, w11); c(w15, w10);
-        c(w11, w12); Item w17 = s.pixel(0, x + 1), w16 = s.pixel(0, x); c(w17, w16);
-        Item w20 = s.pixel(0, x + 2), w19 = w16; c(w20, w19); Item w18 = w17; c(w20, w18); Item w27 = w19, w21 = w15;
-        c(w27, w21); Item w26 = w18, w22 = w10; c(w26, w22); Item w25 = w20, w23 = w11; c(w25, w23); c(w21, w23);
-        Item w24 = w12; c(w22, w24); c(w21, w22); give<Element>(results[0], x, places, w21);
-        Item w29 = s.pixel(3, x + 1), w28 = s.pixel(3, x); c(w29, w28); Item w32 = s.pixel(3, x + 2), w31 = w28;
-        c(w32, w31); Item w30 = w29; c(w32, w30); Item w39 = w31, w33 = w15; c(w39, w33); Item w38 = w30, w34 = w10;
-        c(w38, w34); Item w37 = w32, w35 = w11; c(w37, w35); c(w33, w35); Item w36 = w12; c(w34, w36); c(w33, w34);
-        give<Element>(results[1], x, places, w33);
+    // Where results begin: some places early, so that registers are whole cache lines, unless lists are then read at odd places.
+    NSC_STEP int64_t first_place() const {
+        return list_rows ? 0 : -int64_t(reinterpret_cast<uintptr_t>(results[0]) / sizeof(Key) % lanes<Key>);
     }
-}
-
-// ---------------------------------------------------------------------------------------- calls
-
-// What is filtered: of the parts of all images, a task each, one of `parts` equal shares.
-template <class Key>
-struct Images {
-    const Key *x;
-    int64_t lengths[4];  // images, planes, rows, columns
-    int64_t strides[3];  // of an image, a plane, a row
-    Mode mode;
-    Key outside;
-    int64_t part, parts;
+    template <class Element>
+    NSC_STEP void give(int64_t row, int64_t x, Vec<Key> item) const {
+        if (results[row]) store(results[row] + x, Element::bits(item, Vec<Key>{}));
+    }
+    // The pixels come to the second-level cache while this step still works, evenly spread.
+    NSC_STEP void fetch_next(int64_t x) const {
+        NSC_UNROLL
+        for (const Key *row : next) __builtin_prefetch(row + x, 0, 2);
+    }
 };
+
+// -------------------------------------------------------------------------------------- borders
 
 inline int64_t modulo(int64_t place, int64_t length) { return (place % length + length) % length; }
 
@@ -411,69 +401,175 @@ inline int64_t place_of(int64_t place, int64_t length, Mode mode) {
     }
 }
 
-template <class Element>
-typename Element::Key key_of(typename Element::Key value) {
-    using Key = typename Element::Key;
-    return Element::key(all<Key>(value), Vec<Key>{})[0];
-}
-
-// Writes the keys of a row's columns first ... first + count - 1; row: null for one outside of the image. What stands
-// behind them up to the pitch is read, but not used.
-template <class Element>
-NSC_APART void enter_row(const Images<typename Element::Key> &images, const typename Element::Key *row, int64_t first, int64_t count,
-                         typename Element::Key *keys) {
-    using Key = typename Element::Key;
-    const int64_t columns = images.lengths[3];
-    const Key outside = key_of<Element>(images.outside);
-    const int64_t begin = first < 0 ? (-first < count ? -first : count) : 0;
-    const int64_t end = !row ? begin : first + count > columns ? (columns - first > begin ? columns - first : begin) : count;
-    const auto edge = [&](int64_t x) {
-        const int64_t place = row ? place_of(first + x, columns, images.mode) : -1;
-        keys[x] = place < 0 ? outside : key_of<Element>(row[place]);
+// The rim of an image: the columns whose windows reach out of it to the left and right. Its pixels and those around it
+// are written side by side. The rim of a narrow image is all of it.
+template <class Key>
+struct Rim {
+    struct Piece {
+        int64_t place, column, columns;  // the first one, in the rim and in the image; how many there are
     };
-    for (int64_t x = 0; x < begin; ++x) edge(x);
-    int64_t x = begin;
-    for (; x + lanes<Key> <= end; x += lanes<Key>) store(keys + x, Element::key(load(row + first + x), Vec<Key>{}));
-    if (x < end) store(keys + x, Element::key(load(row + first + x, end - x), Vec<Key>{}), end - x);
-    for (x = end; x < count; ++x) edge(x);
-}
+    Piece pieces[2];
+    int64_t columns[rim_pitch<Key>], count;  // of the image that the rim reads, -1 outside
 
-// The part of an image that a task filters: columns first ... first + places - 1 of rows top ... bottom - 1 of a plane.
-struct Part {
-    int64_t image, plane, top, bottom, first, places;
+    Rim(int64_t length, Mode mode) : pieces{}, count(0) {
+        pieces[0] = {0, 0, is_all(length) ? length : columns_before};
+        if (!is_all(length)) pieces[1] = {columns_before + window_columns - 1, length - columns_behind, columns_behind};
+        for (const Piece &piece : pieces)
+            for (int64_t x = 0; piece.columns && x < piece.columns + window_columns - 1; ++x)
+                columns[count++] = place_of(piece.column - columns_before + x, length, mode);
+    }
+
+    static bool is_all(int64_t length) { return length < lanes<Key> + window_columns - 1; }
+
+    // Places of results, a register or more.
+    int64_t places() const { return count - (window_columns - 1) < lanes<Key> ? lanes<Key> : count - (window_columns - 1); }
 };
 
+// Writes the keys of `count` pixels, a register or more, that lie side by side; pixels: null for a row outside.
 template <class Element>
-void filter_part(const Images<typename Element::Key> &images, const Part &part, typename Element::Key *values, typename Element::Key *memory) {
+NSC_APART void enter_row(const typename Element::Key *pixels, typename Element::Key outside, int64_t count, typename Element::Key *keys) {
     using Key = typename Element::Key;
-    constexpr int64_t before = window_rows / 2;
-    const int64_t rows = images.lengths[2], columns = images.lengths[3];
-    const int64_t first = part.first - window_columns / 2, count = part.places + window_columns - 1;
+    for (int64_t place = 0; place < count; place += lanes<Key>) {
+        const int64_t x = register_at<Key>(place, count);
+        store(keys + x, Element::key(pixels ? load(pixels + x) : all<Key>(outside), Vec<Key>{}));
+    }
+}
+
+// Writes the keys of the rim of a row. What stands behind its columns up to the pitch is read, but not used.
+template <class Element>
+NSC_APART void enter_rim(const Rim<typename Element::Key> &rim, const typename Element::Key *row, typename Element::Key outside, typename Element::Key *keys) {
+    using Key = typename Element::Key;
+    for (int64_t x = 0; x < rim.count; ++x) keys[x] = row && rim.columns[x] >= 0 ? row[rim.columns[x]] : outside;
+    if (Element::key_is_value) return;
+    for (int64_t x = 0; x < rim.count; x += lanes<Key>) store(keys + x, Element::key(load(keys + x), Vec<Key>{}));
+}
+
+// --------------------------------------------------------------------------------------- stages
+
+// A loop runs its stages at each place of a strip, and as many further on as those behind it read.
+// 8 rows of results, by 148 minima and maxima.
+template <class Element>
+NSC_APART void run_step(const Strip<typename Element::Key> &s, int64_t places) {
+    using Key = typename Element::Key;
+    using Item = Vec<Key>;
+    const auto c = [](Item &lo, Item &hi) NSC_INLINE { order<Key>(lo, hi); };
+    for (int64_t place = s.first_place(); place < places; place += lanes<Key>) {
+        const int64_t x = register_at<Key>(place, places);
+        s.fetch_next(x);
+        Item w0 = s.pixel(1, x), w2 = s.pixel(1, x + 2); c(w0, w2); Item w1 = s.pixel(1, x + 1); c(w0, w1); c(w1, w2);
+        Item w3 = s.pixel(2, x), w5 = s.pixel(2, x + 2); c(w3, w5); Item w4 = s.pixel(2, x + 1); c(w3, w4); c(w4, w5);
+        Item w9 = w3, w6 = w0; c(w9, w6); Item w10 = w4, w7 = w1; c(w10, w7); Item w11 = w5, w8 = w2; c(w11, w8);
+        c(w11, w6); c(w6, w7); c(w11, w10); Item w12 = s.pixel(0, x), w14 = s.pixel(0, x + 2); c(w12, w14);
+        Item w13 = s.pixel(0, x + 1); c(w12, w13); c(w13, w14); Item w21 = w14, w15 = w11; c(w21, w15);
+        Item w20 = w13, w16 = w10; c(w20, w16); Item w19 = w12, w17 = w6; c(w19, w17); c(w15, w17); Item w18 = w7;
+        c(w16, w18); c(w15, w16); s.template give<Element>(0, x, w15);
+        Item w22 = s.pixel(3, x), w24 = s.pixel(3, x + 2); c(w22, w24); Item w23 = s.pixel(3, x + 1); c(w22, w23);
+        c(w23, w24); Item w31 = w24, w25 = w11; c(w31, w25); Item w30 = w23, w26 = w10; c(w30, w26);
+        Item w29 = w22, w27 = w6; c(w29, w27); c(w25, w27); Item w28 = w7; c(w26, w28); c(w25, w26);
+        s.template give<Element>(1, x, w25); Item w32 = s.pixel(4, x), w34 = s.pixel(4, x + 2); c(w32, w34);
+        Item w33 = s.pixel(4, x + 1); c(w32, w33); c(w33, w34); Item w38 = w32, w35 = w22; c(w38, w35);
+        Item w39 = w33, w36 = w23; c(w39, w36); Item w40 = w34, w37 = w24; c(w40, w37); c(w40, w35); c(w35, w36);
+        c(w40, w39); Item w47 = w5, w41 = w40; c(w47, w41); Item w46 = w4, w42 = w39; c(w46, w42);
+        Item w45 = w3, w43 = w35; c(w45, w43); c(w41, w43); Item w44 = w36; c(w42, w44); c(w41, w42);
+        s.template give<Element>(2, x, w41); Item w48 = s.pixel(5, x), w50 = s.pixel(5, x + 2); c(w48, w50);
+        Item w49 = s.pixel(5, x + 1); c(w48, w49); c(w49, w50); Item w57 = w50, w51 = w40; c(w57, w51);
+        Item w56 = w49, w52 = w39; c(w56, w52); Item w55 = w48, w53 = w35; c(w55, w53); c(w51, w53); Item w54 = w36;
+        c(w52, w54); c(w51, w52); s.template give<Element>(3, x, w51);
+        Item w58 = s.pixel(6, x), w60 = s.pixel(6, x + 2); c(w58, w60); Item w59 = s.pixel(6, x + 1); c(w58, w59);
+        c(w59, w60); Item w64 = w58, w61 = w48; c(w64, w61); Item w65 = w59, w62 = w49; c(w65, w62);
+        Item w66 = w60, w63 = w50; c(w66, w63); c(w66, w61); c(w61, w62); c(w66, w65); Item w73 = w34, w67 = w66;
+        c(w73, w67); Item w72 = w33, w68 = w65; c(w72, w68); Item w71 = w32, w69 = w61; c(w71, w69); c(w67, w69);
+        Item w70 = w62; c(w68, w70); c(w67, w68); s.template give<Element>(4, x, w67);
+        Item w74 = s.pixel(7, x), w76 = s.pixel(7, x + 2); c(w74, w76); Item w75 = s.pixel(7, x + 1); c(w74, w75);
+        c(w75, w76); Item w83 = w76, w77 = w66; c(w83, w77); Item w82 = w75, w78 = w65; c(w82, w78);
+        Item w81 = w74, w79 = w61; c(w81, w79); c(w77, w79); Item w80 = w62; c(w78, w80); c(w77, w78);
+        s.template give<Element>(5, x, w77); Item w84 = s.pixel(8, x), w86 = s.pixel(8, x + 2); c(w84, w86);
+        Item w85 = s.pixel(8, x + 1); c(w84, w85); c(w85, w86); Item w90 = w84, w87 = w74; c(w90, w87);
+        Item w91 = w85, w88 = w75; c(w91, w88); Item w92 = w86, w89 = w76; c(w92, w89); c(w92, w87); c(w87, w88);
+        c(w92, w91); Item w99 = w60, w93 = w92; c(w99, w93); Item w98 = w59, w94 = w91; c(w98, w94);
+        Item w97 = w58, w95 = w87; c(w97, w95); c(w93, w95); Item w96 = w88; c(w94, w96); c(w93, w94);
+        s.template give<Element>(6, x, w93); Item w100 = s.pixel(9, x), w102 = s.pixel(9, x + 2); c(w100, w102);
+        Item w101 = s.pixel(9, x + 1); c(w100, w101); c(w101, w102); Item w109 = w102, w103 = w92; c(w109, w103);
+        Item w108 = w101, w104 = w91; c(w108, w104); Item w107 = w100, w105 = w87; c(w107, w105); c(w103, w105);
+        Item w106 = w88; c(w104, w106); c(w103, w104); s.template give<Element>(7, x, w103);
+    }
+}
+
+// ---------------------------------------------------------------------------------------- calls
+
+// What is filtered: of the parts of all images, a task each, one of `parts` equal shares.
+template <class Key>
+struct Images {
+    const Key *x;
+    int64_t lengths[4];  // images, planes, rows, columns
+    int64_t strides[3];  // of an image, a plane, a row
+    Mode mode;
+    Key outside;
+    int64_t part, parts;
+};
+
+// The part of an image that a task filters: of rows top ... bottom - 1 of a plane, the columns first ... first + places - 1,
+// whose windows do not reach out of the image to the left and right, and the rim, or not.
+struct Part {
+    int64_t image, plane, top, bottom, first, places;
+    bool with_rim;
+};
+
+// What a task works with: the keys of pixels, lists, and of a rim keys and results.
+template <class Key>
+constexpr int64_t part_memory = all_rows * pitch<Key> + (image_rows + step) * rim_pitch<Key>;
+
+template <class Element>
+void filter_part(const Images<typename Element::Key> &images, const Rim<typename Element::Key> &rim, const Part &part,
+                 typename Element::Key *values, typename Element::Key *memory) {
+    using Key = typename Element::Key;
+    const int64_t planes = images.lengths[1], rows = images.lengths[2], columns = images.lengths[3];
     const Key *image = images.x + part.image * images.strides[0];
-    Strip<Key> strip;
-    strip.lists = memory + image_rows * pitch<Key>;
-    // Row r of the image has its keys in line r modulo step_rows of its plane.
-    const auto keys_of = [&](int64_t plane, int64_t row) { return memory + (plane * step_rows + modulo(row, step_rows)) * pitch<Key>; };
-    int64_t entered = part.top - before;
+    values += (part.image * planes + part.plane) * rows * columns;
+    Key *keys = memory, *lists = keys + image_rows * pitch<Key>;
+    Key *rim_keys = lists + list_rows * pitch<Key>, *rim_results = rim_keys + image_rows * rim_pitch<Key>;
+    // Row r of plane p of the windows; null outside of the image.
+    const auto pixels_of = [&](int64_t p, int64_t r) -> const Key * {
+        const int64_t row = place_of(r, rows, images.mode), plane = place_of(part.plane - window_planes / 2 + p, planes, images.mode);
+        return row < 0 || plane < 0 ? nullptr : image + plane * images.strides[1] + row * images.strides[2];
+    };
+    // It has the line r modulo step_rows of its plane.
+    const auto line_of = [](int64_t p, int64_t r) { return p * step_rows + modulo(r, step_rows); };
+    Strip<Key> strip = {{}, lists, {}, {}}, rim_strip = strip;
+    const Key *lines[image_rows];
+    const auto enter = [&](int64_t p, int64_t r) {
+        const int64_t number = line_of(p, r);
+        const Key *const pixels = pixels_of(p, r);
+        if (part.with_rim) enter_rim<Element>(rim, pixels, images.outside, rim_keys + number * rim_pitch<Key>);
+        if (!part.places) return;
+        const Key *const read = pixels ? pixels + part.first - columns_before : nullptr;
+        // Values that are keys are read where they lie.
+        lines[number] = read && Element::key_is_value ? read : keys + number * pitch<Key>;
+        if (lines[number] != read) enter_row<Element>(read, images.outside, part.places + window_columns - 1, keys + number * pitch<Key>);
+    };
+    int64_t entered = part.top - window_rows / 2;
     for (int64_t top = part.top; top < part.bottom; top += step) {
-        const int64_t end = top - before + step_rows;
-        for (; entered < end; ++entered) {
-            const int64_t row = place_of(entered, rows, images.mode);
-            for (int64_t p = 0; p < window_planes; ++p) {
-                const int64_t plane = place_of(part.plane - window_planes / 2 + p, images.lengths[1], images.mode);
-                const Key *from = row < 0 || plane < 0 ? nullptr : image + plane * images.strides[1] + row * images.strides[2];
-                enter_row<Element>(images, from, first, count, keys_of(p, entered));
-                if (from && row + step < rows) fetch_ahead<false>(from + step * images.strides[2] + part.first, part.places * int64_t(sizeof(Key)));
+        const int64_t above = top - window_rows / 2, made = part.bottom - top < step ? part.bottom - top : step;
+        for (; entered < above + step_rows; ++entered)
+            for (int64_t p = 0; p < window_planes; ++p) enter(p, entered);
+        if (part.places) {
+            for (int64_t r = 0; r < image_rows; ++r) strip.rows[r] = lines[line_of(r / step_rows, above + r % step_rows)];
+            for (int64_t r = 0; r < step; ++r) strip.results[r] = r < made ? values + (top + r) * columns + part.first : nullptr;
+            for (int64_t r = 0; r < window_planes * step; ++r) {
+                const Key *const pixels = pixels_of(r / step, entered + r % step);
+                strip.next[r] = pixels ? pixels + part.first : keys;
             }
+            run_step<Element>(strip, part.places);
         }
-        for (int64_t p = 0; p < window_planes; ++p)
-            for (int64_t r = 0; r < step_rows; ++r) strip.rows[p * step_rows + r] = keys_of(p, top - before + r);
-        Key *results[step];
-        for (int64_t r = 0; r < step; ++r)
-            results[r] = top + r < part.bottom
-                             ? values + ((part.image * images.lengths[1] + part.plane) * rows + top + r) * columns + part.first
-                             : nullptr;
-        run_step<Element>(strip, part.places, results);
+        if (part.with_rim) {
+            for (int64_t r = 0; r < image_rows; ++r) rim_strip.rows[r] = rim_keys + line_of(r / step_rows, above + r % step_rows) * rim_pitch<Key>;
+            for (int64_t r = 0; r < step; ++r) rim_strip.results[r] = rim_results + r * rim_pitch<Key>;
+            for (const Key *&next : rim_strip.next) next = rim_keys;
+            run_step<Element>(rim_strip, rim.places());
+            for (int64_t r = 0; r < made; ++r)
+                for (const auto &piece : rim.pieces)
+                    memcpy(values + (top + r) * columns + piece.column, rim_results + r * rim_pitch<Key> + piece.place, piece.columns * sizeof(Key));
+        }
     }
 }
 
@@ -484,21 +580,23 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
     using Key = typename Element::Key;
     constexpr int64_t most_rows = 128;
     const int64_t planes = images.lengths[1], rows = images.lengths[2], columns = images.lengths[3];
-    const int64_t strips = cut_up(columns, most_places<Key>), bands = cut_up(rows, most_rows);
-    const int64_t registers = cut_up(columns, lanes<Key>);
-    const int64_t bytes = all_rows * pitch<Key> * int64_t(sizeof(Key));
+    const Rim<Key> rim(columns, images.mode);
+    // Between the rim's two pieces. Bands begin at whole steps, strips at whole registers.
+    const int64_t inner = rim.is_all(columns) ? 0 : columns - (window_columns - 1);
+    const int64_t steps = cut_up(rows, step), bands = cut_up(rows, most_rows);
+    const int64_t registers = cut_up(inner, lanes<Key>), strips = inner ? cut_up(inner, most_places<Key>) : 1;
     expect_writes(values, images.lengths[0] * planes * rows * columns * int64_t(sizeof(Key)));
     const int64_t tasks = images.lengths[0] * planes * bands * strips;
     const int64_t begin = cut(tasks, images.parts, images.part), end = cut(tasks, images.parts, images.part + 1);
-    return parallel(pool, end - begin, grain_of(operations * (registers / strips) * (rows / bands)), bytes,
-                    [&](int64_t number, const Memory &memory) {
+    const int64_t work = operations * (registers / strips + 1) * (rows / bands), bytes = part_memory<Key> * int64_t(sizeof(Key));
+    return parallel(pool, end - begin, grain_of(work), bytes, [&](int64_t number, const Memory &memory) {
         const int64_t task = begin + number;
         const int64_t strip = task % strips, band = task / strips % bands, plane = task / strips / bands;
-        // Strips begin at whole registers.
+        const int64_t top = cut(steps, bands, band) * step, bottom = cut(steps, bands, band + 1) * step;
         const int64_t first = cut(registers, strips, strip) * lanes<Key>, last = cut(registers, strips, strip + 1) * lanes<Key>;
-        const Part part = {plane / planes, plane % planes, cut(rows, bands, band), cut(rows, bands, band + 1), first, (last < columns ? last : columns) - first};
-        Key *keys = memory.get<Key>();
-        filter_part<Element>(images, part, values, keys);
+        const bool with_rim = strip == 0 && rim.count > 0;
+        const Part part = {plane / planes, plane % planes, top, bottom < rows ? bottom : rows, columns_before + first, (last < inner ? last : inner) - first, with_rim};
+        filter_part<Element>(images, rim, part, values, memory.get<Key>());
     });
 }
 
@@ -509,7 +607,7 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
 // What this kernel is. The runtime compares it with what it asked for.
-NSC_API const char *nsc_window_facts() { return "{\"abi\": 1, \"window\": [1, 3, 3], \"rank\": 4, \"network\": \"058e9445a29c23a18fab8a0865796291348d9213cc9b2cf353bc8c955c0acd2b\"}"; }
+NSC_API const char *nsc_window_facts() { return "{\"abi\": 1, \"window\": [1, 3, 3], \"rank\": 4, \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\"}"; }
 
 // Filters images. lengths: how many, their planes, rows and columns; strides: from one to the next of the first three, in
 // values; columns lie side by side, results without gaps. outside: the value of pixels outside, if the mode is constant.
