@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -259,7 +260,7 @@ def _filter(
     workers: int,
 ) -> Array:
     x, threads = np.asarray(array), _threads(function, workers)
-    _check_type(function, x)
+    dtype = _dtype_name(function, x)
     if not is_name(mode, MODES):
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
     window = _window(function, x, size, rank)
@@ -273,7 +274,7 @@ def _filter(
 
         def do(part: int, parts: int) -> None:
             addresses = lying.ctypes.data, images, values.ctypes.data
-            kernel.call(x.dtype.name, *addresses, MODES[mode], outside.ctypes.data, part=part, parts=parts)
+            kernel.call(dtype, *addresses, MODES[mode], outside.ctypes.data, part=part, parts=parts)
 
         share_out(do, threads, values.nbytes * compiled_filter(window).operations)
     return values
@@ -292,7 +293,13 @@ def _window(function: str, x: Array, size: Any, rank: int | None) -> Window:
             f"nsc.numpy.{function}: size must be an integer, or one for each of the last axes, 3 at most, "
             f"of an array of {x.ndim}; got {size!r}"
         )
-    return Window.of(listed if len(listed) > 1 else (1, *listed), rank)
+    sizes = listed if len(listed) > 1 else (1, *listed)
+    return _median_window(sizes) if rank is None else Window.of(sizes, rank)
+
+
+@cache
+def _median_window(sizes: tuple[int, ...]) -> Window:
+    return Window.of(sizes)
 
 
 def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
@@ -311,12 +318,15 @@ def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:
     return outside
 
 
-def _check_type(function: str, x: Array) -> None:
-    if x.dtype.name not in ELEMENTS or not x.dtype.isnative:
+def _dtype_name(function: str, x: Array) -> str:
+    """Return the key of ELEMENTS of an array's type."""
+    name = _NAMES.get(x.dtype)
+    if name is None:
         raise OperandTypeError(
-            f"nsc.numpy.{function}: the array must be of {', '.join(_NAMES)}, in this machine's order of "
-            f"bytes; got {x.dtype}"
+            f"nsc.numpy.{function}: the array must be of {', '.join(_NAMES.values())}, in this machine's "
+            f"order of bytes; got {x.dtype}"
         )
+    return name
 
 
 def _shape(function: str, x: Array, axis: int) -> tuple[int, int, int]:
@@ -357,7 +367,7 @@ def _run(
 ) -> Sorted:
     """Sort or select along an axis; without a dtype of indices these are empty."""
     x, threads = np.asarray(array), _threads(function, workers)
-    _check_type(function, x)
+    _dtype_name(function, x)  # refuses others
     if index is not None and not places_fit(_shape(function, x, axis)[1], x.itemsize):
         found = _run(function, x.astype(np.int16), axis, selection, workers, descending, index)
         return Sorted(found.values.astype(x.dtype), found.indices)
@@ -395,7 +405,7 @@ def _threads(function: str, workers: int) -> int:
     return count
 
 
-_NAMES = [name for name in ELEMENTS if hasattr(np, name)]
+_NAMES = {np.dtype(name): name for name in ELEMENTS if hasattr(np, name)}
 
 
 def _call(
