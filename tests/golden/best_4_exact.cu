@@ -55,6 +55,7 @@ __device__ inline T all(T value) {
 template <class number>
 struct Integer {
     using Key = number;
+    static constexpr bool key_is_value = true;  // in ascending order
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
     NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) { return bits ^ descending; }
@@ -65,6 +66,7 @@ struct Integer {
 template <class whole, whole infinity>
 struct Float {
     using Key = whole;
+    static constexpr bool key_is_value = false;
     static constexpr whole lowest = whole(uint64_t(1) << (8 * sizeof(whole) - 1)), most = whole(~lowest);
     NSC_STEP static Vec<Key> ordered(Vec<Key> bits) { return bits ^ ((bits >> (8 * sizeof(whole) - 1)) & most); }
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {
@@ -246,9 +248,9 @@ struct Results {
     int32_t index_bytes;
 };
 
-// `samples` columns of shared memory, a power of two, from one of all samples on; and a thread's place among `threads`
-// that fill them, read them, and wait for each other. A pitch of one more than the samples lets threads reach different
-// banks along a column too.
+// A tile in shared memory has a column for each of `samples` samples, a power of two; `first` is the first of them.
+// `thread` is the thread's place among the `threads` that fill the tile and read it. Rows are `pitch` items apart: with
+// one more than the samples, threads reach different banks along a column too.
 template <class Item>
 struct Tile {
     Item *items;
