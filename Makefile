@@ -2,15 +2,17 @@
 # make test   lint, types, tests: what .ci/run calls
 # make check  the same
 # make test-quick  for the edit loop: lint and some tests of every room in about a minute; says what it leaves out
+# make docs   the site, with every example run, into docs/_build
 # make bench  speed against peers, into benchmarks/results
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SITE := docs/_build
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 # Beside the newest, which is the environment's: what torch for CUDA 13.0 brings. Tests compile by both.
 INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
 
-.PHONY: demo test test-quick check bench clean
+.PHONY: demo docs test test-quick check bench clean
 
 demo: $(VENV)/examples.stamp
 	$(BIN)/python -m examples.digits
@@ -27,6 +29,10 @@ test-quick: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n 2 --dist worksteal --quick
 
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --jobs 2 --quiet --conf-dir docs . $(SITE)
+	@echo "$(SITE)/index.html"
+
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 
@@ -41,6 +47,10 @@ $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[examples,test]'
 	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-13.0 nvidia-cuda-nvrtc==13.0.88
+	touch $@
+
+$(VENV)/docs.stamp: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[docs]'
 	touch $@
 
 $(VENV)/bench.stamp: $(BIN)/python pyproject.toml constraints.txt

@@ -72,7 +72,11 @@ class Network:
 
     @classmethod
     def from_layers(cls, n: int, layers: Iterable[Sequence[Sequence[int]] | Comparators]) -> Network:
-        """Return the network with the given layers, each a sequence of (lo, hi)."""
+        """Return the network with the given layers, each a sequence of (lo, hi).
+
+        >>> Network.from_layers(3, [[(0, 1)], [(1, 2)]]).depth
+        2
+        """
         n = check_wires(n)
         arrays = [_pairs_array(n, layer) for layer in layers]
         starts = np.cumsum([0, *(len(a) for a in arrays)])
@@ -80,7 +84,11 @@ class Network:
 
     @classmethod
     def from_comparators(cls, n: int, comparators: Sequence[Sequence[int]] | Comparators) -> Network:
-        """Return the network that applies the comparators in order, each in its earliest possible layer."""
+        """Return the network that applies the comparators in order, each in its earliest possible layer.
+
+        >>> Network.from_comparators(4, [(0, 1), (2, 3), (1, 2)]).depth
+        2
+        """
         n = check_wires(n)
         pairs = _pairs_array(n, comparators)
         _check_ends(n, pairs, range(len(pairs)))
@@ -100,6 +108,10 @@ class Network:
         Raises:
             NetworkError: an attribute is missing, the graph has a cycle, or no edge joins two
                 consecutive comparators of a wire.
+
+        >>> net = Network.from_layers(2, [[(0, 1)]])
+        >>> Network.from_graph(net.to_graph()) == net
+        True
         """
         import networkx
 
@@ -131,6 +143,9 @@ class Network:
 
         Nodes are 0 … size - 1 in order, with attributes ``lo``, ``hi`` and ``layer``. An edge has the
         attribute ``wires``: one wire, or both if the next comparator joins the same two wires.
+
+        >>> Network.from_layers(3, [[(0, 1)], [(1, 2)]]).to_graph().edges(data=True)
+        OutEdgeDataView([(0, 1, {'wires': (1,)})])
         """
         import networkx
 
@@ -165,7 +180,11 @@ class Network:
         return f"{count(self.n, 'wire')}, {count(self.size, 'comparator')}, {count(self.depth, 'layer')}"
 
     def layers(self) -> Iterator[Comparators]:
-        """Yield each layer's comparators as a (k, 2) array, columns lo and hi."""
+        """Yield each layer's comparators as a (k, 2) array, columns lo and hi.
+
+        >>> [layer.tolist() for layer in Network.from_layers(3, [[(0, 1)], [(1, 2)]]).layers()]
+        [[[0, 1]], [[1, 2]]]
+        """
         for start, end in zip(self.layer_starts, self.layer_starts[1:], strict=False):
             yield self.comparators[start:end]
 
@@ -178,7 +197,11 @@ class Network:
         return state.hexdigest()
 
     def apply(self, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        """Return the network's outputs for values (…, n): integers, or floats without NaN."""
+        """Return the network's outputs for values (…, n): integers, or floats without NaN.
+
+        >>> Network.from_layers(2, [[(0, 1)]]).apply([[3, 1], [0, 2]]).tolist()
+        [[1, 3], [0, 2]]
+        """
         state = np.array(values)
         if state.ndim == 0 or state.shape[-1] != self.n:
             raise NetworkError(f"this network has {count(self.n, 'wire')}, got values of shape {state.shape}")

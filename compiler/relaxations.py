@@ -87,6 +87,9 @@ class Relaxation:
 
     Raises:
         LoweringError: an unknown sigmoid, λ out of range, or an error_free that is no bool.
+
+    >>> Relaxation("cauchy", art_lambda=0.0).describe()
+    'cauchy'
     """
 
     sigmoid: str = "logistic"

@@ -21,7 +21,11 @@ _LONGEST_LABEL = 12
 
 
 class Selection(ABC):
-    """What is selected of n values: `top_k(8)`, `median()` or `ranks(3, 7)`. Frozen, compared by value."""
+    """What is selected of n values: `top_k(8)`, `median()` or `ranks(3, 7)`. Frozen, compared by value.
+
+    >>> top_k(2).outputs(4)
+    {3: 3, 2: 2}
+    """
 
     @abstractmethod
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
@@ -167,7 +171,11 @@ def top_k(k: int) -> Selection:
 
 
 def median() -> Selection:
-    """Select the middle value of an odd number; of an even number the two middle ones, smaller first."""
+    """Select the middle value of an odd number; of an even number the two middle ones, smaller first.
+
+    >>> median().outputs(5)
+    {2: 2}
+    """
     return Median()
 
 

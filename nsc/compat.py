@@ -63,6 +63,10 @@ class DiffSortNet(torch.nn.Module):
         LoweringError: an unknown network, distribution or device, or two distributions.
         NetworkError: no size that there is a network for.
         VerificationError: a size for which diffsort's network does not sort, such as bitonic 22.
+
+    >>> values, P = DiffSortNet("bitonic", 4, steepness=50.0)(torch.tensor([[3.0, 1.0, 2.0, 0.0]]))
+    >>> values.round()
+    tensor([[0., 1., 2., 3.]])
     """
 
     def __init__(

@@ -52,7 +52,11 @@ Array = npt.NDArray[Any]
 
 
 class Sorted(NamedTuple):
-    """Values along an axis, and the place that each had there."""
+    """Values along an axis, and the place that each had there.
+
+    >>> sort(np.array([3, 1, 2]), return_indices=True).indices
+    array([1, 2, 0])
+    """
 
     values: Array
     indices: Array

@@ -31,6 +31,7 @@ LONGEST = (
     "test_machine_code.py::test_the_table_is_true",
     "test_compile.py::test_both_compilers_take_every_text_without_a_warning",
     "test_docs.py::test_a_pages_shell_lines_and_python_run",
+    "test_docs.py::test_the_site_is_built_without_a_warning",
     "test_far_scores.py::test_run_prints_both_losses",
     "test_modes.py::test_aot_inductor",
     "test_modules.py::test_distributed_data_parallel_in_two_processes",
@@ -49,6 +50,7 @@ LEFT_OUT = {
         "cuda/test_machine_code.py",
         "cuda/test_machine_loops.py::test_the_",
     ),
+    "the site": ("test_docs.py::test_the_site_is_built",),
     "emulated CUDA but for the operators on few wires": (
         "cuda/test_program.py",
         "cuda/test_tensor_cores.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -17,6 +18,8 @@ from page import steps
 
 import experiments
 import nsc
+import nsc.nn
+import nsc.numpy
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(
@@ -29,7 +32,11 @@ PAGES = [
     Path(name)
     for name in ("README.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md")
     if (ROOT / name).exists()
-] + sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md"))
+] + sorted(
+    path.relative_to(ROOT)
+    for pattern in ("docs/*.md", "docs/[!_]*/*.md", "examples/*.md")
+    for path in ROOT.glob(pattern)
+)
 RUNNING = [page for page in PAGES if any(steps((ROOT / page).read_text("utf-8")))]
 MOST_COLUMNS = 120
 
@@ -129,8 +136,46 @@ def test_the_readmes_table_of_speed_has_the_measured_times():
 
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
-        assert page.name == "README.md" or f"({page.name})" in index
+    for page in PAGES:
+        if page.parts[0] == "docs" and page.name not in ("README.md", "index.md"):
+            assert f"({page.relative_to('docs')})" in index, page
+
+
+def public_functions():
+    """Yield all that users call with its name: functions, classes, and the methods of some."""
+    for module in (nsc, nsc.numpy, nsc.nn):
+        for name in module.__all__:
+            item = getattr(module, name)
+            if not inspect.ismodule(item) and not (inspect.isclass(item) and issubclass(item, Exception)):
+                yield f"{module.__name__}.{name}", item
+    for owner in (nsc.Sorter, nsc.Selector, nsc.Network, nsc.Proof, nsc.Filter):
+        for name, item in vars(owner).items():
+            item = item.__func__ if isinstance(item, classmethod) else item
+            if inspect.isfunction(item) and not name.startswith("_"):
+                yield f"{owner.__name__}.{name}", item
+
+
+@pytest.mark.parametrize(("name", "item"), [pytest.param(*pair, id=pair[0]) for pair in public_functions()])
+def test_every_public_function_has_an_example(name, item):
+    assert ">>> " in (item.__doc__ or ""), f"{name} needs an example in its docstring"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """Its notebooks run, and its links inside have targets."""
+    options = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "2", "--conf-dir", ROOT / "docs"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, "-d", tmp_path / "trees", ROOT, tmp_path / "site"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    pages = [*(tmp_path / "site").rglob("*.html")]
+    assert len(pages) > 40
+    for page in pages:
+        text = page.read_text("utf-8")
+        loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"', text)
+        assert not loaded, f"{page.name} loads {loaded}"
 
 
 def test_every_picture_is_shown():

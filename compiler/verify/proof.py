@@ -18,7 +18,11 @@ Vector = tuple[int, ...]
 
 
 class Verdict(Enum):
-    """What verification says of a network and a property."""
+    """What verification says of a network and a property.
+
+    >>> Verdict("refuted") is Verdict.REFUTED
+    True
+    """
 
     PROVED = "proved"
     REFUTED = "refuted"
@@ -43,6 +47,11 @@ class Proof:
         seconds: the time taken; None where equal proofs must be equal bytes.
         counterexample: a 0-1 input that comes out wrong, if refuted.
         failing_input: a permutation of 0 … n-1 that comes out wrong, if refuted.
+
+    >>> import nsc
+    >>> proof = nsc.verify("bitonic", 8)
+    >>> bool(proof), proof.verdict, proof.method
+    (True, <Verdict.PROVED: 'proved'>, 'exhaustion')
     """
 
     verdict: Verdict
@@ -64,7 +73,12 @@ class Proof:
         return self.verdict is Verdict.PROVED
 
     def sentence(self) -> str:
-        """Return the verdict in words: "sorts", "does not sort", "median: proved"."""
+        """Return the verdict in words: "sorts", "does not sort", "median: proved".
+
+        >>> import nsc
+        >>> nsc.verify([(0, 1)], 3).sentence()
+        'does not sort'
+        """
         if self.property == "sort":
             return {
                 Verdict.PROVED: "sorts",
@@ -87,11 +101,22 @@ class Proof:
         return card(self.sentence(), facts, mood=_MOODS[self.verdict])
 
     def facts(self) -> dict[str, Any]:
-        """Return the proof as a JSON object."""
+        """Return the proof as a JSON object.
+
+        >>> import nsc
+        >>> nsc.verify([(0, 1)], 2).facts()["verdict"]
+        'proved'
+        """
         return {"format": PROOF_FORMAT, **asdict(self), "verdict": self.verdict.value}
 
     def to_json(self) -> str:
-        """Return the proof as JSON text; equal proofs give equal bytes."""
+        """Return the proof as JSON text; equal proofs give equal bytes.
+
+        >>> import nsc
+        >>> proof = nsc.verify([(0, 1)], 2)
+        >>> Proof.from_json(proof.to_json()) == proof
+        True
+        """
         return json.dumps(self.facts(), indent=1) + "\n"
 
     @classmethod
@@ -100,6 +125,10 @@ class Proof:
 
         Raises:
             PropertyError: the text holds no proof, a proof of another format, or an invalid field.
+
+        >>> import nsc
+        >>> Proof.from_json(nsc.verify("bitonic", 4).to_json()).sentence()
+        'sorts'
         """
         try:
             facts = read_json(text)

@@ -36,6 +36,9 @@ class RankFilter2d(torch.nn.Module):
         WindowError: no such window.
         OperandError: no such mode, or a steepness that is not above 0 or is no use.
         OperandTypeError: an option of another type.
+
+    >>> RankFilter2d(3, -1)(torch.tensor([[1, 9, 3], [4, 5, 6], [7, 8, 2]]))[1, 1]
+    tensor(9)
     """
 
     def __init__(
@@ -90,6 +93,9 @@ class MedianFilter2d(RankFilter2d):
     """The median of the window around each pixel of images (…, H, W).
 
     Arguments and errors as in `RankFilter2d`.
+
+    >>> MedianFilter2d(3)(torch.tensor([[1, 9, 3], [4, 5, 6], [7, 8, 2]]))[1, 1]
+    tensor(5)
     """
 
     def __init__(

@@ -37,7 +37,8 @@ class Filter:
     Images are (…, rows, columns), or (…, planes, rows, columns) for a window that has planes, of any leading
     shape. Types are the floats of 16, 32 and 64 bits, the integers and bool; results keep dtype and device.
     NaN is larger than every number; -0 comes before 0. A window of an even number of values has the upper
-    median. On devices other than a processor, and where there is no C++ compiler, torch sorts the windows.
+    median. On a GPU the windows are written out, and an exact kernel selects from them. Without a
+    compiler torch sorts them.
 
     The gradient of a result goes to the pixel that has its value; where several have, to the first of the
     window.
@@ -47,6 +48,9 @@ class Filter:
         name: in messages.
         network: the comparators of one window, wire w its value w, planes first, then rows, then columns.
         output: the wire that carries the result.
+
+    >>> compile_filter("3x5")
+    Filter(median_3x5: the median of 3x5 pixels)
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -102,6 +106,11 @@ class Filter:
 
         Raises:
             OperandTypeError, OperandError: as in a call, or a dtype that is no float.
+
+        >>> image = torch.rand(8, 8, requires_grad=True)
+        >>> compile_filter(3).relaxed(image).sum().backward()
+        >>> bool(image.grad.abs().min() > 0)
+        True
         """
         cval = self._checked(x, mode, cval)
         if not x.is_floating_point():
@@ -110,7 +119,11 @@ class Filter:
         return self.selector(x.dtype).select(windows, steepness).squeeze(-1)
 
     def selector(self, dtype: torch.dtype = torch.float32) -> Selector:
-        """Return the operator of one window's values, (…, values), that `relaxed` applies to all."""
+        """Return the operator of one window's values, (…, values), that `relaxed` applies to all.
+
+        >>> compile_filter(3).selector().n
+        9
+        """
         real_ = "float64" if dtype == torch.float64 else "float32"
         if real_ not in self._selectors:
             request = Request(

@@ -25,6 +25,15 @@ def load(folder: str | Path) -> Operator:
 
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed.
+
+    >>> import tempfile
+    >>> import nsc
+    >>> operator = nsc.compile("bitonic", 4)
+    >>> with tempfile.TemporaryDirectory() as folder:  # `nsc compile` writes these files
+    ...     for name, text in operator.kernel.files.items():
+    ...         _ = Path(folder, name).write_text(text, encoding="utf-8")
+    ...     load(folder) == operator
+    True
     """
     path = _path(folder)
     if is_filter(path):
@@ -38,6 +47,15 @@ def load_filter(folder: str | Path) -> Filter:
 
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed.
+
+    >>> import tempfile
+    >>> from nsc.compiler.windows import Window
+    >>> from nsc.join.filters import compiled_filter
+    >>> with tempfile.TemporaryDirectory() as folder:  # `nsc compile --window` writes these files
+    ...     for name, text in compiled_filter(Window.of(3)).package.files.items():
+    ...         _ = Path(folder, name).write_text(text, encoding="utf-8")
+    ...     load_filter(folder)
+    Filter(median_3x3: the median of 3x3 pixels)
     """
     # Filters come with the compiler of networks, which other packages do not need.
     from nsc.operators.filters import Filter

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 class Operator:
-    """One compiled network: what Sorter and Selector share. Pickles, copies and compares by its package."""
+    """One compiled network: what Sorter and Selector share. Pickles, copies and compares by its package.
+
+    >>> import nsc
+    >>> op = nsc.compile("bitonic", 4)
+    >>> op.name, op.n, op.default_steepness, op.proof.sentence()
+    ('bitonic_4', 4, 6.0, 'sorts')
+    """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         """Take a generated package's files: name to text, the manifest among them.

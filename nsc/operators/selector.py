@@ -25,6 +25,10 @@ class Selector(Operator):
     redundant comparators were left out. `best` may be another network for every choice of ranks, with other
     soft values than the sorting network of that name.
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
+
+    >>> import nsc
+    >>> nsc.compile("bitonic", 8, select=nsc.median())
+    Selector(bitonic_8_median: n=8, size=22, depth=6)
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -44,7 +48,13 @@ class Selector(Operator):
         return self._outputs.ranks
 
     def select(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
-        """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x). Errors as `Sorter.sort`."""
+        """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x). Errors as `Sorter.sort`.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3))
+        >>> op.select(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
+        tensor([0., 3.])
+        """
         axis = self._axis("select", x, dim)
         values = self._run("select", axis.at_end(x), steepness, None, "none")[0]
         return axis.back(self._selected(values))
@@ -59,6 +69,12 @@ class Selector(Operator):
         Returns:
             values (…, k) and rows (…, k, n): rows[i, c] is the weight of input c at rank ranks[i], and
             values = rows @ x.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3))
+        >>> values, rows = op.select_with_rows(torch.tensor([3.0, 1.0, 2.0, 0.0]))
+        >>> rows.argmax(-1)
+        tensor([3, 0])
         """
         axis = self._axis("select_with_rows", x, dim)
         values, columns = self._run(
@@ -77,6 +93,11 @@ class Selector(Operator):
 
         Returns:
             (…, k, m), of the wider dtype of x and payload; differentiable in both.
+
+        >>> import nsc
+        >>> op, x = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3)), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
+        tensor([40., 10.])
         """
         axis = self._axis("route", x, dim)
         self._operands.check_payload("route", x, payload)
@@ -114,6 +135,11 @@ class Selector(Operator):
         """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
 
         Arguments as in `Sorter.hard_sort`; what is selected takes the place of the axis `dim`.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4, select=nsc.ranks(0, 3))
+        >>> op.hard_select(torch.tensor([3, 1, 2, 0])).values
+        tensor([0, 3])
         """
         return self._exact("hard_select", x, dim, False, values_only, index_dtype)
 

@@ -38,6 +38,11 @@ class Sorter(Operator):
     same rows of P.
 
     Operators pickle, copy and compare by the content of their package.
+
+    >>> import nsc
+    >>> op = nsc.compile("bitonic", 4)
+    >>> op
+    Sorter(bitonic_4: n=4, size=6, depth=3)
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -57,6 +62,11 @@ class Sorter(Operator):
         Raises:
             OperandError: no such axis, another number of values along it, or a wrong device or steepness.
             OperandTypeError: a dtype that the operator does not take, or an argument of another type.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4)
+        >>> op.sort(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
+        tensor([0., 1., 2., 3.])
         """
         axis = self._axis("sort", x, dim)
         return axis.back(self._run("sort", axis.at_end(x), steepness, None, "none")[0])
@@ -71,6 +81,12 @@ class Sorter(Operator):
         Returns:
             values (…, n) and P (…, n, n), doubly stochastic: P[r, c] is the weight of input c at
             rank r, and values = P @ x.
+
+        >>> import nsc
+        >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> values, P = op.sort_with_permutation(x)
+        >>> P.argmax(-1), torch.allclose(P @ x, values)
+        (tensor([3, 1, 2, 0]), True)
         """
         axis = self._axis("sort_with_permutation", x, dim)
         values, permutation = self._run(
@@ -79,7 +95,13 @@ class Sorter(Operator):
         return axis.back(values), permutation
 
     def rank(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
-        """Return the soft ranks Pᵀ (0, …, n-1), of the shape of x: 0 for the smallest; P is never formed."""
+        """Return the soft ranks Pᵀ (0, …, n-1), of the shape of x: 0 for the smallest; P is never formed.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4)
+        >>> op.rank(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
+        tensor([3., 1., 2., 0.])
+        """
         axis = self._axis("rank", x, dim)
         ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
         column = self._run("rank", axis.at_end(x), steepness, ranks, "transposed", is_shared=True)[1]
@@ -96,6 +118,11 @@ class Sorter(Operator):
 
         Returns:
             A tensor of the payload's shape, of the wider dtype of x and payload.
+
+        >>> import nsc
+        >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
+        tensor([40., 20., 30., 10.])
         """
         axis = self._axis("route", x, dim)
         self._operands.check_payload("route", x, payload)
@@ -110,6 +137,12 @@ class Sorter(Operator):
 
         Raises:
             OperandError: k outside 1 … n.
+
+        >>> import nsc
+        >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> values, rows = op.topk(x, 2, steepness=50.0)
+        >>> values.round(), rows.argmax(-1)
+        (tensor([3., 2.]), tensor([0, 2]))
         """
         count = whole(k)
         if count is None or not 1 <= count <= self.n:
@@ -136,6 +169,12 @@ class Sorter(Operator):
 
         Raises:
             OperandError: an unknown loss, or a target that is no permutation.
+
+        >>> import nsc
+        >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> right, wrong = torch.tensor([3, 1, 2, 0]), torch.arange(4)
+        >>> bool(op.loss("cross_entropy", x, right) < op.loss("cross_entropy", x, wrong))
+        True
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
@@ -169,6 +208,13 @@ class Sorter(Operator):
 
         Raises:
             OperandError: a target that is no permutation.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4)
+        >>> x = torch.tensor([3.0, 1.0, 2.0, 0.0], requires_grad=True)
+        >>> op.cross_entropy(x, torch.tensor([3, 2, 1, 0])).backward()
+        >>> bool(x.grad[1] < 0 < x.grad[2])  # the second score should grow, the third should fall
+        True
         """
         return self.loss("cross_entropy", x, target, steepness, dim=dim)
 
@@ -184,6 +230,11 @@ class Sorter(Operator):
         torch.nn.BCELoss on a stored P, and so diffsort, differ where entries are extreme: they cut logarithms
         at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
         gradient is not the derivative of their value.
+
+        >>> import nsc
+        >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> bool(op.binary_cross_entropy(x, torch.tensor([3, 1, 2, 0]), steepness=50.0) < 0.01)
+        True
         """
         return self.loss("binary_cross_entropy", x, target, steepness, dim=dim)
 
@@ -234,6 +285,12 @@ class Sorter(Operator):
         Returns:
             A named tuple of values and indices, of the shape of x; or the values. The gradient of the values
             is torch.sort's.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4)
+        >>> values, indices = op.hard_sort(torch.tensor([3, 1, 2, 0]), descending=True)
+        >>> values, indices
+        (tensor([3, 2, 1, 0]), tensor([0, 2, 1, 3]))
         """
         return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
 

@@ -1,0 +1,79 @@
+"""The site that `make docs` builds. Its source is the repository, whose links it keeps."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
+from sphinx.application import Sphinx  # noqa: E402
+from sphinx.writers.html5 import HTML5Translator  # noqa: E402
+
+from nsc.version import VERSION  # noqa: E402
+
+project = "nsc"
+author = "the nsc authors"
+copyright = "2026, the nsc authors"
+version = release = VERSION
+root_doc = "docs/index"
+include_patterns = [
+    "docs/*.md",
+    "docs/*/*.md",
+    "README.md",
+    "DESIGN.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "benchmarks/results/*.md",
+    "experiments/results/*.md",
+    "examples/*.md",
+    "tests/golden/*.md",
+]
+exclude_patterns = ["docs/_build/**", "**/.venv/**", "generated/**"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+]
+html_theme = "furo"
+html_title = "nsc"
+html_extra_path = ["site"]  # the first page's address without a name
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 4
+# README and the changelog have tables of contents of their own; a result's page begins at its second level.
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+nb_output_stderr = "remove"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+napoleon_use_rtype = False
+
+
+def setup(app: Sphinx) -> None:
+    """Have formulas as MathML, which browsers show by themselves: the pages load nothing."""
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_visit_inline, None), block_renderers=(_visit_block, None)
+    )
+
+
+def _visit_inline(self: HTML5Translator, node: nodes.math) -> None:
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def _visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
+    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
