@@ -26,6 +26,7 @@ include_patterns = [
     "README.md",
     "DESIGN.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "CHANGELOG.md",
     "benchmarks/results/*.md",
     "experiments/results/*.md",

@@ -30,7 +30,7 @@ MODULES = sorted(
 )
 PAGES = [
     Path(name)
-    for name in ("README.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    for name in ("README.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
     if (ROOT / name).exists()
 ] + sorted(
     path.relative_to(ROOT)
@@ -176,6 +176,11 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         text = page.read_text("utf-8")
         loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+
+
+def test_the_citation_names_the_version():
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [nsc.__version__]
 
 
 def test_every_picture_is_shown():
