@@ -12,6 +12,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 # Beside the newest, which is the environment's: what torch for CUDA 13.0 brings. Tests compile by both.
 INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
 
+# Tests and pages start a hundred processes that import torch: keep compiled modules, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+# Two workers have the cores: threads of OpenMP that wait for work sleep instead of taking a core from the other.
+test check test-quick: export OMP_WAIT_POLICY := passive
+
 .PHONY: demo docs test test-quick check bench clean
 
 demo: $(VENV)/examples.stamp
