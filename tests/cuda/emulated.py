@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from filelock import FileLock
 from torch import Tensor
 
 HEADER = Path(__file__).with_name("emulation.h")
@@ -16,7 +20,6 @@ COMMAND = (
     "g++",
     "-std=c++17",
     "-O0",
-    "-shared",
     "-fPIC",
     "-Wall",
     "-Wextra",
@@ -32,23 +35,55 @@ KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)
 Dim3 = tuple[int, int, int]
 
 
+def _built(text: str, options: tuple[str, ...]) -> Path:
+    """Return the library of a text; all tests and workers of a run build it once.
+
+    A third of the time would go into reading emulation.h, so the compiler keeps it read, for each options.
+    """
+    root = Path(os.environ["NSC_CACHE_DIR"]).with_name("emulated")
+    header = root / _digest(*options) / HEADER.name
+    kept, library = header.with_name(f"{header.name}.gch"), root / f"{_digest(text, *options)}.so"
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root / "header.lock"):
+        if not kept.exists():
+            header.parent.mkdir(exist_ok=True)
+            header.write_text(f'#include "{HEADER}"\n', encoding="utf-8")
+            _compile(*options, "-x", "c++-header", header, result=kept)
+    with FileLock(library.with_suffix(".lock")):
+        if not library.exists():
+            source = library.with_suffix(".cpp")
+            source.write_text(text, encoding="utf-8")
+            _compile(*options, "-shared", "-Winvalid-pch", "-include", header, source, result=library)
+    return library
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:24]
+
+
+def _compile(*arguments: str | Path, result: Path) -> None:
+    part = result.with_suffix(".part")
+    done = subprocess.run([*COMMAND, *arguments, "-o", part], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[:4000]
+    part.rename(result)
+
+
 class EmulationError(Exception):
     """A kernel did something that CUDA forbids."""
 
 
 class Emulated:
-    """The kernels of a CUDA source; `options` are further options of the compiler, such as ALIGNED."""
+    """The kernels of a CUDA source; `options` are further options of the compiler, such as ALIGNED.
+
+    The folder gets a copy of the library: the loader knows libraries by their paths, so emulations of one
+    text in several folders share no state.
+    """
 
     def __init__(self, text: str, folder: Path, options: tuple[str, ...] = ()) -> None:
-        source, library = folder / "kernels.cpp", folder / "kernels.so"
         assert text.count(SHARED) <= 1
         text = text.replace(SHARED, "")  # emulation.h defines it
         exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
-        source.write_text(f'#include "{HEADER}"\n{text}\n{exports}', encoding="utf-8")
-        done = subprocess.run(
-            [*COMMAND, *options, source, "-o", library], capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stderr[:4000]
+        library = shutil.copyfile(_built(f"{text}\n{exports}", options), folder / "kernels.so")
         self._library = ctypes.CDLL(str(library))
 
     def launch(

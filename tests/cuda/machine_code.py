@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Collection
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path
@@ -28,7 +29,15 @@ ARCHITECTURE = "sm_90"
 # Registers that a thread can have, and the widest network whose float32 kernels all keep everything in them.
 MOST_REGISTERS = 255
 WIRES_WITHOUT_SPILLS = 32
-NETWORKS = (("bitonic", 16), ("bitonic", WIRES_WITHOUT_SPILLS), ("bitonic", 1024), ("odd_even", 32))
+# The functions that are counted of each network. The reversed routing is the routing with its codelets in the
+# other order: it is not compiled for the networks whose functions take the longest.
+ONE_WAY = tuple(function for function in FUNCTIONS if not function.startswith("reversed"))
+NETWORKS = {
+    ("bitonic", 16): FUNCTIONS,
+    ("bitonic", WIRES_WITHOUT_SPILLS): FUNCTIONS,
+    ("bitonic", 1024): ONE_WAY,
+    ("odd_even", 32): ONE_WAY,
+}
 # The unit or memory that an instruction uses; all others are integers, addresses, selections, branches.
 KINDS = {
     "floating point": ("FFMA", "FMUL", "FADD", "FSEL", "FSETP", "FMNMX", "DFMA", "DMUL", "DADD", "DSETP"),
@@ -38,6 +47,7 @@ KINDS = {
     "shuffle": ("SHFL",),
 }
 _KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+_KERNEL = re.compile(r'extern "C" __global__ void\s[^{;]*?\bnsc_(\w+)_f\d\d\(.*?^}\n', re.S | re.M)
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
 # A codelet: butterflies of 16 wires in four layers.
 CODELET_WIRES, CODELET_LAYERS = 16, 4
@@ -49,15 +59,24 @@ WIRES_AROUND = 32
 CODELET_FUNCTIONS = ("route", "route_backward", "sort")
 
 
-def compiled(network: Network, real: str) -> tuple[dict[str, list[str]], dict[str, tuple[int, int, int]]]:
+def compiled(
+    network: Network, real: str, functions: Collection[str] = FUNCTIONS
+) -> tuple[dict[str, list[str]], dict[str, tuple[int, int, int]]]:
     """Return the instructions of each function in order, and its registers, spilled bytes and stack bytes."""
+    cubin, log = cubin_and_log(network, real, functions)
+    figures = {f: (r.registers, r.spilled_bytes, r.stack_bytes) for f, r in resources(log).items()}
+    return instructions(cubin), figures
+
+
+def cubin_and_log(network: Network, real: str, functions: Collection[str]) -> tuple[bytes, str]:
+    """Return the binary of some functions, which alone are compiled, and the compiler's log."""
     relaxation = Relaxation()
     levels = cuda.lower(schedule(network), relaxation)
     text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, (real,))
+    assert {match[1] for match in _KERNEL.finditer(text)} == set(FUNCTIONS)
+    text = _KERNEL.sub(lambda match: match[0] if match[1] in functions else "", text)
     defines = launches(network.n, levels.launch, (real,), SHARED_KIB[ARCHITECTURE] << 10).defines
-    cubin, log = Nvrtc(ARCHITECTURE, "", defines).compiled(text)
-    figures = {f: (r.registers, r.spilled_bytes, r.stack_bytes) for f, r in resources(log).items()}
-    return instructions(cubin), figures
+    return Nvrtc(ARCHITECTURE, "", defines).compiled(text)
 
 
 def instructions(cubin: bytes) -> dict[str, list[str]]:
@@ -101,11 +120,11 @@ def disassembler() -> Path:
 def whole_functions() -> dict[str, dict[str, list[int]]]:
     """Return registers, spilled bytes, stack bytes and instructions of functions, float32, by network."""
     table = {}
-    for family, n in NETWORKS:
-        code, figures = compiled(family_network(family, n), "float32")
+    for (family, n), functions in NETWORKS.items():
+        code, figures = compiled(family_network(family, n), "float32", functions)
         table[f"{family} {n}"] = {
             name: [*figures[name], len(code[name])]
-            for name in (function_name(function, "float32") for function in FUNCTIONS)
+            for name in (function_name(function, "float32") for function in functions)
         }
     return table
 
@@ -117,8 +136,8 @@ def codelets() -> dict[str, dict[str, dict[str, float]]]:
     """
     table = {}
     for real in REALS:
-        single, _ = compiled(butterflies(WIRES_AROUND, shapes=1), real)
-        double, _ = compiled(butterflies(WIRES_AROUND, shapes=2), real)
+        single, _ = compiled(butterflies(WIRES_AROUND, shapes=1), real, CODELET_FUNCTIONS)
+        double, _ = compiled(butterflies(WIRES_AROUND, shapes=2), real, CODELET_FUNCTIONS)
         columns = 8 * LANE_BYTES // int(real.removeprefix("float"))
         for function in CODELET_FUNCTIONS:
             name = function_name(function, real)

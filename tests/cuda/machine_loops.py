@@ -8,15 +8,10 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 
-from machine_code import ARCHITECTURE, CODELET_WIRES, butterflies, disassembler
+from machine_code import CODELET_WIRES, butterflies, cubin_and_log, disassembler
 
-from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import WIRES_PER_WARP, schedule
-from nsc.compiler.targets import cuda
-from nsc.compiler.targets.records import Header
+from nsc.compiler.schedule import WIRES_PER_WARP
 from nsc.contract.interface import function_name
-from nsc.runtime.build.nvrtc import Nvrtc
-from nsc.runtime.devices.launches import SHARED_KIB, launches
 
 _LABEL = re.compile(r"(\.L_x_\d+):")
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)([.\w]*)(.*?);(.*)")
@@ -45,12 +40,8 @@ def product_turns() -> dict[str, list[Counter[str]]]:
 
     There are two shapes, so that the choice between them counts.
     """
-    network, relaxation = butterflies(WIRES_PER_WARP, shapes=2), Relaxation()
-    levels = cuda.lower(schedule(network), relaxation)
-    text = cuda.render(Header(*["counted"] * 5), "counted", levels, relaxation, ("float32",))
-    defines = launches(network.n, levels.launch, ("float32",), SHARED_KIB[ARCHITECTURE] << 10).defines
-    functions = disassembled(Nvrtc(ARCHITECTURE, "", defines).compiled(text)[0])
     names = {"route": "FFMA", "route_backward": "FFMA", "sort": "SEL"}
+    functions = disassembled(cubin_and_log(butterflies(WIRES_PER_WARP, shapes=2), "float32", names)[0])
     return {f: turns(functions[function_name(f, "float32")], name) for f, name in names.items()}
 
 
