@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+import torch
 from torch_works import torch_threads, train_after_a_death
 from works import (
     attempts,
@@ -256,9 +257,7 @@ def test_a_cluster_gives_the_same_when_a_worker_is_killed(tmp_path: Path, cluste
     assert sorted(tried) == list(range(6))
 
 
-def test_trainings_are_the_same_on_a_cluster_when_a_worker_is_killed(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trainings_are_the_same_on_a_cluster_when_a_worker_is_killed(tmp_path: Path, cluster: Any) -> None:
     pytest.importorskip("sklearn")
     digits = {
         "data": "digits",
@@ -270,8 +269,12 @@ def test_trainings_are_the_same_on_a_cluster_when_a_worker_is_killed(
     runs = [dataclasses.replace(run_of(seed), **digits, **sizes) for seed in range(3)]
     notes = executed(partial(train_after_a_death, tmp_path), runs, scheduler=cluster.scheduler_address)
     assert notes.seeds == [0, 1, 2]
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as the workers have: bits depend on the threads
-    local = {result.run: result for result in executed(partial(do, root=None, device="cpu", out=None), runs)}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as the workers have: bits depend on the threads
+    try:
+        local = {run: do(run, root=None, device="cpu", out=None) for run in runs}
+    finally:
+        torch.set_num_threads(threads)
     for result in notes:
         assert result.losses == local[result.run].losses
         assert result.test == local[result.run].test

@@ -301,6 +301,8 @@ def test_runs_that_raise_do_not_lose_the_table(raising: Path, jobs: int, tmp_pat
     assert {line["method"].partition("#")[0] for line in lines if not line["failure"]} == {"rank_net"}
     # Failed runs are not stored: once the cause is gone, the same command does them.
     assert len(list((out / "runs").iterdir())) == 5
+    if jobs == 2:  # what is done a second time does not depend on the processes, which take seconds to start
+        return
     (tmp_path / "wrong").unlink()
     result = invoke(*words)
     assert result.exit_code == 0, result.output

@@ -171,7 +171,7 @@ def test_tiny_steepness_with_bitonic_is_the_average():
 @pytest.mark.parametrize("sigmoid", SIGMOIDS[:-1])
 def test_equal_values_have_finite_P_and_gradients(sigmoid):
     x = torch.zeros(2, 8, dtype=torch.float64, requires_grad=True)
-    op = operator("bitonic", 8, ("float64",), relaxation=sigmoid)
+    op = operator(relaxation=sigmoid)
     values, P = op.sort_with_permutation(x, 1.0)
     torch.testing.assert_close(P, torch.full_like(P, 1 / 8))
     (grad,) = torch.autograd.grad((P * torch.randn_like(P)).sum() + values.sum(), x)
@@ -380,8 +380,8 @@ def test_hard_sort_is_torch_sort(values):
 
 @pytest.mark.parametrize("network", FAMILIES)
 def test_hard_sort_of_every_family_with_its_gradient(network):
-    op = partly_tabled(network, 33, dtypes=("float64",))
-    x = torch.randint(0, 20, (50, 33)).double().requires_grad_()
+    op = partly_tabled(network, 19, dtypes=("float64",))
+    x = torch.randint(0, 20, (50, 19)).double().requires_grad_()
     values, indices = op.hard_sort(x)
     expected = torch.sort(x, stable=True)
     assert torch.equal(values, expected.values)
@@ -438,8 +438,10 @@ def test_a_sample_does_not_depend_on_its_batch(n):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("error_free", [False, True])
-@pytest.mark.parametrize(("n", "batch"), [(3, 1500), (7, 300), (32, 17), (36, 5)])
+@pytest.mark.parametrize(
+    ("n", "batch", "error_free"),
+    [(3, 1500, True), (7, 300, False), (32, 17, True), (36, 5, False), (36, 5, True)],
+)
 def test_the_gradient_is_the_same_whether_weights_were_kept_or_not(n, batch, error_free, dtype):
     op = operator("bitonic", n, error_free=error_free)
     x = torch.randn(batch, n, dtype=dtype, requires_grad=True)

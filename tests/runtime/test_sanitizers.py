@@ -94,10 +94,16 @@ def test_kernels_of_narrower_registers_run_clean(flags, drivers, tmp_path):
     check(NARROWER, [NATIVE, *flags], drivers, tmp_path)
 
 
-@pytest.mark.parametrize("flags", [(NATIVE,), ()], ids=["native", "narrower"])
 @pytest.mark.parametrize(
-    ("n", "element", "number"),
-    [(5, "uint8", "uint8_t"), (17, "int16", "int16_t"), (9, "float32", "float"), (9, "int64", "int64_t")],
+    ("n", "element", "number", "flags"),
+    [
+        (5, "uint8", "uint8_t", (NATIVE,)),
+        (17, "int16", "int16_t", ()),
+        (9, "float32", "float", (NATIVE,)),
+        (9, "float32", "float", ()),
+        (9, "int64", "int64_t", ()),
+        (9, "int64", "int64_t", (NATIVE,)),
+    ],
 )
 def test_exact_kernels(n, element, number, flags, tmp_path):
     if platform.machine() not in ("x86_64", "AMD64") and flags:
@@ -110,9 +116,13 @@ def test_exact_kernels(n, element, number, flags, tmp_path):
     assert run(program) == "sorted\n"
 
 
-@pytest.mark.parametrize("flags", [(NATIVE,), ()], ids=["native", "narrower"])
 @pytest.mark.parametrize(
-    ("size", "element", "number"), [("3x3", "uint8", "uint8_t"), ("2x3x4", "float32", "float")]
+    ("size", "element", "number", "flags"),
+    [
+        ("3x3", "uint8", "uint8_t", (NATIVE,)),
+        ("3x3", "uint8", "uint8_t", ()),
+        ("2x3x4", "float32", "float", (NATIVE,)),
+    ],
 )
 def test_filters(size, element, number, flags, tmp_path):
     if platform.machine() not in ("x86_64", "AMD64") and flags:
