@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BATCH 5
+/* More than a register has lanes, so that there is work for a pool. */
+#define BATCH 40
 
 static int pool_calls;
 

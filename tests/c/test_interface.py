@@ -17,7 +17,7 @@ from nsc.contract.manifest import Manifest, digest
 from nsc.runtime.build.toolchain import FLAGS
 from nsc.runtime.kernel import Kernel
 
-N = 6
+N, BATCH = 6, 40  # as in interface.c
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def test_a_c_program_gets_the_operators_results(package, tmp_path):
     assert lines[:5] == lines[5:]  # with a pool and without
     got = {name: torch.tensor(list(map(float, numbers))) for name, *numbers in lines[:5]}
     op = nsc.Sorter(package.files)
-    x = (torch.arange(5 * N) * 37 % 23).reshape(5, N) / 8
-    target = torch.arange(N).expand(5, N)
+    x = (torch.arange(BATCH * N) * 37 % 23).reshape(BATCH, N) / 8
+    target = torch.arange(N).expand(BATCH, N)
     x.requires_grad_()
     values, P = op.sort_with_permutation(x, 3.0)
     loss = op.cross_entropy(x, target, 3.0)
-    (5 * loss).backward()
+    (BATCH * loss).backward()
     for name, wanted in (
         ("sorted", x.sort().values),
         ("values", values),
