@@ -44,6 +44,11 @@ bench: $(VENV)/bench.stamp
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# The explorer's tests need a browser, which pip does not install. Where this cannot, they say what to install.
+BROWSERS := chromium chromium-browser google-chrome
+INSTALL_BROWSER := for browser in $(BROWSERS); do command -v $$browser && exit; done; \
+	if [ "$$(id -u)" = 0 ]; then apt-get update --quiet && apt-get install --yes --quiet chromium; fi
+
 # An unfinished install leaves no stamp, so it is done again.
 $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[examples]'
@@ -52,6 +57,7 @@ $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[examples,test]'
 	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-13.0 nvidia-cuda-nvrtc==13.0.88
+	-$(INSTALL_BROWSER)
 	touch $@
 
 $(VENV)/docs.stamp: $(BIN)/python pyproject.toml constraints.txt

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
+    from nsc.drawing import Explorer, draw
     from nsc.headers import c_header
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load, load_filter
@@ -49,6 +50,7 @@ __version__ = VERSION
 
 # Public name to the module that defines it; None: the name is a module itself.
 _HOMES: dict[str, str | None] = {
+    "Explorer": "nsc.drawing",
     "Filter": "nsc.operators.filters",
     "Network": "nsc.compiler.network",
     "Operator": "nsc.operators.operator",
@@ -62,6 +64,7 @@ _HOMES: dict[str, str | None] = {
     "compat": None,
     "compile": "nsc.api",
     "compile_filter": "nsc.operators.filters",
+    "draw": "nsc.drawing",
     "load": "nsc.operators.loading",
     "load_filter": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
@@ -75,6 +78,7 @@ _HOMES: dict[str, str | None] = {
 __all__ = [
     "BuildError",
     "DeviceError",
+    "Explorer",
     "Filter",
     "LoweringError",
     "Network",
@@ -99,6 +103,7 @@ __all__ = [
     "compat",
     "compile",
     "compile_filter",
+    "draw",
     "load",
     "load_filter",
     "median",

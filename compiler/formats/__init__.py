@@ -34,7 +34,7 @@ from nsc.compiler.formats.reading import (
     writable,
     write_network,
 )
-from nsc.compiler.formats.saving import format_of_path, losses, save_network
+from nsc.compiler.formats.saving import format_of_path, losses, save, save_network
 
 __all__ = [
     "FORMATS",
@@ -49,6 +49,7 @@ __all__ = [
     "read_network",
     "read_stream",
     "readable",
+    "save",
     "save_network",
     "writable",
     "write_network",

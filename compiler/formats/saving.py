@@ -62,7 +62,15 @@ def save_network(network: Network, path: Path, format: str | None = None) -> Non
     Raises:
         NetworkError: no such format, or a file that cannot be written.
     """
-    content = write_network(network, format_of_path(path) if format is None else format).encode()
+    save(write_network(network, format_of_path(path) if format is None else format).encode(), path)
+
+
+def save(content: bytes, path: Path) -> None:
+    """Write a network file, or a picture of a network, whole or not at all, as `save_network` does.
+
+    Raises:
+        NetworkError: a file that cannot be written.
+    """
     try:
         place = Path(os.path.realpath(path))
         if place.exists() and not place.is_file() and not place.is_dir():

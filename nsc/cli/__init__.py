@@ -1,4 +1,4 @@
-"""The command line: nsc compile, verify, convert, optimize, list, show, explain; a file per command or two.
+"""The command line: a file per command or two.
 
 Exit codes: 0 done, or proved; 1 refuted; 2 bad input, no toolchain, or output that cannot be written; 3
 unproved; 130 interrupted.
@@ -17,6 +17,7 @@ import click
 
 from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
+from nsc.cli.drawing import draw_command
 from nsc.cli.shared import EXIT_CODES
 from nsc.cli.showing import explain_command, list_command, show_command
 from nsc.cli.verifying import verify_command
@@ -105,5 +106,6 @@ for _command in (
     list_command,
     show_command,
     explain_command,
+    draw_command,
 ):
     main.add_command(_command)

@@ -1,0 +1,78 @@
+"""Page: from facts to one HTML file that needs no server and no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from dataclasses import dataclass
+
+from nsc.compiler.drawing.facts import Facts
+from nsc.errors import LoweringError
+from nsc.templates import fill, part
+
+# The parts of the page's module: each imports from those before it. `start` calls `mount`.
+MODULES = (
+    "network",
+    "soft",
+    "colours",
+    "elements",
+    "state",
+    "layout",
+    "diagram",
+    "heat_map",
+    "views",
+    "looks",
+    "app",
+    "start",
+)
+
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.mjs";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function|const|class)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The input of templates/explorer/page.html.j2.
+
+    Attributes:
+        title: as HTML.
+        module: the page's module.
+        module_digest: its SHA-256, in base64: no other script runs in the page.
+        data: the facts as JSON, without the beginnings of </script>, <script and <!--.
+    """
+
+    title: str
+    module: str
+    module_digest: str
+    data: str
+
+
+def render_page(facts: Facts) -> str:
+    """Return the page; the same facts, the same text."""
+    module = joined_modules(MODULES)
+    digest = base64.b64encode(hashlib.sha256(module.encode()).digest()).decode()
+    # JSON has < in strings alone, where it may be escaped. Only in front of these it could end the script.
+    data = re.sub(r"<(?=[/!s])", r"\\u003c", facts.to_json(), flags=re.IGNORECASE)
+    title = html.escape(f"{facts.title} – nsc")
+    return fill("explorer/page.html.j2", Page(title, module, digest, data))
+
+
+def joined_modules(names: tuple[str, ...]) -> str:
+    """Return some modules of templates/explorer as one, whose names are all in one scope.
+
+    Raises:
+        LoweringError: a module that imports from one that does not stand before it.
+    """
+    texts = []
+    for index, name in enumerate(names):
+        text = part(f"explorer/{name}.mjs")
+        for imported in _IMPORT.findall(text):
+            if imported not in names[:index]:
+                raise LoweringError(f"{name}.mjs imports from {imported}.mjs, which must stand before it")
+        text = _EXPORT.sub("", _IMPORT.sub("", text))
+        if re.search(r"^(?:import|export)\b", text, re.MULTILINE) or "</script" in text.lower():
+            raise LoweringError(f"{name}.mjs cannot be joined: an import or export that is not a plain one")
+        texts.append(f"// {name}.mjs\n{text}")
+    return "\n" + "\n".join(texts)

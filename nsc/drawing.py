@@ -1,0 +1,117 @@
+"""Drawing a network in Python, without torch: the page of `nsc draw`, in a notebook or as a file."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from nsc.compiler.describe import Named
+from nsc.compiler.drawing import Start, gather, render_page
+from nsc.compiler.formats import save
+from nsc.compiler.network import Network
+from nsc.compiler.relaxations import Relaxation, relaxation_of
+from nsc.compiler.request import Request
+from nsc.compiler.selection import Selection
+from nsc.join.budget import MAX_MEMORY, budget_of
+from nsc.version import VERSION
+
+__all__ = ["Explorer", "draw"]
+
+
+class HasNetwork(Protocol):
+    """Anything with a network, such as an operator."""
+
+    @property
+    def network(self) -> Network: ...
+
+
+@dataclass(frozen=True, repr=False)
+class Explorer:
+    """A page about one network, which a notebook shows in a frame.
+
+    Attributes:
+        title: the network in a few words.
+        html: the page: one file that needs no server and no network.
+        height: of the frame in a notebook, in pixels.
+    """
+
+    title: str
+    html: str
+    height: int = 760
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, whole or not at all, and return its path.
+
+        Raises:
+            NetworkError: a file that cannot be written.
+        """
+        place = Path(path)
+        save(self.html.encode(), place)
+        return place
+
+    def __repr__(self) -> str:
+        return f"<Explorer: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, so that a notebook can show several."""
+        return (
+            f'<iframe title="{html.escape(self.title)}" srcdoc="{html.escape(self.html)}" '
+            f'style="width:100%;height:{self.height}px;border:0"></iframe>'
+        )
+
+
+def draw(
+    network: Named | HasNetwork,
+    n: int | None = None,
+    *,
+    values: Sequence[float] | None = None,
+    select: Selection | None = None,
+    wires: Sequence[int] | None = None,
+    relaxation: str | Relaxation = "logistic",
+    art_lambda: float | None = None,
+    steepness: float | None = None,
+    format: str | None = None,
+    index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
+) -> Explorer:
+    """Return a page to explore a network: a diagram that runs, formats, source, bounds and the proof.
+
+    The network need not sort: a refuted one is shown with where it fails.
+
+    Args:
+        network: as in `compile`, or anything with a network, such as an operator.
+        n, format, index_base, select, wires, max_memory, time_limit: as in `compile`.
+        values: the inputs that the page shows first, one for each wire; None: a shuffle of 1 … n.
+        relaxation, art_lambda: as in `compile`; the page can change them.
+        steepness: the steepness that the page shows first, in 1/input unit; None: the default, 2 × depth,
+            which is divided by n where `values` are 1 … n.
+
+    Raises:
+        NetworkError: no such network, more than 128 wires or 10,000 comparators, or values that are no finite
+            number for each wire.
+        PropertyError: ranks or wires that the network does not have.
+        LoweringError: a relaxation that there is not.
+
+    >>> draw("bitonic", 8, values=[3, 1, 2, 0, 7, 5, 6, 4])
+    <Explorer: bitonic, 8 wires>
+    """
+    inner = getattr(network, "network", None)
+    named = inner if isinstance(inner, Network) else network
+    request = Request(
+        network=named,  # type: ignore[arg-type]  # what it is not, describe refuses
+        n=n,
+        relaxation=relaxation_of(relaxation, art_lambda),
+        version=VERSION,
+        format=format,
+        index_base=index_base,
+        select=select,
+        wires=wires,
+    )
+    start = Start(None if values is None else tuple(values), steepness)
+    facts = gather(request, start, budget_of(max_memory, time_limit))
+    return Explorer(facts.title, render_page(facts))

@@ -1,0 +1,425 @@
+/**
+ * The diagram: a network in SVG, with its inputs on the left, its outputs on the right, zoom and pan.
+ *
+ * `show` takes a View, which says what every part looks like. Only what changed is written to the page.
+ *
+ * @typedef {import("./network.mjs").Net} Net
+ *
+ * @typedef {object} Chip What stands at the end of a wire.
+ * @property {string} text
+ * @property {string} fill
+ * @property {string} ink
+ * @property {string} label For screen readers.
+ * @property {number} value
+ * @property {string} [strip] A colour beside it.
+ * @property {string} [className]
+ *
+ * @typedef {object} View
+ * @property {boolean} isBits Whether inputs are 0 or 1.
+ * @property {string[]} wires The colour of each segment.
+ * @property {string[]} wireClasses
+ * @property {string[]} comparators The colour of each comparator.
+ * @property {string[]} comparatorClasses
+ * @property {Uint8Array} needed
+ * @property {Chip[]} inputs
+ * @property {Chip[]} outputs
+ * @property {boolean} isFollowing
+ * @property {number | null} playhead The last layer that has run, -1 before the first; null: no line is drawn.
+ * @property {number} failing A layer to mark; -1: none.
+ */
+import { comparatorPath, layoutOf, segmentPath } from "./layout.mjs";
+
+const SVG = "http://www.w3.org/2000/svg";
+const MOST_SCALE = 1.5;
+const MOST_ZOOM = 8;
+const PADDING = 10;
+
+function svg(name, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
+
+/**
+ * Make a diagram in an element.
+ * @param {HTMLElement} host
+ * @param {object} on What happens: `setInput(wire, value)`, `follow(wire)`, `pick(wire)` of an output,
+ *   `followAt(segment)`, `describe(comparator)` returns the text of a tooltip.
+ */
+export function makeDiagram(host, on) {
+  const clip = `nsc-clip-${Math.random().toString(36).slice(2)}`;
+  const clipRect = svg("rect");
+  const bands = svg("g", { class: "nsc-bands" });
+  const wires = svg("g", { class: "nsc-wires" });
+  const comparators = svg("g", { class: "nsc-comparators" });
+  const playhead = svg("line", { class: "nsc-playhead" });
+  const world = svg("g", {}, bands, wires, comparators, playhead);
+  const inputs = svg("g", { class: "nsc-inputs", role: "group", "aria-label": "Inputs" });
+  const outputs = svg("g", { class: "nsc-outputs", role: "group", "aria-label": "Outputs" });
+  const stage = svg(
+    "svg",
+    { class: "nsc-stage", role: "group", "aria-label": "Diagram of the network" },
+    svg("defs", {}, svg("clipPath", { id: clip }, clipRect)),
+    svg("g", { "clip-path": `url(#${clip})` }, world),
+    inputs,
+    outputs,
+  );
+  const tip = document.createElement("div");
+  tip.className = "nsc-tip";
+  tip.hidden = true;
+  host.append(stage, tip);
+
+  /** @type {Net} */ let net;
+  let layout;
+  let paths;
+  let chips;
+  let last = {};
+  let size = { width: 0, height: 0, side: 84 };
+  let scale = 1;
+  let offset = { x: 0, y: 0 };
+  let isFitted = true;
+  let current = 0;
+
+  function setNetwork(next) {
+    net = next;
+    layout = layoutOf(net);
+    last = {};
+    // One text for all paths: a browser reads it faster than it makes as many nodes by calls.
+    const path = (d) => `<path d="${d}"/>`;
+    wires.innerHTML = net.segments.map((segment) => path(segmentPath(layout, segment))).join("");
+    comparators.innerHTML = "<path/>".repeat(net.comparators.length);
+    bands.innerHTML = layout.layers
+      .map(({ left, right }, at) => `<rect class="${at % 2 ? "odd" : ""}" x="${left}" width="${right - left}" y="0" height="${layout.height}"/>`)
+      .join("");
+    playhead.setAttribute("y2", layout.height);
+    paths = { wires: [...wires.children], comparators: [...comparators.children], bands: [...bands.children] };
+    chips = { inputs: makeChips(inputs, true), outputs: makeChips(outputs, false) };
+    current = Math.min(current, net.n - 1);
+    rove(current);
+    fit();
+  }
+
+  function makeChips(group, isInput) {
+    group.replaceChildren();
+    return Array.from({ length: net.n }, (_, wire) => {
+      const parts = {
+        strip: svg("rect", { class: "nsc-strip", width: 6, rx: 1 }),
+        name: svg("text", { class: "nsc-wire-name" }),
+        box: svg("rect", { class: "nsc-box", rx: 4 }),
+        text: svg("text", { class: "nsc-value" }),
+      };
+      parts.name.textContent = String(wire);
+      const node = svg("g", { class: "nsc-chip", tabindex: -1 }, ...Object.values(parts));
+      node.setAttribute("role", isInput ? "slider" : "button");
+      node.dataset.wire = String(wire);
+      group.append(node);
+      return { node, ...parts };
+    });
+  }
+
+  /** Let the tab key reach one input and one output; arrows move between wires. */
+  function rove(wire) {
+    current = wire;
+    for (const list of [chips.inputs, chips.outputs]) {
+      list.forEach(({ node }, index) => node.setAttribute("tabindex", index === wire ? 0 : -1));
+    }
+  }
+
+  function fit() {
+    isFitted = true;
+    resize();
+  }
+
+  function resize() {
+    if (!layout) return;
+    const width = Math.max(240, host.clientWidth);
+    const side = width < 560 ? 76 : 100;
+    const inner = width - 2 * side;
+    const most = Math.max(300, Math.min(860, window.innerHeight * 0.8));
+    const wide = Math.min(MOST_SCALE, inner / layout.width);
+    const height = Math.round(clamp(layout.height * wide + 2 * PADDING, 96, most));
+    size = { width, height, side, inner };
+    if (isFitted) {
+      scale = Math.min(wide, (height - 2 * PADDING) / layout.height);
+      offset = { x: 0, y: 0 };
+    }
+    stage.setAttribute("width", width);
+    stage.setAttribute("height", height);
+    for (const [key, value] of Object.entries({ x: side, y: 0, width: inner, height })) clipRect.setAttribute(key, value);
+    place();
+  }
+
+  /** Move everything to where the zoom and the pan put it. */
+  function place() {
+    const { width, height, side, inner } = size;
+    const [wide, high] = [layout.width * scale, layout.height * scale];
+    const rest = { x: inner - wide, y: height - high };
+    offset.x = rest.x >= 0 ? rest.x / 2 : clamp(offset.x, rest.x, 0);
+    offset.y = rest.y >= 2 * PADDING ? rest.y / 2 : clamp(offset.y, rest.y - PADDING, PADDING);
+    // Where the network is narrower than the stage, wires still begin and end at their values.
+    const left = side + offset.x;
+    world.setAttribute("transform", `translate(${left} ${offset.y}) scale(${scale})`);
+    const row = layout.row * scale;
+    wires.setAttribute("stroke-width", clamp(row * 0.12, 0.9, 3) / scale);
+    wires.style.setProperty("--nsc-followed", `${clamp(row * 0.24, 2.4, 5) / scale}px`);
+    comparators.setAttribute("stroke-width", clamp(row * 0.07, 0.7, 2) / scale);
+    playhead.setAttribute("stroke-width", 1.5 / scale);
+    const font = clamp(row * 0.68, 0, 13);
+    const box = Math.min(24, row * 0.86);
+    stage.classList.toggle("is-dense", font < 6.5);
+    const [inputX, outputX] = [Math.max(0, left - side), Math.min(width - side, left + wide)];
+    for (const [list, x] of [[chips.inputs, inputX], [chips.outputs, outputX]]) {
+      list.forEach((chip, wire) => {
+        const y = offset.y + (wire + 0.5) * row;
+        const isOut = y < -row || y > height + row;
+        chip.node.setAttribute("visibility", isOut ? "hidden" : "visible");
+        if (isOut) return;
+        chip.node.setAttribute("transform", `translate(${x} ${y})`);
+        placeChip(chip, list === chips.inputs, side, font, box);
+      });
+    }
+    stage.classList.toggle("is-large", wide > inner + 1 || high > height + 1);
+  }
+
+  function placeChip({ strip, name, box: rect, text }, isInput, side, font, box) {
+    const room = side < 100 ? 24 : 34; // for the number of the wire
+    const width = side - room - 6;
+    const from = isInput ? room : 6;
+    const size = Math.min(font, width / 3.5);
+    const set = (node, values) => Object.entries(values).forEach(([key, value]) => node.setAttribute(key, value));
+    set(strip, { x: isInput ? from - 9 : from + width + 3, y: -box / 2, height: box });
+    set(name, { x: isInput ? from - 12 : from + width + 12, "font-size": font * 0.9, "text-anchor": isInput ? "end" : "start" });
+    set(rect, { x: from, y: -box / 2, width, height: box });
+    set(text, { x: from + width / 2, "font-size": size });
+  }
+
+  /** Return the box of an input in the host, to type in its place. */
+  function boxOf(wire) {
+    const chip = chips.inputs[wire].box.getBoundingClientRect();
+    const origin = host.getBoundingClientRect();
+    return { left: chip.left - origin.left, top: chip.top - origin.top, width: chip.width, height: chip.height };
+  }
+
+  /** @param {View} view */
+  function show(view) {
+    write("wires", view.wires, (path, colour) => path.setAttribute("stroke", colour));
+    write("wireClasses", view.wireClasses, (path, name) => path.setAttribute("class", name), paths.wires);
+    write("comparators", view.comparators, (path, colour) => path.setAttribute("color", colour));
+    write("comparatorClasses", view.comparatorClasses, (path, name) => path.setAttribute("class", name), paths.comparators);
+    write("needed", view.needed, (path, needed, index) => {
+      path.setAttribute("d", comparatorPath(layout, net.comparators[index], index, needed));
+    }, paths.comparators);
+    wires.classList.toggle("is-following", view.isFollowing);
+    const edge = view.playhead === null ? null : view.playhead < 0 ? 0 : layout.layers[view.playhead].right;
+    playhead.style.display = edge === null ? "none" : "";
+    for (const key of ["x1", "x2"]) playhead.setAttribute(key, edge ?? 0);
+    paths.bands.forEach((band, layer) => band.classList.toggle("failing", layer === view.failing));
+    view.inputs.forEach((chip, wire) => showChip(chips.inputs[wire], chip, true, view.isBits));
+    view.outputs.forEach((chip, wire) => showChip(chips.outputs[wire], chip, false, view.isBits));
+  }
+
+  /** Change the nodes of a list whose looks differ from the last time. */
+  function write(key, looks, change, nodes = paths[key]) {
+    const before = last[key];
+    for (let index = 0; index < looks.length; index++) {
+      if (!before || before[index] !== looks[index]) change(nodes[index], looks[index], index);
+    }
+    last[key] = looks;
+  }
+
+  function showChip({ node, strip, box, text }, chip, isInput, isBits) {
+    box.setAttribute("fill", chip.fill);
+    text.setAttribute("fill", chip.ink);
+    if (text.textContent !== chip.text) text.textContent = chip.text;
+    strip.setAttribute("fill", chip.strip ?? "none");
+    node.setAttribute("class", `nsc-chip ${chip.className ?? ""}`);
+    node.setAttribute("aria-label", chip.label);
+    if (!isInput) return;
+    node.setAttribute("role", isBits ? "switch" : "slider");
+    if (isBits) node.setAttribute("aria-checked", String(chip.value === 1));
+    else node.setAttribute("aria-valuenow", String(chip.value));
+  }
+
+  function zoomAt(factor, x = size.side + size.inner / 2, y = size.height / 2) {
+    const least = Math.min(1, size.inner / layout.width, (size.height - 2 * PADDING) / layout.height) * 0.9;
+    const next = clamp(scale * factor, least, MOST_ZOOM);
+    const world = { x: (x - size.side - offset.x) / scale, y: (y - offset.y) / scale };
+    scale = next;
+    offset = { x: x - size.side - world.x * scale, y: y - world.y * scale };
+    isFitted = false;
+    place();
+  }
+
+  function panBy(x, y) {
+    offset = { x: offset.x + x, y: offset.y + y };
+    isFitted = false;
+    place();
+  }
+
+  /** Return the place of an event in the network's units. */
+  function placeOf(event) {
+    const box = stage.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    return { x, y, worldX: (x - size.side - offset.x) / scale, worldY: (y - offset.y) / scale };
+  }
+
+  /** Return the comparator within a few pixels of a place, or -1. */
+  function comparatorAt({ worldX, worldY }) {
+    let [found, least] = [-1, 7 / scale];
+    net.comparators.forEach((c, index) => {
+      const distance = Math.abs(layout.x[index] - worldX);
+      const [top, bottom] = [Math.min(c.lo, c.hi), Math.max(c.lo, c.hi)].map((wire) => (wire + 0.5) * layout.row);
+      if (distance < least && worldY > top - layout.row * 0.3 && worldY < bottom + layout.row * 0.3) {
+        [found, least] = [index, distance];
+      }
+    });
+    return found;
+  }
+
+  /** Return the segment at a place, or -1. */
+  function segmentAt({ worldX, worldY }) {
+    const wire = Math.floor(worldY / layout.row);
+    if (wire < 0 || wire >= net.n) return -1;
+    let segment = wire;
+    while (net.segments[segment].to >= 0 && layout.x[net.segments[segment].to] < worldX) {
+      const c = net.comparators[net.segments[segment].to];
+      segment = c.lo === wire ? c.outLo : c.outHi;
+    }
+    return segment;
+  }
+
+  function tell(event) {
+    const place = placeOf(event);
+    const isInside = place.x > size.side && place.x < size.width - size.side;
+    const found = isInside ? comparatorAt(place) : -1;
+    paths.comparators.forEach((path, index) => path.classList.toggle("is-near", index === found));
+    tip.hidden = found < 0;
+    if (found < 0) return;
+    tip.textContent = on.describe(found);
+    const width = tip.offsetWidth;
+    tip.style.left = `${clamp(place.x + 14, 4, size.width - width - 4)}px`;
+    tip.style.top = `${place.y + tip.offsetHeight + 20 > size.height ? place.y - tip.offsetHeight - 10 : place.y + 16}px`;
+  }
+
+  listen({ stage, host, tip, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, boxOf, chipsOf: () => chips, netOf: () => net });
+  new ResizeObserver(() => host.clientWidth !== size.width && resize()).observe(host);
+  return { setNetwork, show, fit, zoomAt, panBy, edit: (wire) => edit({ host, boxOf, on }, wire), layoutOf: () => layout };
+}
+
+/** Join the pointer and the keyboard to a diagram. */
+function listen(diagram) {
+  const { stage, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, tip } = diagram;
+  const pointers = new Map();
+  let drag = null;
+  const wireOf = (event, selector) => {
+    const chip = event.target.closest?.(selector);
+    return chip && stage.contains(chip) ? Number(chip.dataset.wire) : -1;
+  };
+  stage.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    pointers.set(event.pointerId, event);
+    const wire = wireOf(event, ".nsc-inputs .nsc-chip");
+    drag = { x: event.clientX, y: event.clientY, wire, output: wireOf(event, ".nsc-outputs .nsc-chip"), moved: false };
+    drag.value = wire < 0 ? 0 : on.valueOf(wire);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (!drag || !pointers.has(event.pointerId)) return tell(event);
+    const before = pointers.get(event.pointerId);
+    const [x, y] = [event.clientX - before.clientX, event.clientY - before.clientY];
+    if (pointers.size === 2) {
+      const [other] = [...pointers].find(([id]) => id !== event.pointerId).slice(1);
+      const far = (a, b) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY) || 1;
+      const middle = placeOf({ clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 });
+      zoomAt(far(event, other) / far(before, other), middle.x, middle.y);
+      drag.moved = true;
+    } else if (drag.moved || Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 4) {
+      // Not before it moves: a captured pointer would take clicks away from the inputs.
+      if (!drag.moved) stage.setPointerCapture(event.pointerId);
+      drag.moved = true;
+      tip.hidden = true;
+      if (drag.wire >= 0) on.dragInput(drag.wire, drag.value, event.clientX - drag.x);
+      else panBy(x, y);
+    }
+    pointers.set(event.pointerId, event);
+  });
+  const end = (event) => {
+    const isClick = drag && !drag.moved && event.type === "pointerup";
+    pointers.delete(event.pointerId);
+    if (isClick) {
+      if (drag.wire >= 0) on.clickInput(drag.wire);
+      else if (drag.output >= 0) on.pick(drag.output, event.shiftKey);
+      else {
+        const segment = segmentAt(placeOf(event));
+        if (segment >= 0) on.followAt(segment);
+      }
+    }
+    if (pointers.size === 0) drag = null;
+  };
+  stage.addEventListener("pointerup", end);
+  stage.addEventListener("pointercancel", end);
+  stage.addEventListener("pointerleave", () => (tip.hidden = true));
+  stage.addEventListener("dblclick", (event) => {
+    const wire = wireOf(event, ".nsc-inputs .nsc-chip");
+    if (wire >= 0) edit(diagram, wire);
+  });
+  stage.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const { x, y } = placeOf(event);
+      zoomAt(Math.exp(-event.deltaY * 0.004), x, y);
+    },
+    { passive: false },
+  );
+  stage.addEventListener("focusin", (event) => {
+    const wire = wireOf(event, ".nsc-chip");
+    if (wire >= 0) rove(wire);
+  });
+  stage.addEventListener("keydown", (event) => {
+    const wire = wireOf(event, ".nsc-chip");
+    if (wire < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isInput = event.target.closest(".nsc-inputs") !== null;
+    const list = isInput ? diagram.chipsOf().inputs : diagram.chipsOf().outputs;
+    const steps = { ArrowLeft: -1, ArrowRight: 1 };
+    if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      list[clamp(wire + (event.key === "ArrowUp" ? -1 : 1), 0, list.length - 1)].node.focus();
+    } else if (isInput && steps[event.key]) on.nudgeInput(wire, steps[event.key] * (event.shiftKey ? 10 : 1));
+    else if (isInput && event.key === "Enter") edit(diagram, wire);
+    else if (isInput && event.key === " ") on.clickInput(wire);
+    else if (!isInput && (event.key === "Enter" || event.key === " ")) on.pick(wire, event.shiftKey);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
+/** Put a field in the place of an input, to type its value. */
+function edit({ host, boxOf, on }, wire) {
+  const field = document.createElement("input");
+  const { left, top, width, height } = boxOf(wire);
+  field.className = "nsc-edit";
+  field.setAttribute("aria-label", `Value of input ${wire}`);
+  field.inputMode = "decimal";
+  field.value = String(on.valueOf(wire));
+  const high = Math.max(24, height);
+  Object.assign(field.style, { left: `${left - 4}px`, top: `${top - (high - height) / 2}px`, width: `${width + 8}px`, height: `${high}px` });
+  let isOpen = true;
+  const close = (isKept) => {
+    if (!isOpen) return;
+    isOpen = false;
+    field.remove();
+    const value = Number(field.value.trim());
+    if (isKept && field.value.trim() !== "" && Number.isFinite(value)) on.setInput(wire, value);
+  };
+  field.addEventListener("blur", () => close(true));
+  field.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" || event.key === "Escape") close(event.key === "Enter");
+  });
+  host.append(field);
+  field.select();
+}

@@ -1,0 +1,188 @@
+/**
+ * The heat map of P: rows are outputs, columns are inputs. Beside each row stand its sum and the soft value,
+ * below each column its sum, the soft rank and the gradient.
+ */
+import { heat, inkOn, signed } from "./colours.mjs";
+
+/**
+ * @typedef {object} Matrix
+ * @property {number} n
+ * @property {Float64Array} P Row by row.
+ * @property {number} most The largest entry of P.
+ * @property {number[]} rowSums
+ * @property {number[]} columnSums
+ * @property {number[]} values Soft value of each output.
+ * @property {number[]} ranks Soft rank of each input.
+ * @property {number[]} gradient Of the chosen number, by each input.
+ * @property {(value: number) => string} valueColour
+ * @property {number} row The chosen output, or row of the chosen entry; -1: none.
+ * @property {number} column The column of the chosen entry, or the followed input; -1: none.
+ * @property {string} theme
+ */
+
+const STRIP_GAP = 10;
+const MOST_CELL = 50;
+const MOST_SIDE = 720;
+
+/**
+ * Make a heat map in an element.
+ * @param {HTMLElement} host
+ * @param {{pick: (row: number, column: number) => void, say: (text: string) => void}} on
+ */
+export function makeHeatMap(host, on) {
+  const canvas = document.createElement("canvas");
+  canvas.className = "nsc-heat";
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "img");
+  const tip = document.createElement("div");
+  tip.className = "nsc-tip";
+  tip.hidden = true;
+  host.append(canvas, tip);
+  /** @type {Matrix} */ let matrix;
+  let shape = { cell: 1, left: 0, top: 0, strip: 0 };
+  let cursor = { row: 0, column: 0 };
+
+  function show(next) {
+    matrix = next;
+    const { n } = matrix;
+    const width = host.clientWidth || 400;
+    const strip = 46;
+    const [label, top] = [26, 20];
+    const rest = width - label - 2 * strip - STRIP_GAP - 4;
+    const cell = Math.max(1, Math.min(MOST_CELL, MOST_SIDE / n, n > 40 ? rest / n : Math.floor(rest / n)));
+    const left = label + Math.max(0, (rest - cell * n) / 2);
+    shape = { cell, left, top, strip, side: cell * n };
+    const line = cell >= 30 ? 22 : 14;
+    const height = top + shape.side + STRIP_GAP + 3 * (line + 3) + 2;
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.height = `${height}px`;
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    draw(context, line);
+    const [least, most] = [Math.min(...matrix.rowSums), Math.max(...matrix.rowSums)];
+    canvas.setAttribute(
+      "aria-label",
+      `Relaxed permutation matrix, ${n} by ${n}. Row sums ${short(least)} to ${short(most)}, column sums ` +
+        `${short(Math.min(...matrix.columnSums))} to ${short(Math.max(...matrix.columnSums))}. Arrow keys read entries.`,
+    );
+  }
+
+  function draw(context, line) {
+    const { n, P, theme } = matrix;
+    const { cell, left, top, strip, side } = shape;
+    const style = getComputedStyle(canvas);
+    const muted = style.getPropertyValue("--nsc-muted");
+    const family = style.fontFamily;
+    const gap = cell >= 12 ? 1 : 0;
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    const write = (words, x, y, colour, size = 11) => {
+      context.fillStyle = colour;
+      context.font = `${size}px ${family}`;
+      context.fillText(words, x, y);
+    };
+    // Whole pixels: else light lines would run between the cells of a large matrix.
+    const box = (x, y, width, height, colour, words = "") => {
+      const [fromX, fromY] = [Math.round(x), Math.round(y)];
+      context.fillStyle = colour;
+      context.fillRect(fromX, fromY, Math.round(x + width) - fromX, Math.round(y + height) - fromY);
+      if (height >= 12 && 6 * words.length <= width + 2) write(words, x + width / 2, y + height / 2 + 0.5, inkOn(colour));
+    };
+    for (let row = 0; row < n; row++) {
+      for (let column = 0; column < n; column++) {
+        const share = P[row * n + column];
+        const words = share < 0.005 ? "" : share.toFixed(2).replace(/^0/, "");
+        box(left + column * cell, top + row * cell, cell - gap, cell - gap, heat(Math.sqrt(share / matrix.most)), words);
+      }
+    }
+    const every = cell >= 13 ? 1 : Math.ceil(26 / cell);
+    for (let index = 0; index < n; index += every) {
+      write(String(index), left + (index + 0.5) * cell, top - 9, muted, 10.5);
+      write(String(index), left - 12, top + (index + 0.5) * cell, muted, 10.5);
+    }
+    const right = left + side + STRIP_GAP;
+    write("sum", right + strip / 2, top - 9, muted, 10.5);
+    write("value", right + strip * 1.5, top - 9, muted, 10.5);
+    const neutral = theme === "dark" ? "rgb(48,55,64)" : "rgb(232,235,239)";
+    for (let row = 0; row < n; row++) {
+      const y = top + row * cell;
+      box(right, y, strip - 3, cell - gap, neutral, short(matrix.rowSums[row]));
+      box(right + strip, y, strip - 3, cell - gap, matrix.valueColour(matrix.values[row]), short(matrix.values[row]));
+    }
+    const most = Math.max(...matrix.gradient.map(Math.abs)) || 1;
+    const strips = [
+      ["sum", (column) => [neutral, short(matrix.columnSums[column])]],
+      ["rank", (column) => [heat(matrix.ranks[column] / Math.max(1, n - 1)), short(matrix.ranks[column])]],
+      ["gradient", (column) => [signed(matrix.gradient[column] / most, theme), short(matrix.gradient[column])]],
+    ];
+    strips.forEach(([name, lookOf], index) => {
+      const y = top + side + STRIP_GAP + index * (line + 3);
+      for (let column = 0; column < n; column++) box(left + column * cell, y, cell - gap, line, ...lookOf(column));
+      context.textAlign = "left";
+      write(name, right, y + line / 2, muted, 10.5);
+      context.textAlign = "center";
+    });
+    // Two lines, so that one of them is seen on every colour.
+    const frame = (row, column, rows, columns) => {
+      for (const [colour, line] of [["#10151b", 4], ["#ffffff", 2]]) {
+        context.strokeStyle = colour;
+        context.lineWidth = line;
+        context.strokeRect(left + column * cell - 0.5, top + row * cell - 0.5, columns * cell, rows * cell);
+      }
+    };
+    if (matrix.row >= 0 && matrix.column >= 0) frame(matrix.row, matrix.column, 1, 1);
+    else if (matrix.row >= 0) frame(matrix.row, 0, 1, n);
+    else if (matrix.column >= 0) frame(0, matrix.column, n, 1);
+  }
+
+  const words = (row, column) =>
+    `output ${row} takes ${short(matrix.P[row * matrix.n + column])} of input ${column}; rank of the input ` +
+    `${short(matrix.ranks[column])}, gradient ${short(matrix.gradient[column])}`;
+
+  function placeOf(event) {
+    const box = canvas.getBoundingClientRect();
+    const inside = (place) => (place >= 0 && place < matrix.n ? place : -1);
+    const column = inside(Math.floor((event.clientX - box.left - shape.left) / shape.cell));
+    const row = inside(Math.floor((event.clientY - box.top - shape.top) / shape.cell));
+    return { row, column };
+  }
+
+  canvas.addEventListener("pointermove", (event) => {
+    const { row, column } = placeOf(event);
+    tip.hidden = row < 0 || column < 0;
+    if (tip.hidden) return;
+    tip.textContent = words(row, column);
+    const box = host.getBoundingClientRect();
+    tip.style.left = `${Math.min(event.clientX - box.left + 12, host.clientWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${event.clientY - box.top + 16}px`;
+  });
+  canvas.addEventListener("pointerleave", () => (tip.hidden = true));
+  canvas.addEventListener("click", (event) => {
+    const { row, column } = placeOf(event);
+    if (row >= 0) on.pick(row, column);
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    if (event.key === "Enter") on.pick(cursor.row, cursor.column);
+    else if (steps[event.key]) {
+      const inside = (place) => Math.min(matrix.n - 1, Math.max(0, place));
+      cursor = { row: inside(cursor.row + steps[event.key][0]), column: inside(cursor.column + steps[event.key][1]) };
+      on.say(words(cursor.row, cursor.column));
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  return { show };
+}
+
+/** Return a number in a few characters. */
+export function short(value) {
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 0.001 || size >= 100000)) return value.toExponential(0).replace("-", "−").replace("e−", "e-").replace("e+", "e");
+  const text = size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1) : size >= 10 ? value.toFixed(2) : value.toFixed(3);
+  return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
+}

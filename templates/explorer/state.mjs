@@ -1,0 +1,204 @@
+/**
+ * State: what the page shows of a network, and its form in a link.
+ *
+ * A link is a list of key=value behind #. Whatever in it does not fit the network is passed over.
+ *
+ * @typedef {object} State
+ * @property {string} tab One of TABS.
+ * @property {string} mode One of MODES.
+ * @property {number[]} x The input of each wire.
+ * @property {number[]} bits Its input in 0-1 mode.
+ * @property {number | null} step Layers, or codelets, that have run; null: all.
+ * @property {number} follow The wire on which the followed item comes in; -1: none.
+ * @property {number[] | null} chosen The output wires that are wanted; null: all.
+ * @property {string} paint How comparators are coloured, one of PAINTS.
+ * @property {number} block The block of columns of P whose light cone is shown.
+ * @property {string} sigmoid
+ * @property {number} lambda
+ * @property {number} steepness
+ * @property {string} show What wires show in soft mode, one of SHOWN.
+ * @property {string} of Whose gradient: y3 is output 3, p3.1 the entry of P in row 3 and column 1, or loss.
+ * @property {boolean} mended Whether the comparator that mends the network works.
+ * @property {string} format The format that is shown.
+ * @property {string} source The generated source that is shown.
+ */
+
+export const TABS = ["explore", "formats", "code", "bounds", "proof"];
+export const MODES = ["exact", "bits", "soft"];
+export const PAINTS = ["work", "codelets", "cone"];
+export const SHOWN = ["values", "gradient"];
+export const LEAST_STEEPNESS = 0.01;
+export const MOST_STEEPNESS = 10000;
+export const MOST_LAMBDA = 0.99;
+
+/**
+ * Return the state with which the page of some facts begins.
+ * @returns {State}
+ */
+export function startOf(facts) {
+  const isHalf = (value) => Number(value >= median(facts.start.values));
+  return {
+    tab: "explore",
+    mode: "exact",
+    x: [...facts.start.values],
+    bits: facts.proof.failure ? [...facts.proof.failure.vector] : facts.start.values.map(isHalf),
+    step: null,
+    follow: -1,
+    chosen: facts.is_selection ? facts.ranks.map(([wire]) => wire).sort((a, b) => a - b) : null,
+    paint: "work",
+    block: 0,
+    sigmoid: facts.start.sigmoid,
+    lambda: facts.start.art_lambda,
+    steepness: facts.start.steepness,
+    show: "values",
+    of: `y${facts.n >> 1}`,
+    mended: false,
+    format: facts.formats[0].name,
+    source: facts.sources[0]?.name ?? "",
+  };
+}
+
+const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+
+/** Return the state as the text of a link, without #: what differs from the start. */
+export function linkOf(state, start) {
+  const words = [];
+  for (const [key, { write }] of Object.entries(KEYS)) {
+    const text = write(state);
+    if (text !== write(start)) words.push(`${key}=${text}`);
+  }
+  return words.join("&");
+}
+
+/**
+ * Return the start with the changes that a link makes.
+ * @param {string} link With or without #.
+ * @param {State} start
+ * @param {object} facts
+ * @returns {State}
+ */
+export function stateOf(link, start, facts) {
+  const state = { ...start };
+  for (const word of link.replace(/^#/, "").slice(0, 20000).split("&")) {
+    const at = word.indexOf("=");
+    const key = word.slice(0, at);
+    if (at < 0 || !Object.hasOwn(KEYS, key)) continue;
+    const value = KEYS[key].read(plain(word.slice(at + 1)), facts);
+    if (value !== undefined) state[KEYS[key].field] = value;
+  }
+  return state;
+}
+
+function plain(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Return the numbers of a text, or undefined if it is not a list of `n` finite numbers. */
+export function numbersOf(text, n) {
+  const words = text.trim().split(/[\s,;]+/).filter(Boolean);
+  const numbers = words.map(Number);
+  return numbers.length === n && numbers.every(Number.isFinite) ? numbers : undefined;
+}
+
+/**
+ * Return the output wires that a text names, null for all, or undefined if it names none: "all", "median",
+ * "top 3", "bottom 3", or ranks such as "0, 5-7".
+ */
+export function wiresOf(text, facts) {
+  const words = text.trim().toLowerCase();
+  if (words === "" || words === "all") return facts.is_selection ? facts.ranks.map(([wire]) => wire) : null;
+  const { n } = facts;
+  const ranks = new Set();
+  const extreme = /^(top|bottom)[- ]?(\d{1,3})$/.exec(words);
+  if (words === "median") {
+    for (let rank = (n - 1) >> 1; rank <= n >> 1; rank++) ranks.add(rank);
+  } else if (extreme) {
+    const count = Math.min(n, Number(extreme[2]));
+    for (let rank = 0; rank < count; rank++) ranks.add(extreme[1] === "top" ? n - 1 - rank : rank);
+  } else {
+    for (const part of words.split(/[\s,;]+/).filter(Boolean)) {
+      const range = /^(\d{1,3})(?:-(\d{1,3}))?$/.exec(part);
+      if (!range || Number(range[2] ?? range[1]) >= n) return undefined;
+      for (let rank = Number(range[1]); rank <= Number(range[2] ?? range[1]); rank++) ranks.add(rank);
+    }
+  }
+  const wires = facts.ranks.filter(([, rank]) => ranks.has(rank)).map(([wire]) => wire);
+  return wires.length === ranks.size && wires.length ? wires.sort((a, b) => a - b) : undefined;
+}
+
+const oneOf = (field, words) => ({
+  field,
+  write: (state) => state[field],
+  read: (text) => (words.includes(text) ? text : undefined),
+});
+const within = (field, least, most) => ({
+  field,
+  write: (state) => String(state[field]),
+  read: (text) => (text !== "" && Number(text) >= least && Number(text) <= most ? Number(text) : undefined),
+});
+const whole = (field, most) => ({
+  field,
+  write: (state) => String(state[field]),
+  read: (text, facts) => (/^\d{1,6}$/.test(text) && Number(text) <= most(facts) ? Number(text) : undefined),
+});
+
+/** The keys of a link: the field of the state, how it is written, and how it is read. */
+const KEYS = {
+  tab: oneOf("tab", TABS),
+  mode: oneOf("mode", MODES),
+  x: { field: "x", write: (state) => state.x.join(","), read: (text, facts) => numbersOf(text, facts.n) },
+  bits: {
+    field: "bits",
+    write: (state) => state.bits.join(""),
+    read: (text, facts) => (/^[01]+$/.test(text) && text.length === facts.n ? [...text].map(Number) : undefined),
+  },
+  step: whole("step", () => 10000),
+  follow: whole("follow", (facts) => facts.n - 1),
+  ranks: {
+    field: "chosen",
+    write: (state) => state.chosen?.join(",") ?? "all",
+    read: (text, facts) => {
+      if (text === "all") return facts.is_selection ? undefined : null;
+      const wires = /^\d{1,3}(,\d{1,3})*$/.test(text) ? [...new Set(text.split(",").map(Number))] : [];
+      const known = new Set(facts.ranks.map(([wire]) => wire));
+      return wires.length && wires.every((wire) => known.has(wire)) ? wires.sort((a, b) => a - b) : undefined;
+    },
+  },
+  paint: oneOf("paint", PAINTS),
+  block: whole("block", (facts) => Math.ceil(facts.n / (facts.cut?.columns ?? 1)) - 1),
+  sigmoid: {
+    field: "sigmoid",
+    write: (state) => state.sigmoid,
+    read: (text, facts) => facts.sigmoids.find(({ name }) => name === text)?.name,
+  },
+  lambda: within("lambda", 0, MOST_LAMBDA),
+  steepness: within("steepness", LEAST_STEEPNESS, MOST_STEEPNESS),
+  show: oneOf("show", SHOWN),
+  of: {
+    field: "of",
+    write: (state) => state.of,
+    read: (text, facts) => {
+      const place = /^(?:loss|y(\d{1,3})|p(\d{1,3})\.(\d{1,3}))$/.exec(text);
+      return place && place.slice(1).every((index) => Number(index ?? 0) < facts.n) ? text : undefined;
+    },
+  },
+  mended: {
+    field: "mended",
+    write: (state) => String(Number(state.mended)),
+    read: (text, facts) => (facts.proof.failure?.mend && /^[01]$/.test(text) ? text === "1" : undefined),
+  },
+  format: {
+    field: "format",
+    write: (state) => state.format,
+    read: (text, facts) => facts.formats.find(({ name }) => name === text)?.name,
+  },
+  source: {
+    field: "source",
+    write: (state) => encodeURIComponent(state.source),
+    read: (text, facts) => facts.sources.find(({ name }) => name === text)?.name,
+  },
+};
