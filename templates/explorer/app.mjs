@@ -175,8 +175,8 @@ export function mount(element, facts, options = {}) {
       tabs[index].setAttribute("aria-selected", String(isShown));
       tabs[index].tabIndex = isShown ? 0 : -1;
     });
-    formats.show(state.format);
-    sources.show(state.source);
+    if (state.tab === "formats") formats.show(state.format);
+    if (state.tab === "code") sources.show(state.source);
     if (lastTab !== state.tab && state.tab === "explore") diagram.fit();
     lastTab = state.tab;
     if (state.tab === "explore") renderExplore();

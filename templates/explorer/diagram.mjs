@@ -33,6 +33,9 @@ const SVG = "http://www.w3.org/2000/svg";
 const MOST_SCALE = 1.5;
 const MOST_ZOOM = 8;
 const PADDING = 10;
+// On a phone wires keep this distance, so that values can be read and touched; the rest is a matter of panning.
+const LEAST_ROW = 18;
+const NARROW = 560;
 
 function svg(name, attributes = {}, ...children) {
   const node = document.createElementNS(SVG, name);
@@ -82,6 +85,7 @@ export function makeDiagram(host, on) {
   let offset = { x: 0, y: 0 };
   let isFitted = true;
   let current = 0;
+  let near = -1;
 
   function setNetwork(next) {
     net = next;
@@ -136,14 +140,15 @@ export function makeDiagram(host, on) {
   function resize() {
     if (!layout) return;
     const width = Math.max(240, host.clientWidth);
-    const side = width < 560 ? 76 : 100;
+    const side = width < NARROW ? 76 : 100;
     const inner = width - 2 * side;
     const most = Math.max(300, Math.min(860, window.innerHeight * 0.8));
-    const wide = Math.min(MOST_SCALE, inner / layout.width);
+    const least = width < NARROW && net.n <= 32 ? LEAST_ROW / layout.row : 0;
+    const wide = Math.max(least, Math.min(MOST_SCALE, inner / layout.width));
     const height = Math.round(clamp(layout.height * wide + 2 * PADDING, 96, most));
     size = { width, height, side, inner };
     if (isFitted) {
-      scale = Math.min(wide, (height - 2 * PADDING) / layout.height);
+      scale = Math.max(least, Math.min(wide, (height - 2 * PADDING) / layout.height));
       offset = { x: 0, y: 0 };
     }
     stage.setAttribute("width", width);
@@ -181,17 +186,18 @@ export function makeDiagram(host, on) {
         placeChip(chip, list === chips.inputs, side, font, box);
       });
     }
-    stage.classList.toggle("is-large", wide > inner + 1 || high > height + 1);
+    stage.classList.toggle("is-wide", wide > inner + 1);
+    stage.classList.toggle("is-high", high > height + 1);
   }
 
   function placeChip({ strip, name, box: rect, text }, isInput, side, font, box) {
-    const room = side < 100 ? 24 : 34; // for the number of the wire
-    const width = side - room - 6;
-    const from = isInput ? room : 6;
+    const room = side < 100 ? 27 : 34; // for the number of the wire
+    const width = side - room - 5;
+    const from = isInput ? room : 5;
     const size = Math.min(font, width / 3.5);
     const set = (node, values) => Object.entries(values).forEach(([key, value]) => node.setAttribute(key, value));
     set(strip, { x: isInput ? from - 9 : from + width + 3, y: -box / 2, height: box });
-    set(name, { x: isInput ? from - 12 : from + width + 12, "font-size": font * 0.9, "text-anchor": isInput ? "end" : "start" });
+    set(name, { x: isInput ? from - 12 : from + width + 8, "font-size": font * 0.85, "text-anchor": isInput ? "end" : "start" });
     set(rect, { x: from, y: -box / 2, width, height: box });
     set(text, { x: from + width / 2, "font-size": size });
   }
@@ -295,7 +301,9 @@ export function makeDiagram(host, on) {
     const place = placeOf(event);
     const isInside = place.x > size.side && place.x < size.width - size.side;
     const found = isInside ? comparatorAt(place) : -1;
-    paths.comparators.forEach((path, index) => path.classList.toggle("is-near", index === found));
+    paths.comparators[near]?.classList.remove("is-near");
+    paths.comparators[found]?.classList.add("is-near");
+    near = found;
     tip.hidden = found < 0;
     if (found < 0) return;
     tip.textContent = on.describe(found);

@@ -98,7 +98,7 @@ export function makeHeatMap(host, on) {
         box(left + column * cell, top + row * cell, cell - gap, cell - gap, heat(Math.sqrt(share / matrix.most)), words);
       }
     }
-    const every = cell >= 13 ? 1 : Math.ceil(26 / cell);
+    const every = Math.ceil((n > 100 ? 26 : n > 10 ? 20 : 13) / cell);
     for (let index = 0; index < n; index += every) {
       write(String(index), left + (index + 0.5) * cell, top - 9, muted, 10.5);
       write(String(index), left - 12, top + (index + 0.5) * cell, muted, 10.5);

@@ -35,6 +35,7 @@ export function makeTexts(texts, empty, choose) {
     if (next === current) return;
     current = next;
     buttons.forEach((button, index) => button.setAttribute("aria-current", String(texts[index] === current)));
+    buttons[texts.indexOf(current)].scrollIntoView({ block: "nearest", inline: "nearest" });
     const lines = current.text === null ? "" : `, ${(current.text.match(/\n/g) ?? []).length.toLocaleString("en")} lines`;
     file.textContent = `${current.file}${lines}`;
     note.textContent = current.note;

@@ -1,0 +1,138 @@
+"""What the explorer's page says of a network, and how its text is joined."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import nsc
+from nsc.compiler.drawing import Start, gather, page, render_page
+from nsc.compiler.drawing.page import joined_modules
+from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest
+from nsc.compiler.network import Network
+from nsc.compiler.request import Request
+from nsc.compiler.selection import median, ranks, top_k
+from nsc.compiler.verify import Budget
+from nsc.errors import LoweringError, NetworkError
+
+
+def facts_of(network, n=None, **options):
+    return gather(Request(network, n, version="0", **options), Start(), Budget())
+
+
+def test_bounds_hold():
+    for n in range(1, 65):
+        assert least_size(n) <= best(n).size
+        assert least_depth(n) <= shallowest(n).depth
+    for n in range(1, 13):
+        assert least_size(n) == best(n).size
+    for n in range(1, 18):
+        assert least_depth(n) == shallowest(n).depth
+
+
+@pytest.mark.parametrize(
+    ("family", "n", "select"),
+    [
+        ("bitonic", 1, None),
+        ("bitonic", 64, None),
+        ("best", 16, top_k(4)),
+        ("bitonic", 40, median()),
+        ("pairwise", 12, ranks(3, 9)),
+    ],
+)
+def test_codelets_run_each_needed_comparator_once(family, n, select):
+    facts = facts_of(family, n, select=select)
+    network = Network.from_layers(n, facts.layers)
+    run = [index for codelet in facts.cut.codelets for index in codelet]
+    assert len(run) == len(set(run))
+    if select is None:
+        assert sorted(run) == list(range(network.size))
+    # In the running order the outputs that are wanted come out as in the order of the layers.
+    values = np.random.default_rng(0).permutation(n)
+    state = values.copy()
+    for index in run:
+        lo, hi = network.comparators[index].tolist()
+        state[lo], state[hi] = sorted((state[lo], state[hi]))
+    for wire, rank in facts.ranks:
+        assert state[wire] == rank
+    if facts.cut.reached is not None:
+        assert len(facts.cut.reached) == len(facts.cut.codelets)
+
+
+def test_a_page_is_one_text_without_addresses():
+    facts = facts_of("bitonic", 8)
+    text = render_page(facts)
+    assert text == render_page(facts_of("bitonic", 8))
+    assert text.count("<script") == 2
+    # The names of formats for XML are no addresses that a page loads.
+    assert not re.search(r"""(?:src|href)=["']?(?:https?:)?//""", text.partition("explorer-facts")[0])
+    data = re.search(r'id="explorer-facts">(.*?)</script>', text, re.DOTALL)[1]
+    assert json.loads(data) == json.loads(facts.to_json())
+
+
+def test_long_texts_are_left_out_and_say_where_to_get_them():
+    facts = facts_of("odd_even", 128)
+    left_out = {text.name: text.note for text in facts.formats if text.text is None}
+    assert "graphml" in left_out
+    assert "nsc convert odd_even_128.json odd_even_128.graphml" in left_out["graphml"]
+    assert len(render_page(facts)) < 3 << 20
+
+
+def test_a_page_of_64_wires_is_about_a_megabyte():
+    assert len(render_page(facts_of("bitonic", 64)).encode()) < 1.1e6
+
+
+def test_a_refuted_network_has_its_failure_and_no_source():
+    facts = facts_of([[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
+    assert facts.proof.verdict == "refuted"
+    assert facts.proof.failure.vector == (0, 1, 0, 1)
+    assert (facts.proof.failure.mend.kind, facts.proof.failure.mend.layer) == ("insert", 2)
+    assert facts.cut is None
+    assert facts.sources == ()
+    reversed_ = facts_of([[(0, 1)], [(2, 1)], [(0, 1)]])
+    assert reversed_.proof.failure.mend.words == "turn (2, 1) in layer 1"
+
+
+def test_what_is_too_large_or_wrong_is_refused():
+    with pytest.raises(NetworkError, match="at most 128 wires and 10,000 comparators"):
+        facts_of("bitonic", 129)
+    with pytest.raises(NetworkError, match="give one for each wire"):
+        nsc.draw("bitonic", 4, values=[1, 2, 3])
+    for values in ([1, 2, 3, float("nan")], ["1", "2", "3", "4"]):
+        with pytest.raises(NetworkError, match="finite numbers"):
+            nsc.draw("bitonic", 4, values=values)
+    with pytest.raises(NetworkError, match="steepness must be"):
+        nsc.draw("bitonic", 4, steepness=-1)
+    with pytest.raises(NetworkError, match="a network is named by"):
+        nsc.draw(3)
+
+
+def test_modules_are_joined_in_order(monkeypatch):
+    texts = {"a": "export const x = 1;\n", "b": 'import { x } from "./a.mjs";\n\nexport function y() {}\n'}
+    monkeypatch.setattr(page, "part", lambda name: texts[name.removeprefix("explorer/").removesuffix(".mjs")])
+    assert joined_modules(("a", "b")) == "\n// a.mjs\nconst x = 1;\n\n// b.mjs\n\nfunction y() {}\n"
+    with pytest.raises(LoweringError, match="must stand before it"):
+        joined_modules(("b", "a"))
+    texts["a"] = "export default 1;\n"
+    with pytest.raises(LoweringError, match="not a plain one"):
+        joined_modules(("a",))
+
+
+def test_draw_takes_what_has_a_network(tmp_path):
+    network = FAMILIES["bitonic"](4)
+
+    class Owner:
+        pass
+
+    owner = Owner()
+    owner.network = network
+    explorer = nsc.draw(owner, values=(4, 3, 2, 1), steepness=2)
+    assert repr(explorer) == "<Explorer: network, 4 wires>"
+    assert '"values":[4.0,3.0,2.0,1.0]' in explorer.html
+    assert explorer.save(tmp_path / "x.html").read_text("utf-8") == explorer.html
+    assert explorer._repr_html_().startswith("<iframe ")
+    with pytest.raises(NetworkError, match="cannot write"):
+        explorer.save(tmp_path / "missing" / "x.html")
