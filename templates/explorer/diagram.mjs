@@ -33,6 +33,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const MOST_SCALE = 1.5;
 const MOST_ZOOM = 8;
 const PADDING = 10;
+const PIXELS_A_STEP = 4;
 // On a phone wires keep this distance, so that values can be read and touched; the rest is a matter of panning.
 const LEAST_ROW = 18;
 const NARROW = 560;
@@ -49,8 +50,9 @@ const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
 /**
  * Make a diagram in an element.
  * @param {HTMLElement} host
- * @param {object} on What happens: `setInput(wire, value)`, `follow(wire)`, `pick(wire)` of an output,
- *   `followAt(segment)`, `describe(comparator)` returns the text of a tooltip.
+ * @param {object} on What happens: `setInput` of a typed, `moveInput` of a dragged and `nudgeInput` of a stepped
+ *   value, `clickInput`, `pick` of an output, `followAt` of a segment. What is asked: `valueOf` an input, the
+ *   `unit` of its steps, and `describe`, the text of a comparator's tooltip.
  */
 export function makeDiagram(host, on) {
   const clip = `nsc-clip-${Math.random().toString(36).slice(2)}`;
@@ -96,10 +98,17 @@ export function makeDiagram(host, on) {
     wires.innerHTML = net.segments.map((segment) => path(segmentPath(layout, segment))).join("");
     comparators.innerHTML = "<path/>".repeat(net.comparators.length);
     bands.innerHTML = layout.layers
-      .map(({ left, right }, at) => `<rect class="${at % 2 ? "odd" : ""}" x="${left}" width="${right - left}" y="0" height="${layout.height}"/>`)
+      .map(
+        ({ left, right }, at) =>
+          `<rect class="${at % 2 ? "odd" : ""}" x="${left}" width="${right - left}" y="0" height="${layout.height}"/>`,
+      )
       .join("");
     playhead.setAttribute("y2", layout.height);
-    paths = { wires: [...wires.children], comparators: [...comparators.children], bands: [...bands.children] };
+    paths = {
+      wires: [...wires.children],
+      comparators: [...comparators.children],
+      bands: [...bands.children],
+    };
     chips = { inputs: makeChips(inputs, true), outputs: makeChips(outputs, false) };
     current = Math.min(current, net.n - 1);
     rove(current);
@@ -153,7 +162,8 @@ export function makeDiagram(host, on) {
     }
     stage.setAttribute("width", width);
     stage.setAttribute("height", height);
-    for (const [key, value] of Object.entries({ x: side, y: 0, width: inner, height })) clipRect.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ x: side, y: 0, width: inner, height }))
+      clipRect.setAttribute(key, value);
     place();
   }
 
@@ -176,7 +186,10 @@ export function makeDiagram(host, on) {
     const box = Math.min(24, row * 0.86);
     stage.classList.toggle("is-dense", font < 6.5);
     const [inputX, outputX] = [Math.max(0, left - side), Math.min(width - side, left + wide)];
-    for (const [list, x] of [[chips.inputs, inputX], [chips.outputs, outputX]]) {
+    for (const [list, x] of [
+      [chips.inputs, inputX],
+      [chips.outputs, outputX],
+    ]) {
       list.forEach((chip, wire) => {
         const y = offset.y + (wire + 0.5) * row;
         const isOut = y < -row || y > height + row;
@@ -195,9 +208,14 @@ export function makeDiagram(host, on) {
     const width = side - room - 5;
     const from = isInput ? room : 5;
     const size = Math.min(font, width / 3.5);
-    const set = (node, values) => Object.entries(values).forEach(([key, value]) => node.setAttribute(key, value));
+    const set = (node, values) =>
+      Object.entries(values).forEach(([key, value]) => node.setAttribute(key, value));
     set(strip, { x: isInput ? from - 9 : from + width + 3, y: -box / 2, height: box });
-    set(name, { x: isInput ? from - 12 : from + width + 8, "font-size": font * 0.85, "text-anchor": isInput ? "end" : "start" });
+    set(name, {
+      x: isInput ? from - 12 : from + width + 8,
+      "font-size": font * 0.85,
+      "text-anchor": isInput ? "end" : "start",
+    });
     set(rect, { x: from, y: -box / 2, width, height: box });
     set(text, { x: from + width / 2, "font-size": size });
   }
@@ -206,7 +224,12 @@ export function makeDiagram(host, on) {
   function boxOf(wire) {
     const chip = chips.inputs[wire].box.getBoundingClientRect();
     const origin = host.getBoundingClientRect();
-    return { left: chip.left - origin.left, top: chip.top - origin.top, width: chip.width, height: chip.height };
+    return {
+      left: chip.left - origin.left,
+      top: chip.top - origin.top,
+      width: chip.width,
+      height: chip.height,
+    };
   }
 
   /** @param {View} view */
@@ -214,10 +237,20 @@ export function makeDiagram(host, on) {
     write("wires", view.wires, (path, colour) => path.setAttribute("stroke", colour));
     write("wireClasses", view.wireClasses, (path, name) => path.setAttribute("class", name), paths.wires);
     write("comparators", view.comparators, (path, colour) => path.setAttribute("color", colour));
-    write("comparatorClasses", view.comparatorClasses, (path, name) => path.setAttribute("class", name), paths.comparators);
-    write("needed", view.needed, (path, needed, index) => {
-      path.setAttribute("d", comparatorPath(layout, net.comparators[index], index, needed));
-    }, paths.comparators);
+    write(
+      "comparatorClasses",
+      view.comparatorClasses,
+      (path, name) => path.setAttribute("class", name),
+      paths.comparators,
+    );
+    write(
+      "needed",
+      view.needed,
+      (path, needed, index) => {
+        path.setAttribute("d", comparatorPath(layout, net.comparators[index], index, needed));
+      },
+      paths.comparators,
+    );
     wires.classList.toggle("is-following", view.isFollowing);
     const edge = view.playhead === null ? null : view.playhead < 0 ? 0 : layout.layers[view.playhead].right;
     playhead.style.display = edge === null ? "none" : "";
@@ -277,7 +310,9 @@ export function makeDiagram(host, on) {
     let [found, least] = [-1, 7 / scale];
     net.comparators.forEach((c, index) => {
       const distance = Math.abs(layout.x[index] - worldX);
-      const [top, bottom] = [Math.min(c.lo, c.hi), Math.max(c.lo, c.hi)].map((wire) => (wire + 0.5) * layout.row);
+      const [top, bottom] = [Math.min(c.lo, c.hi), Math.max(c.lo, c.hi)].map(
+        (wire) => (wire + 0.5) * layout.row,
+      );
       if (distance < least && worldY > top - layout.row * 0.3 && worldY < bottom + layout.row * 0.3) {
         [found, least] = [index, distance];
       }
@@ -312,9 +347,31 @@ export function makeDiagram(host, on) {
     tip.style.top = `${place.y + tip.offsetHeight + 20 > size.height ? place.y - tip.offsetHeight - 10 : place.y + 16}px`;
   }
 
-  listen({ stage, host, tip, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, boxOf, chipsOf: () => chips, netOf: () => net });
+  listen({
+    stage,
+    host,
+    tip,
+    on,
+    placeOf,
+    segmentAt,
+    tell,
+    zoomAt,
+    panBy,
+    rove,
+    boxOf,
+    chipsOf: () => chips,
+    netOf: () => net,
+  });
   new ResizeObserver(() => host.clientWidth !== size.width && resize()).observe(host);
-  return { setNetwork, show, fit, zoomAt, panBy, edit: (wire) => edit({ host, boxOf, on }, wire), layoutOf: () => layout };
+  return {
+    setNetwork,
+    show,
+    fit,
+    zoomAt,
+    panBy,
+    edit: (wire) => edit({ host, boxOf, on }, wire),
+    layoutOf: () => layout,
+  };
 }
 
 /** Join the pointer and the keyboard to a diagram. */
@@ -330,8 +387,14 @@ function listen(diagram) {
     if (event.button) return;
     pointers.set(event.pointerId, event);
     const wire = wireOf(event, ".nsc-inputs .nsc-chip");
-    drag = { x: event.clientX, y: event.clientY, wire, output: wireOf(event, ".nsc-outputs .nsc-chip"), moved: false };
-    drag.value = wire < 0 ? 0 : on.valueOf(wire);
+    drag = {
+      x: event.clientX,
+      y: event.clientY,
+      wire,
+      output: wireOf(event, ".nsc-outputs .nsc-chip"),
+      moved: false,
+    };
+    if (wire >= 0) Object.assign(drag, { value: on.valueOf(wire), unit: on.unit() });
   });
   stage.addEventListener("pointermove", (event) => {
     if (!drag || !pointers.has(event.pointerId)) return tell(event);
@@ -340,7 +403,10 @@ function listen(diagram) {
     if (pointers.size === 2) {
       const [other] = [...pointers].find(([id]) => id !== event.pointerId).slice(1);
       const far = (a, b) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY) || 1;
-      const middle = placeOf({ clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 });
+      const middle = placeOf({
+        clientX: (event.clientX + other.clientX) / 2,
+        clientY: (event.clientY + other.clientY) / 2,
+      });
       zoomAt(far(event, other) / far(before, other), middle.x, middle.y);
       drag.moved = true;
     } else if (drag.moved || Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 4) {
@@ -348,8 +414,10 @@ function listen(diagram) {
       if (!drag.moved) stage.setPointerCapture(event.pointerId);
       drag.moved = true;
       tip.hidden = true;
-      if (drag.wire >= 0) on.dragInput(drag.wire, drag.value, event.clientX - drag.x);
-      else panBy(x, y);
+      if (drag.wire >= 0) {
+        const steps = Math.round((event.clientX - drag.x) / PIXELS_A_STEP);
+        on.moveInput(drag.wire, drag.value + steps * drag.unit, drag.unit);
+      } else panBy(x, y);
     }
     pointers.set(event.pointerId, event);
   });
@@ -395,8 +463,9 @@ function listen(diagram) {
     const steps = { ArrowLeft: -1, ArrowRight: 1 };
     if (event.key === "ArrowUp" || event.key === "ArrowDown") {
       list[clamp(wire + (event.key === "ArrowUp" ? -1 : 1), 0, list.length - 1)].node.focus();
-    } else if (isInput && steps[event.key]) on.nudgeInput(wire, steps[event.key] * (event.shiftKey ? 10 : 1));
-    else if (isInput && event.key === "Enter") edit(diagram, wire);
+    } else if (isInput && steps[event.key]) {
+      on.nudgeInput(wire, steps[event.key] * (event.shiftKey ? 10 : 1), on.unit());
+    } else if (isInput && event.key === "Enter") edit(diagram, wire);
     else if (isInput && event.key === " ") on.clickInput(wire);
     else if (!isInput && (event.key === "Enter" || event.key === " ")) on.pick(wire, event.shiftKey);
     else return;
@@ -414,7 +483,12 @@ function edit({ host, boxOf, on }, wire) {
   field.inputMode = "decimal";
   field.value = String(on.valueOf(wire));
   const high = Math.max(24, height);
-  Object.assign(field.style, { left: `${left - 4}px`, top: `${top - (high - height) / 2}px`, width: `${width + 8}px`, height: `${high}px` });
+  Object.assign(field.style, {
+    left: `${left - 4}px`,
+    top: `${top - (high - height) / 2}px`,
+    width: `${width + 8}px`,
+    height: `${high}px`,
+  });
   let isOpen = true;
   const close = (isKept) => {
     if (!isOpen) return;

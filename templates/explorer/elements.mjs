@@ -48,7 +48,8 @@ export const iconButton = (name, label, onclick) =>
   h("button", { type: "button", class: "nsc-icon", "aria-label": label, title: label, onclick }, icon(name));
 
 /** Return a button with words. */
-export const wordButton = (words, onclick) => h("button", { type: "button", class: "nsc-small", onclick }, words);
+export const wordButton = (words, onclick) =>
+  h("button", { type: "button", class: "nsc-small", onclick }, words);
 
 /**
  * Return buttons of which one is chosen.
@@ -85,15 +86,24 @@ export function makeChoice(label, choices, choose) {
  * @param {{least: number, most: number, isLogarithmic: boolean, choose: (value: number) => void}} options
  */
 export function makeSlider(label, { least, most, isLogarithmic, choose }) {
-  const toPlace = (value) => (isLogarithmic ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least));
-  const toValue = (place) => (isLogarithmic ? least * (most / least) ** place : least + (most - least) * place);
+  const toPlace = (value) =>
+    isLogarithmic ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least);
+  const toValue = (place) =>
+    isLogarithmic ? least * (most / least) ** place : least + (most - least) * place;
   const rounded = (value) => Number(value.toPrecision(3));
   const range = h("input", {
-    type: "range", min: 0, max: 1, step: 0.001, "aria-label": label,
+    type: "range",
+    min: 0,
+    max: 1,
+    step: 0.001,
+    "aria-label": label,
     oninput: () => choose(rounded(toValue(Number(range.value)))),
   });
   const field = h("input", {
-    type: "text", inputmode: "decimal", class: "nsc-number", "aria-label": `${label}, number`,
+    type: "text",
+    inputmode: "decimal",
+    class: "nsc-number",
+    "aria-label": `${label}, number`,
     onchange: () => {
       const value = Number(field.value);
       if (field.value.trim() !== "" && Number.isFinite(value)) choose(Math.min(most, Math.max(least, value)));

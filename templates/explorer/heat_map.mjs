@@ -89,13 +89,21 @@ export function makeHeatMap(host, on) {
       const [fromX, fromY] = [Math.round(x), Math.round(y)];
       context.fillStyle = colour;
       context.fillRect(fromX, fromY, Math.round(x + width) - fromX, Math.round(y + height) - fromY);
-      if (height >= 12 && 6 * words.length <= width + 2) write(words, x + width / 2, y + height / 2 + 0.5, inkOn(colour));
+      if (height >= 12 && 6 * words.length <= width + 2)
+        write(words, x + width / 2, y + height / 2 + 0.5, inkOn(colour));
     };
     for (let row = 0; row < n; row++) {
       for (let column = 0; column < n; column++) {
         const share = P[row * n + column];
         const words = share < 0.005 ? "" : share.toFixed(2).replace(/^0/, "");
-        box(left + column * cell, top + row * cell, cell - gap, cell - gap, heat(Math.sqrt(share / matrix.most)), words);
+        box(
+          left + column * cell,
+          top + row * cell,
+          cell - gap,
+          cell - gap,
+          heat(Math.sqrt(share / matrix.most)),
+          words,
+        );
       }
     }
     const every = Math.ceil((n > 100 ? 26 : n > 10 ? 20 : 13) / cell);
@@ -110,24 +118,38 @@ export function makeHeatMap(host, on) {
     for (let row = 0; row < n; row++) {
       const y = top + row * cell;
       box(right, y, strip - 3, cell - gap, neutral, short(matrix.rowSums[row]));
-      box(right + strip, y, strip - 3, cell - gap, matrix.valueColour(matrix.values[row]), short(matrix.values[row]));
+      box(
+        right + strip,
+        y,
+        strip - 3,
+        cell - gap,
+        matrix.valueColour(matrix.values[row]),
+        short(matrix.values[row]),
+      );
     }
     const most = Math.max(...matrix.gradient.map(Math.abs)) || 1;
     const strips = [
       ["sum", (column) => [neutral, short(matrix.columnSums[column])]],
       ["rank", (column) => [heat(matrix.ranks[column] / Math.max(1, n - 1)), short(matrix.ranks[column])]],
-      ["gradient", (column) => [signed(matrix.gradient[column] / most, theme), short(matrix.gradient[column])]],
+      [
+        "gradient",
+        (column) => [signed(matrix.gradient[column] / most, theme), short(matrix.gradient[column])],
+      ],
     ];
     strips.forEach(([name, lookOf], index) => {
       const y = top + side + STRIP_GAP + index * (line + 3);
-      for (let column = 0; column < n; column++) box(left + column * cell, y, cell - gap, line, ...lookOf(column));
+      for (let column = 0; column < n; column++)
+        box(left + column * cell, y, cell - gap, line, ...lookOf(column));
       context.textAlign = "left";
       write(name, right, y + line / 2, muted, 10.5);
       context.textAlign = "center";
     });
     // Two lines, so that one of them is seen on every colour.
     const frame = (row, column, rows, columns) => {
-      for (const [colour, line] of [["#10151b", 4], ["#ffffff", 2]]) {
+      for (const [colour, line] of [
+        ["#10151b", 4],
+        ["#ffffff", 2],
+      ]) {
         context.strokeStyle = colour;
         context.lineWidth = line;
         context.strokeRect(left + column * cell - 0.5, top + row * cell - 0.5, columns * cell, rows * cell);
@@ -169,7 +191,10 @@ export function makeHeatMap(host, on) {
     if (event.key === "Enter") on.pick(cursor.row, cursor.column);
     else if (steps[event.key]) {
       const inside = (place) => Math.min(matrix.n - 1, Math.max(0, place));
-      cursor = { row: inside(cursor.row + steps[event.key][0]), column: inside(cursor.column + steps[event.key][1]) };
+      cursor = {
+        row: inside(cursor.row + steps[event.key][0]),
+        column: inside(cursor.column + steps[event.key][1]),
+      };
       on.say(words(cursor.row, cursor.column));
     } else return;
     event.preventDefault();
@@ -182,7 +207,15 @@ export function makeHeatMap(host, on) {
 export function short(value) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : value < 0 ? "−∞" : "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 0.001 || size >= 100000)) return value.toExponential(0).replace("-", "−").replace("e−", "e-").replace("e+", "e");
-  const text = size >= 1000 ? value.toFixed(0) : size >= 100 ? value.toFixed(1) : size >= 10 ? value.toFixed(2) : value.toFixed(3);
+  if (size !== 0 && (size < 0.001 || size >= 100000))
+    return value.toExponential(0).replace("-", "−").replace("e−", "e-").replace("e+", "e");
+  const text =
+    size >= 1000
+      ? value.toFixed(0)
+      : size >= 100
+        ? value.toFixed(1)
+        : size >= 10
+          ? value.toFixed(2)
+          : value.toFixed(3);
   return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
 }

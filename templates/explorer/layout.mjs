@@ -29,7 +29,9 @@ export function layoutOf(net) {
   for (const layer of byLayer) {
     const ordered = layer.sort((a, b) => Math.min(a.lo, a.hi) - Math.min(b.lo, b.hi));
     const columns = columnsOf(ordered);
-    columns.forEach((group, at) => group.forEach(({ index }) => (x[index] = left + gap / 2 + column * (at + 0.5))));
+    columns.forEach((group, at) =>
+      group.forEach(({ index }) => (x[index] = left + gap / 2 + column * (at + 0.5))),
+    );
     const right = left + gap + column * columns.length;
     layers.push({ left, right });
     left = right;
@@ -63,4 +65,5 @@ const round = (number) => Math.round(number * 100) / 100;
 const dot = (x, y, r) =>
   `M${round(x - r)} ${round(y)}a${round(r)} ${round(r)} 0 1 0 ${round(2 * r)} 0a${round(r)} ${round(r)} 0 1 0 ${round(-2 * r)} 0`;
 const bar = (x, y, r) => `M${round(x - r)} ${round(y)}h${round(2 * r)}`;
-const arrowhead = (x, y, r) => `M${round(x - r)} ${round(y + 2 * r)}L${x} ${round(y)}L${round(x + r)} ${round(y + 2 * r)}z`;
+const arrowhead = (x, y, r) =>
+  `M${round(x - r)} ${round(y + 2 * r)}L${x} ${round(y)}L${round(x + r)} ${round(y + 2 * r)}z`;

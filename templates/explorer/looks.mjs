@@ -14,7 +14,6 @@ import { short } from "./heat_map.mjs";
  * @typedef {object} Runs What the network makes of the state's input.
  * @property {ReturnType<typeof runExactly>} exact
  * @property {Float64Array} values The value on each segment.
- * @property {number[]} shares Where each value lies between the least and the greatest input.
  * @property {number} least
  * @property {number} most
  * @property {import("./soft.mjs").SoftRun} [soft]
@@ -111,16 +110,26 @@ export function viewOf(net, state, facts, runs, { units, step, theme }) {
   const sorted = [...(state.mode === "bits" ? state.bits : state.x)].sort((a, b) => a - b);
   const isDone = step === units.length;
   const isWrong = (wire) =>
-    isDone && state.mode !== "soft" && wanted.has(wire) && runs.values[net.outputs[wire]] !== sorted[ranks.get(wire)];
+    isDone &&
+    state.mode !== "soft" &&
+    wanted.has(wire) &&
+    runs.values[net.outputs[wire]] !== sorted[ranks.get(wire)];
   const wrong = [...Array(net.n).keys()].filter(isWrong);
-  const colours = coloursOf(net, state, facts, runs, needed, theme);
+  const colours = coloursOf(net, state, facts, runs, theme);
   return {
     isBits: state.mode === "bits",
     ...wireLooks(net, state, runs, hasRun, colours),
-    ...comparatorLooks(net, state, runs, hasRun, needed, colours),
+    ...comparatorLooks(net, state, hasRun, needed, colours),
     needed,
-    inputs: inputLooks(net, state, runs, colours, theme),
-    outputs: outputLooks(net, state, runs, { shownEnds, wanted, wrong: new Set(wrong), ranks, colours, isDone }),
+    inputs: inputLooks(state, runs, colours),
+    outputs: outputLooks(net, state, runs, {
+      shownEnds,
+      wanted,
+      wrong: new Set(wrong),
+      ranks,
+      colours,
+      isDone,
+    }),
     isFollowing: state.follow >= 0,
     playhead: isDone || (state.paint === "codelets" && facts.cut) ? null : layerBehind(net, units[step - 1]),
     failing: isDone && wrong.length ? lastLayer(net, wrong) : -1,
@@ -139,6 +148,14 @@ function currentSegments(net, hasRun) {
   });
 }
 
+// Of comparators that leave their values and that exchange them, and of the bits 0 and 1.
+export const PLAIN = { light: "rgb(60,70,82)", dark: "rgb(190,200,212)" };
+export const EXCHANGED = { light: "rgb(36,87,197)", dark: "rgb(122,167,255)" };
+export const BITS = {
+  light: ["rgb(166,176,188)", "rgb(200,84,0)"],
+  dark: ["rgb(92,104,118)", "rgb(255,158,66)"],
+};
+
 const layerBehind = (net, unit) => (unit ? net.comparators[unit[0]].layer : -1);
 
 /** Return the last layer with a comparator on some wires; -1: there is none. */
@@ -148,32 +165,39 @@ function lastLayer(net, wires) {
 }
 
 /** Return functions from values, gradients and comparators to colours. */
-function coloursOf(net, state, facts, runs, needed, theme) {
+function coloursOf(net, state, facts, runs, theme) {
   const span = runs.most - runs.least || 1;
   const value = (number) => amount((number - runs.least) / span, theme);
-  const bit = (number) => (number > 0.5 ? (theme === "dark" ? "rgb(255,158,66)" : "rgb(200,84,0)") : theme === "dark" ? "rgb(92,104,118)" : "rgb(166,176,188)");
+  const bit = (number) => BITS[theme][number > 0.5 ? 1 : 0];
   const ofValue = state.mode === "bits" ? bit : value;
   // Between inputs and outputs gradients may be larger than at either end, by far: their root is shown.
   const most = runs.gradient ? Math.max(...runs.gradient.map(Math.abs)) || 1 : 1;
   const gradient = (number) => signed(number / most, theme);
-  return { ofValue, gradient, comparator: comparatorColours(net, state, facts, runs, needed, theme) };
+  return {
+    ofValue,
+    gradient,
+    plain: PLAIN[theme],
+    comparator: comparatorColours(net, state, facts, runs, theme),
+  };
 }
 
-function comparatorColours(net, state, facts, runs, needed, theme) {
-  const plain = theme === "dark" ? "rgb(190,200,212)" : "rgb(60,70,82)";
+function comparatorColours(net, state, facts, runs, theme) {
+  const plain = PLAIN[theme];
   const pale = theme === "dark" ? "rgb(72,82,94)" : "rgb(200,206,213)";
   if (state.paint === "codelets" && facts.cut) {
     const colours = new Array(net.comparators.length).fill(pale);
-    facts.cut.codelets.forEach((codelet, number) => codelet.forEach((index) => (colours[index] = kind(number))));
+    facts.cut.codelets.forEach((codelet, number) =>
+      codelet.forEach((index) => (colours[index] = kind(number))),
+    );
     return (index) => colours[index];
   }
   if (state.paint === "cone" && facts.cut) {
     const { reached, isRun } = coneParts(net, facts.cut, state.block);
     return (index) => (reached(index) ? kind(0) : isRun(index) ? kind(1) : pale);
   }
-  if (runs.soft) return (index) => (net.comparators[index].idle ? pale : amount(runs.soft.keep[index], theme));
-  const exchanged = theme === "dark" ? "rgb(122,167,255)" : "rgb(36,87,197)";
-  return (index) => (runs.exact.exchanged[index] ? exchanged : plain);
+  if (runs.soft)
+    return (index) => (net.comparators[index].idle ? pale : amount(runs.soft.keep[index], theme));
+  return (index) => (runs.exact.exchanged[index] ? EXCHANGED[theme] : plain);
 }
 
 /**
@@ -197,11 +221,15 @@ function wireLooks(net, state, runs, hasRun, colours) {
   const classes = [];
   const wires = net.segments.map((segment, index) => {
     const isShown = segment.from < 0 || hasRun[segment.from];
-    const isOn = state.follow >= 0 && (runs.followed ? runs.followed[index] > 0.02 : runs.exact.items[index] === state.follow);
+    const isOn =
+      state.follow >= 0 &&
+      (runs.followed ? runs.followed[index] > 0.02 : runs.exact.items[index] === state.follow);
     classes.push(!isShown ? "later" : isOn ? "on" : "");
     if (!isShown) return "";
     if (state.mode !== "soft") return colours.ofValue(runs.values[index]);
-    return state.show === "gradient" ? colours.gradient(runs.gradient[index]) : colours.ofValue(runs.values[index]);
+    return state.show === "gradient"
+      ? colours.gradient(runs.gradient[index])
+      : colours.ofValue(runs.values[index]);
   });
   if (runs.followed) {
     // The wider the line, the larger the share of the followed input.
@@ -212,7 +240,7 @@ function wireLooks(net, state, runs, hasRun, colours) {
   return { wires, wireClasses: classes };
 }
 
-function comparatorLooks(net, state, runs, hasRun, needed, colours) {
+function comparatorLooks(net, state, hasRun, needed, colours) {
   const comparatorClasses = net.comparators.map((c, index) => {
     const words = [];
     if (needed[index] === NEEDED.NONE) words.push("dead");
@@ -221,15 +249,22 @@ function comparatorLooks(net, state, runs, hasRun, needed, colours) {
     if (!hasRun[index]) words.push("later");
     return words.join(" ");
   });
-  const comparators = net.comparators.map((c, index) => (needed[index] === NEEDED.NONE ? "" : colours.comparator(index)));
+  // What comparators will do is not told before they run; to which codelet they belong is.
+  const isTold = (index) => hasRun[index] || state.paint !== "work";
+  const colourOf = (index) => (isTold(index) ? colours.comparator(index) : colours.plain);
+  const comparators = net.comparators.map((c, index) =>
+    needed[index] === NEEDED.NONE ? "" : colourOf(index),
+  );
   return { comparators, comparatorClasses };
 }
 
-function inputLooks(net, state, runs, colours) {
+function inputLooks(state, runs, colours) {
   const input = state.mode === "bits" ? state.bits : state.x;
   return input.map((value, wire) => {
     const fill = colours.ofValue(value);
-    const more = runs.soft ? `, soft rank ${short(runs.ranks[wire])}, gradient ${short(runs.gradient[wire])}` : "";
+    const more = runs.soft
+      ? `, soft rank ${short(runs.ranks[wire])}, gradient ${short(runs.gradient[wire])}`
+      : "";
     return {
       text: short(value),
       value,
@@ -253,7 +288,8 @@ function outputLooks(net, state, runs, { shownEnds, wanted, wrong, ranks, colour
     if (!isWanted) classes.push("unwanted");
     if (wrong.has(wire)) classes.push("wrong");
     if (runs.soft && targetOf(state.of).row === wire) classes.push("target");
-    if (!runs.soft && state.follow >= 0 && runs.exact.items[segment] === state.follow) classes.push("followed");
+    if (!runs.soft && state.follow >= 0 && runs.exact.items[segment] === state.follow)
+      classes.push("followed");
     return {
       text: short(value),
       value,
@@ -270,11 +306,17 @@ export function tooltipOf(net, facts, runs, index, needed) {
   const c = net.comparators[index];
   const [a, b] = [runs.values[c.inLo], runs.values[c.inHi]];
   const [lo, hi] = [runs.values[c.outLo], runs.values[c.outHi]];
-  const lines = [`comparator (${c.lo}, ${c.hi}), layer ${c.layer}`, `${short(a)}, ${short(b)} → ${short(lo)}, ${short(hi)}`];
+  const lines = [
+    `comparator (${c.lo}, ${c.hi}), layer ${c.layer}`,
+    `${short(a)}, ${short(b)} → ${short(lo)}, ${short(hi)}`,
+  ];
   if (runs.soft) lines.push(`keeps ${short(runs.soft.keep[index])}, swaps ${short(runs.soft.swap[index])}`);
   if (c.mends) lines.push("the comparator that mends the network");
   if (needed === NEEDED.NONE) lines.push("dead: no chosen rank depends on it");
-  else if (needed !== NEEDED.BOTH) lines.push(needed === NEEDED.LO ? "half: only the minimum is needed" : "half: only the maximum is needed");
+  else if (needed !== NEEDED.BOTH)
+    lines.push(
+      needed === NEEDED.LO ? "half: only the minimum is needed" : "half: only the maximum is needed",
+    );
   const codelet = facts.cut ? facts.cut.codelets.findIndex((part) => part.includes(index)) : -1;
   if (codelet >= 0) lines.push(`codelet ${codelet + 1} of ${facts.cut.codelets.length}`);
   return lines.join("\n");

@@ -99,7 +99,10 @@ function plain(text) {
 
 /** Return the numbers of a text, or undefined if it is not a list of `n` finite numbers. */
 export function numbersOf(text, n) {
-  const words = text.trim().split(/[\s,;]+/).filter(Boolean);
+  const words = text
+    .trim()
+    .split(/[\s,;]+/)
+    .filter(Boolean);
   const numbers = words.map(Number);
   return numbers.length === n && numbers.every(Number.isFinite) ? numbers : undefined;
 }
@@ -154,7 +157,8 @@ const KEYS = {
   bits: {
     field: "bits",
     write: (state) => state.bits.join(""),
-    read: (text, facts) => (/^[01]+$/.test(text) && text.length === facts.n ? [...text].map(Number) : undefined),
+    read: (text, facts) =>
+      /^[01]+$/.test(text) && text.length === facts.n ? [...text].map(Number) : undefined,
   },
   step: whole("step", () => 10000),
   follow: whole("follow", (facts) => facts.n - 1),

@@ -8,7 +8,8 @@ import { h, wordButton } from "./elements.mjs";
  * @param {(name: string) => void} choose
  */
 export function makeTexts(texts, empty, choose) {
-  if (!texts.length) return { node: h("div", { class: "nsc-card nsc-prose" }, h("p", {}, empty)), show: () => {} };
+  if (!texts.length)
+    return { node: h("div", { class: "nsc-card nsc-prose" }, h("p", {}, empty)), show: () => {} };
   const buttons = texts.map(({ name }) => h("button", { type: "button", onclick: () => choose(name) }, name));
   const body = h("pre", { tabindex: 0 });
   const file = h("span", { class: "nsc-file" });
@@ -36,7 +37,8 @@ export function makeTexts(texts, empty, choose) {
     current = next;
     buttons.forEach((button, index) => button.setAttribute("aria-current", String(texts[index] === current)));
     buttons[texts.indexOf(current)].scrollIntoView({ block: "nearest", inline: "nearest" });
-    const lines = current.text === null ? "" : `, ${(current.text.match(/\n/g) ?? []).length.toLocaleString("en")} lines`;
+    const lines =
+      current.text === null ? "" : `, ${(current.text.match(/\n/g) ?? []).length.toLocaleString("en")} lines`;
     file.textContent = `${current.file}${lines}`;
     note.textContent = current.note;
     note.hidden = current.note === "";
@@ -83,9 +85,13 @@ export function boundsView({ n, bounds, layers, is_selection, title }) {
       );
     const gap = own - best;
     const verdict =
-      is_selection || own < best ? "" : gap === 0
-        ? best === least ? "Nothing smaller exists." : "As small as any that nsc knows."
-        : `${gap.toLocaleString("en")} more than the best known, ${Math.round((100 * gap) / Math.max(1, best))} %.`;
+      is_selection || own < best
+        ? ""
+        : gap === 0
+          ? best === least
+            ? "Nothing smaller exists."
+            : "As small as any that nsc knows."
+          : `${gap.toLocaleString("en")} more than the best known, ${Math.round((100 * gap) / Math.max(1, best))} %.`;
     return h(
       "section",
       { class: "nsc-card" },
@@ -111,8 +117,18 @@ export function boundsView({ n, bounds, layers, is_selection, title }) {
       "section",
       { class: "nsc-card nsc-families" },
       h("h2", {}, `Families on ${n} ${n === 1 ? "wire" : "wires"}`),
-      h("div", { class: "nsc-scroll", tabindex: 0 }, h("table", {}, h("thead", {}, cells("th", ["family", "size", "depth", ""])), h("tbody", {}, ...rows))),
-      is_selection ? h("p", { class: "nsc-remark" }, "The bounds are those of networks that sort all values; this one selects.") : null,
+      h(
+        "div",
+        { class: "nsc-scroll", tabindex: 0 },
+        h("table", {}, h("thead", {}, cells("th", ["family", "size", "depth", ""])), h("tbody", {}, ...rows)),
+      ),
+      is_selection
+        ? h(
+            "p",
+            { class: "nsc-remark" },
+            "The bounds are those of networks that sort all values; this one selects.",
+          )
+        : null,
       h("p", { class: "nsc-remark" }, bounds.source),
     ),
   );
@@ -133,7 +149,11 @@ export function proofView(facts, showFailure) {
     failing.push(
       ...row("0-1 input", mono(vector.join(" "))),
       ...row("permutation", mono(values.join(" "))),
-      ...row("wrong wires", mono(wires.join(", ")), layer === null ? ", which no comparator touches" : `, last touched in layer ${layer}`),
+      ...row(
+        "wrong wires",
+        mono(wires.join(", ")),
+        layer === null ? ", which no comparator touches" : `, last touched in layer ${layer}`,
+      ),
       ...row("mend", mend ? mend.words : "no single comparator that mends the network was found"),
     );
   }
@@ -144,12 +164,31 @@ export function proofView(facts, showFailure) {
       "section",
       { class: "nsc-card" },
       h("h2", {}, `${capital(proof.claim)}: ${proof.verdict}`),
-      h("dl", {}, ...row("method", proof.method), ...row("argument", proof.detail), ...failing, ...row("SHA-256", mono(digest))),
+      h(
+        "dl",
+        {},
+        ...row("method", proof.method),
+        ...row("argument", proof.detail),
+        ...failing,
+        ...row("SHA-256", mono(digest)),
+      ),
       proof.failure ? wordButton("Show in the diagram", showFailure) : null,
       h("p", { class: "nsc-remark" }, explanation(proof)),
     ),
-    cut ? h("section", { class: "nsc-card" }, h("h2", {}, "How kernels run it"), h("ul", {}, ...cut.figures.map((figure) => h("li", {}, figure)))) : null,
-    h("section", { class: "nsc-card nsc-json" }, h("h2", {}, "The proof as data"), h("pre", { tabindex: 0, "aria-label": "The proof as JSON" }, proof.json)),
+    cut
+      ? h(
+          "section",
+          { class: "nsc-card" },
+          h("h2", {}, "How kernels run it"),
+          h("ul", {}, ...cut.figures.map((figure) => h("li", {}, figure))),
+        )
+      : null,
+    h(
+      "section",
+      { class: "nsc-card nsc-json" },
+      h("h2", {}, "The proof as data"),
+      h("pre", { tabindex: 0, "aria-label": "The proof as JSON" }, proof.json),
+    ),
   );
 }
 
@@ -159,6 +198,7 @@ function explanation(proof) {
   if (proof.verdict === "proved") {
     return "By the 0-1 principle, a network that treats all inputs of zeros and ones right treats all inputs right.";
   }
-  if (proof.verdict === "refuted") return "One input that comes out wrong refutes a network. nsc writes no code for it.";
+  if (proof.verdict === "refuted")
+    return "One input that comes out wrong refutes a network. nsc writes no code for it.";
   return "All inputs that were tried came out right, and no exact method settled the others within its limits.";
 }

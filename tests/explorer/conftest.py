@@ -63,6 +63,7 @@ def opened(browser: Browser, errors: list[str], tmp_path) -> Iterator[Callable[.
         file = tmp_path / f"{len(pages)}.html"
         file.write_text(render_page(facts), encoding="utf-8")
         page = browser.new_page(**{"viewport": WIDE, **options})
+        page.set_default_timeout(10_000)
         page.on("console", lambda message: errors.append(message.text))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", lambda asked: asked.url.startswith("file:") or errors.append(asked.url))

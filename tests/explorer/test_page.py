@@ -186,6 +186,7 @@ def test_a_counterexample_is_shown_where_it_breaks_and_mended(opened):
     shown(page)
     assert outputs(page) == ["0", "2", "1", "3"]
     page.get_by_role("tab", name="Code").click()
+    shown(page)
     assert "writes no code" in page.get_by_role("tabpanel").text_content()
 
 
@@ -254,7 +255,7 @@ def test_sliders_soften_the_network(opened):
     choose(page, "Relaxation", "cauchy")
     page.get_by_role("radio", name="Gradient").click()
     choose(page, "Gradient of", "loss")
-    assert "Cross entropy: " in page.locator(".nsc-side").text_content()
+    assert "Cross entropy of P and the true ranks: " in page.locator(".nsc-side").text_content()
     page.locator(".nsc-outputs .nsc-chip").nth(2).click()
     shown(page)
     assert page.get_by_label("Gradient of", exact=True).input_value() == "y2"

@@ -1,0 +1,332 @@
+/**
+ * Panels: the settings beside the diagram. Each has a node, and a function that shows a state; what a person
+ * changes goes to `update`.
+ *
+ * @typedef {import("./state.mjs").State} State
+ * @typedef {import("./looks.mjs").Runs} Runs
+ */
+import { h, makeChoice, makeSlider, wordButton } from "./elements.mjs";
+import { LEAST_STEEPNESS, MOST_LAMBDA, MOST_STEEPNESS, numbersOf, wiresOf } from "./state.mjs";
+import { heat } from "./colours.mjs";
+import { short } from "./heat_map.mjs";
+import { targetOf } from "./looks.mjs";
+
+const upTo = (count) => [...Array(count).keys()];
+const labelled = (words, node) =>
+  h("label", { class: "nsc-field" }, h("span", { class: "nsc-label" }, words), node);
+
+/** Make the panel of the input: values, or zeros and ones, and the item to follow. */
+export function makeInputs(facts, update) {
+  /** @type {State} */ let state;
+  const { n } = facts;
+  const failure = facts.proof.failure;
+  const note = h("p", { class: "nsc-remark" });
+  const field = h("textarea", {
+    rows: n > 24 ? 3 : 2,
+    spellcheck: "false",
+    "aria-label": "Input values, one for each wire",
+    oninput: read,
+  });
+  const presets = h("div", { class: "nsc-row" });
+  const follow = h(
+    "select",
+    { "aria-label": "Item to follow", onchange: () => update({ follow: Number(follow.value) }) },
+    h("option", { value: -1 }, "none"),
+    ...upTo(n).map((wire) => h("option", { value: wire }, `of wire ${wire}`)),
+  );
+  const sorted = (compare) => [...state.x].sort(compare);
+  const choices = {
+    numbers: [
+      ...(failure ? [wordButton("Failing input", () => update({ x: [...failure.values], step: null }))] : []),
+      wordButton("Shuffle", () => update({ x: shuffled(state.x) })),
+      wordButton("Random", () => update({ x: state.x.map(() => Math.round(normal() * 100) / 100) })),
+      wordButton("Ascending", () => update({ x: sorted((a, b) => a - b) })),
+      wordButton("Descending", () => update({ x: sorted((a, b) => b - a) })),
+    ],
+    bits: [
+      ...(failure
+        ? [wordButton("Counterexample", () => update({ bits: [...failure.vector], step: null }))]
+        : []),
+      wordButton("Random", () => update({ bits: state.bits.map(() => Math.round(Math.random())) })),
+      wordButton("Zeros", () => update({ bits: state.bits.map(() => 0) })),
+      wordButton("Flip all", () => update({ bits: state.bits.map((bit) => 1 - bit) })),
+    ],
+  };
+  const node = h(
+    "section",
+    { class: "nsc-card" },
+    h("h2", {}, "Input"),
+    field,
+    note,
+    presets,
+    labelled("Follow the item", follow),
+  );
+
+  function read() {
+    const isBits = state.mode === "bits";
+    const found = isBits ? bitsOf(field.value, n) : numbersOf(field.value, n);
+    field.setAttribute("aria-invalid", String(!found));
+    note.textContent = found
+      ? ""
+      : `${n} ${isBits ? "zeros and ones" : "numbers"}, with spaces or commas between them`;
+    if (found) update(isBits ? { bits: found } : { x: found });
+  }
+
+  /** @param {State} next */
+  function show(next) {
+    const isOther = next.mode !== state?.mode;
+    state = next;
+    const isBits = state.mode === "bits";
+    if (document.activeElement !== field || isOther) {
+      field.value = isBits ? state.bits.join(" ") : state.x.join(", ");
+      note.textContent = "";
+      field.setAttribute("aria-invalid", "false");
+    }
+    if (isOther) presets.replaceChildren(...choices[isBits ? "bits" : "numbers"]);
+    follow.value = String(state.follow);
+  }
+  return { node, show };
+}
+
+function bitsOf(text, n) {
+  const bits = text.replace(/[\s,;]+/g, "");
+  return /^[01]*$/.test(bits) && bits.length === n ? [...bits].map(Number) : undefined;
+}
+
+function shuffled(values) {
+  const list = [...values];
+  for (let last = list.length - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [list[last], list[other]] = [list[other], list[last]];
+  }
+  return list;
+}
+
+/** Return a number of the standard normal distribution. */
+const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+
+/** Make the panel of the ranks that are wanted. */
+export function makeRanks(facts, update) {
+  const rankOf = new Map(facts.ranks);
+  const note = h("p", { class: "nsc-remark" });
+  const field = h("input", {
+    type: "text",
+    spellcheck: "false",
+    "aria-label": "Chosen ranks",
+    oninput: read,
+  });
+  const names = ["All", "Median", "Top 1", ...(facts.n >= 8 ? ["Top 4"] : [])];
+  const presets = names.map((words) =>
+    wordButton(words, () => {
+      field.value = words.toLowerCase();
+      read();
+    }),
+  );
+  const node = h(
+    "section",
+    { class: "nsc-card" },
+    h("h2", {}, "Chosen ranks"),
+    field,
+    note,
+    facts.is_selection ? null : h("div", { class: "nsc-row" }, ...presets),
+  );
+
+  function read() {
+    const found = wiresOf(field.value, facts);
+    field.setAttribute("aria-invalid", String(found === undefined));
+    note.textContent =
+      found === undefined
+        ? `all, median, top 3, bottom 3, or ranks such as 0, 5-7 of 0 … ${facts.n - 1}`
+        : "";
+    if (found !== undefined) update({ chosen: found });
+  }
+
+  /** @param {State} state */
+  function show(state) {
+    if (document.activeElement === field) return;
+    const told = wiresOf(field.value, facts);
+    if (field.value !== "" && String(told) === String(state.chosen)) return;
+    const ranks = state.chosen?.map((wire) => rankOf.get(wire)).sort((a, b) => a - b);
+    field.value = ranks?.join(", ") ?? "all";
+    field.setAttribute("aria-invalid", "false");
+    note.textContent = "";
+  }
+  return { node, show };
+}
+
+const PAINT_NOTES = {
+  work: () => "",
+  codelets: () =>
+    "A codelet loads its wires once and runs all of its comparators. Steps go through the codelets in running order.",
+  cone: ({ cut }) =>
+    `A ${cut.columns === 1 ? "column of P begins as this input" : "block of columns of P begins as these inputs"} alone. ` +
+    `A kernel skips the ${cut.reached ? "codelets" : "comparators"} that it does not reach.`,
+};
+
+/** Make the panel of the colours of comparators. */
+export function makePaints(facts, update) {
+  const { n, cut } = facts;
+  const paint = h(
+    "select",
+    { "aria-label": "Colour of comparators", onchange: () => update({ paint: paint.value, step: null }) },
+    h("option", { value: "work" }, "what they do"),
+    ...(cut
+      ? [h("option", { value: "codelets" }, "codelets"), h("option", { value: "cone" }, "a light cone of P")]
+      : []),
+  );
+  const columns = cut?.columns ?? 1;
+  const block = h(
+    "select",
+    { "aria-label": "Columns of P", onchange: () => update({ block: Number(block.value) }) },
+    ...upTo(Math.ceil(n / columns)).map((index) => {
+      const [first, last] = [index * columns, Math.min(n, (index + 1) * columns) - 1];
+      return h(
+        "option",
+        { value: index },
+        first === last ? `column ${first}` : `columns ${first} to ${last}`,
+      );
+    }),
+  );
+  const blockField = labelled("Of", block);
+  const note = h("p", { class: "nsc-remark" });
+  const node = h(
+    "section",
+    { class: "nsc-card" },
+    h("h2", {}, "Comparators"),
+    labelled("Coloured by", paint),
+    blockField,
+    note,
+  );
+
+  /** @param {State} state */
+  function show(state) {
+    const shown = cut ? state.paint : "work";
+    paint.value = shown;
+    block.value = String(state.block);
+    blockField.hidden = shown !== "cone";
+    note.textContent = PAINT_NOTES[shown](facts);
+  }
+  return { node, show };
+}
+
+/** Make the panel of the relaxation, and the scale of the heat map. */
+export function makeSoft(facts, update) {
+  const { start } = facts;
+  const sigmoid = h(
+    "select",
+    { "aria-label": "Relaxation", onchange: () => update({ sigmoid: sigmoid.value }) },
+    ...facts.sigmoids.map(({ name, source }) => h("option", { value: name, title: source }, name)),
+  );
+  const steepness = makeSlider("Steepness", {
+    least: 0.1,
+    most: 1000,
+    isLogarithmic: true,
+    choose: (value) => update({ steepness: Math.min(MOST_STEEPNESS, Math.max(LEAST_STEEPNESS, value)) }),
+  });
+  const lambda = makeSlider("ART λ", {
+    least: 0,
+    most: MOST_LAMBDA,
+    isLogarithmic: false,
+    choose: (value) => update({ lambda: value }),
+  });
+  const wires = makeChoice(
+    "Wires show",
+    [
+      ["values", "Values"],
+      ["gradient", "Gradient"],
+    ],
+    (value) => update({ show: value }),
+  );
+  const of = h(
+    "select",
+    { "aria-label": "Gradient of", onchange: () => update({ of: of.value }) },
+    ...upTo(facts.n).map((wire) => h("option", { value: `y${wire}` }, `output ${wire}`)),
+    h("option", { value: "loss" }, "cross entropy"),
+  );
+  const entry = h("option", {});
+  const loss = h("p", { class: "nsc-remark" });
+  const defaults = wordButton("Defaults", () =>
+    update({ sigmoid: start.sigmoid, lambda: start.art_lambda, steepness: start.default_steepness }),
+  );
+  defaults.title = `steepness ${start.default_steepness}: twice the depth, for values of about 1`;
+  const node = h(
+    "section",
+    { class: "nsc-card" },
+    h("div", { class: "nsc-card-head" }, h("h2", {}, "Relaxation"), defaults),
+    labelled("Sigmoid", sigmoid),
+    steepness.node,
+    lambda.node,
+    h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Wires show"), wires.node),
+    labelled("Gradient of", of),
+    loss,
+  );
+  const most = h("span", {}, "1");
+  const colours = upTo(9).map((place) => heat(Math.sqrt(place / 8)));
+  const scale = h(
+    "span",
+    { class: "nsc-scale" },
+    "0",
+    h("i", { style: `background:linear-gradient(90deg,${colours.join(",")})` }),
+    most,
+  );
+
+  /**
+   * @param {State} state
+   * @param {Runs} runs
+   */
+  function show(state, runs) {
+    node.hidden = state.mode !== "soft";
+    if (node.hidden) return;
+    sigmoid.value = state.sigmoid;
+    steepness.show(state.steepness);
+    lambda.show(state.lambda);
+    wires.show(state.show);
+    const { row, column } = targetOf(state.of);
+    if (column >= 0) {
+      entry.value = state.of;
+      entry.textContent = `P, row ${row}, column ${column}`;
+      of.append(entry);
+    } else entry.remove();
+    of.value = state.of;
+    loss.textContent =
+      runs.loss === undefined ? "" : `Cross entropy of P and the true ranks: ${short(runs.loss)}`;
+    most.textContent = short(Math.max(...runs.P));
+  }
+  return { node, show, scale };
+}
+
+const KEYS_AND_MOUSE = [
+  ["← →", "step back, step"],
+  ["Home End", "to the inputs, to the outputs"],
+  ["Space", "play, pause"],
+  ["1 2 3", "exact, 0-1, soft"],
+  ["+ − 0", "larger, smaller, fit"],
+  ["Esc", "follow no item"],
+  ["Tab, ↑ ↓", "to the inputs and outputs, from wire to wire"],
+  ["← → on an input", "change it; with Shift ten times as much"],
+  ["Enter on an input", "type it; a double click too"],
+  ["Drag an input", "change it"],
+  ["Click an input or a wire", "follow its item"],
+  ["Click an output", "in soft mode: show its gradient; else follow its item"],
+  ["Shift and click an output", "choose or leave out its rank"],
+  ["Drag, Ctrl and wheel", "pan, zoom"],
+];
+
+/** Return a dialog that lists keys and what the mouse does. */
+export function makeKeys() {
+  const list = h(
+    "dl",
+    {},
+    ...KEYS_AND_MOUSE.flatMap(([key, words]) => [h("dt", {}, key), h("dd", {}, words)]),
+  );
+  const close = h("form", { method: "dialog" }, h("button", { class: "nsc-small" }, "Close"));
+  const dialog = h(
+    "dialog",
+    { class: "nsc-keys", "aria-label": "Keyboard and mouse" },
+    h("h2", {}, "Keyboard and mouse"),
+    list,
+    close,
+  );
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  return dialog;
+}
