@@ -115,6 +115,7 @@ LEFT_OUT = {
         "test_experiments_timing.py",
         "test_experiments_models.py",
     ),
+    "the explorer in a browser": ("explorer/test_page.py", "explorer/test_arithmetic.py"),
     "whole programs: commands that build or end, examples, benchmarks, installing, the README": (
         "cli/test_compiling.py",
         "cli/test_endings.py",

@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+import nsc
+from examples.explorers import write_pages
 from nsc.compiler.drawing import Start
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import writable
@@ -383,9 +385,19 @@ def test_themes_and_a_phones_width(opened, theme):
     assert page.locator(".nsc-explorer").get_attribute("data-theme") != theme
 
 
-def test_a_notebook_shows_several(browser, errors):
-    import nsc
+def test_the_families_are_embedded(browser, errors, tmp_path):
+    index = write_pages(tmp_path, 4)
+    page = browser.new_page()
+    page.on("console", lambda message: errors.append(message.text))
+    page.goto(index.as_uri())
+    for family in ("odd_even", "best"):
+        page.get_by_role("link", name=family, exact=True).click()
+        page.frame_locator("iframe").get_by_role("heading", name=f"{family}, 4 wires").wait_for()
+    page.close()
+    assert errors == []
 
+
+def test_a_notebook_shows_several(browser, errors):
     page = browser.new_page()
     page.on("console", lambda message: errors.append(message.text))
     frames = [nsc.draw("bitonic", 4)._repr_html_(), nsc.draw(BROKEN)._repr_html_()]
