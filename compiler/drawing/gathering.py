@@ -184,7 +184,8 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
         tuple(numbers[pair].popleft() for pair in codelet.comparators()) for codelet in scheduled.codelets
     )
     figures = explain(scheduled)
-    is_narrow = network.n <= NARROW
+    # Kernels that sort few values take the light cone of each column.
+    is_narrow = network.n <= NARROW and scheduled.outputs is None
     return Cut(
         codelets=codelets,
         columns=1 if is_narrow else CONE_COLUMNS,
@@ -193,7 +194,9 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
             f"{count(figures.comparators, 'comparator')} in {count(figures.codelets, 'codelet')} of "
             f"{count(figures.shapes, 'shape')}",
             f"{figures.comparators_per_load:.2f} comparators per wire loaded; a layer at a time is 0.50",
-            f"P takes {figures.light_cone:.0%} of the dense work; the rest lies outside the light cones",
+            "P of few wires takes the light cone of each column"
+            if is_narrow
+            else f"P takes {figures.light_cone:.0%} of the dense work; the rest lies outside the light cones",
         ),
     )
 

@@ -317,7 +317,8 @@ export function mount(element, facts, options = {}) {
   // From events to the state.
 
   function diagramEvents() {
-    const set = (wire, value) => update({ x: state.x.map((old, index) => (index === wire ? value : old)) });
+    const set = (wire, value) =>
+      Number.isFinite(value) && update({ x: state.x.map((old, index) => (index === wire ? value : old)) });
     const flip = (wire) => update({ bits: state.bits.map((bit, index) => (index === wire ? 1 - bit : bit)) });
     const follow = (wire) => update({ follow: state.follow === wire ? -1 : wire });
     const rounded = (value, unit) => Number((Math.round(value / unit) * unit).toPrecision(10));

@@ -89,8 +89,8 @@ export function boundsView({ n, bounds, layers, is_selection, title }) {
         ? ""
         : gap === 0
           ? best === least
-            ? "Nothing smaller exists."
-            : "As small as any that nsc knows."
+            ? "No sorter has fewer."
+            : "As few as any sorter that nsc knows."
           : `${gap.toLocaleString("en")} more than the best known, ${Math.round((100 * gap) / Math.max(1, best))} %.`;
     return h(
       "section",
@@ -170,7 +170,7 @@ export function proofView(facts, showFailure) {
         ...row("method", proof.method),
         ...row("argument", proof.detail),
         ...failing,
-        ...row("SHA-256", mono(digest)),
+        ...row("network", mono(digest)),
       ),
       proof.failure ? wordButton("Show in the diagram", showFailure) : null,
       h("p", { class: "nsc-remark" }, explanation(proof)),
