@@ -80,6 +80,13 @@ RELAXATION = Addition(
             "TAILS: dict[str, Callable[[Tensor], Tensor]] = {\n",
             '    "toy": lambda t: 1 / (2 + t + t * t),\n',
         ),
+        "templates/explorer/soft.mjs": after(
+            "export const SIGMOIDS = Object.freeze({\n",
+            "  toy: {\n"
+            "    tail: (t) => 1 / (2 + t + t * t),\n"
+            "    slope: (t) => (1 + 2 * t) / (2 + t + t * t) ** 2,\n"
+            "  },\n",
+        ),
     },
     """
 import nsc, torch
@@ -90,6 +97,7 @@ values = op.sort(x, 1.5)
 plain = reference.relax(op.kernel, x, torch.full((1,), 1.5, dtype=torch.float64), None, "none")[0]
 assert torch.allclose(values, plain, rtol=1e-12), (values, plain)
 assert torch.autograd.gradcheck(lambda x: op.sort(x, 1.5), x)
+assert "  toy: {" in nsc.draw("bitonic", 4, relaxation="toy").html
 """,
 )
 

@@ -20,6 +20,7 @@ MODULES = (
     "elements",
     "state",
     "layout",
+    "gestures",
     "diagram",
     "heat_map",
     "views",

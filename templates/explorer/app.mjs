@@ -9,7 +9,7 @@ import { amount } from "./colours.mjs";
 import { h, iconButton, makeChoice } from "./elements.mjs";
 import { TABS, linkOf, startOf, stateOf } from "./state.mjs";
 import { makeDiagram } from "./diagram.mjs";
-import { makeHeatMap, short } from "./heat_map.mjs";
+import { makeHeatMap } from "./heat_map.mjs";
 import { boundsView, copied, makeTexts, proofView } from "./views.mjs";
 import { runsOf, targetOf, tooltipOf, unitsOf, viewOf } from "./looks.mjs";
 import { makePlayer } from "./player.mjs";

@@ -35,12 +35,15 @@ const KINDS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"]
 const mixed = (a, b, share) => a.map((channel, index) => Math.round(channel + (b[index] - channel) * share));
 const css = ([red, green, blue]) => `rgb(${red},${green},${blue})`;
 
-/** Return the colour of an amount in [0, 1], of the whole of viridis. */
-export function heat(share) {
+/** Return red, green and blue of an amount in [0, 1], of the whole of viridis. */
+export function heatChannels(share) {
   const place = Math.min(1, Math.max(0, share || 0)) * (VIRIDIS.length - 1);
   const below = Math.min(VIRIDIS.length - 2, Math.floor(place));
-  return css(mixed(VIRIDIS[below], VIRIDIS[below + 1], place - below));
+  return mixed(VIRIDIS[below], VIRIDIS[below + 1], place - below);
 }
+
+/** Return the colour of an amount in [0, 1], of the whole of viridis. */
+export const heat = (share) => css(heatChannels(share));
 
 /** Return the colour of an amount in [0, 1] for a line on the page. */
 export function amount(share, theme) {

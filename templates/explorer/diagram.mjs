@@ -27,13 +27,13 @@
  * @property {number | null} playhead The last layer that has run, -1 before the first; null: no line is drawn.
  * @property {number} failing A layer to mark; -1: none.
  */
-import { comparatorPath, layoutOf, segmentPath } from "./layout.mjs";
+import { clamp, comparatorPath, layoutOf, segmentPath } from "./layout.mjs";
+import { listen } from "./gestures.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_SCALE = 1.5;
 const MOST_ZOOM = 8;
 const PADDING = 10;
-const PIXELS_A_STEP = 4;
 // On a phone wires keep this distance, so that values can be read and touched; the rest is a matter of panning.
 const LEAST_ROW = 18;
 const NARROW = 560;
@@ -44,8 +44,6 @@ function svg(name, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
-
-const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
 
 /**
  * Make a diagram in an element.
@@ -207,7 +205,6 @@ export function makeDiagram(host, on) {
     const room = side < 100 ? 27 : 34; // for the number of the wire
     const width = side - room - 5;
     const from = isInput ? room : 5;
-    const size = Math.min(font, width / 3.5);
     const set = (node, values) =>
       Object.entries(values).forEach(([key, value]) => node.setAttribute(key, value));
     set(strip, { x: isInput ? from - 9 : from + width + 3, y: -box / 2, height: box });
@@ -217,7 +214,7 @@ export function makeDiagram(host, on) {
       "text-anchor": isInput ? "end" : "start",
     });
     set(rect, { x: from, y: -box / 2, width, height: box });
-    set(text, { x: from + width / 2, "font-size": size });
+    set(text, { x: from + width / 2, "font-size": Math.min(font, width / 3.5) });
   }
 
   /** Return the box of an input in the host, to type in its place. */
@@ -285,9 +282,9 @@ export function makeDiagram(host, on) {
   function zoomAt(factor, x = size.side + size.inner / 2, y = size.height / 2) {
     const least = Math.min(1, size.inner / layout.width, (size.height - 2 * PADDING) / layout.height) * 0.9;
     const next = clamp(scale * factor, least, MOST_ZOOM);
-    const world = { x: (x - size.side - offset.x) / scale, y: (y - offset.y) / scale };
+    const [worldX, worldY] = [(x - size.side - offset.x) / scale, (y - offset.y) / scale];
     scale = next;
-    offset = { x: x - size.side - world.x * scale, y: y - world.y * scale };
+    offset = { x: x - size.side - worldX * scale, y: y - worldY * scale };
     isFitted = false;
     place();
   }
@@ -333,9 +330,9 @@ export function makeDiagram(host, on) {
   }
 
   function tell(event) {
-    const place = placeOf(event);
-    const isInside = place.x > size.side && place.x < size.width - size.side;
-    const found = isInside ? comparatorAt(place) : -1;
+    const at = placeOf(event);
+    const isInside = at.x > size.side && at.x < size.width - size.side;
+    const found = isInside ? comparatorAt(at) : -1;
     paths.comparators[near]?.classList.remove("is-near");
     paths.comparators[found]?.classList.add("is-near");
     near = found;
@@ -343,8 +340,8 @@ export function makeDiagram(host, on) {
     if (found < 0) return;
     tip.textContent = on.describe(found);
     const width = tip.offsetWidth;
-    tip.style.left = `${clamp(place.x + 14, 4, size.width - width - 4)}px`;
-    tip.style.top = `${place.y + tip.offsetHeight + 20 > size.height ? place.y - tip.offsetHeight - 10 : place.y + 16}px`;
+    tip.style.left = `${clamp(at.x + 14, 4, size.width - width - 4)}px`;
+    tip.style.top = `${at.y + tip.offsetHeight + 20 > size.height ? at.y - tip.offsetHeight - 10 : at.y + 16}px`;
   }
 
   listen({
@@ -360,148 +357,7 @@ export function makeDiagram(host, on) {
     rove,
     boxOf,
     chipsOf: () => chips,
-    netOf: () => net,
   });
   new ResizeObserver(() => host.clientWidth !== size.width && resize()).observe(host);
-  return {
-    setNetwork,
-    show,
-    fit,
-    zoomAt,
-    panBy,
-    edit: (wire) => edit({ host, boxOf, on }, wire),
-    layoutOf: () => layout,
-  };
-}
-
-/** Join the pointer and the keyboard to a diagram. */
-function listen(diagram) {
-  const { stage, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, tip } = diagram;
-  const pointers = new Map();
-  let drag = null;
-  const wireOf = (event, selector) => {
-    const chip = event.target.closest?.(selector);
-    return chip && stage.contains(chip) ? Number(chip.dataset.wire) : -1;
-  };
-  stage.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    pointers.set(event.pointerId, event);
-    const wire = wireOf(event, ".nsc-inputs .nsc-chip");
-    drag = {
-      x: event.clientX,
-      y: event.clientY,
-      wire,
-      output: wireOf(event, ".nsc-outputs .nsc-chip"),
-      moved: false,
-    };
-    if (wire >= 0) Object.assign(drag, { value: on.valueOf(wire), unit: on.unit() });
-  });
-  stage.addEventListener("pointermove", (event) => {
-    if (!drag || !pointers.has(event.pointerId)) return tell(event);
-    const before = pointers.get(event.pointerId);
-    const [x, y] = [event.clientX - before.clientX, event.clientY - before.clientY];
-    if (pointers.size === 2) {
-      const [other] = [...pointers].find(([id]) => id !== event.pointerId).slice(1);
-      const far = (a, b) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY) || 1;
-      const middle = placeOf({
-        clientX: (event.clientX + other.clientX) / 2,
-        clientY: (event.clientY + other.clientY) / 2,
-      });
-      zoomAt(far(event, other) / far(before, other), middle.x, middle.y);
-      drag.moved = true;
-    } else if (drag.moved || Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 4) {
-      // Not before it moves: a captured pointer would take clicks away from the inputs.
-      if (!drag.moved) stage.setPointerCapture(event.pointerId);
-      drag.moved = true;
-      tip.hidden = true;
-      if (drag.wire >= 0) {
-        const steps = Math.round((event.clientX - drag.x) / PIXELS_A_STEP);
-        on.moveInput(drag.wire, drag.value + steps * drag.unit, drag.unit);
-      } else panBy(x, y);
-    }
-    pointers.set(event.pointerId, event);
-  });
-  const end = (event) => {
-    const isClick = drag && !drag.moved && event.type === "pointerup";
-    pointers.delete(event.pointerId);
-    if (isClick) {
-      if (drag.wire >= 0) on.clickInput(drag.wire);
-      else if (drag.output >= 0) on.pick(drag.output, event.shiftKey);
-      else {
-        const segment = segmentAt(placeOf(event));
-        if (segment >= 0) on.followAt(segment);
-      }
-    }
-    if (pointers.size === 0) drag = null;
-  };
-  stage.addEventListener("pointerup", end);
-  stage.addEventListener("pointercancel", end);
-  stage.addEventListener("pointerleave", () => (tip.hidden = true));
-  stage.addEventListener("dblclick", (event) => {
-    const wire = wireOf(event, ".nsc-inputs .nsc-chip");
-    if (wire >= 0) edit(diagram, wire);
-  });
-  stage.addEventListener(
-    "wheel",
-    (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const { x, y } = placeOf(event);
-      zoomAt(Math.exp(-event.deltaY * 0.004), x, y);
-    },
-    { passive: false },
-  );
-  stage.addEventListener("focusin", (event) => {
-    const wire = wireOf(event, ".nsc-chip");
-    if (wire >= 0) rove(wire);
-  });
-  stage.addEventListener("keydown", (event) => {
-    const wire = wireOf(event, ".nsc-chip");
-    if (wire < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
-    const isInput = event.target.closest(".nsc-inputs") !== null;
-    const list = isInput ? diagram.chipsOf().inputs : diagram.chipsOf().outputs;
-    const steps = { ArrowLeft: -1, ArrowRight: 1 };
-    if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-      list[clamp(wire + (event.key === "ArrowUp" ? -1 : 1), 0, list.length - 1)].node.focus();
-    } else if (isInput && steps[event.key]) {
-      on.nudgeInput(wire, steps[event.key] * (event.shiftKey ? 10 : 1), on.unit());
-    } else if (isInput && event.key === "Enter") edit(diagram, wire);
-    else if (isInput && event.key === " ") on.clickInput(wire);
-    else if (!isInput && (event.key === "Enter" || event.key === " ")) on.pick(wire, event.shiftKey);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-}
-
-/** Put a field in the place of an input, to type its value. */
-function edit({ host, boxOf, on }, wire) {
-  const field = document.createElement("input");
-  const { left, top, width, height } = boxOf(wire);
-  field.className = "nsc-edit";
-  field.setAttribute("aria-label", `Value of input ${wire}`);
-  field.inputMode = "decimal";
-  field.value = String(on.valueOf(wire));
-  const high = Math.max(24, height);
-  Object.assign(field.style, {
-    left: `${left - 4}px`,
-    top: `${top - (high - height) / 2}px`,
-    width: `${width + 8}px`,
-    height: `${high}px`,
-  });
-  let isOpen = true;
-  const close = (isKept) => {
-    if (!isOpen) return;
-    isOpen = false;
-    field.remove();
-    const value = Number(field.value.trim());
-    if (isKept && field.value.trim() !== "" && Number.isFinite(value)) on.setInput(wire, value);
-  };
-  field.addEventListener("blur", () => close(true));
-  field.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (event.key === "Enter" || event.key === "Escape") close(event.key === "Enter");
-  });
-  host.append(field);
-  field.select();
+  return { setNetwork, show, fit, zoomAt };
 }

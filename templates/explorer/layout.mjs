@@ -3,6 +3,8 @@
  */
 import { NEEDED, columnsOf } from "./network.mjs";
 
+export const clamp = (value, least, most) => Math.min(most, Math.max(least, value));
+
 /**
  * @typedef {object} Layout
  * @property {number} row Distance of two wires.

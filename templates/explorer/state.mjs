@@ -39,7 +39,7 @@ export function startOf(facts) {
   const isHalf = (value) => Number(value >= median(facts.start.values));
   return {
     tab: "explore",
-    mode: "exact",
+    mode: facts.proof.failure ? "bits" : "exact",
     x: [...facts.start.values],
     bits: facts.proof.failure ? [...facts.proof.failure.vector] : facts.start.values.map(isHalf),
     step: null,
