@@ -36,6 +36,7 @@ export const MOST_LAMBDA = 0.99;
  * @returns {State}
  */
 export function startOf(facts) {
+  const chosen = facts.is_selection ? facts.ranks.map(([wire]) => wire).sort((a, b) => a - b) : null;
   const isHalf = (value) => Number(value >= median(facts.start.values));
   return {
     tab: "explore",
@@ -44,14 +45,14 @@ export function startOf(facts) {
     bits: facts.proof.failure ? [...facts.proof.failure.vector] : facts.start.values.map(isHalf),
     step: null,
     follow: -1,
-    chosen: facts.is_selection ? facts.ranks.map(([wire]) => wire).sort((a, b) => a - b) : null,
+    chosen,
     paint: "work",
     block: 0,
     sigmoid: facts.start.sigmoid,
     lambda: facts.start.art_lambda,
     steepness: facts.start.steepness,
     show: "values",
-    of: `y${facts.n >> 1}`,
+    of: `y${chosen ? chosen[0] : facts.n >> 1}`,
     mended: false,
     format: facts.formats[0].name,
     source: facts.sources[0]?.name ?? "",
