@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from nsc.compiler.diagram import columns
 from nsc.compiler.drawing.facts import Mend
 from nsc.compiler.drawing.gathering import mend_of
 from nsc.compiler.families import FAMILIES
-from nsc.compiler.diagram import columns
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves
 from nsc.compiler.relaxations import SIGMOIDS
