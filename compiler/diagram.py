@@ -28,6 +28,7 @@ def knuth_diagram(network: Network) -> str:
     ``●`` marks the end that keeps the maximum and ``○`` the one that keeps the minimum. Comparators
     of a layer stand side by side where they would cross; ``┆`` on the last line ends a layer.
 
+    >>> from nsc.compiler.network import Network
     >>> print(knuth_diagram(Network.from_layers(3, [[(0, 1)], [(1, 2)]])))
     0 ─○───────
     1 ─●───○───

@@ -13,6 +13,7 @@ from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 
+from examples.explorers import write_pages  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
 
 project = "nsc"
@@ -64,10 +65,16 @@ napoleon_use_rtype = False
 
 
 def setup(app: Sphinx) -> None:
-    """Have formulas as MathML, which browsers show by themselves: the pages load nothing."""
+    """Have formulas as MathML, which browsers show by themselves, and the explorers of all families."""
+    app.connect("build-finished", _write_explorers)
     app.add_html_math_renderer(
         "mathml", inline_renderers=(_visit_inline, None), block_renderers=(_visit_block, None)
     )
+
+
+def _write_explorers(app: Sphinx, error: Exception | None) -> None:
+    if error is None:
+        write_pages(Path(app.outdir) / "explorers", 16)
 
 
 def _visit_inline(self: HTML5Translator, node: nodes.math) -> None:
