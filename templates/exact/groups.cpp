@@ -102,13 +102,12 @@ NSC_APART void sort_rows(Span<const typename Form::Key> x, Span<typename Form::K
                          typename Form::Item *block) {
     using Key = typename Form::Key;
     using Place = typename Form::Place;
-    fetch_ahead<false>(x.at + lanes<Key> * x.sample, lanes<Key> * wires * int64_t(sizeof(Key)));
-    fetch_ahead<true>(values.at + lanes<Key> * outputs, lanes<Key> * outputs * int64_t(sizeof(Key)));
-    if (Form::has_places) fetch_ahead<true>(indices + lanes<Key> * outputs, lanes<Key> * outputs * int64_t(sizeof(Index)));
+    // What the next samples read and write is fetched a tile at a time: a processor has few fetches under way.
     Vec<Key> lost{};
     for_each_tile<Key, wires>([&](int64_t first, auto width) NSC_INLINE {
         constexpr int columns = decltype(width)::value;
         Vec<Key> tile[piece<Key>];
+        fetch_ahead<false>(x.at + lanes<Key> * (x.sample + first), lanes<Key> * columns * int64_t(sizeof(Key)));
         load_tile<Key, columns>(x.at + first, x.sample, tile);
         NSC_UNROLL
         for (int k = 0; k < columns; ++k) {
@@ -122,6 +121,9 @@ NSC_APART void sort_rows(Span<const typename Form::Key> x, Span<typename Form::K
         constexpr int columns = decltype(width)::value;
         Vec<Key> tile[piece<Key>];
         Vec<Place> places[piece<Key>];
+        const int64_t next = lanes<Key> * (outputs + first);
+        fetch_ahead<true>(values.at + next, lanes<Key> * columns * int64_t(sizeof(Key)));
+        if (Form::has_places) fetch_ahead<true>(indices + next, lanes<Key> * columns * int64_t(sizeof(Index)));
         NSC_UNROLL
         for (int k = 0; k < piece<Key>; ++k) {
             const int64_t wire = output_wire(first + (k < columns ? k : 0));
