@@ -37,6 +37,9 @@ class Explorer:
         title: the network in a few words.
         html: the page: one file that needs no server and no network.
         height: of the frame in a notebook, in pixels.
+
+    >>> draw("bitonic", 4).title
+    'bitonic, 4 wires'
     """
 
     title: str

@@ -101,6 +101,10 @@ WHOLE = {
     "compile.index_base": (lambda v: nsc.compile([(1, 2)], 2, index_base=v), 1),
     "compile.max_memory": (lambda v: nsc.compile("bitonic", 4, max_memory=v), 100),
     "compile.wires": (lambda v: nsc.compile("bitonic", 4, select=nsc.ranks(1), wires=[v]), 1),
+    "draw.n": (lambda v: nsc.draw("bitonic", v), 4),
+    "draw.index_base": (lambda v: nsc.draw([(1, 2)], 2, index_base=v), 1),
+    "draw.max_memory": (lambda v: nsc.draw("bitonic", 4, max_memory=v), 100),
+    "draw.wires": (lambda v: nsc.draw("bitonic", 4, select=nsc.ranks(1), wires=[v]), 1),
     "c_header.n": (lambda v: nsc.c_header("bitonic", v), 4),
     "c_header.index_base": (lambda v: nsc.c_header([(1, 2)], 2, index_base=v), 1),
     "c_header.max_memory": (lambda v: nsc.c_header("bitonic", 4, max_memory=v), 100),
@@ -127,6 +131,10 @@ WHOLE = {
 REAL = {
     "compile.art_lambda": (lambda v: nsc.compile("bitonic", 4, art_lambda=v), 0.5),
     "compile.time_limit": (lambda v: nsc.compile("bitonic", 4, time_limit=v), 60.0),
+    "draw.time_limit": (lambda v: nsc.draw("bitonic", 4, time_limit=v), 60.0),
+    "draw.art_lambda": (lambda v: nsc.draw("bitonic", 4, art_lambda=v), 0.5),
+    "draw.steepness": (lambda v: nsc.draw("bitonic", 4, steepness=v), 2.0),
+    "draw.values": (lambda v: nsc.draw("bitonic", 4, values=[v, 1.0, 2.0, 3.0]), 0.5),
     "c_header.time_limit": (lambda v: nsc.c_header("bitonic", 4, time_limit=v), 60.0),
     "verify.time_limit": (lambda v: settled(nsc.verify("bitonic", 4, time_limit=v)), 60.0),
     "Relaxation.art_lambda": (lambda v: nsc.Relaxation("logistic", v), 0.5),
@@ -184,6 +192,8 @@ NAMES = {
     "compile.targets": (lambda v: nsc.compile("bitonic", 4, targets=v), "cpu"),
     "compile.name": (lambda v: nsc.compile("bitonic", 4, name=v), "four"),
     "compile.format": (lambda v: nsc.compile("two.json", format=v), "nsc"),
+    "draw.relaxation": (lambda v: nsc.draw("bitonic", 4, relaxation=v), "cauchy"),
+    "draw.format": (lambda v: nsc.draw("two.json", format=v), "nsc"),
     "c_header.dtypes": (lambda v: nsc.c_header("bitonic", 4, dtypes=v), "float32"),
     "c_header.name": (lambda v: nsc.c_header("bitonic", 4, name=v), "four"),
     "c_header.format": (lambda v: nsc.c_header("two.json", format=v), "nsc"),
@@ -208,7 +218,7 @@ LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, DiffSo
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
-OWN = ("Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
+OWN = ("Explorer", "Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
 
 
 def parameters_taken(types):
