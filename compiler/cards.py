@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from html import escape
 
-from nsc.templates import fill
-
 
 class Mood(Enum):
     """What a card's colour says; each reads on light and on dark, and is told apart by the colour-blind."""
@@ -53,6 +51,8 @@ def card(title: str, facts: Mapping[str, str], picture: str = "", mood: Mood = M
         picture: an SVG diagram, or "".
         mood: what its colour says.
     """
+    from nsc.templates import fill  # few programs show cards, and Jinja takes a while to import
+
     lines = tuple(
         Fact(escape(name), value if isinstance(value, _Html) else escape(value))
         for name, value in facts.items()

@@ -70,15 +70,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Mend:
-    """The one comparator after whose change the network has its property.
-
-    Attributes:
-        kind: "insert" or "turn".
-        lo, hi: the comparator; of "turn" as it stands in the network.
-        layer: the layer of the comparator; of "insert" the layer that it stands in front of, which is the
-            depth where it comes last.
-        words: the change in words.
-    """
+    """The change that mends the network; its fields are as of `verify.Mend`."""
 
     kind: str
     lo: int

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from nsc.compiler.describe import describe, is_family
@@ -140,7 +139,7 @@ def _proof(network: Network, request: Request, outcome: Outcome) -> Proof:
     failure = None
     if outcome.counterexample is not None:
         found = diagnose(network, property_, outcome.counterexample)
-        mend = None if found.mend is None else mend_of(found.mend)
+        mend = None if found.mend is None else Mend(**asdict(found.mend), words=found.mend.words)
         failure = Failure(found.vector, found.values, found.wires, found.layer, mend)
         outcome = replace(outcome, counterexample=found.vector, failing_input=found.values)
     return Proof(
@@ -152,18 +151,6 @@ def _proof(network: Network, request: Request, outcome: Outcome) -> Proof:
         json=outcome.to_json(),
         failure=failure,
     )
-
-
-def mend_of(words: str) -> Mend:
-    """Return the change that `verify.diagnose` names in words.
-
-    >>> mend_of("insert (1, 2) behind layer 1").layer, mend_of("turn (3, 0) in layer 4").kind
-    (2, 'turn')
-    """
-    match = re.fullmatch(r"(insert|turn) \((\d+), (\d+)\) (?:in front|(behind|in) layer (\d+))", words)
-    assert match is not None, words
-    layer = 0 if match[5] is None else int(match[5]) + (match[4] == "behind")
-    return Mend(match[1], int(match[2]), int(match[3]), layer, words)
 
 
 def _part(network: Network, scheduled: Schedule) -> Network:

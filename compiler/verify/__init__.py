@@ -2,7 +2,7 @@
 
 from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
-from nsc.compiler.verify.failure import Failure, diagnose
+from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
 from nsc.compiler.verify.proof import Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
@@ -16,6 +16,7 @@ __all__ = [
     "Checker",
     "Emitted",
     "Failure",
+    "Mend",
     "Proof",
     "Property",
     "Run",

@@ -27,6 +27,32 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
+class Mend:
+    """The change of one comparator after which a network has its property.
+
+    Attributes:
+        kind: "insert" or "turn".
+        lo, hi: the comparator; of "turn" as it stands in the network.
+        layer: the layer of the comparator; of "insert" the layer that it stands in front of, which is the
+            depth where it comes last.
+    """
+
+    kind: str
+    lo: int
+    hi: int
+    layer: int
+
+    @property
+    def words(self) -> str:
+        """The change in words, such as "insert (1, 2) behind layer 1"."""
+        if self.kind == "turn":
+            place = f"in layer {self.layer}"
+        else:
+            place = f"behind layer {self.layer - 1}" if self.layer else "in front"
+        return f"{self.kind} ({self.lo}, {self.hi}) {place}"
+
+
+@dataclass(frozen=True)
 class Failure:
     """An input that comes out wrong, the place where it goes wrong, and a change that mends the network.
 
@@ -35,15 +61,14 @@ class Failure:
         values: a permutation of 0 … n-1 that comes out wrong.
         wires: the output wires that are wrong for the vector.
         layer: the last layer with a comparator on one of these wires; None if there is none.
-        mend: one comparator to insert or to turn, after which the property is proved; None if none
-            was found, or the network is too large to try.
+        mend: after which the property is proved; None if none was found, or the network is too large to try.
     """
 
     vector: Vector
     values: Vector
     wires: tuple[int, ...]
     layer: int | None
-    mend: str | None
+    mend: Mend | None
 
 
 def diagnose(network: Network, property_: Property, vector: Vector) -> Failure:
@@ -103,8 +128,8 @@ def _wrong_wires(network: Network, property_: Property, vector: Vector) -> tuple
     return tuple(wrong)
 
 
-def _mend(network: Network, property_: Property, vector: Vector) -> str | None:
-    """Return in words the first change that mends the vector and a sample of inputs, and is proved."""
+def _mend(network: Network, property_: Property, vector: Vector) -> Mend | None:
+    """Return the first change that mends the vector and a sample of inputs, and is proved."""
     n = network.n
     layers = [[(int(lo), int(hi)) for lo, hi in layer] for layer in network.layers()]
     if (network.size + (len(layers) + 1) * n * n) * network.size > _MOST_STEPS:
@@ -133,13 +158,13 @@ def _mend(network: Network, property_: Property, vector: Vector) -> str | None:
     return None
 
 
-Changes = Iterator[tuple[str, list[Pair]]]
+Changes = Iterator[tuple[Mend, list[Pair]]]
 
 
 def _changes(layer: list[Pair], index: int, n: int) -> Changes:
-    """Yield the changes of a layer, each in words and as the layer's new comparators."""
+    """Yield the changes of a layer, each with the layer's new comparators."""
     for place, (lo, hi) in enumerate(layer):
-        yield f"turn ({lo}, {hi}) in layer {index}", [*layer[:place], (hi, lo), *layer[place + 1 :]]
+        yield Mend("turn", lo, hi, index), [*layer[:place], (hi, lo), *layer[place + 1 :]]
     for pair in itertools.combinations(range(n), 2):
         yield _insertion(pair, layer, index)
 
@@ -149,9 +174,8 @@ def _reversed_insertions(layer: list[Pair], index: int, n: int) -> Changes:
         yield _insertion((hi, lo), layer, index)
 
 
-def _insertion(pair: Pair, layer: list[Pair], index: int) -> tuple[str, list[Pair]]:
-    position = f"behind layer {index - 1}" if index else "in front"
-    return f"insert {pair} {position}", [pair, *layer]
+def _insertion(pair: Pair, layer: list[Pair], index: int) -> tuple[Mend, list[Pair]]:
+    return Mend("insert", *pair, index), [pair, *layer]
 
 
 def _integer(values: zero_one.Inputs) -> int:

@@ -137,7 +137,8 @@ def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) 
 
 
 def _causes(failure: Failure) -> dict[str, object]:
-    return {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": failure.mend}
+    mend = None if failure.mend is None else failure.mend.words
+    return {"wrong_wires": failure.wires, "wrong_layer": failure.layer, "mend": mend}
 
 
 def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> None:
@@ -155,4 +156,4 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
     )
     click.echo(f"wrong on wires {shown}, {where}")
     if failure.mend is not None:
-        click.echo(f"mended by one comparator: {failure.mend}")
+        click.echo(f"mended by one comparator: {failure.mend.words}")

@@ -1,14 +1,5 @@
 // --------------------------------------------------------------------------------------- threads
 
-// A thread computes one number where a processor's register would hold many.
-template <class T>
-using Vec = T;
-
-template <class T>
-__device__ inline T all(T value) {
-    return value;
-}
-
 template <class real>
 __device__ inline real lesser(real a, real b) {
     return a < b ? a : b;

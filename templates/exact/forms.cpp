@@ -46,12 +46,6 @@ struct Wholes<8> {
     using Place = uint64_t;
 };
 
-// Changes keys so that those without a sign have their order as numbers with one, or back.
-template <class Key>
-NSC_STEP Vec<Key> as_signed(Vec<Key> key) {
-    return Key(-1) < Key(0) ? key : key ^ Key(uint64_t(1) << (8 * sizeof(Key) - 1));
-}
-
 // A word has the key in its higher half and the place in its lower one: equal keys are ordered by their places.
 template <class Element, int bytes = int(sizeof(typename Element::Key))>
 struct Pairs {

@@ -50,3 +50,9 @@ using uint64 = Integer<uint64_t>;
 using uint32 = Integer<uint32_t>;
 using uint16 = Integer<uint16_t>;
 using uint8 = Integer<uint8_t>;
+
+// Changes keys so that those without a sign have their order as numbers with one, or back.
+template <class Key>
+NSC_STEP Vec<Key> as_signed(Vec<Key> key) {
+    return Key(-1) < Key(0) ? key : key ^ Key(uint64_t(1) << (8 * sizeof(Key) - 1));
+}

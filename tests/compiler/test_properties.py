@@ -194,21 +194,25 @@ def test_a_diagnosis_is_the_lightest_counterexample_its_wires_and_a_mend():
     assert sort(4).fails(less, np.array([failure.vector], dtype=bool)).all()
     assert set(failure.wires) == {1, 2}
     assert failure.layer == 1
-    assert failure.mend == "insert (1, 2) behind layer 1"
+    assert failure.mend.words == "insert (1, 2) behind layer 1"
     turned = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (3, 2)], [(1, 2)]])
-    assert diagnose(turned, sort(4), verify(turned).counterexample).mend == "turn (3, 2) in layer 1"
+    assert diagnose(turned, sort(4), verify(turned).counterexample).mend.words == "turn (3, 2) in layer 1"
     nothing = Network.from_layers(3, [])
     failure = diagnose(nothing, sort(3), (1, 0, 0))
     assert (failure.vector, failure.layer, failure.mend) == ((1, 0, 0), None, None)
     last = Network.from_layers(3, [[(0, 2)], [(0, 1)]])  # (1, 0) in front would do too
-    assert diagnose(last, sort(3), verify(last).counterexample).mend == "insert (1, 2) in front"
+    assert diagnose(last, sort(3), verify(last).counterexample).mend.words == "insert (1, 2) in front"
     reversed_ = Network.from_layers(2, [[(0, 1)]])
     bottom = parse("bottom-2", 2, [1, 0])
     assert (
-        diagnose(reversed_, bottom, verify(reversed_, bottom).counterexample).mend == "turn (0, 1) in layer 0"
+        diagnose(reversed_, bottom, verify(reversed_, bottom).counterexample).mend.words
+        == "turn (0, 1) in layer 0"
     )
     nothing = Network.from_layers(2, [])
-    assert diagnose(nothing, bottom, verify(nothing, bottom).counterexample).mend == "insert (1, 0) in front"
+    assert (
+        diagnose(nothing, bottom, verify(nothing, bottom).counterexample).mend.words
+        == "insert (1, 0) in front"
+    )
 
 
 @pytest.mark.parametrize("n", [6, 9, 12])

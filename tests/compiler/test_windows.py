@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,13 +124,16 @@ def run_step(planned, loops: tuple[Loop, ...], image, places):
 
 
 def test_sharing_saves_minima_and_maxima():
-    """The figures of docs/filters.md."""
-    found = {}
+    """The figures of docs/exact.md."""
+    page = (Path(__file__).parents[2] / "docs" / "exact.md").read_text("utf-8")
+    found, rows = {}, []
     for size in (3, 5, 7):
         compiled = compile_filter(Window.of(size))
         found[size] = (compiled.operations, compiled.plan.half_operations)
+        rows.append(f"| {size} × {size} | {compiled.operations:g} | {compiled.whole_operations} |")
         assert operations(compiled.plan, fuse(compiled.plan)) == compiled.operations
     assert found == {3: (18.5, 18.5), 5: (69.25, 69.25), 7: (177.5, 177.5)}
+    assert "\n".join(rows) in page
 
 
 def test_a_proof_refutes_a_plan_that_selects_another_rank():

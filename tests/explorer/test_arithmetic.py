@@ -11,14 +11,13 @@ import pytest
 import torch
 
 from nsc.compiler.diagram import columns
-from nsc.compiler.drawing.facts import Mend
-from nsc.compiler.drawing.gathering import mend_of
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves
 from nsc.compiler.relaxations import SIGMOIDS
 from nsc.compiler.schedule import Codelet, PlacedComparator
 from nsc.compiler.schedule.cones import reaching_blocks
+from nsc.compiler.verify import Mend
 from nsc.runtime import reference
 
 SIZES = ("bitonic", 2), ("odd_even", 5), ("best", 16), ("bitonic", 32)
@@ -234,8 +233,7 @@ def test_a_mend_works_only_where_it_is_applied(arithmetic):
       const { values } = nsc.runExactly(net, [0, 1, 0, 1]);
       return net.outputs.map((segment) => values[segment]);
     }"""
-    insert, turn = mend_of("insert (1, 2) behind layer 1"), mend_of("turn (3, 1) in layer 0")
-    assert mend_of("insert (0, 1) in front") == Mend("insert", 0, 1, 0, "insert (0, 1) in front")
+    insert, turn = Mend("insert", 1, 2, 2), Mend("turn", 3, 1, 0)
     assert arithmetic.evaluate(script, [layers, vars(insert), False]) == [0, 1, 0, 1]
     assert arithmetic.evaluate(script, [layers, vars(insert), True]) == [0, 0, 1, 1]
     turned = [[[0, 2], [3, 1]], [[0, 1], [2, 3]], [[1, 2]]]

@@ -20,6 +20,7 @@ using uint32_t = unsigned;
 using int64_t = long long;
 using uint64_t = unsigned long long;
 #else
+#include <math.h>
 #include <stdint.h>
 #endif
 
@@ -36,6 +37,8 @@ constexpr int32_t wires = 4, layers = 3, outputs = 4;
 __device__ const uint16_t output_wires[] = {
     0, 1, 2, 3,
 };
+
+// --------------------------------------------------------------------------------------- lanes
 
 // A thread computes one number where a processor's register would hold many.
 template <class T>
@@ -99,6 +102,12 @@ using uint32 = Integer<uint32_t>;
 using uint16 = Integer<uint16_t>;
 using uint8 = Integer<uint8_t>;
 
+// Changes keys so that those without a sign have their order as numbers with one, or back.
+template <class Key>
+NSC_STEP Vec<Key> as_signed(Vec<Key> key) {
+    return Key(-1) < Key(0) ? key : key ^ Key(uint64_t(1) << (8 * sizeof(Key) - 1));
+}
+
 // --------------------------------------------------------------------------------------- items
 
 // A form says what is sorted. enter() makes an item of a value's bits and its place; leave() turns it to the bits again,
@@ -150,12 +159,6 @@ struct Wholes<4> {
     using Signed = int32_t;
     using Word = int64_t;
 };
-
-// Changes keys so that those without a sign have their order as numbers with one, or back.
-template <class Key>
-NSC_STEP Key as_signed(Key key) {
-    return Key(-1) < Key(0) ? key : Key(key ^ Key(uint64_t(1) << (8 * sizeof(Key) - 1)));
-}
 
 // A word has the key in its higher half and the place in its lower one: equal keys are ordered by their places.
 template <class Element, int bytes = int(sizeof(typename Element::Key))>

@@ -27,7 +27,9 @@
 // device: an invalid target or steepness gives NaN.
 
 #if defined(__CUDACC_RTC__)
+using int8_t = signed char;
 using uint8_t = unsigned char;
+using int16_t = short;
 using uint16_t = unsigned short;
 using int32_t = int;
 using uint32_t = unsigned;
@@ -220,7 +222,7 @@ struct WholeOf<float> {
 template <class real>
 using Whole = typename WholeOf<real>::type;
 
-// --------------------------------------------------------------------------------------- threads
+// --------------------------------------------------------------------------------------- lanes
 
 // A thread computes one number where a processor's register would hold many.
 template <class T>
@@ -230,6 +232,8 @@ template <class T>
 __device__ inline T all(T value) {
     return value;
 }
+
+// --------------------------------------------------------------------------------------- threads
 
 template <class real>
 __device__ inline real lesser(real a, real b) {

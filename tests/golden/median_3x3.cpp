@@ -312,6 +312,12 @@ using uint32 = Integer<uint32_t>;
 using uint16 = Integer<uint16_t>;
 using uint8 = Integer<uint8_t>;
 
+// Changes keys so that those without a sign have their order as numbers with one, or back.
+template <class Key>
+NSC_STEP Vec<Key> as_signed(Vec<Key> key) {
+    return Key(-1) < Key(0) ? key : key ^ Key(uint64_t(1) << (8 * sizeof(Key) - 1));
+}
+
 // --------------------------------------------------------------------------------------- strips
 
 template <class Key>
