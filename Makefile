@@ -2,12 +2,12 @@
 # make test   lint, types, tests: what .ci/run calls
 # make check  the same
 # make test-quick  for the edit loop: lint and some tests of every room in about a minute; says what it leaves out
-# make docs   the site, with every example run, into docs/_build
+# make docs   the site, with every example run, into docs/_build/html
 # make bench  speed against peers, into benchmarks/results
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SITE := docs/_build
+SITE := docs/_build/html
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 # Beside the newest, which is the environment's: what torch for CUDA 13.0 brings. Tests compile by both.
 INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
@@ -69,4 +69,4 @@ $(VENV)/bench.stamp: $(BIN)/python pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build docs/_build tests/output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, NDArray
 
 from nsc.arguments import integer
 from nsc.compiler.diagram import shown
@@ -21,7 +21,7 @@ from nsc.wording import count
 if TYPE_CHECKING:
     import networkx
 
-Comparators = npt.NDArray[np.signedinteger[Any]]
+Comparators = NDArray[np.signedinteger[Any]]
 
 MAX_WIRES = 1 << 16
 MAX_SIZE = 1 << 25
@@ -52,7 +52,7 @@ class Network:
 
     n: int
     comparators: Comparators
-    layer_starts: npt.NDArray[np.int64]
+    layer_starts: NDArray[np.int64]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", check_wires(self.n))
@@ -196,7 +196,7 @@ class Network:
         state.update(self.comparators.astype("<i4").tobytes())
         return state.hexdigest()
 
-    def apply(self, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    def apply(self, values: ArrayLike) -> NDArray[np.generic]:
         """Return the network's outputs for values (…, n): integers, or floats without NaN.
 
         >>> Network.from_layers(2, [[(0, 1)]]).apply([[3, 1], [0, 2]]).tolist()
@@ -318,7 +318,7 @@ def check_wires(n: object) -> int:
     return wires
 
 
-def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.NDArray[np.int64]:
+def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> NDArray[np.int64]:
     try:
         rows = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs))
     except (TypeError, ValueError):
@@ -330,7 +330,7 @@ def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> npt.ND
     return rows.astype(np.int64)
 
 
-def _starts_array(starts: npt.ArrayLike, size: int) -> npt.NDArray[np.int64]:
+def _starts_array(starts: ArrayLike, size: int) -> NDArray[np.int64]:
     bounds = np.array(starts)
     if bounds.ndim != 1 or bounds.dtype.kind not in "iu" or [*bounds[:1], *bounds[-1:]] != [0, size]:
         raise NetworkError(f"layer_starts must be integers from 0 to {size}, got {str(starts)[:80]}")
@@ -340,7 +340,7 @@ def _starts_array(starts: npt.ArrayLike, size: int) -> npt.NDArray[np.int64]:
     return bounds[np.diff(bounds, prepend=-1) > 0]
 
 
-def _check_ends(n: int, pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64]) -> None:
+def _check_ends(n: int, pairs: NDArray[np.int64], layers: Sequence[int] | NDArray[np.int64]) -> None:
     """Raise NetworkError if a comparator has a wire out of range, or the same wire twice."""
     outside = np.flatnonzero(((pairs < 0) | (pairs >= n)).any(axis=1))
     if len(outside):
@@ -350,7 +350,7 @@ def _check_ends(n: int, pairs: npt.NDArray[np.int64], layers: Sequence[int] | np
         raise _refused(pairs, layers, int(same[0]), "joins a wire to itself: lo and hi must differ")
 
 
-def _check_disjoint(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np.int64]) -> None:
+def _check_disjoint(n: int, pairs: NDArray[np.int64], layers: NDArray[np.int64]) -> None:
     """Raise NetworkError if a layer touches a wire twice."""
     places = (layers[:, None] * n + pairs).ravel()
     ordered = np.sort(places)
@@ -362,13 +362,13 @@ def _check_disjoint(n: int, pairs: npt.NDArray[np.int64], layers: npt.NDArray[np
 
 
 def _refused(
-    pairs: npt.NDArray[np.int64], layers: Sequence[int] | npt.NDArray[np.int64], index: int, fault: str
+    pairs: NDArray[np.int64], layers: Sequence[int] | NDArray[np.int64], index: int, fault: str
 ) -> NetworkError:
     lo, hi = pairs[index].tolist()
     return NetworkError(f"comparator ({lo}, {hi}) in layer {layers[index]} {fault}")
 
 
-def _asap(n: int, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _asap(n: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the earliest layer of each comparator. Cost: one step per comparator."""
     free = [0] * n
     layers = array("q")

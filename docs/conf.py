@@ -34,15 +34,19 @@ include_patterns = [
     "examples/*.md",
     "tests/golden/*.md",
 ]
+default_role = "py:obj"  # `name` in a docstring is a name
 exclude_patterns = ["docs/_build/**", "**/.venv/**", "generated/**"]
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_click",
 ]
 html_theme = "furo"
 html_title = "nsc"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_extra_path = ["site"]  # the first page's address without a name
 html_show_sourcelink = False
 html_math_renderer = "mathml"
@@ -62,6 +66,10 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 napoleon_use_rtype = False
+napoleon_use_ivar = True
+# Names of types as the source has them, not what they stand for.
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike")}
+smartquotes_action = "qe"  # the dashes of options stay
 
 
 def setup(app: Sphinx) -> None:

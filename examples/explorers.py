@@ -1,29 +1,20 @@
-"""The explorers of all families as a folder of pages, and the pictures of the explorer in the documentation.
+"""The explorers of all families as a folder of pages.
 
-    python -m examples.explorers             # examples/output/explorers/index.html
-    python -m examples.explorers --pictures  # docs/pictures/explorer.png and explorer-soft.png
+    python -m examples.explorers  # examples/output/explorers/index.html
 
-The pages need no server. The pictures are taken in Chromium, by playwright.
+The pages need no server.
 """
 
 from __future__ import annotations
 
 import argparse
 import html
-import shutil
 from pathlib import Path
 
 import nsc
 from nsc.compiler.families import FAMILIES
 
 OUTPUT = Path("examples/output/explorers")
-PICTURES = Path("docs/pictures")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# What the pictures show: the wires of a bitonic network, and the state as a link of the explorer.
-SHOWN = {
-    "explorer.png": (16, "step=7&follow=4"),
-    "explorer-soft.png": (8, "mode=soft&of=y4"),
-}
 _INDEX = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -56,39 +47,13 @@ def write_pages(folder: Path, n: int) -> Path:
     return index
 
 
-def take_pictures(folder: Path) -> list[Path]:
-    """Take the pictures of the documentation, and return their paths."""
-    from playwright.sync_api import sync_playwright
-
-    browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser_path is None:
-        raise SystemExit(f"none of {', '.join(BROWSERS)} is installed")
-    folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 720}, color_scheme="light")
-        for name, (n, link) in SHOWN.items():
-            file = nsc.draw("bitonic", n).save(OUTPUT / f"bitonic_{n}.html")
-            page.goto(f"{file.resolve().as_uri()}#{link}")
-            page.wait_for_selector(".nsc-outputs .nsc-value", state="attached")
-            page.screenshot(path=folder / name, full_page=True)
-        browser.close()
-    return [folder / name for name in SHOWN]
-
-
 def main() -> None:
-    """Write the pages, or take the pictures."""
+    """Write the pages."""
     parser = argparse.ArgumentParser(description="Write explorers of all families.")
     parser.add_argument("--n", type=int, default=16, help="number of wires; default: 16")
-    parser.add_argument("--out", type=Path, help="folder to write to")
-    parser.add_argument("--pictures", action="store_true", help="take the documentation's pictures instead")
+    parser.add_argument("--out", type=Path, default=OUTPUT, help="folder to write to")
     options = parser.parse_args()
-    if options.pictures:
-        OUTPUT.mkdir(parents=True, exist_ok=True)
-        for picture in take_pictures(options.out or PICTURES):
-            print(picture)
-    else:
-        print(write_pages(options.out or OUTPUT, options.n))
+    print(write_pages(options.out, options.n))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nsc.arguments import flag, integer, is_name, real, whole, wholes
 from nsc.compiler.selection import Selection, ranks, top_k
@@ -48,7 +48,7 @@ __all__ = [
     "topk",
 ]
 
-Array = npt.NDArray[Any]
+Array = NDArray[Any]
 
 
 class Sorted(NamedTuple):
@@ -64,35 +64,35 @@ class Sorted(NamedTuple):
 
 @overload
 def sort(
-    array: npt.ArrayLike,
+    array: ArrayLike,
     axis: int = -1,
     *,
     descending: bool = False,
     return_indices: Literal[False] = False,
-    index_dtype: npt.DTypeLike = np.int64,
+    index_dtype: DTypeLike = np.int64,
     workers: int = 1,
 ) -> Array: ...
 
 
 @overload
 def sort(
-    array: npt.ArrayLike,
+    array: ArrayLike,
     axis: int = -1,
     *,
     descending: bool = False,
     return_indices: Literal[True],
-    index_dtype: npt.DTypeLike = np.int64,
+    index_dtype: DTypeLike = np.int64,
     workers: int = 1,
 ) -> Sorted: ...
 
 
 def sort(
-    array: npt.ArrayLike,
+    array: ArrayLike,
     axis: int = -1,
     *,
     descending: bool = False,
     return_indices: bool = False,
-    index_dtype: npt.DTypeLike = np.int64,
+    index_dtype: DTypeLike = np.int64,
     workers: int = 1,
 ) -> Array | Sorted:
     """Return a sorted copy of an array, as numpy.sort.
@@ -121,11 +121,11 @@ def sort(
 
 
 def argsort(
-    array: npt.ArrayLike,
+    array: ArrayLike,
     axis: int = -1,
     *,
     descending: bool = False,
-    index_dtype: npt.DTypeLike = np.int64,
+    index_dtype: DTypeLike = np.int64,
     workers: int = 1,
 ) -> Array:
     """Return the indices that sort an array, as a stable numpy.argsort. Arguments and errors as in `sort`.
@@ -138,11 +138,11 @@ def argsort(
 
 
 def topk(
-    array: npt.ArrayLike,
+    array: ArrayLike,
     k: int,
     axis: int = -1,
     *,
-    index_dtype: npt.DTypeLike = np.int64,
+    index_dtype: DTypeLike = np.int64,
     workers: int = 1,
 ) -> Sorted:
     """Return the k largest values along an axis, largest first, with their indices.
@@ -162,7 +162,7 @@ def topk(
     return _run("topk", array, axis, top_k(count), workers, index=_index_dtype("topk", index_dtype))
 
 
-def select(array: npt.ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -> Array:
+def select(array: ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
     The values are those of numpy.partition at these ranks.
@@ -189,7 +189,7 @@ def select(array: npt.ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 
     return values if one is None else np.take(values, 0, axis)
 
 
-def median(array: npt.ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
+def median(array: ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
     """Return the median along an axis, as numpy.median: NaN where there is a NaN, float64 for integers.
 
     Raises:
@@ -215,7 +215,7 @@ def median(array: npt.ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
 
 
 def median_filter(
-    array: npt.ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
+    array: ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
 ) -> Array:
     """Return the median of the window around each value, as scipy.ndimage.median_filter.
 
@@ -240,7 +240,7 @@ def median_filter(
 
 
 def rank_filter(
-    array: npt.ArrayLike, rank: int, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
+    array: ArrayLike, rank: int, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
 ) -> Array:
     """Return the value of a rank of the window around each value, as scipy.ndimage.rank_filter.
 
@@ -256,7 +256,7 @@ def rank_filter(
 
 def _filter(
     function: str,
-    array: npt.ArrayLike,
+    array: ArrayLike,
     rank: int | None,
     size: Any,
     mode: str,
@@ -348,7 +348,7 @@ def _around(x: Array, place: int) -> tuple[int, int, int]:
     return math.prod(x.shape[:place]), x.shape[place], math.prod(x.shape[place + 1 :])
 
 
-def _index_dtype(function: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+def _index_dtype(function: str, dtype: DTypeLike) -> np.dtype[Any]:
     """Return a dtype that indices may have."""
     try:
         index = None if dtype is None else np.dtype(dtype)
@@ -362,7 +362,7 @@ def _index_dtype(function: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 def _run(
     function: str,
-    array: npt.ArrayLike,
+    array: ArrayLike,
     axis: int,
     selection: Selection | None,
     workers: int,

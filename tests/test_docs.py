@@ -39,6 +39,7 @@ PAGES = [
 )
 RUNNING = [page for page in PAGES if any(steps((ROOT / page).read_text("utf-8")))]
 MOST_COLUMNS = 120
+MOST_CODE_COLUMNS = 96  # of a page of the site, see docs/static/site.css
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -97,6 +98,15 @@ def test_pages_run_what_they_show():
 def test_prose_is_at_most_120_columns_wide(page):
     wide = [number for number, line in enumerate(prose(page), 1) if len(line) > MOST_COLUMNS]
     assert not wide, f"{page}: lines {wide} are wider than {MOST_COLUMNS}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_python_fits_the_sites_pages(page):
+    blocks = re.findall(
+        r"^```(?:python|\{code-cell\})\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.S | re.M
+    )
+    wide = [line for block in blocks for line in block.splitlines() if len(line) > MOST_CODE_COLUMNS]
+    assert not wide
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
@@ -176,6 +186,13 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         text = page.read_text("utf-8")
         loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+    reference = "".join(page.read_text("utf-8") for page in (tmp_path / "site/docs/reference").iterdir())
+    for module in (nsc, nsc.nn, nsc.numpy):
+        for name in module.__all__:
+            item = getattr(module, name)
+            is_error = inspect.isclass(item) and issubclass(item, nsc.NscError)
+            home = "nsc.errors" if is_error else module.__name__
+            assert inspect.ismodule(item) or f'id="{home}.{name}"' in reference, f"{home}.{name}"
 
 
 def test_the_citation_names_the_version():

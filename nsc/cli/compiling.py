@@ -96,7 +96,7 @@ from nsc.version import VERSION
     "--out",
     "folder",
     type=click.Path(path_type=Path),
-    default=Path("generated"),
+    default="generated",
     show_default=True,
     help="Folder to write the package's folder, or the C header, to.",
 )

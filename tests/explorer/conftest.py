@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -12,10 +14,13 @@ from nsc.compiler.drawing import Start, gather, render_page
 from nsc.compiler.drawing.page import MODULES, joined_modules
 from nsc.compiler.request import Request
 from nsc.compiler.verify import Budget
+from nsc.version import VERSION
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARITHMETIC = MODULES[: MODULES.index("colours")]
 WIDE = {"width": 1400, "height": 900}
+# How the pages of each test looked at its end: to look at.
+SCREENSHOTS = Path(__file__).parents[1] / "output" / "explorer"
 
 
 @pytest.fixture(scope="session")
@@ -53,12 +58,15 @@ def errors() -> list[str]:
 
 
 @pytest.fixture
-def opened(browser: Browser, errors: list[str], tmp_path) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens the explorer of a network; no page may complain."""
+def opened(browser: Browser, errors: list[str], tmp_path, request) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens the explorer of a network; no page may complain.
+
+    The last page of a test leaves a screenshot.
+    """
     pages = []
 
     def open_page(network, n=None, *, link="", select=None, start=None, **options) -> Page:
-        request = Request(network=network, n=n, select=select, version="0")
+        request = Request(network=network, n=n, select=select, version=VERSION)
         facts = gather(request, start or Start(), Budget())
         file = tmp_path / f"{len(pages)}.html"
         file.write_text(render_page(facts), encoding="utf-8")
@@ -72,6 +80,9 @@ def opened(browser: Browser, errors: list[str], tmp_path) -> Iterator[Callable[.
         return page
 
     yield open_page
+    if pages:
+        name = re.sub(r"\W+", "-", request.node.name.removeprefix("test_")).strip("-")
+        pages[-1].screenshot(path=SCREENSHOTS / f"{name}.png")
     for page in pages:
         page.close()
     assert errors == []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import nsc
 from examples.explorers import write_pages
@@ -17,6 +21,8 @@ from nsc.compiler.selection import median, top_k
 
 BROKEN = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
 START = Start(values=(3.0, 1.0, 2.0, 0.0, 7.0, 5.0, 6.0, 4.0))
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 
 def outputs(page):
@@ -383,6 +389,25 @@ def test_themes_and_a_phones_width(opened, theme):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, tab
     page.get_by_role("button", name="Light or dark").click()
     assert page.locator(".nsc-explorer").get_attribute("data-theme") != theme
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "link"),
+    [("explorer.png", 16, "#step=7&follow=4"), ("explorer-soft.png", 8, "#mode=soft&of=y4")],
+)
+def test_pictures_of_the_documentation(opened, request, name, n, link):
+    """README and the pages show the explorer as it is; --update-golden takes the pictures again."""
+    page = opened("bitonic", n, link=link, viewport={"width": 1280, "height": 720}, color_scheme="light")
+    taken = page.screenshot(full_page=True)
+    if request.config.getoption("--update-golden"):
+        (PICTURES / name).write_bytes(taken)
+    now, then = (thumbnail(picture) for picture in (taken, (PICTURES / name).read_bytes()))
+    assert np.abs(now - then).mean() < 4, f"{name} is no longer what the explorer shows; see --update-golden"
+
+
+def thumbnail(picture):
+    """Return a picture in 64 × 64 shades of grey, in which letters of another font look alike."""
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("L").resize((64, 64)), dtype=float)
 
 
 def test_the_families_are_embedded(browser, errors, tmp_path):
