@@ -126,14 +126,16 @@ class Cut:
     Attributes:
         codelets: the comparators of each codelet, by their numbers in the network, in running order.
         columns: columns of P whose light cone is taken as one.
-        reached: of each codelet the blocks of columns that reach it, a bit for each; None: a kernel takes
-            the exact light cone of each column.
+        butterflies: the comparators that kernels in C++ run or skip together for P, in running order; None:
+            a kernel takes the exact light cone of each column.
+        reached: of each butterfly the blocks of columns that reach it, a bit for each.
         figures: facts in words, as `nsc explain` prints them.
     """
 
     codelets: tuple[tuple[int, ...], ...]
     columns: int
-    reached: tuple[int, ...] | None
+    butterflies: tuple[tuple[int, ...], ...] | None
+    reached: tuple[int, ...]
     figures: tuple[str, ...]
 
 

@@ -32,7 +32,7 @@ from nsc.compiler.passes.restrict import live_halves, restrict
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.rendering import render, render_header
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import CONE_COLUMNS, Schedule, explain
+from nsc.compiler.schedule import CONE_COLUMNS, Schedule, butterflies_of, explain, in_butterflies
 from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.targets.cpp import NARROW
 from nsc.compiler.verify import Budget, Verdict, diagnose, verify
@@ -160,6 +160,7 @@ def _part(network: Network, scheduled: Schedule) -> Network:
 
 def _cut(network: Network, scheduled: Schedule) -> Cut:
     """Return how a schedule cuts a network, of which it may run a part."""
+    scheduled = in_butterflies(scheduled)
     outputs = range(network.n) if scheduled.outputs is None else scheduled.outputs
     is_live = live_halves(network, outputs).any(axis=1)
     # Comparators of the same two wires run in the order of the network.
@@ -171,21 +172,24 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
         tuple(numbers[pair].popleft() for pair in codelet.comparators()) for codelet in scheduled.codelets
     )
     figures = explain(scheduled)
-    # Kernels that sort few values take the light cone of each column.
-    is_narrow = network.n <= NARROW and scheduled.outputs is None
-    return Cut(
-        codelets=codelets,
-        columns=1 if is_narrow else CONE_COLUMNS,
-        reached=(None if is_narrow else tuple(reaching_blocks(network.n, scheduled.codelets, CONE_COLUMNS))),
-        figures=(
-            f"{count(figures.comparators, 'comparator')} in {count(figures.codelets, 'codelet')} of "
-            f"{count(figures.shapes, 'shape')}",
-            f"{figures.comparators_per_load:.2f} comparators per wire loaded; a layer at a time is 0.50",
-            "P of few wires takes the light cone of each column"
-            if is_narrow
-            else f"P takes {figures.light_cone:.0%} of the dense work; the rest lies outside the light cones",
-        ),
-    )
+    words = [
+        f"{count(figures.comparators, 'comparator')} in {count(figures.codelets, 'codelet')} of "
+        f"{count(figures.shapes, 'shape')}",
+        f"{figures.comparators_per_load:.2f} comparators per wire loaded; a layer at a time is 0.50",
+    ]
+    if network.n <= NARROW and scheduled.outputs is None:
+        words.append("P of few wires takes the light cone of each column")
+        return Cut(codelets, columns=1, butterflies=None, reached=(), figures=tuple(words))
+    butterflies, wires = [], []
+    for codelet, comparators in zip(scheduled.codelets, codelets, strict=True):
+        for butterfly in butterflies_of(codelet.shape):
+            butterflies.append(tuple(comparators[slot] for slot in butterfly.slots))
+            wires.append(tuple(codelet.wires[place] for place in butterfly.wires))
+    reached = tuple(reaching_blocks(network.n, wires, CONE_COLUMNS))
+    runs = sum(blocks.bit_count() * len(each) for blocks, each in zip(reached, butterflies, strict=True))
+    share = runs / max(1, -(-network.n // CONE_COLUMNS) * figures.comparators)
+    words.append(f"P takes {share:.0%} of the dense work; the rest lies outside the light cones")
+    return Cut(codelets, CONE_COLUMNS, tuple(butterflies), reached, tuple(words))
 
 
 def _bounds(n: int) -> Bounds:

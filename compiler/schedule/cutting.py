@@ -68,7 +68,8 @@ def work_on_permutation(n: int, codelets: Sequence[Codelet], straight_shapes: Co
     """
     straight = set(straight_shapes)
     blocks_run = loads = comparators = by_table = 0
-    for codelet, reached_by in zip(codelets, reaching_blocks(n, codelets, CONE_COLUMNS), strict=True):
+    wires = [codelet.wires for codelet in codelets]
+    for codelet, reached_by in zip(codelets, reaching_blocks(n, wires, CONE_COLUMNS), strict=True):
         blocks = reached_by.bit_count()
         blocks_run += blocks
         loads += blocks * len(codelet.wires)

@@ -124,7 +124,7 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
     ordered, ends = in_levels(schedule)
     n = schedule.network.n
     sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
-    reached_by = reaching_blocks(n, ordered.codelets, TILE_COLUMNS)
+    reached_by = reaching_blocks(n, [codelet.wires for codelet in ordered.codelets], TILE_COLUMNS)
     entries = max(schedule.network.size, len(reached_by) + sum(map(int.bit_count, reached_by)))
     if entries > most_entries:
         raise LoweringError(

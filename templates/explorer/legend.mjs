@@ -57,7 +57,7 @@ function comparatorsItem(state, facts, theme) {
     return item(
       "comparators",
       swatch(kind(0), "in the light cone"),
-      cut.reached ? swatch(kind(1), "run with it") : "",
+      cut.butterflies ? swatch(kind(1), "run with it") : "",
     );
   }
   if (state.mode === "soft")

@@ -202,17 +202,17 @@ function comparatorColours(net, state, facts, runs, theme) {
 
 /**
  * Return of a block of columns of P which comparators it reaches, and which ones a kernel runs for it: those of
- * every codelet that it reaches.
+ * every butterfly that it reaches.
  */
 export function coneParts(net, cut, block) {
   const first = block * cut.columns;
   const inputs = [...Array(net.n).keys()].slice(first, first + cut.columns);
   const cone = coneOf(net, inputs);
   const reached = (index) => cone[net.comparators[index].outLo] === 1;
-  if (!cut.reached) return { reached, isRun: reached };
+  if (!cut.butterflies) return { reached, isRun: reached };
   const run = new Uint8Array(net.comparators.length);
-  cut.codelets.forEach((codelet, number) => {
-    if ((cut.reached[number] >> block) & 1) codelet.forEach((index) => (run[index] = 1));
+  cut.butterflies.forEach((butterfly, number) => {
+    if ((cut.reached[number] >> block) & 1) butterfly.forEach((index) => (run[index] = 1));
   });
   return { reached: (index) => reached(index) && run[index] === 1, isRun: (index) => run[index] === 1 };
 }

@@ -160,7 +160,8 @@ const PAINT_NOTES = {
     "A codelet loads its wires once and runs all of its comparators. Steps go through the codelets in running order.",
   cone: ({ cut }) =>
     `A ${cut.columns === 1 ? "column of P begins as this input" : "block of columns of P begins as these inputs"} alone. ` +
-    `A kernel skips the ${cut.reached ? "codelets" : "comparators"} that it does not reach.`,
+    `A kernel skips the ${cut.butterflies ? "butterflies, comparators of two layers on four wires," : "comparators"} ` +
+    "that it does not reach.",
 };
 
 /** Make the panel of the colours of comparators. */

@@ -58,8 +58,25 @@ def test_codelets_run_each_needed_comparator_once(family, n, select):
         state[lo], state[hi] = sorted((state[lo], state[hi]))
     for wire, rank in facts.ranks:
         assert state[wire] == rank
-    if facts.cut.reached is not None:
-        assert len(facts.cut.reached) == len(facts.cut.codelets)
+    if facts.cut.butterflies is not None:
+        assert sorted(index for butterfly in facts.cut.butterflies for index in butterfly) == sorted(run)
+
+
+@pytest.mark.parametrize(("family", "n"), [("bitonic", 64), ("odd_even", 33), ("best", 48)])
+def test_what_columns_reach_is_run(family, n):
+    cut = facts_of(family, n).cut
+    network = FAMILIES[family](n)
+    assert cut.butterflies is not None
+    assert max(map(len, cut.butterflies)) > 1
+    for block in range(-(-n // cut.columns)):
+        run = set()
+        for blocks, butterfly in zip(cut.reached, cut.butterflies, strict=True):
+            run.update(butterfly if blocks >> block & 1 else ())
+        assert len(run) < network.size
+        reached = np.arange(n) // cut.columns == block
+        for index, (lo, hi) in enumerate(network.comparators.tolist()):
+            assert index in run or not (reached[lo] or reached[hi])
+            reached[[lo, hi]] |= reached[hi] | reached[lo]
 
 
 def test_a_page_is_one_text_without_addresses():

@@ -221,7 +221,7 @@ def test_exact_runs_halves_and_columns(arithmetic, family, n):
         Codelet(tuple(sorted(pair)), (PlacedComparator(0, 1),), int(pair[0] > pair[1]))
         for pair in network.comparators.tolist()
     ]
-    blocks = reaching_blocks(n, codelets, 1)
+    blocks = reaching_blocks(n, [codelet.wires for codelet in codelets], 1)
     for wire, cone in enumerate(found["cones"]):
         assert cone == [block >> wire & 1 == 1 for block in blocks]
 
