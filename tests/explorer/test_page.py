@@ -118,6 +118,44 @@ def test_values_are_typed_dragged_and_nudged(opened):
     assert page.evaluate("document.activeElement.dataset.wire") == "3"
 
 
+def test_fingers_flip_drag_follow_and_zoom(opened):
+    page = opened("bitonic", 8, start=START, has_touch=True, viewport={"width": 390, "height": 800})
+    touch = page.context.new_cdp_session(page)
+
+    def move(*paths):
+        """Move fingers along lines, each from a point to a point."""
+        for step in range(10):
+            kind = {0: "touchStart", 9: "touchEnd"}.get(step, "touchMove")
+            points = [
+                {"x": a + step / 8 * (c - a), "y": b + step / 8 * (d - b), "id": finger}
+                for finger, ((a, b), (c, d)) in enumerate(paths)
+            ]
+            points = [] if kind == "touchEnd" else points
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        shown(page)
+
+    box = page.locator(".nsc-inputs .nsc-chip").nth(4).locator(".nsc-box").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    move(((x, y), (x + 60, y)))
+    assert float(inputs(page)[4]) > 7
+    stage, drawn = page.locator(".nsc-stage").bounding_box(), page.locator(".nsc-comparators")
+    x, y = stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] / 2
+    before = drawn.bounding_box()["width"]
+    move(((x - 20, y), (x - 80, y)), ((x + 20, y), (x + 80, y)))
+    assert drawn.bounding_box()["width"] > 2 * before
+    page.get_by_role("button", name="Fit").click()
+    page.get_by_role("radio", name="0-1").click()
+    shown(page)
+    bit = inputs(page)[0]
+    page.locator(".nsc-inputs .nsc-chip").nth(0).tap()
+    shown(page)
+    assert inputs(page)[0] != bit
+    # On the wire between the first two layers, far enough from the inputs to be no touch of one.
+    page.touchscreen.tap(box["x"] + box["width"] + 32, box["y"] + box["height"] / 2)
+    shown(page)
+    assert page.get_by_label("Item to follow").input_value() == "4"
+
+
 def test_steps_go_through_the_layers(opened):
     page = opened("bitonic", 8, start=START)
     network = FAMILIES["bitonic"](8)
