@@ -1,0 +1,92 @@
+"""Records: what templates are given, one frozen record for each template.
+
+Each field is a name in the template. `nsc.templates.fill` refuses a name that is no field, and a field
+that no template uses.
+"""
+
+from nsc.compiler.targets.records.c import CHead, CHeader, CNetwork, CType, CWord
+from nsc.compiler.targets.records.common import Constant, Head, Header, Real
+from nsc.compiler.targets.records.exact import (
+    ExactCudaKernel,
+    ExactHead,
+    ExactKernel,
+    ExactLayers,
+    ExactNetwork,
+    ExactPiece,
+)
+from nsc.compiler.targets.records.interface import Code, Interface
+from nsc.compiler.targets.records.kernels import (
+    Constants,
+    CppKernel,
+    CudaKernel,
+    Direction,
+    Kernel,
+    KnownSpread,
+    Loss,
+    Losses,
+    Polynomial,
+    Relaxation,
+    RoutingGroup,
+    Schedule,
+    Step,
+    StraightCode,
+    StraightShape,
+    Threads,
+    Tuning,
+)
+from nsc.compiler.targets.records.modules import (
+    FilterFacts,
+    FilterModule,
+    Module,
+    ModuleLoss,
+    SelectModule,
+    SortModule,
+)
+from nsc.compiler.targets.records.windows import WindowHead, WindowKernel, WindowLoop, WindowSizes
+
+__all__ = [
+    "CHead",
+    "CHeader",
+    "CNetwork",
+    "CType",
+    "CWord",
+    "Code",
+    "Constant",
+    "Constants",
+    "CppKernel",
+    "CudaKernel",
+    "Direction",
+    "ExactCudaKernel",
+    "ExactHead",
+    "ExactKernel",
+    "ExactLayers",
+    "ExactNetwork",
+    "ExactPiece",
+    "FilterFacts",
+    "FilterModule",
+    "Head",
+    "Header",
+    "Interface",
+    "Kernel",
+    "KnownSpread",
+    "Loss",
+    "Losses",
+    "Module",
+    "ModuleLoss",
+    "Polynomial",
+    "Real",
+    "Relaxation",
+    "RoutingGroup",
+    "Schedule",
+    "SelectModule",
+    "SortModule",
+    "Step",
+    "StraightCode",
+    "StraightShape",
+    "Threads",
+    "Tuning",
+    "WindowHead",
+    "WindowKernel",
+    "WindowLoop",
+    "WindowSizes",
+]

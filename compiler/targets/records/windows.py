@@ -1,0 +1,79 @@
+"""What the template of filters is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsc.compiler.targets.records.common import Constant
+
+
+@dataclass(frozen=True)
+class WindowHead:
+    """The first lines of a filter; see `Head`.
+
+    Attributes:
+        shared: how many minima and maxima a pixel takes, in words.
+    """
+
+    name: str
+    purpose: str
+    command: str
+    version: str
+    proof: str
+    shared: str
+    counts: str
+    digest: str
+    facts: str
+
+
+@dataclass(frozen=True)
+class WindowSizes:
+    """What a filter reads and writes in a step.
+
+    Attributes:
+        planes, rows, columns: of the window.
+        step: rows of results.
+        list_rows: rows of memory for the lists of its stages.
+        operations: minima and maxima for a pixel.
+    """
+
+    planes: int
+    rows: int
+    columns: int
+    step: int
+    list_rows: int
+    operations: int
+
+
+@dataclass(frozen=True)
+class WindowLoop:
+    """A loop of a filter that writes a list.
+
+    Attributes:
+        number: of the loop.
+        comment: what it makes.
+        reach: how many places further on others read it.
+        lines: its statements.
+    """
+
+    number: int
+    comment: str
+    reach: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WindowKernel:
+    """What window/kernel.cpp.j2 is given.
+
+    Attributes:
+        loops: those that write lists, in order.
+        results: the last one, which writes results.
+    """
+
+    kernel: WindowHead
+    statuses: tuple[Constant, ...]
+    modes: tuple[Constant, ...]
+    window: WindowSizes
+    loops: tuple[WindowLoop, ...]
+    results: WindowLoop
