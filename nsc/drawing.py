@@ -76,6 +76,7 @@ def draw(
     wires: Sequence[int] | None = None,
     relaxation: str | Relaxation = "logistic",
     art_lambda: float | None = None,
+    error_free: bool | None = None,
     steepness: float | None = None,
     format: str | None = None,
     index_base: int | None = None,
@@ -90,7 +91,7 @@ def draw(
         network: as in `compile`, or anything with a network, such as an operator.
         n, format, index_base, select, wires, max_memory, time_limit: as in `compile`.
         values: the inputs that the page shows first, one for each wire; None: a shuffle of 1 … n.
-        relaxation, art_lambda: as in `compile`; the page can change them.
+        relaxation, art_lambda, error_free: as in `compile`; the page can change them.
         steepness: the steepness that the page shows first, in 1/input unit; None: the default, 2 × depth,
             which is divided by n where `values` are 1 … n.
 
@@ -108,7 +109,7 @@ def draw(
     request = Request(
         network=named,  # type: ignore[arg-type]  # what it is not, describe refuses
         n=n,
-        relaxation=relaxation_of(relaxation, art_lambda),
+        relaxation=relaxation_of(relaxation, art_lambda, error_free),
         version=VERSION,
         format=format,
         index_base=index_base,

@@ -183,6 +183,7 @@ class Settings:
     Attributes:
         values: the input of each wire.
         sigmoid, art_lambda, steepness: the relaxation.
+        form: "relaxed" or "error-free".
         default_steepness: twice the depth.
     """
 
@@ -190,6 +191,7 @@ class Settings:
     sigmoid: str
     art_lambda: float
     steepness: float
+    form: str
     default_steepness: float
 
 

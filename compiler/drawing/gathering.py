@@ -130,6 +130,7 @@ def _settings(network: Network, relaxation: Relaxation, start: Start) -> Setting
         sigmoid=relaxation.sigmoid,
         art_lambda=relaxation.art_lambda,
         steepness=own if start.steepness is None else start.steepness,
+        form="error-free" if relaxation.error_free else "relaxed",
         default_steepness=default,
     )
 

@@ -36,6 +36,7 @@ _OF_PAGES = (
     "wires",
     "relaxation",
     "art_lambda",
+    "error_free",
     "steepness",
     "time_limit",
     "max_memory",
@@ -62,6 +63,7 @@ _OF_PAGES = (
     help="How the page softens comparators first, and its generated source always.",
 )
 @click.option("--art-lambda", type=float, default=0.25, show_default=True, help="Its strength λ, in [0, 1).")
+@click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
 @click.option(
     "--steepness", type=float, help="Its steepness; default: 2 × depth / N, for the page's inputs 1 … N."
 )
@@ -77,6 +79,7 @@ def draw_command(
     wires: str | None,
     relaxation: str,
     art_lambda: float,
+    error_free: bool,
     steepness: float | None,
     limits: Limits,
     verbose: bool,
@@ -114,7 +117,7 @@ def draw_command(
         request = Request(
             network=net if piped is None else piped,
             n=reading.n,
-            relaxation=Relaxation(relaxation, art_lambda),
+            relaxation=Relaxation(relaxation, art_lambda, error_free),
             version=VERSION,
             format=reading.format if piped is None else None,
             index_base=reading.index_base if piped is None else None,

@@ -51,7 +51,7 @@ export function runsOf(net, state) {
 function seedsOf(net, state, runs) {
   const { n } = net;
   if (state.of === "loss") {
-    const { loss, seeds } = crossEntropyOf(runs.P, trueRanks(state.x));
+    const { loss, seeds } = crossEntropyOf(runs.P, trueRanks(state.x), state.form);
     runs.loss = loss;
     return { P: seeds };
   }

@@ -230,6 +230,15 @@ export function makeSoft(facts, update) {
     isLogarithmic: false,
     choose: (value) => update({ lambda: value }),
   });
+  const form = makeChoice(
+    "Form",
+    [
+      ["relaxed", "Relaxed"],
+      ["error-free", "Error-free"],
+    ],
+    (value) => update({ form: value }),
+  );
+  form.node.title = "Error-free: exact values and a 0-1 P, with the gradients of the relaxed comparators";
   const wires = makeChoice(
     "Wires show",
     [
@@ -247,7 +256,12 @@ export function makeSoft(facts, update) {
   const entry = h("option", {});
   const loss = h("p", { class: "nsc-remark" });
   const defaults = wordButton("Defaults", () =>
-    update({ sigmoid: start.sigmoid, lambda: start.art_lambda, steepness: start.default_steepness }),
+    update({
+      sigmoid: start.sigmoid,
+      lambda: start.art_lambda,
+      steepness: start.default_steepness,
+      form: start.form,
+    }),
   );
   defaults.title = `steepness ${start.default_steepness}: twice the depth, for values of about 1`;
   const node = h(
@@ -257,6 +271,7 @@ export function makeSoft(facts, update) {
     labelled("Sigmoid", sigmoid),
     steepness.node,
     lambda.node,
+    h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Form"), form.node),
     h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Wires show"), wires.node),
     labelled("Gradient of", of),
     loss,
@@ -281,6 +296,7 @@ export function makeSoft(facts, update) {
     sigmoid.value = state.sigmoid;
     steepness.show(state.steepness);
     lambda.show(state.lambda);
+    form.show(state.form);
     wires.show(state.show);
     const { row, column } = targetOf(state.of);
     if (column >= 0) {

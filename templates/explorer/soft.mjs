@@ -10,15 +10,22 @@
  * @property {string} sigmoid A key of SIGMOIDS.
  * @property {number} lambda Strength of the activation replacement trick, 0 <= λ < 1.
  * @property {number} steepness
+ * @property {string} form One of FORMS. The error-free form has exact values and a 0-1 P, and the gradients of the
+ *   relaxed comparators there.
  *
  * @typedef {object} SoftRun
  * @property {Float64Array} values The value on each segment.
  * @property {Float64Array} keep The keep weight of each comparator.
  * @property {Float64Array} swap Its swap weight.
+ * @property {{keep: Float64Array, swap: Float64Array}} forward The weights that mix values and P: these, or in the
+ *   error-free form zeros and ones.
  * @property {Float64Array} slope dα/dd of each comparator, which is -dβ/dd.
  */
 
 export const ART_EPSILON = 1e-10;
+export const FORMS = ["relaxed", "error-free"];
+/** In the error-free form the derivative of log p is 1 / max(p, this), or nothing could be learned from a 0. */
+const SURROGATE_LEAST = 1e-12;
 /** Logarithms in the losses are cut here, where their derivative is 0. */
 export const LOWEST_LOG = -80;
 
@@ -74,15 +81,18 @@ export function runSoftly(net, x, relaxation) {
   const size = net.comparators.length;
   const values = new Float64Array(net.segments.length);
   const [keep, swap, slope] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
+  const isErrorFree = relaxation.form === "error-free";
+  const forward = isErrorFree ? { keep: new Float64Array(size), swap: new Float64Array(size) } : { keep, swap };
   values.set(x);
   net.comparators.forEach((c, index) => {
     const [a, b] = [values[c.inLo], values[c.inHi]];
     const weights = c.idle ? { keep: 1, swap: 0, slope: 0 } : weightsOf(a, b, relaxation);
     ({ keep: keep[index], swap: swap[index], slope: slope[index] } = weights);
-    values[c.outLo] = weighted(keep[index], a) + weighted(swap[index], b);
-    values[c.outHi] = weighted(keep[index], b) + weighted(swap[index], a);
+    if (isErrorFree) [forward.keep[index], forward.swap[index]] = c.idle || a <= b ? [1, 0] : [0, 1];
+    values[c.outLo] = weighted(forward.keep[index], a) + weighted(forward.swap[index], b);
+    values[c.outHi] = weighted(forward.keep[index], b) + weighted(forward.swap[index], a);
   });
-  return { values, keep, swap, slope };
+  return { values, keep, swap, forward, slope };
 }
 
 /** Return a comparator's weights for the values a on lo and b on hi. */
@@ -116,11 +126,12 @@ function weightsOf(a, b, { sigmoid, lambda, steepness }) {
  */
 export function sharesOf(net, run, input) {
   const shares = new Float64Array(net.segments.length);
+  const { keep, swap } = run.forward;
   shares[input] = 1;
   net.comparators.forEach((c, index) => {
     const [a, b] = [shares[c.inLo], shares[c.inHi]];
-    shares[c.outLo] = run.keep[index] * a + run.swap[index] * b;
-    shares[c.outHi] = run.keep[index] * b + run.swap[index] * a;
+    shares[c.outLo] = keep[index] * a + swap[index] * b;
+    shares[c.outHi] = keep[index] * b + swap[index] * a;
   });
   return shares;
 }
@@ -136,7 +147,7 @@ export function permutationOf(net, run) {
   const P = new Float64Array(n * n);
   for (let wire = 0; wire < n; wire++) P[wire * n + wire] = 1;
   net.comparators.forEach((c, index) => {
-    const [keep, swap] = [run.keep[index], run.swap[index]];
+    const [keep, swap] = [run.forward.keep[index], run.forward.swap[index]];
     const [lo, hi] = [c.lo * n, c.hi * n];
     for (let column = 0; column < n; column++) {
       const [a, b] = [P[lo + column], P[hi + column]];
@@ -163,9 +174,10 @@ export function ranksOf(P, n) {
  * Return the cross entropy of P against the true ranks of the inputs, and its derivative by P.
  * @param {Float64Array} P
  * @param {ArrayLike<number>} ranks The true rank of each input.
+ * @param {string} form One of FORMS.
  * @returns {{loss: number, seeds: Float64Array}}
  */
-export function crossEntropyOf(P, ranks) {
+export function crossEntropyOf(P, ranks, form) {
   const n = ranks.length;
   const seeds = new Float64Array(n * n);
   let loss = 0;
@@ -173,7 +185,8 @@ export function crossEntropyOf(P, ranks) {
     const place = ranks[input] * n + input;
     const log = Math.log(P[place]);
     loss -= Math.max(log, LOWEST_LOG) / n;
-    if (log > LOWEST_LOG) seeds[place] = -1 / (n * P[place]);
+    if (form === "error-free") seeds[place] = -1 / (n * Math.max(P[place], SURROGATE_LEAST));
+    else if (log > LOWEST_LOG) seeds[place] = -1 / (n * P[place]);
   }
   return { loss, seeds };
 }

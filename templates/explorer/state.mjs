@@ -16,12 +16,15 @@
  * @property {string} sigmoid
  * @property {number} lambda
  * @property {number} steepness
+ * @property {string} form One of FORMS.
  * @property {string} show What wires show in soft mode, one of SHOWN.
  * @property {string} of Whose gradient: y3 is output 3, p3.1 the entry of P in row 3 and column 1, or loss.
  * @property {boolean} mended Whether the comparator that mends the network works.
  * @property {string} format The format that is shown.
  * @property {string} source The generated source that is shown.
  */
+
+import { FORMS } from "./soft.mjs";
 
 export const TABS = ["explore", "formats", "code", "bounds", "proof"];
 export const MODES = ["exact", "bits", "soft"];
@@ -51,6 +54,7 @@ export function startOf(facts) {
     sigmoid: facts.start.sigmoid,
     lambda: facts.start.art_lambda,
     steepness: facts.start.steepness,
+    form: facts.start.form,
     show: "values",
     of: `y${chosen ? chosen[0] : facts.n >> 1}`,
     mended: false,
@@ -182,6 +186,7 @@ const KEYS = {
   },
   lambda: within("lambda", 0, MOST_LAMBDA),
   steepness: within("steepness", LEAST_STEEPNESS, MOST_STEEPNESS),
+  form: oneOf("form", FORMS),
   show: oneOf("show", SHOWN),
   of: {
     field: "of",

@@ -20,18 +20,19 @@ from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.verify import Mend
 from nsc.runtime import reference
 
+FORMS = "relaxed", "error-free"
 SIZES = ("bitonic", 2), ("odd_even", 5), ("best", 16), ("bitonic", 32)
 
 # Runs every case on a network and returns plain lists.
 SOFT = """([n, layers, cases]) => {
   const net = nsc.makeNetwork(n, layers);
-  return cases.map(({ x, sigmoid, lambda, steepness, output, ranks }) => {
+  return cases.map(({ x, sigmoid, lambda, steepness, form, output, ranks }) => {
     const numbers = x.map(Number);
-    const run = nsc.runSoftly(net, numbers, { sigmoid, lambda, steepness });
+    const run = nsc.runSoftly(net, numbers, { sigmoid, lambda, steepness, form });
     const P = nsc.permutationOf(net, run);
     const shares = nsc.sharesOf(net, run, 0);
     const values = Array.from({ length: n }, (_, wire) => Number(wire === output));
-    const { loss, seeds } = nsc.crossEntropyOf(P, ranks);
+    const { loss, seeds } = nsc.crossEntropyOf(P, ranks, form);
     const list = (numbers) => Array.from(numbers, (x) => Number.isFinite(x) ? x : String(x));
     return {
       values: list(net.outputs.map((segment) => run.values[segment])),
@@ -54,19 +55,19 @@ def soft(page, network, cases):
     return page.evaluate(SOFT, [network.n, lists(network), cases])
 
 
-def kernel_of(network, sigmoid, strength):
+def kernel_of(network, sigmoid, strength, form="relaxed"):
     return SimpleNamespace(
         n=network.n,
         layers=list(network.layers()),
         sigmoid=sigmoid,
         art_lambda=strength,
-        error_free=False,
+        error_free=form == "error-free",
     )
 
 
 def expected(network, case):
     """Return what the reference makes of a case, in float64."""
-    kernel = kernel_of(network, case["sigmoid"], case["lambda"])
+    kernel = kernel_of(network, case["sigmoid"], case["lambda"], case["form"])
     x = torch.tensor([list(map(float, case["x"]))], dtype=torch.float64, requires_grad=True)
     steepness = torch.tensor([case["steepness"]], dtype=torch.float64)
     values, P = reference.relax(kernel, x, steepness, None, "permutation")
@@ -108,12 +109,14 @@ def test_relaxed_runs_are_the_references(arithmetic, family, n):
             "sigmoid": sigmoid,
             "lambda": strength,
             "steepness": steepness,
+            "form": form,
             "output": n // 2,
             "ranks": random.Random(number).sample(range(n), n),
         }
         for number, x in enumerate(inputs(n, n))
         for sigmoid in SIGMOIDS
         for strength, steepness in ((0.0, 0.3), (0.25, 2.0 * network.depth), (0.6, 300.0), (0.0, 300.0))
+        for form in FORMS
     ]
     for case, found in zip(cases, soft(arithmetic, network, cases), strict=True):
         wanted = expected(network, case)
@@ -137,6 +140,7 @@ def test_infinite_values_are_defined_as_in_the_reference(arithmetic):
             "sigmoid": sigmoid,
             "lambda": 0.25,
             "steepness": 3.0,
+            "form": "relaxed",
             "output": 0,
             "ranks": [*range(8)],
         }
@@ -163,7 +167,15 @@ def test_small_weights_keep_their_digits(arithmetic):
     network = FAMILIES["bitonic"](2)
     gaps = [1e-3, 0.5, 2.0, 9.0, 30.0, 36.0]
     cases = [
-        {"x": x, "sigmoid": sigmoid, "lambda": 0.0, "steepness": 1.0, "output": 0, "ranks": [0, 1]}
+        {
+            "x": x,
+            "sigmoid": sigmoid,
+            "lambda": 0.0,
+            "steepness": 1.0,
+            "form": "relaxed",
+            "output": 0,
+            "ranks": [0, 1],
+        }
         for gap in gaps
         for x in ([0.0, gap], [gap, 0.0])
         for sigmoid in ("logistic", "gaussian", "cauchy")

@@ -316,12 +316,19 @@ def test_sliders_soften_the_network(opened):
     assert {"mode=soft", "lambda=0", "steepness=2.5", "sigmoid=cauchy", "show=gradient", "of=p0.1"} <= {
         *link[1:].split("&")
     }
+    page.get_by_role("radio", name="Error-free").click()
+    settled(page)
+    assert outputs(page) == [*map(str, range(8))]
+    assert "form=error-free" in page.evaluate("location.hash")
+    page.get_by_role("button", name="Defaults").click()
+    shown(page)
+    assert outputs(page) != [*map(str, range(8))]
 
 
 def test_a_link_holds_the_state(opened):
     link = (
         "#mode=soft&x=1,5,2,8,3,7,4,6&step=3&follow=2&ranks=5,6,7&paint=cone&block=3&sigmoid=gaussian&lambda=0.5"
-        "&steepness=0.7&show=gradient&of=p2.5&format=csv&source=C%2B%2B"
+        "&steepness=0.7&form=error-free&show=gradient&of=p2.5&format=csv&source=C%2B%2B"
     )
     page = opened("bitonic", 8, link=link)
     settled(page)

@@ -172,6 +172,7 @@ FLAGS = {
     "Sorter.hard_sort.values_only": lambda v: operator().hard_sort(X, values_only=v),
     "Selector.hard_select.values_only": lambda v: selector().hard_select(X, values_only=v),
     "SortingNetwork.hard_sort.descending": lambda v: SortingNetwork(operator()).hard_sort(X, descending=v),
+    "draw.error_free": lambda v: nsc.draw("bitonic", 4, error_free=v),
     "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
     "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
     "c_header.unproved": lambda v: nsc.c_header("bitonic", 4, unproved=v),
