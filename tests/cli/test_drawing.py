@@ -20,10 +20,11 @@ def test_draw_writes_a_page():
     facts = facts_of("bitonic_8.html")
     assert nsc.Network.from_layers(8, facts["layers"]).digest == facts["digest"]
     assert facts["start"]["steepness"] == 1.5
-    words = "--relaxation", "cauchy", "--art-lambda", 0, "--steepness", 3, "-o", "page.HTML"
+    words = "--relaxation", "cauchy", "--art-lambda", 0, "--steepness", 3, "--error-free", "-o", "page.HTML"
     call("draw", "bitonic", "--n", 8, *words)
     start = facts_of("page.HTML")["start"]
     assert (start["sigmoid"], start["art_lambda"], start["steepness"]) == ("cauchy", 0, 3)
+    assert start["form"] == "error-free"
     before = Path("bitonic_8.html").read_bytes()
     call("draw", "bitonic", "--n", 8)
     assert Path("bitonic_8.html").read_bytes() == before
