@@ -34,17 +34,18 @@ if TYPE_CHECKING:
     from nsc import compat, nn, numpy
     from nsc.api import compile
     from nsc.compiler.network import Network
+    from nsc.compiler.optimize import Optimized
     from nsc.compiler.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
     from nsc.drawing import Explorer, draw
     from nsc.headers import c_header
+    from nsc.networks import network, optimize, verify
     from nsc.operators.filters import Filter, compile_filter
     from nsc.operators.loading import load, load_filter
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
-    from nsc.proving import verify
 
 __version__ = VERSION
 
@@ -54,6 +55,7 @@ _HOMES: dict[str, str | None] = {
     "Filter": "nsc.operators.filters",
     "Network": "nsc.compiler.network",
     "Operator": "nsc.operators.operator",
+    "Optimized": "nsc.compiler.optimize",
     "Proof": "nsc.compiler.verify",
     "Relaxation": "nsc.compiler.relaxations",
     "Selection": "nsc.compiler.selection",
@@ -68,11 +70,13 @@ _HOMES: dict[str, str | None] = {
     "load": "nsc.operators.loading",
     "load_filter": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
+    "network": "nsc.networks",
     "nn": None,
     "numpy": None,
+    "optimize": "nsc.networks",
     "ranks": "nsc.compiler.selection",
     "top_k": "nsc.compiler.selection",
-    "verify": "nsc.proving",
+    "verify": "nsc.networks",
 }
 
 __all__ = [
@@ -87,6 +91,7 @@ __all__ = [
     "OperandError",
     "OperandTypeError",
     "Operator",
+    "Optimized",
     "PackageError",
     "Proof",
     "PropertyError",
@@ -107,8 +112,10 @@ __all__ = [
     "load",
     "load_filter",
     "median",
+    "network",
     "nn",
     "numpy",
+    "optimize",
     "ranks",
     "top_k",
     "verify",

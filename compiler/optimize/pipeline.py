@@ -39,6 +39,11 @@ class Optimized:
         network: a network that has the property if the original has it.
         before, after: the cost of the original network and of this one.
         skipped: why redundant comparators were not removed; None if they were.
+
+    >>> import nsc
+    >>> found = nsc.optimize([(0, 1), (1, 2), (0, 1), (0, 1)])
+    >>> found.before.size, found.after.size, found.skipped
+    (4, 3, None)
     """
 
     network: Network

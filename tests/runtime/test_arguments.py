@@ -111,6 +111,11 @@ WHOLE = {
     "c_header.wires": (lambda v: nsc.c_header("bitonic", 4, select=nsc.ranks(1), wires=[v]), 1),
     "top_k.k": (nsc.top_k, 1),
     "ranks.ranks": (nsc.ranks, 1),
+    "network.n": (lambda v: nsc.network("bitonic", v), 4),
+    "network.index_base": (lambda v: nsc.network([(1, 2)], 2, index_base=v), 1),
+    "optimize.n": (lambda v: nsc.optimize("bitonic", v), 4),
+    "optimize.index_base": (lambda v: nsc.optimize([(1, 2)], 2, index_base=v), 1),
+    "optimize.max_memory": (lambda v: nsc.optimize("bitonic", 4, max_memory=v), 100),
     "verify.n": (lambda v: settled(nsc.verify("bitonic", v)), 4),
     "verify.index_base": (lambda v: settled(nsc.verify([(1, 2)], 2, index_base=v)), 1),
     "verify.max_memory": (lambda v: settled(nsc.verify("bitonic", 4, max_memory=v)), 100),
@@ -131,6 +136,7 @@ WHOLE = {
 REAL = {
     "compile.art_lambda": (lambda v: nsc.compile("bitonic", 4, art_lambda=v), 0.5),
     "compile.time_limit": (lambda v: nsc.compile("bitonic", 4, time_limit=v), 60.0),
+    "optimize.time_limit": (lambda v: nsc.optimize("bitonic", 4, time_limit=v), 60.0),
     "draw.time_limit": (lambda v: nsc.draw("bitonic", 4, time_limit=v), 60.0),
     "draw.art_lambda": (lambda v: nsc.draw("bitonic", 4, art_lambda=v), 0.5),
     "draw.steepness": (lambda v: nsc.draw("bitonic", 4, steepness=v), 2.0),
@@ -207,6 +213,9 @@ NAMES = {
     "verify.property": (lambda v: nsc.verify("bitonic", 4, property=v), "sort"),
     "verify.methods": (lambda v: nsc.verify("bitonic", 4, methods=v), ["exhaustion"]),
     "verify.format": (lambda v: nsc.verify("two.json", format=v), "nsc"),
+    "network.format": (lambda v: nsc.network("two.json", format=v), "nsc"),
+    "optimize.format": (lambda v: nsc.optimize("two.json", format=v), "nsc"),
+    "optimize.property": (lambda v: nsc.optimize("bitonic", 4, property=v), "sort"),
     "Relaxation.sigmoid": (nsc.Relaxation, "cauchy"),
     "Sorter.loss.name": (lambda v: operator().loss(v, X, RANKS), "cross_entropy"),
     "SortingNetwork.loss.name": (lambda v: SortingNetwork(operator()).loss(v, X, RANKS), "cross_entropy"),
@@ -219,7 +228,14 @@ LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, DiffSo
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
-OWN = ("Explorer", "Proof", "Selection", "Verdict", *(name for name in nsc.__all__ if name.endswith("Error")))
+OWN = (
+    "Explorer",
+    "Optimized",
+    "Proof",
+    "Selection",
+    "Verdict",
+    *(name for name in nsc.__all__ if name.endswith("Error")),
+)
 
 
 def parameters_taken(types):

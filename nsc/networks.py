@@ -1,0 +1,107 @@
+"""Networks without torch: named by a family, a file, a Network or lists; proved; made smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from nsc.compiler.describe import Named, describe
+from nsc.compiler.driver import prove
+from nsc.compiler.network import Network
+from nsc.compiler.optimize import Optimized
+from nsc.compiler.optimize import optimize as optimize_network
+from nsc.compiler.verify import Proof, Property, Verdict, parse
+from nsc.compiler.verify import verify as verify_network
+from nsc.errors import UnprovedError
+from nsc.join.budget import MAX_MEMORY, budget_of
+
+__all__ = ["network", "optimize", "verify"]
+
+
+def network(
+    named: Named, n: int | None = None, *, format: str | None = None, index_base: int | None = None
+) -> Network:
+    """Return the network that a family, a file or lists name. It need not sort.
+
+    Args:
+        named: a family's name, the path of a file, comparators (lo, hi) in one list or a list for each
+            layer, or a Network, which is returned.
+        n, format, index_base: as in `compile`.
+
+    Raises:
+        NetworkError: no such family or file, or no network in it.
+
+    >>> network("bitonic", 16).counts
+    '16 wires, 80 comparators, 10 layers'
+    """
+    return describe(named, n, format, index_base)
+
+
+def verify(
+    network: Named,
+    n: int | None = None,
+    *,
+    property: str | Property = "sort",
+    methods: Collection[str] | None = None,
+    format: str | None = None,
+    index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
+) -> Proof:
+    """Decide whether a network sorts, or has another property, for every input.
+
+    Args:
+        network, n, format, index_base: the network, as in `compile`.
+        property: "sort", or another as `nsc verify --property` takes it, such as "median" or "top-8".
+        methods: names of methods to use alone; None: all.
+        max_memory: MB that the method of reachable sets may take for 0-1 patterns.
+        time_limit: seconds after which the proof gives up; None: about 20 a method.
+
+    Raises:
+        NetworkError: no such family or file, or no network in it.
+        PropertyError: no such property, a property of another number of wires, an unknown method, or a limit
+            that is no number of its kind.
+
+    >>> verify("bitonic", 8).sentence(), verify([(0, 1)], 3).sentence()
+    ('sorts', 'does not sort')
+    """
+    budget = budget_of(max_memory, time_limit)
+    described = describe(network, n, format, index_base)
+    property_ = parse(property, described.n) if isinstance(property, str) else property
+    return verify_network(described, property_, budget, methods)
+
+
+def optimize(
+    network: Named,
+    n: int | None = None,
+    *,
+    property: str | Property = "sort",
+    format: str | None = None,
+    index_base: int | None = None,
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
+) -> Optimized:
+    """Make a network smaller for a property that it has: without dead and redundant comparators.
+
+    The smaller network has the property and is never larger or deeper. Exactly sorted values stay the same,
+    soft values change.
+
+    Args:
+        network, n, format, index_base: the network, as in `compile`.
+        property, max_memory, time_limit: as in `verify`.
+
+    Raises:
+        NetworkError: no such family or file, or no network in it.
+        PropertyError: as in `verify`.
+        VerificationError: the network does not have the property.
+        UnprovedError: no method settled it within the limits.
+
+    >>> optimize(network("bitonic", 4) + network("bitonic", 4)).network.size
+    6
+    """
+    budget = budget_of(max_memory, time_limit)
+    described = describe(network, n, format, index_base)
+    property_ = parse(property, described.n) if isinstance(property, str) else property
+    proof = prove(described, property_, unproved=True, budget=budget)
+    if proof.verdict is not Verdict.PROVED:
+        raise UnprovedError(f"the network is unproved, so nothing is removed: {proof.detail}")
+    return optimize_network(described, property_, budget)
