@@ -54,7 +54,7 @@ class DiffSortNet(torch.nn.Module):
         sorting_network_type: "odd_even" or "bitonic".
         size: number of values to sort.
         device: "cpu", or "cuda" for tensors on either.
-        steepness: 1 / unit of x.
+        steepness: 1 / unit of x; with logistic_phi in units of x^(λ − 1).
         art_lambda: strength of the activation replacement trick, used by "logistic_phi" alone.
         interpolation_type: deprecated name of `distribution`.
         distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.

@@ -92,8 +92,8 @@ def draw(
         n, format, index_base, select, wires, max_memory, time_limit: as in `compile`.
         values: the inputs that the page shows first, one for each wire; None: a shuffle of 1 … n.
         relaxation, art_lambda, error_free: as in `compile`; the page can change them.
-        steepness: the steepness that the page shows first, in 1/input unit; None: the default, 2 × depth,
-            which is divided by n where `values` are 1 … n.
+        steepness: the steepness that the page shows first, in units of the inputs^(λ − 1); None: the
+            default, 2 × depth, which is divided by n where `values` are 1 … n.
 
     Raises:
         NetworkError: no such network, more than 128 wires or 10,000 comparators, or values that are no finite

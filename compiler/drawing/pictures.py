@@ -30,7 +30,7 @@ def picture(network: Network, format: str) -> bytes:
         from matplotlib.figure import Figure
     except ImportError:
         raise NetworkError(
-            f"{format} is drawn by matplotlib, which is not installed: pip install 'nsc[examples]', or write "
+            f"{format} is drawn by matplotlib, which is not installed: pip install matplotlib, or write "
             ".svg or .tex"
         ) from None
     placed, columns = places(network)

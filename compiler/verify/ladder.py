@@ -119,7 +119,7 @@ def verify(
             time.perf_counter() - start,
         )
     if not is_installed():
-        reasons.append("SAT needs pip install 'nsc[verify]'")
+        reasons.append("SAT needs pip install python-sat")
     elif question.network.size > MOST_COMPARATORS:
         size = question.network.size
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")

@@ -29,7 +29,7 @@ class RankFilter2d(torch.nn.Module):
         cval: the value outside, for the mode constant.
         relaxed: whether the network is relaxed; memory is then that of the images times the values of a
             window.
-        steepness: of the relaxation, in 1 / unit of a pixel; None: 2 × the depth of the network.
+        steepness: of the relaxation, in units of a pixel^(λ − 1), λ = 0.25; None: 2 × the network's depth.
         learnable: whether the steepness is a parameter.
 
     Raises:

@@ -29,7 +29,7 @@ class SortingNetwork(Layer[Sorter]):
     Args:
         network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
         n: number of wires, as `nsc.compile` takes it.
-        steepness: 1 / unit of x; None: 2 × depth.
+        steepness: in units of x^(λ − 1); None: 2 × depth.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
             that no step of an optimiser can make it negative.
         options: further options of `nsc.compile`, such as relaxation.
@@ -125,7 +125,7 @@ class SelectionNetwork(Layer[Selector]):
         network: a Selector, or what `nsc.compile` takes.
         n: number of wires, as `nsc.compile` takes it.
         select: what is selected, as `nsc.compile` takes it; needed unless the network is a Selector.
-        steepness: 1 / unit of x; None: 2 × depth.
+        steepness: in units of x^(λ − 1); None: 2 × depth.
         learnable: as of `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 

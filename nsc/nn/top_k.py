@@ -64,7 +64,7 @@ class TopKCrossEntropy(Layer[Selector]):
         top1: "network": all terms are the network's, as in the formula; "softmax": for j = 0 the softmax of
             the compared logits takes the place of r_0, which is difftopk's default.
         reduction: "mean", "sum", or "none" for a loss of each label.
-        steepness: 1 / unit of the logits; None: 2 × depth.
+        steepness: in units of the logits^(λ − 1); None: 2 × depth.
         learnable: whether the steepness is a parameter, as of `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 

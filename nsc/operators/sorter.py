@@ -25,8 +25,8 @@ class Sorter(Operator):
     any other axes. Shapes are written for the last axis: x is (…, n). Values and ranks have the sorted axis
     where x has it; P and its rows have their two axes at the end, behind the other axes of x in their order.
     A tensor without axes is one value. Results keep dtype and device; bfloat16 and float16 are computed in
-    float32. steepness, in 1 / unit of x, is a float or a 0-d tensor, which may need a gradient; None means
-    2 × depth, the paper's choice.
+    float32. steepness, in units of x^(λ − 1), is a float or a 0-d tensor, which may need a gradient; None
+    means 2 × depth, the paper's choice.
 
     Every value compared with NaN becomes NaN. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the

@@ -12,6 +12,8 @@ from typing import Any
 
 from nsc.errors import BuildError, ToolchainError
 
+# What to do where CuPy or NVRTC is missing or does not fit.
+INSTALL = "pip install cupy-cuda13x cuda-pathfinder 'nvidia-cuda-nvrtc>=13,<14'"
 # No fast-math. Constants that only some networks use are no reason for a warning.
 _OPTIONS = ("--std=c++17", "--diag-suppress=177")
 # What nvcc does unasked or has no use for: NVRTC before 13.2 refuses generic lambdas but for the first.
@@ -126,7 +128,7 @@ def whole(cubin: bytes) -> bytes:
     if not length or len(cubin) != length:
         raise BuildError(
             f"NVRTC's binary has {len(cubin):,} bytes, its header speaks of {length:,}: install the versions "
-            "of CuPy and NVRTC that 'nsc[cuda]' asks for"
+            f"of CuPy and NVRTC that belong together: {INSTALL}"
         )
     return cubin
 
@@ -176,6 +178,6 @@ def _nvrtc() -> Any:
         nvrtc.getVersion()
     except (ImportError, AttributeError, OSError, RuntimeError) as error:
         raise ToolchainError(
-            f"no CUDA compiler: CuPy with NVRTC cannot be loaded ({error}). pip install 'nsc[cuda]'"
+            f"no CUDA compiler: CuPy with NVRTC cannot be loaded ({error}): {INSTALL}"
         ) from None
     return nvrtc

@@ -123,7 +123,7 @@ def _find(nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str 
         return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS), flags)
     tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
     raise ToolchainError(
-        f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install 'nsc[compiler]'"
+        f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install ziglang"
     )
 
 

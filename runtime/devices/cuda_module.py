@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nsc.errors import BuildError, DeviceError, PackageError, ToolchainError
+from nsc.runtime.build.nvrtc import INSTALL
 from nsc.runtime.devices.launches import Block
 from nsc.wording import count
 
@@ -227,4 +228,4 @@ def _cupy() -> Any:
     try:
         return importlib.import_module("cupy")
     except ImportError as error:
-        raise ToolchainError(f"CUDA tensors need CuPy ({error}): pip install 'nsc[cuda]'") from None
+        raise ToolchainError(f"CUDA tensors need CuPy ({error}): {INSTALL}") from None

@@ -71,5 +71,5 @@ def test_draw_refuses_and_writes_nothing(monkeypatch):
         check_refused(["draw", *bad])
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     _, error = call("draw", "bitonic", "--n", 8, "-o", "a.png", code=2)
-    assert "pip install 'nsc[examples]'" in error
+    assert "pip install matplotlib" in error
     assert paths() == []
