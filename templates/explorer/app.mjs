@@ -44,6 +44,7 @@ export function mount(element, facts, options = {}) {
   let tab = null;
 
   function update(changes) {
+    if (!root.isConnected) return; // another has taken its place
     state = { ...state, ...changes };
     if (!frame) frame = requestAnimationFrame(render);
   }
@@ -105,11 +106,16 @@ export function mount(element, facts, options = {}) {
   root.append(header(), tabs.node, ...Object.values(panels), footer(), keys, live);
   element.replaceChildren(root);
   root.addEventListener("keydown", onKey);
-  // Keys work too where nothing has the focus, unless the page shows more than the explorer.
+  // Keys work too where nothing has the focus, unless the page shows more than one explorer.
   if (element.parentElement === document.body) {
-    document.addEventListener("keydown", (event) => event.target === document.body && onKey(event));
+    const isAlone = () => document.querySelectorAll(".nsc-explorer").length === 1;
+    document.addEventListener("keydown", (event) => {
+      if (event.target === document.body && isAlone()) onKey(event);
+    });
   }
   if (hasLink) addEventListener("hashchange", () => update(stateOf(location.hash, start, facts)));
+  addEventListener("beforeprint", () => showTheme("light"));
+  addEventListener("afterprint", () => showTheme(chosenTheme() ?? systemTheme()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener(
     "change",
     () => !chosenTheme() && setTheme(systemTheme()),
@@ -191,15 +197,12 @@ export function mount(element, facts, options = {}) {
 
   function makeTabs() {
     const buttons = TABS.map((name) => {
-      panels[name].id = `nsc-panel-${name}`;
+      // A page may show several explorers.
+      const id = `nsc-${name}-${Math.random().toString(36).slice(2)}`;
+      panels[name].id = id;
       panels[name].setAttribute("role", "tabpanel");
-      panels[name].setAttribute("aria-labelledby", `nsc-tab-${name}`);
-      const attributes = {
-        type: "button",
-        role: "tab",
-        id: `nsc-tab-${name}`,
-        "aria-controls": `nsc-panel-${name}`,
-      };
+      panels[name].setAttribute("aria-labelledby", `${id}-tab`);
+      const attributes = { type: "button", role: "tab", id: `${id}-tab`, "aria-controls": id };
       return h("button", { ...attributes, onclick: () => update({ tab: name }) }, TAB_NAMES[name]);
     });
     const node = h("div", { class: "nsc-tabs", role: "tablist", "aria-label": "Views" }, ...buttons);
@@ -314,6 +317,14 @@ export function mount(element, facts, options = {}) {
     update({});
   }
 
+  /** Show a theme at once: paper is printed before the next frame. */
+  function showTheme(next) {
+    if (!root.isConnected) return;
+    setTheme(next);
+    cancelAnimationFrame(frame);
+    render();
+  }
+
   // From events to the state.
 
   function diagramEvents() {
@@ -321,14 +332,14 @@ export function mount(element, facts, options = {}) {
       Number.isFinite(value) && update({ x: state.x.map((old, index) => (index === wire ? value : old)) });
     const flip = (wire) => update({ bits: state.bits.map((bit, index) => (index === wire ? 1 - bit : bit)) });
     const follow = (wire) => update({ follow: state.follow === wire ? -1 : wire });
-    const rounded = (value, unit) => Number((Math.round(value / unit) * unit).toPrecision(10));
+    const rounded = (value, unit) => Number((Math.round(value / unit) * unit).toPrecision(15));
     const isBits = () => state.mode === "bits";
     return {
       valueOf: (wire) => (isBits() ? state.bits : state.x)[wire],
       // A tenth of the values' range, at most, as a power of ten: by how much a key or a few pixels change one.
       unit: () => 10 ** Math.floor(Math.log10((Math.max(...state.x) - Math.min(...state.x) || 1) / 20)),
       setInput: (wire, value) =>
-        isBits() ? Number(value === 1) !== state.bits[wire] && flip(wire) : set(wire, value),
+        isBits() ? value === 1 - state.bits[wire] && flip(wire) : set(wire, value),
       moveInput: (wire, value, unit) => !isBits() && set(wire, rounded(value, unit)),
       nudgeInput: (wire, count, unit) =>
         isBits() ? flip(wire) : set(wire, rounded(state.x[wire] + count * unit, unit)),
@@ -359,7 +370,8 @@ export function mount(element, facts, options = {}) {
     const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) && target.type !== "range";
     const isElsewhere =
       isTyping || (target.closest?.("dialog, pre, .nsc-scroll") !== null && target !== document.body);
-    if (isElsewhere || event.ctrlKey || event.metaKey || event.altKey || state.tab !== "explore") return;
+    if (!root.isConnected || isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (state.tab !== "explore") return;
     if (target.type === "range" && /^(Arrow|Home|End)/.test(key)) return;
     if (key === " " && target.tagName === "BUTTON") return;
     const actions = {

@@ -61,8 +61,12 @@ export function signed(share, theme) {
 /** Return the colour of the kind of some number. */
 export const kind = (number) => KINDS[number % KINDS.length];
 
-/** Return black or white, whichever can be read on a colour of `heat` or `signed`. */
+/** Return black or white, whichever stands out more on a colour of `heat` or `signed`: at least 4.5 : 1. */
 export function inkOn(colour) {
-  const [red, green, blue] = colour.match(/\d+/g).map(Number);
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#10151b" : "#ffffff";
+  const [red, green, blue] = colour.match(/\d+/g).map((channel) => linear(channel / 255));
+  // Of this luminance both are equally far, as WCAG 2 counts.
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
 }
+
+/** Return the light of a channel of sRGB in [0, 1]. */
+const linear = (channel) => (channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4);

@@ -10,12 +10,15 @@
  * @property {string} fill
  * @property {string} ink
  * @property {string} label For screen readers.
+ * @property {string} [told] What they say of an input's value.
  * @property {number} value
  * @property {string} [strip] A colour beside it.
  * @property {string} [className]
  *
  * @typedef {object} View
  * @property {boolean} isBits Whether inputs are 0 or 1.
+ * @property {number} least The least input.
+ * @property {number} most The largest input.
  * @property {string[]} wires The colour of each segment.
  * @property {string[]} wireClasses
  * @property {string[]} comparators The colour of each comparator.
@@ -160,6 +163,7 @@ export function makeDiagram(host, on) {
     }
     stage.setAttribute("width", width);
     stage.setAttribute("height", height);
+    stage.setAttribute("viewBox", `0 0 ${width} ${height}`); // on paper it is made to fit
     for (const [key, value] of Object.entries({ x: side, y: 0, width: inner, height }))
       clipRect.setAttribute(key, value);
     place();
@@ -253,8 +257,11 @@ export function makeDiagram(host, on) {
     playhead.style.display = edge === null ? "none" : "";
     for (const key of ["x1", "x2"]) playhead.setAttribute(key, edge ?? 0);
     paths.bands.forEach((band, layer) => band.classList.toggle("failing", layer === view.failing));
-    view.inputs.forEach((chip, wire) => showChip(chips.inputs[wire], chip, true, view.isBits));
-    view.outputs.forEach((chip, wire) => showChip(chips.outputs[wire], chip, false, view.isBits));
+    view.outputs.forEach((chip, wire) => showChip(chips.outputs[wire], chip));
+    view.inputs.forEach((chip, wire) => {
+      showChip(chips.inputs[wire], chip);
+      tellInput(chips.inputs[wire].node, chip, view);
+    });
   }
 
   /** Change the nodes of a list whose looks differ from the last time. */
@@ -266,17 +273,23 @@ export function makeDiagram(host, on) {
     last[key] = looks;
   }
 
-  function showChip({ node, strip, box, text }, chip, isInput, isBits) {
+  function showChip({ node, strip, box, text }, chip) {
     box.setAttribute("fill", chip.fill);
     text.setAttribute("fill", chip.ink);
     if (text.textContent !== chip.text) text.textContent = chip.text;
     strip.setAttribute("fill", chip.strip ?? "none");
     node.setAttribute("class", `nsc-chip ${chip.className ?? ""}`);
     node.setAttribute("aria-label", chip.label);
-    if (!isInput) return;
+  }
+
+  /** Tell screen readers a bit as a switch, and a value as a slider, with bounds: else they take 0 and 100. */
+  function tellInput(node, { value, told }, { isBits, least, most }) {
     node.setAttribute("role", isBits ? "switch" : "slider");
-    if (isBits) node.setAttribute("aria-checked", String(chip.value === 1));
-    else node.setAttribute("aria-valuenow", String(chip.value));
+    const slider = { valuenow: value, valuemin: least, valuemax: most, valuetext: told };
+    for (const [key, word] of Object.entries({ ...slider, checked: value === 1 })) {
+      if ((key === "checked") === isBits) node.setAttribute(`aria-${key}`, String(word));
+      else node.removeAttribute(`aria-${key}`);
+    }
   }
 
   function zoomAt(factor, x = size.side + size.inner / 2, y = size.height / 2) {

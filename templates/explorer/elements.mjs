@@ -1,4 +1,5 @@
 /** Elements: HTML made by calls. Text is always text, never HTML. */
+import { numberOf } from "./state.mjs";
 
 /**
  * Return an element. Keys that begin with "on" are listeners, "class" and all others attributes; true and false
@@ -105,9 +106,9 @@ export function makeSlider(label, { least, most, isLogarithmic, choose }) {
     class: "nsc-number",
     "aria-label": `${label}, number`,
     onchange: () => {
-      const value = Number(field.value);
-      if (field.value.trim() !== "" && Number.isFinite(value)) choose(Math.min(most, Math.max(least, value)));
-      else show(shown);
+      const value = numberOf(field.value);
+      if (value === undefined) show(shown);
+      else choose(Math.min(most, Math.max(least, value)));
     },
   });
   let shown = least;

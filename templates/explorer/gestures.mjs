@@ -1,5 +1,6 @@
 /** Gestures: the pointer and the keyboard on a diagram, and the field to type a value in. */
 import { clamp } from "./layout.mjs";
+import { numberOf } from "./state.mjs";
 
 const PIXELS_A_STEP = 4;
 
@@ -8,7 +9,7 @@ const PIXELS_A_STEP = 4;
  * @param {object} diagram Its elements, what it does and where its parts lie; see makeDiagram.
  */
 export function listen(diagram) {
-  const { stage, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, tip } = diagram;
+  const { stage, host, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, tip } = diagram;
   const pointers = new Map();
   let drag = null;
   const wireOf = (event, selector) => {
@@ -83,7 +84,8 @@ export function listen(diagram) {
     },
     { passive: false },
   );
-  stage.addEventListener("focusin", (event) => {
+  // Not on the stage: browsers let the tab key reach an SVG element that listens for the focus.
+  host.addEventListener("focusin", (event) => {
     const wire = wireOf(event, ".nsc-chip");
     if (wire >= 0) rove(wire);
   });
@@ -107,7 +109,7 @@ export function listen(diagram) {
 }
 
 /** Put a field in the place of an input, to type its value. */
-function edit({ host, boxOf, on }, wire) {
+function edit({ host, boxOf, on, chipsOf }, wire) {
   const field = document.createElement("input");
   const { left, top, width, height } = boxOf(wire);
   field.className = "nsc-edit";
@@ -126,13 +128,16 @@ function edit({ host, boxOf, on }, wire) {
     if (!isOpen) return;
     isOpen = false;
     field.remove();
-    const value = Number(field.value.trim());
-    if (isKept && field.value.trim() !== "" && Number.isFinite(value)) on.setInput(wire, value);
+    const value = numberOf(field.value);
+    if (isKept && value !== undefined) on.setInput(wire, value);
   };
   field.addEventListener("blur", () => close(true));
   field.addEventListener("keydown", (event) => {
     event.stopPropagation();
-    if (event.key === "Enter" || event.key === "Escape") close(event.key === "Enter");
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    close(event.key === "Enter");
+    chipsOf().inputs[wire].node.focus();
+    event.preventDefault();
   });
   host.append(field);
   field.select();

@@ -118,6 +118,8 @@ export function viewOf(net, state, facts, runs, { units, step, theme }) {
   const colours = coloursOf(net, state, facts, runs, theme);
   return {
     isBits: state.mode === "bits",
+    least: runs.least,
+    most: runs.most,
     ...wireLooks(net, state, runs, hasRun, colours),
     ...comparatorLooks(net, state, hasRun, needed, colours),
     needed,
@@ -265,13 +267,15 @@ function inputLooks(state, runs, colours) {
     const more = runs.soft
       ? `, soft rank ${short(runs.ranks[wire])}, gradient ${short(runs.gradient[wire])}`
       : "";
+    const isBits = state.mode === "bits";
     return {
       text: short(value),
       value,
       fill,
       ink: inkOn(fill),
       strip: runs.soft ? colours.gradient(runs.gradient[wire]) : undefined,
-      label: `Input of wire ${wire}: ${short(value)}${more}`,
+      label: `Input of wire ${wire}${isBits ? `: ${value}` : ""}`,
+      told: `${short(value)}${more}`,
       className: wire === state.follow ? "followed" : "",
     };
   });
@@ -301,13 +305,18 @@ function outputLooks(net, state, runs, { shownEnds, wanted, wrong, ranks, colour
   });
 }
 
+/** Return the layer of a comparator: a mend that is shown but does not work is in none. */
+export function layerOf(net, { layer }) {
+  return layer - Number(net.comparators.some((c) => c.idle && c.layer < layer));
+}
+
 /** Return what a tooltip says of a comparator. */
 export function tooltipOf(net, facts, runs, index, needed) {
   const c = net.comparators[index];
   const [a, b] = [runs.values[c.inLo], runs.values[c.inHi]];
   const [lo, hi] = [runs.values[c.outLo], runs.values[c.outHi]];
   const lines = [
-    `comparator (${c.lo}, ${c.hi}), layer ${c.layer}`,
+    `comparator (${c.lo}, ${c.hi})${c.idle ? "" : `, layer ${layerOf(net, c)}`}`,
     `${short(a)}, ${short(b)} → ${short(lo)}, ${short(hi)}`,
   ];
   if (runs.soft) lines.push(`keeps ${short(runs.soft.keep[index])}, swaps ${short(runs.soft.swap[index])}`);

@@ -102,14 +102,18 @@ function plain(text) {
   }
 }
 
-/** Return the numbers of a text, or undefined if it is not a list of `n` finite numbers. */
+/** Return the number of a text, or undefined: none, or one that is not finite. The page's own minus is one. */
+export function numberOf(text) {
+  const number = Number(text.replaceAll("−", "-"));
+  return text.trim() !== "" && Number.isFinite(number) ? number : undefined;
+}
+
+/** Return the numbers of a text, such as "1 2, 3" or "[1, 2, 3]", or undefined if it is no list of `n` of them. */
 export function numbersOf(text, n) {
-  const words = text
-    .trim()
-    .split(/[\s,;]+/)
-    .filter(Boolean);
-  const numbers = words.map(Number);
-  return numbers.length === n && numbers.every(Number.isFinite) ? numbers : undefined;
+  const list = /^\s*(?:\[([^[\]]*)\]|\(([^()]*)\))\s*$/.exec(text);
+  const words = (list ? (list[1] ?? list[2]) : text).split(/[\s,;]+/).filter(Boolean);
+  const numbers = words.map(numberOf);
+  return numbers.length === n && !numbers.includes(undefined) ? numbers : undefined;
 }
 
 /**
@@ -118,7 +122,7 @@ export function numbersOf(text, n) {
  */
 export function wiresOf(text, facts) {
   const words = text.trim().toLowerCase();
-  if (words === "" || words === "all") return facts.is_selection ? facts.ranks.map(([wire]) => wire) : null;
+  if (words === "" || words === "all") return startOf(facts).chosen;
   const { n } = facts;
   const ranks = new Set();
   const extreme = /^(top|bottom)[- ]?(\d{1,3})$/.exec(words);
@@ -130,8 +134,10 @@ export function wiresOf(text, facts) {
   } else {
     for (const part of words.split(/[\s,;]+/).filter(Boolean)) {
       const range = /^(\d{1,3})(?:-(\d{1,3}))?$/.exec(part);
-      if (!range || Number(range[2] ?? range[1]) >= n) return undefined;
-      for (let rank = Number(range[1]); rank <= Number(range[2] ?? range[1]); rank++) ranks.add(rank);
+      if (!range) return undefined;
+      const [first, last] = [Number(range[1]), Number(range[2] ?? range[1])];
+      if (first > last || last >= n) return undefined;
+      for (let rank = first; rank <= last; rank++) ranks.add(rank);
     }
   }
   const wires = facts.ranks.filter(([, rank]) => ranks.has(rank)).map(([wire]) => wire);

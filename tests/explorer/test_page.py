@@ -95,6 +95,15 @@ def test_values_are_typed_dragged_and_nudged(opened):
         shown(page)
         assert field.get_attribute("aria-invalid") == "true"
         assert outputs(page)[0] == "−1.5"
+    # The page's own minus, and lists as Python prints them.
+    for typed in ("−1.5 2 3 4 5 6 7 8", "[8, 7, 6, 5, 4, 3, 2, -1.5]", "(8, 7, 6, 5, 4, 3, 2, −1.5)"):
+        field.fill("1 1 1 1 1 1 1 1")
+        field.fill(typed)
+        shown(page)
+        assert outputs(page) == ["−1.5", "2", "3", "4", "5", "6", "7", "8"], typed
+    for wrong in ("[1, 2, 3, 4, 5, 6, 7, 8", "[[1, 2, 3, 4], [5, 6, 7, 8]]", "1 2 3 4 5 6 7 -−8"):
+        field.fill(wrong)
+        assert field.get_attribute("aria-invalid") == "true", wrong
     field.fill("3,1,2,0,7,5,6,4")
     chip = page.locator(".nsc-inputs .nsc-chip").nth(4)
     box = chip.locator(".nsc-box").bounding_box()
@@ -116,6 +125,16 @@ def test_values_are_typed_dragged_and_nudged(opened):
     shown(page)
     assert float(inputs(page)[3]) > 0
     assert page.evaluate("document.activeElement.dataset.wire") == "3"
+
+
+def test_a_step_of_a_large_value_keeps_its_digits(opened):
+    values = [1234567890123.0 + wire for wire in range(4)]
+    page = opened("bitonic", 4, start=Start(values=tuple(values)))
+    page.locator(".nsc-inputs .nsc-chip").nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    shown(page)
+    field = page.get_by_label("Input values, one for each wire").input_value()
+    assert [*map(float, field.split(","))] == [1234567890123.1, *values[1:]]
 
 
 def test_fingers_flip_drag_follow_and_zoom(opened):
@@ -236,6 +255,24 @@ def test_a_counterexample_is_shown_where_it_breaks_and_mended(opened):
     assert "writes no code" in page.get_by_role("tabpanel").text_content()
 
 
+def test_layers_are_the_networks_beside_a_mend_in_front(opened):
+    """A mend that is shown but does not work is no layer of the network."""
+    page = opened(Network.from_layers(4, [[(0, 1)], [(0, 2), (1, 3)], [(1, 2)]]))
+    assert "last touched in layer 2" in page.locator(".nsc-notice").text_content()
+
+    def told(index):
+        box = page.locator(".nsc-comparators path").nth(index).bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        return page.locator(".nsc-stage-host .nsc-tip").text_content().splitlines()[0]
+
+    mend, *others = map(told, range(5))
+    assert mend == "comparator (2, 3)"
+    assert [words.rsplit(maxsplit=1)[1] for words in others] == ["0", "1", "1", "2"]
+    page.get_by_role("button", name="Mend it").click()
+    shown(page)
+    assert [told(index).rsplit(maxsplit=1)[1] for index in (0, 4)] == ["0", "3"]
+
+
 def test_chosen_ranks_leave_halves_and_dead_comparators(opened):
     page = opened("best", 16)
     field = page.get_by_label("Chosen ranks")
@@ -247,8 +284,9 @@ def test_chosen_ranks_leave_halves_and_dead_comparators(opened):
     whole = FAMILIES["best"](16).size - halves - dead
     assert f"{whole} whole, {halves} half, {dead} dead" in page.locator(".nsc-legend").text_content()
     assert page.locator(".nsc-outputs .nsc-chip.unwanted").count() == 14
-    field.fill("0, 40")
-    assert field.get_attribute("aria-invalid") == "true"
+    for wrong in ("0, 40", "7-5, 3", "top 0"):
+        field.fill(wrong)
+        assert field.get_attribute("aria-invalid") == "true", wrong
     page.get_by_role("button", name="All", exact=True).click()
     shown(page)
     assert page.locator("path.half, path.dead").count() == 0
