@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 # Of a diagram in a notebook, where each comparator is an element of the page.
 _MOST_WIRES, _MOST_COMPARATORS = 128, 4000
 
+# In a page, such a style holds for all of the page: each rule names the picture.
 _SVG_STYLE = (
-    "text{font:11px sans-serif;text-anchor:end}"
-    ".wire{stroke:#999}.comparator{stroke:#000;stroke-width:1.5}"
-    ".reversed .comparator{stroke:#b00}.reversed{fill:#b00}"
+    ".nsc-network text{font:11px sans-serif;text-anchor:end}"
+    ".nsc-network .wire{stroke:#999}.nsc-network .comparator{stroke:#000;stroke-width:1.5}"
+    ".nsc-network .reversed .comparator{stroke:#b00}.nsc-network .reversed{fill:#b00}"
 )
 
 
@@ -52,6 +53,15 @@ def knuth_diagram(network: Network) -> str:
             line.append("───")
         foot.append(" ┆ ")
     return "\n".join([*map("".join, lines), "".join(foot).rstrip()])
+
+
+def in_ascii(diagram: str) -> str:
+    """Return a Knuth diagram in ASCII, for terminals without its letters.
+
+    >>> in_ascii("0 ─○┼●┆")
+    '0 -o+@:'
+    """
+    return diagram.translate(str.maketrans("─┼○●┆", "-+o@:"))
 
 
 def diagram_width(n: int, layers: Iterable[Comparators]) -> int:
@@ -127,8 +137,8 @@ def svg(network: Network) -> str:
     right = left + width * gap
     size = f"{right + 20} {network.n * step + 10}"
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{size.split()[0]}" '
-        f'height="{size.split()[1]}">',
+        f'<svg class="nsc-network" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
+        f'width="{size.split()[0]}" height="{size.split()[1]}">',
         f"<title>{network.counts}</title>",
         "<desc>The larger value leaves below, or above where an arrowhead points up.</desc>",
         f"<style>{_SVG_STYLE}</style>",

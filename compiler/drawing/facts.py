@@ -141,12 +141,19 @@ class Cut:
 
 @dataclass(frozen=True)
 class Family:
-    """A family's network on as many wires; no numbers where it is too large."""
+    """A family's network on as many wires.
+
+    Attributes:
+        name, summary: what it is.
+        size, depth: its comparators and layers; None: it is too large.
+        is_own: whether it is the network that the page shows.
+    """
 
     name: str
     summary: str
     size: int | None
     depth: int | None
+    is_own: bool
 
 
 @dataclass(frozen=True)

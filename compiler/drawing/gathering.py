@@ -99,7 +99,7 @@ def gather(request: Request, start: Start, budget: Budget) -> Facts:
         is_selection=request.select is not None,
         proof=_proof(network, request, outcome),
         cut=None if scheduled is None else _cut(network, scheduled),
-        bounds=_bounds(network.n),
+        bounds=_bounds(network),
         formats=tuple(_formats(network, name)),
         sources=() if scheduled is None else tuple(_sources(request, scheduled, outcome, name)),
         sigmoids=tuple(Sigmoid(sigmoid, facts.source) for sigmoid, facts in SIGMOIDS.items()),
@@ -193,26 +193,27 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
     return Cut(codelets, CONE_COLUMNS, tuple(butterflies), reached, tuple(words))
 
 
-def _bounds(n: int) -> Bounds:
+def _bounds(shown: Network) -> Bounds:
+    n = shown.n
     size, depth = best(n).size, shallowest(n).depth
     return Bounds(
         size=size,
         depth=depth,
         least_size=least_size(n),
         least_depth=least_depth(n),
-        families=tuple(_families(n)),
+        families=tuple(_families(shown)),
         source=_BOUNDS,
     )
 
 
-def _families(n: int) -> Iterator[Family]:
+def _families(shown: Network) -> Iterator[Family]:
     for name, family in FAMILIES.items():
         summary = family.summary.removeprefix("Return ").rstrip(".")
         try:
-            network = family(n)
-            yield Family(name, summary, network.size, network.depth)
+            network = family(shown.n)
+            yield Family(name, summary, network.size, network.depth, network == shown)
         except NetworkError as error:
-            yield Family(name, str(error), None, None)
+            yield Family(name, str(error), None, None, is_own=False)
 
 
 def _formats(network: Network, name: str) -> Iterator[Text]:

@@ -78,13 +78,17 @@ def save(content: bytes, path: Path) -> None:
         else:
             _replace(place, content)
     except (OSError, ValueError) as error:
-        raise NetworkError(f"cannot write the network file {path}: {error}") from None
+        # Not its file: what is written first, beside the path, has a name that tells nothing.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise NetworkError(f"cannot write {path}: {reason}") from None
 
 
 def _replace(place: Path, content: bytes) -> None:
     """Write beside the place and rename: nobody ever finds half a file."""
     if place.is_dir():
-        raise IsADirectoryError(f"{place.name} is a folder")
+        raise IsADirectoryError("it is a folder")
+    if not place.parent.is_dir():
+        raise NotADirectoryError(f"{place.parent} is no folder: make it first")
     beside = place.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         with beside.open("xb") as stream:

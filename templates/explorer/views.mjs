@@ -67,7 +67,7 @@ export async function copied(text) {
 }
 
 /** Return the size and the depth of the network beside what is known of its number of wires. */
-export function boundsView({ n, bounds, layers, is_selection, title }) {
+export function boundsView({ n, bounds, layers, is_selection, proof }) {
   const size = layers.reduce((sum, layer) => sum + layer.length, 0);
   const measures = [
     ["Size, in comparators", size, bounds.size, bounds.least_size],
@@ -85,7 +85,7 @@ export function boundsView({ n, bounds, layers, is_selection, title }) {
       );
     const gap = own - best;
     const verdict =
-      is_selection || own < best
+      is_selection || proof.verdict === "refuted" || own < best
         ? ""
         : gap === 0
           ? best === least
@@ -104,9 +104,9 @@ export function boundsView({ n, bounds, layers, is_selection, title }) {
   });
   const cells = (tag, values) => h("tr", {}, ...values.map((value) => h(tag, {}, value)));
   const number = (value) => (value === null ? "–" : value.toLocaleString("en"));
-  const rows = bounds.families.map(({ name, summary, size: total, depth }) => {
+  const rows = bounds.families.map(({ name, summary, size: total, depth, is_own }) => {
     const row = cells("td", [name, number(total), number(depth), summary]);
-    if (title.startsWith(`${name},`)) row.className = "own";
+    if (is_own) row.className = "own";
     return row;
   });
   return h(

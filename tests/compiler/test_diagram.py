@@ -1,12 +1,13 @@
 import functools
 import operator
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import networks
 
-from nsc.compiler.diagram import bands, diagram_width, knuth_diagram
+from nsc.compiler.diagram import bands, diagram_width, knuth_diagram, svg
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 
@@ -71,3 +72,12 @@ def test_bands_fit_the_window(network, width):
         drawn = max(map(len, knuth_diagram(part).splitlines()[: part.n]))
         assert diagram_width(part.n, part) == drawn
         assert drawn <= width or len(part) <= 1
+
+
+def test_the_style_of_a_picture_is_its_own():
+    """In a page, the style of an SVG element holds for the whole page: for the plots beside it too."""
+    text = svg(FAMILIES["bitonic"](4))
+    style = re.search(r"<style>(.*?)</style>", text)[1]
+    for rule in re.findall(r"([^{}]+)\{", style):
+        assert all(selector.startswith(".nsc-network ") for selector in rule.split(",")), rule
+    assert text.startswith('<svg class="nsc-network" ')

@@ -113,12 +113,24 @@ def test_a_refuted_network_has_its_failure_and_no_source():
     assert reversed_.proof.failure.mend.words == "turn (2, 1) in layer 1"
 
 
+def test_a_family_is_marked_as_the_networks_own_where_it_is_that_family(tmp_path):
+    def own(facts):
+        return [family.name for family in facts.bounds.families if family.is_own]
+
+    assert own(facts_of("bitonic", 8)) == ["bitonic"]
+    # Another network, which is taken for the median, and one that has only the name of a family.
+    assert own(facts_of("best", 16, select=median())) == []
+    file = tmp_path / "best.json"
+    file.write_text("[[0, 1], [2, 3], [0, 2], [1, 3], [0, 1], [1, 2]]")
+    assert own(facts_of(str(file))) == []
+
+
 def test_what_is_too_large_or_wrong_is_refused():
     with pytest.raises(NetworkError, match="at most 128 wires and 10,000 comparators"):
         facts_of("bitonic", 129)
     with pytest.raises(NetworkError, match="give one for each wire"):
         nsc.draw("bitonic", 4, values=[1, 2, 3])
-    for values in ([1, 2, 3, float("nan")], ["1", "2", "3", "4"]):
+    for values in ([1, 2, 3, float("nan")], ["1", "2", "3", "4"], 3, np.float64(3), np.array(3)):
         with pytest.raises(NetworkError, match="finite numbers"):
             nsc.draw("bitonic", 4, values=values)
     with pytest.raises(NetworkError, match="steepness must be"):

@@ -239,9 +239,20 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(error, tmp_path, mo
 
 
 def test_paths_that_cannot_be_written_are_named(tmp_path):
-    for path in (tmp_path, tmp_path / "missing" / "net.cn"):
-        with pytest.raises(NetworkError, match=r"cannot write the network file"):
+    (tmp_path / "file").touch()
+    for path, reason in (
+        (tmp_path, "it is a folder"),
+        (tmp_path / "missing" / "net.cn", "missing is no folder: make it first"),
+        (tmp_path / "file" / "net.cn", "file is no folder: make it first"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ):
+        with pytest.raises(NetworkError) as refusal:
             save_network(FOUR, path, "cn")
+        message = str(refusal.value)
+        assert message.startswith(f"cannot write {path}: ")
+        assert message.endswith(reason)
+        # Nor is anything said of the file that is written first, beside the path.
+        assert ".tmp" not in message
 
 
 def test_files_beyond_the_limit_are_refused(tmp_path, monkeypatch):

@@ -273,6 +273,14 @@ def test_layers_are_the_networks_beside_a_mend_in_front(opened):
     assert [told(index).rsplit(maxsplit=1)[1] for index in (0, 4)] == ["0", "3"]
 
 
+def test_a_network_that_does_not_sort_is_not_praised(opened):
+    page = opened(Network.from_layers(4, [[(0, 1), (2, 3)], [(0, 1), (2, 3)], [(0, 2)]]), link="#tab=bounds")
+    assert "No sorter has fewer" not in page.locator(".nsc-bounds").text_content()
+    page = opened("best", 4, link="#tab=bounds")
+    assert page.locator(".nsc-bounds").get_by_text("No sorter has fewer").count() == 2
+    assert "best" in page.locator("tr.own td:first-child").all_text_contents()
+
+
 def test_chosen_ranks_leave_halves_and_dead_comparators(opened):
     page = opened("best", 16)
     field = page.get_by_label("Chosen ranks")
