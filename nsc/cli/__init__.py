@@ -7,6 +7,7 @@ unproved; 130 interrupted.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import warnings
@@ -34,6 +35,9 @@ class _Group(click.Group):
     """Turns an error of nsc into one message and an exit code, and a warning into a note of one line."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        # A locale may lack letters of a message: it gets their numbers instead of no message.
+        if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().main(*args, **extra)
         except OSError as error:  # click itself ends at a closed pipe

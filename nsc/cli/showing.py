@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nsc.cli.shared import Reading, network_options
-from nsc.compiler.diagram import bands, knuth_diagram
+from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import top_k_candidates
@@ -94,8 +94,8 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
 def show_command(net: str, reading: Reading) -> None:
     """Draw a network of at most 64 wires as a Knuth diagram, and print its counts.
 
-    A circle keeps the minimum, a filled one the maximum. In a terminal the diagram has colours, and goes on
-    below where it is wider than the window.
+    A circle keeps the minimum, a filled one the maximum; without UTF-8, o and @. In a terminal the diagram
+    has colours, and goes on below where it is wider than the window.
     """
     network = reading.network(net)
     if network.n > LARGEST_DIAGRAM:
@@ -107,7 +107,10 @@ def show_command(net: str, reading: Reading) -> None:
 
 def _draw(network: Network) -> None:
     console = Console(highlight=False)
-    if not console.is_terminal or not console.encoding.startswith("utf"):
+    if not console.encoding.startswith("utf"):
+        click.echo(in_ascii(knuth_diagram(network)))
+        return
+    if not console.is_terminal or console.width < 1:
         click.echo(knuth_diagram(network))
         return
     for part in bands(network, console.width):

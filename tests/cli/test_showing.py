@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from commands import call, check_refused
 
 import nsc
@@ -60,6 +61,39 @@ def test_a_terminal_has_colours_and_bands():
     assert sum(line.startswith("7 ─") for line in plain) == 2
     assert max(map(len, plain[:-1])) <= 30
     assert plain[-1] == "8 wires, 24 comparators, 6 layers"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_a_locale_without_these_letters_gets_others(encoding):
+    def printed(*words):
+        command = [sys.executable, "-m", "nsc", *words]
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=True)
+        assert done.stderr == b""
+        return done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
+
+    out = printed("show", "--net", "bitonic", "--n", "4")
+    assert out.splitlines()[:5] == [
+        "0 -o---o----o---",
+        "1 -@---+o---@---",
+        "2 -@---@+---o---",
+        "3 -o----@---@---",
+        "     :    :   :",
+    ]
+    for command in ("draw", "compile", "list"):
+        assert "Usage" in printed(command, "--help")
+
+
+@pytest.mark.parametrize("columns", ["0", "1"])
+def test_a_terminal_without_width_has_a_diagram(columns):
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "nsc", "show", "--net", "bitonic", "--n", "4"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": columns}
+    subprocess.run(command, stdout=theirs, stderr=theirs, env=environment, timeout=60, check=True)
+    os.close(theirs)
+    out = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert out.count("●") == 6
 
 
 def test_help_and_version():
