@@ -84,9 +84,11 @@ export function makeChoice(label, choices, choose) {
 /**
  * Return a slider with a field for the same number.
  * @param {string} label
- * @param {{least: number, most: number, isLogarithmic: boolean, choose: (value: number) => void}} options
+ * @param {{least: number, most: number, bounds?: [number, number], isLogarithmic: boolean,
+ *   choose: (value: number) => void}} options From `least` to `most` it slides; the field takes what is
+ *   within the `bounds`, by default the same.
  */
-export function makeSlider(label, { least, most, isLogarithmic, choose }) {
+export function makeSlider(label, { least, most, bounds = [least, most], isLogarithmic, choose }) {
   const toPlace = (value) =>
     isLogarithmic ? Math.log(value / least) / Math.log(most / least) : (value - least) / (most - least);
   const toValue = (place) =>
@@ -106,9 +108,10 @@ export function makeSlider(label, { least, most, isLogarithmic, choose }) {
     class: "nsc-number",
     "aria-label": `${label}, number`,
     onchange: () => {
-      const value = numberOf(field.value);
-      if (value === undefined) show(shown);
-      else choose(Math.min(most, Math.max(least, value)));
+      const value = numberOf(field.value) ?? shown;
+      const used = Math.min(bounds[1], Math.max(bounds[0], value));
+      field.value = String(used); // also while it has the focus
+      choose(used);
     },
   });
   let shown = least;

@@ -221,8 +221,9 @@ export function makeSoft(facts, update) {
   const steepness = makeSlider("Steepness", {
     least: 0.1,
     most: 1000,
+    bounds: [LEAST_STEEPNESS, MOST_STEEPNESS],
     isLogarithmic: true,
-    choose: (value) => update({ steepness: Math.min(MOST_STEEPNESS, Math.max(LEAST_STEEPNESS, value)) }),
+    choose: (value) => update({ steepness: value }),
   });
   const lambda = makeSlider("ART λ", {
     least: 0,

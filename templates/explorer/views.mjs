@@ -56,12 +56,14 @@ export async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
+    const focused = document.activeElement;
     const area = h("textarea", { class: "nsc-hidden" });
     area.value = text;
     document.body.append(area);
     area.select();
     const isCopied = document.execCommand("copy");
     area.remove();
+    focused?.focus();
     return isCopied;
   }
 }

@@ -131,6 +131,15 @@ def test_a_typed_value_leaves_the_focus_on_its_input(opened):
     assert page.evaluate("document.activeElement.dataset.wire") == "3"
 
 
+def test_copying_without_a_clipboard_leaves_the_focus(opened):
+    page = opened("bitonic", 4, link="#tab=formats")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not here')); }")
+    page.get_by_role("button", name="Copy", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(50)
+    assert page.evaluate("document.activeElement.textContent") in ("Copied", "Not copied")
+
+
 def test_a_bit_is_typed_as_0_or_1(opened):
     page = opened("bitonic", 4, link="#mode=bits&bits=1010")
     for typed, bits in (("7", "1010"), ("0", "0010"), ("0.9", "0010"), ("1", "1010"), ("", "1010")):

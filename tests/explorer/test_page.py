@@ -371,6 +371,26 @@ def test_sliders_soften_the_network(opened):
     assert outputs(page) != [*map(str, range(8))]
 
 
+def test_a_typed_number_is_the_one_that_is_used(opened):
+    page = opened("bitonic", 8, link="#mode=soft")
+    for label, typed, used in (
+        ("Steepness", "5000", "5000"),
+        ("Steepness", "1e9", "10000"),
+        ("Steepness", "-1", "0.01"),
+        ("Steepness", "what", "0.01"),
+        ("ART λ", "2", "0.99"),
+        ("ART λ", "−1", "0"),
+        ("ART λ", "", "0"),
+    ):
+        field = page.get_by_label(f"{label}, number")
+        field.fill(typed)
+        page.keyboard.press("Enter")
+        shown(page)
+        assert field.input_value() == used, (label, typed)
+    settled(page)
+    assert {"lambda=0", "steepness=0.01"} <= {*page.evaluate("location.hash")[1:].split("&")}
+
+
 def test_a_link_holds_the_state(opened):
     link = (
         "#mode=soft&x=1,5,2,8,3,7,4,6&step=3&follow=2&ranks=5,6,7&paint=cone&block=3&sigmoid=gaussian&lambda=0.5"
