@@ -202,13 +202,22 @@ class Network:
         >>> Network.from_layers(2, [[(0, 1)]]).apply([[3, 1], [0, 2]]).tolist()
         [[1, 3], [0, 2]]
         """
-        state = np.array(values)
-        if state.ndim == 0 or state.shape[-1] != self.n:
-            raise NetworkError(f"this network has {count(self.n, 'wire')}, got values of shape {state.shape}")
-        for layer in self.layers():
-            lo, hi = layer[:, 0], layer[:, 1]
-            a, b = state[..., lo], state[..., hi]
-            state[..., lo], state[..., hi] = np.minimum(a, b), np.maximum(a, b)
+        try:
+            state = np.array(values)
+            if state.ndim == 0 or state.shape[-1] != self.n:
+                raise NetworkError(
+                    f"this network has {count(self.n, 'wire')}, got values of shape {state.shape}"
+                )
+            for layer in self.layers():
+                lo, hi = layer[:, 0], layer[:, 1]
+                a, b = state[..., lo], state[..., hi]
+                state[..., lo], state[..., hi] = np.minimum(a, b), np.maximum(a, b)
+        except NetworkError:
+            raise
+        except (TypeError, ValueError):  # objects without an order, lists of several lengths
+            raise NetworkError(
+                f"this network takes values of {count(self.n, 'number')}, got {str(values)[:80]}"
+            ) from None
         return state
 
     def __len__(self) -> int:
@@ -320,7 +329,8 @@ def check_wires(n: object) -> int:
 
 def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> NDArray[np.int64]:
     try:
-        rows = pairs if isinstance(pairs, np.ndarray) else np.array(list(pairs))
+        pairs = pairs if isinstance(pairs, np.ndarray) else list(pairs)
+        rows = np.asarray(pairs)
     except (TypeError, ValueError):
         rows = np.empty(1, object)
     if rows.size == 0 and len(pairs) == 0:
@@ -331,7 +341,10 @@ def _pairs_array(n: int, pairs: Sequence[Sequence[int]] | Comparators) -> NDArra
 
 
 def _starts_array(starts: ArrayLike, size: int) -> NDArray[np.int64]:
-    bounds = np.array(starts)
+    try:
+        bounds = np.array(starts)
+    except ValueError:  # lists of several lengths
+        bounds = np.empty(0)
     if bounds.ndim != 1 or bounds.dtype.kind not in "iu" or [*bounds[:1], *bounds[-1:]] != [0, size]:
         raise NetworkError(f"layer_starts must be integers from 0 to {size}, got {str(starts)[:80]}")
     bounds = bounds.astype(np.int64)

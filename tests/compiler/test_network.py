@@ -284,3 +284,26 @@ def test_from_graph_says_what_is_wrong():
 def test_repr_is_short():
     network = Network.from_layers(2, [[(0, 1)]])
     assert repr(network) == f"Network(n=2, size=1, depth=1, digest={network.digest[:12]})"
+
+
+def test_empty_iterators_are_layers_without_comparators():
+    assert Network.from_layers(3, [iter([]), iter([(0, 1)])]).depth == 1
+    assert Network.from_comparators(3, iter([])).size == 0
+
+
+@pytest.mark.parametrize(
+    "values", [[[1], [1, 2]], ["b", "a"], [object(), object()], [None, 1], [{}, 1]], ids=repr
+)
+def test_what_is_no_number_is_not_applied(values):
+    with pytest.raises(NetworkError, match=r"values of 2 numbers|got values of shape"):
+        Network.from_layers(2, [[(0, 1)]]).apply(values)
+
+
+def test_whole_numbers_of_any_size_are_applied():
+    assert Network.from_layers(2, [[(0, 1)]]).apply([2**70, 1]).tolist() == [1, 2**70]
+
+
+@pytest.mark.parametrize("starts", [[0, [1]], None, "01", [0, 1.0], 1])
+def test_starts_that_are_no_list_of_integers_are_refused(starts):
+    with pytest.raises(NetworkError, match="layer_starts must be integers from 0 to 1"):
+        Network(2, np.array([[0, 1]]), starts)
