@@ -221,7 +221,13 @@ export function mount(element, facts, options = {}) {
         panels[name].hidden = !isShown;
         buttons[index].setAttribute("aria-selected", String(isShown));
         buttons[index].tabIndex = isShown ? 0 : -1;
+        if (isShown && tab !== name) bringIntoView(buttons[index]);
       });
+    /** Scroll the tabs of a narrow phone, and nothing else. */
+    const bringIntoView = (button) => {
+      const [own, all] = [button.getBoundingClientRect(), node.getBoundingClientRect()];
+      node.scrollLeft += Math.max(0, own.right - all.right) + Math.min(0, own.left - all.left);
+    };
     return { node, show };
   }
 

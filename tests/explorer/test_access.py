@@ -221,3 +221,17 @@ def test_several_stand_in_one_page(browser, errors, tmp_path):
     assert page.evaluate("[a.state().mode, b.state().mode, again.state().mode]") == ["exact", "exact", "bits"]
     page.close()
     assert errors == []
+
+
+def test_a_narrow_phone_shows_the_chosen_tab(opened):
+    page = opened("bitonic", 16, viewport={"width": 320, "height": 640})
+    for choose, name in (
+        (page.locator(".nsc-badge"), "Proof"),
+        (page.get_by_role("tab", name="Explore"), "Explore"),
+    ):
+        choose.click()
+        shown(page)
+        tab = page.get_by_role("tab", name=name).bounding_box()
+        tabs = page.get_by_role("tablist").bounding_box()
+        assert tab["x"] >= tabs["x"]
+        assert tab["x"] + tab["width"] <= tabs["x"] + tabs["width"]
