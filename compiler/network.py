@@ -232,6 +232,19 @@ class Network:
         """Yield each layer's comparators, as `layers` does."""
         return self.layers()
 
+    def __contains__(self, layer: object) -> bool:
+        """Return whether some layer has exactly these comparators (lo, hi), in any order.
+
+        >>> net = Network.from_layers(4, [[(0, 1), (2, 3)], [(1, 2)]])
+        >>> [(2, 3), (0, 1)] in net, [(0, 1)] in net
+        (True, False)
+        """
+        try:
+            wanted = sorted((int(lo), int(hi)) for lo, hi in layer)  # type: ignore[attr-defined]
+        except (TypeError, ValueError):
+            return False
+        return any(sorted(map(tuple, own.tolist())) == wanted for own in self.layers())
+
     @overload
     def __getitem__(self, index: slice) -> Network: ...
 

@@ -93,6 +93,7 @@ from nsc.version import VERSION
     help="GPU architectures to build the CUDA kernels for now; default: they are built on first use.",
 )
 @click.option(
+    "-o",
     "--out",
     "folder",
     type=click.Path(path_type=Path),

@@ -292,7 +292,9 @@ def test_empty_iterators_are_layers_without_comparators():
 
 
 @pytest.mark.parametrize(
-    "values", [[[1], [1, 2]], ["b", "a"], [object(), object()], [None, 1], [{}, 1]], ids=repr
+    "values",
+    [[[1], [1, 2]], ["b", "a"], [object(), object()], [None, 1], [{}, 1]],
+    ids=["ragged", "texts", "objects", "none", "dicts"],
 )
 def test_what_is_no_number_is_not_applied(values):
     with pytest.raises(NetworkError, match=r"values of 2 numbers|got values of shape"):
