@@ -94,7 +94,7 @@ def read_sample(model: nn.Module, op: Sorter, samples: FourDigits, steepness: fl
 @click.option("--model", type=click.Choice(list(MODELS)), default="half", help="What scores the images.")
 @click.option("--steps", type=click.IntRange(1), default=600, help="Training steps.")
 @click.option("--test-numbers", type=click.IntRange(5), default=50_000, help="To test on, at least.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="Same seed and threads, same run.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Same seed, threads and machine, same run.")
 @click.option(
     "--data", type=click.Choice([s.name for s in DATA.values() if s.kind == "digits"]), default="digits"
 )
