@@ -170,8 +170,8 @@ def test_every_public_function_has_an_example(name, item):
     assert ">>> " in (item.__doc__ or ""), f"{name} needs an example in its docstring"
 
 
-def test_the_site_is_built_without_a_warning(tmp_path):
-    """Its notebooks run, and its links inside have targets."""
+def test_the_site_is_built_without_a_warning(tmp_path, browser):
+    """Its notebooks run, its links inside have targets, and its pages fit a phone."""
     options = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "2", "--conf-dir", ROOT / "docs"]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, "-d", tmp_path / "trees", ROOT, tmp_path / "site"],
@@ -186,6 +186,16 @@ def test_the_site_is_built_without_a_warning(tmp_path):
         text = page.read_text("utf-8")
         loaded = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(https?:[^"]*)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
+    heard = []
+    phone.on("console", lambda message: heard.append((phone.url, message.text)))
+    phone.on("request", lambda asked: asked.url.startswith("http") and heard.append((phone.url, asked.url)))
+    for page in pages:
+        phone.goto(page.as_uri())
+        width = phone.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390, f"{page.name} is {width} pixels wide"
+    phone.close()
+    assert heard == []
     reference = "".join(page.read_text("utf-8") for page in (tmp_path / "site/docs/reference").iterdir())
     for module in (nsc, nsc.nn, nsc.numpy):
         for name in module.__all__:

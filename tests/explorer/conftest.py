@@ -1,14 +1,13 @@
-"""A headless browser for the tests of the explorer, one for the session; a page for each test."""
+"""Pages of the explorer in a headless browser, for the tests."""
 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from nsc.compiler.drawing import Start, gather, render_page
 from nsc.compiler.drawing.page import MODULES, joined_modules
@@ -16,23 +15,10 @@ from nsc.compiler.request import Request
 from nsc.compiler.verify import Budget
 from nsc.version import VERSION
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARITHMETIC = MODULES[: MODULES.index("colours")]
 WIDE = {"width": 1400, "height": 900}
 # How the pages of each test looked at its end: to look at.
 SCREENSHOTS = Path(__file__).parents[1] / "output" / "explorer"
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Return a browser without a window."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.fail(f"the explorer is tested in one of {', '.join(BROWSERS)}: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
