@@ -129,7 +129,7 @@ class Cut:
         butterflies: the comparators that kernels in C++ run or skip together for P, in running order; None:
             a kernel takes the exact light cone of each column.
         reached: of each butterfly the blocks of columns that reach it, a bit for each.
-        figures: facts in words, as `nsc explain` prints them.
+        figures: facts in words.
     """
 
     codelets: tuple[tuple[int, ...], ...]
