@@ -191,6 +191,8 @@ def test_the_site_is_built_without_a_warning(tmp_path, browser):
     phone.on("console", lambda message: heard.append((phone.url, message.text)))
     phone.on("request", lambda asked: asked.url.startswith("http") and heard.append((phone.url, asked.url)))
     for page in pages:
+        if page == tmp_path / "site/index.html":  # leads on to the first page
+            continue
         phone.goto(page.as_uri())
         width = phone.evaluate("document.documentElement.scrollWidth")
         assert width <= 390, f"{page.name} is {width} pixels wide"
