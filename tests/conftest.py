@@ -154,14 +154,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Set a build cache for this run alone, which its workers share.
+def cache(pytestconfig: pytest.Config) -> Iterator[Path]:
+    """Set the tests' build cache, which workers share and later runs find.
 
+    A build's key covers all that it is made of. Tests of building itself take a new folder.
     PYTHONPATH lets processes that tests start find the project from any folder, installed or not.
     """
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "nsc-cache"
+    assert pytestconfig.cache is not None
+    folder = pytestconfig.cache.mkdir("nsc-builds")
+    folder.chmod(0o700)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NSC_CACHE_DIR", str(folder))
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
