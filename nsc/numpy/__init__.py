@@ -1,0 +1,34 @@
+"""Exact sorting and selection of NumPy arrays along short axes, by proved networks; needs no torch.
+
+    import nsc.numpy
+    values = nsc.numpy.sort(image, axis=0)
+    values, indices = nsc.numpy.topk(scores, 8)
+
+The first call for a length of the axis proves a network, and the first for a type builds its kernel in a
+second or two; the build is kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
+is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
+-0 before 0.
+
+All functions take `workers`, the number of threads; -1 is one for each core that this process may use.
+Results do not depend on it, bit for bit. One thread sorts a small array.
+"""
+
+from __future__ import annotations
+
+from nsc.contract.exact import MOST
+from nsc.numpy.filters import median_filter, rank_filter
+from nsc.numpy.kernels import Sorted
+from nsc.numpy.sorting import argsort, select, sort, topk
+from nsc.numpy.statistics import median
+
+__all__ = [
+    "MOST",
+    "Sorted",
+    "argsort",
+    "median",
+    "median_filter",
+    "rank_filter",
+    "select",
+    "sort",
+    "topk",
+]

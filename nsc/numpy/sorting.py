@@ -1,0 +1,143 @@
+"""Sorting and selection along an axis: sort, argsort, topk, select."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from nsc.arguments import flag, whole, wholes
+from nsc.compiler.selection import ranks, top_k
+from nsc.errors import OperandError, OperandTypeError
+from nsc.numpy.arrays import Array, index_dtype_of, split_shape
+from nsc.numpy.kernels import Sorted, run
+
+
+@overload
+def sort(
+    array: ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    return_indices: Literal[False] = False,
+    index_dtype: DTypeLike = np.int64,
+    workers: int = 1,
+) -> Array: ...
+
+
+@overload
+def sort(
+    array: ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    return_indices: Literal[True],
+    index_dtype: DTypeLike = np.int64,
+    workers: int = 1,
+) -> Sorted: ...
+
+
+def sort(
+    array: ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    return_indices: bool = False,
+    index_dtype: DTypeLike = np.int64,
+    workers: int = 1,
+) -> Array | Sorted:
+    """Return a sorted copy of an array, as numpy.sort.
+
+    Args:
+        array: of at most MOST values along the axis.
+        axis: the axis along which to sort.
+        descending: whether the largest value, or NaN, comes first.
+        return_indices: whether to return the indices too, as a stable numpy.argsort.
+        index_dtype: int64 or int32.
+        workers: threads, or -1.
+
+    Raises:
+        OperandTypeError: a type that is not of ELEMENTS, or not in this machine's order of bytes; an option
+            of another type.
+        OperandError: too many values along the axis; workers neither positive nor -1.
+        numpy.exceptions.AxisError: no such axis.
+
+    >>> sort([3, 1, 2]), sort([[3, 1], [2, 4]], axis=0, descending=True).tolist()
+    (array([1, 2, 3]), [[3, 4], [2, 1]])
+    """
+    index, descends = index_dtype_of("sort", index_dtype), flag("descending", descending, OperandTypeError)
+    if flag("return_indices", return_indices, OperandTypeError):
+        return run("sort", array, axis, None, workers, descends, index)
+    return run("sort", array, axis, None, workers, descends).values
+
+
+def argsort(
+    array: ArrayLike,
+    axis: int = -1,
+    *,
+    descending: bool = False,
+    index_dtype: DTypeLike = np.int64,
+    workers: int = 1,
+) -> Array:
+    """Return the indices that sort an array, as a stable numpy.argsort. Arguments and errors as in `sort`.
+
+    >>> argsort([3, 1, 2, 1])
+    array([1, 3, 2, 0])
+    """
+    descends = flag("descending", descending, OperandTypeError)
+    return run(
+        "argsort", array, axis, None, workers, descends, index_dtype_of("argsort", index_dtype)
+    ).indices
+
+
+def topk(
+    array: ArrayLike,
+    k: int,
+    axis: int = -1,
+    *,
+    index_dtype: DTypeLike = np.int64,
+    workers: int = 1,
+) -> Sorted:
+    """Return the k largest values along an axis, largest first, with their indices.
+
+    They are the last k of a stable `sort`, turned around: of equal values the one that lies last comes first.
+
+    Raises:
+        OperandError: k outside 1 … the length of the axis; or as in `sort`.
+
+    >>> topk([3, 1, 4, 1, 5], 2)
+    Sorted(values=array([5, 4]), indices=array([4, 2]))
+    """
+    count = whole(k)
+    length = split_shape("topk", np.asarray(array), axis)[1]
+    if count is None or not 1 <= count <= length:
+        raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
+    return run("topk", array, axis, top_k(count), workers, index=index_dtype_of("topk", index_dtype))
+
+
+def select(array: ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -> Array:
+    """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
+
+    The values are those of numpy.partition at these ranks.
+
+    Args:
+        array, axis, workers: as in `sort`.
+        wanted: one rank, which leaves out the axis, or a sequence of ranks. Negative ones count from the end.
+
+    Raises:
+        OperandError: a rank that the axis does not have, or one that is named twice; or as in `sort`.
+
+    >>> select([[3, 1, 4, 1, 5]], 1), select([3, 1, 4, 1, 5], [0, -1])
+    (array([1]), array([1, 5]))
+    """
+    length = split_shape("select", np.asarray(array), axis)[1]
+    one = whole(wanted)
+    listed = wholes(wanted if one is None else [one]) or ()
+    numbers = [rank + length if -length <= rank < 0 else rank for rank in listed]
+    if not numbers or any(not 0 <= rank < length for rank in numbers):
+        raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
+    if len(set(numbers)) < len(numbers):
+        raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
+    values = run("select", array, axis, ranks(*numbers), workers).values
+    return values if one is None else np.take(values, 0, axis)
