@@ -60,7 +60,7 @@ def command(request: Request, name: str) -> str:
     of the machine reaches the generated text.
     """
     family = request.network if is_family(request.network) else None
-    words = ["nsc compile", f"--net {family} --n {request.n}" if family else "--net network.json"]
+    words = ["nsc compile", f"{family} --n {request.n}" if family else "network.json"]
     if request.name is not None or not family:
         words.append(f"--name {name}")
     default, relaxation = Relaxation(), request.relaxation

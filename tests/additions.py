@@ -125,7 +125,7 @@ FAMILY = Addition(
     """
 from click.testing import CliRunner
 from nsc.cli import main
-done = CliRunner().invoke(main, ["verify", "--net", "toy", "--n", "9"])
+done = CliRunner().invoke(main, ["verify", "toy", "--n", "9"])
 assert done.output.startswith("sorts: 9 wires, 36 comparators"), done.output
 assert "toy" in CliRunner().invoke(main, ["list", "--n", "9"]).output
 """,
@@ -173,7 +173,7 @@ def nsc(*words):
 open("net.json", "w").write("[[0,2],[1,3],[0,1],[2,3],[1,2]]")
 nsc("convert", "net.json", "net.toy")
 assert open("net.toy").read().split() == ["toy", "0>2", "1>3", "0>1", "2>3", "1>2"]
-assert nsc("verify", "--net", "net.toy").startswith("sorts")
+assert nsc("verify", "net.toy").startswith("sorts")
 """,
 )
 
@@ -262,7 +262,7 @@ void sort(double *x) {
 import ctypes, subprocess, nsc, torch
 from click.testing import CliRunner
 from nsc.cli import main
-done = CliRunner().invoke(main, ["compile", "--net", "odd_even", "--n", "5", "--target", "cpu,toy"])
+done = CliRunner().invoke(main, ["compile", "odd_even", "--n", "5", "--target", "cpu,toy"])
 assert done.exit_code == 0, done.output
 folder = "generated/odd_even_5"
 subprocess.run(["cc", "-shared", "-fPIC", "-o", "./sort.so", f"{folder}/odd_even_5.c"], check=True)
@@ -351,7 +351,7 @@ __device__ __forceinline__ void toy_gradient(const Tile<real> &tile,
 import nsc, torch
 from click.testing import CliRunner
 from nsc.cli import main
-words = ["compile", "--net", "odd_even", "--n", "3", "--dtype", "float64", "--target", "cpu,cuda"]
+words = ["compile", "odd_even", "--n", "3", "--dtype", "float64", "--target", "cpu,cuda"]
 done = CliRunner().invoke(main, [*words, "--arch", "sm_90"])
 assert done.exit_code == 0, done.output
 from generated import odd_even_3_float64 as module

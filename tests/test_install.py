@@ -45,7 +45,7 @@ def test_a_plain_install_compiles_and_trains(installed, tmp_path):
     assert (installed / "nsc" / "templates" / "cpp/kernel.cpp.j2").is_file()
     assert (installed / "nsc" / "py.typed").is_file()
     assert not (installed / "nsc" / "compiler").is_symlink()
-    assert "bitonic_4" in run(installed, "-m", "nsc", "compile", "--net", "bitonic", "--n", "4", cwd=tmp_path)
+    assert "bitonic_4" in run(installed, "-m", "nsc", "compile", "bitonic", "--n", "4", cwd=tmp_path)
     program = (
         "import nsc, torch; from generated import bitonic_4 as net; print(nsc.__file__)\n"
         "x = torch.tensor([3.0, 1.0, 2.0, 0.0], requires_grad=True)\n"

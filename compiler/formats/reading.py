@@ -105,8 +105,11 @@ def read_stream(
 ) -> Network:
     """Read a network from an open file, as `read_network`; `name` is what messages call it."""
     content = bytearray()
-    while len(content) <= MOST_BYTES and (chunk := stream.read(1 << 20)):
-        content += chunk
+    try:
+        while len(content) <= MOST_BYTES and (chunk := stream.read(1 << 20)):
+            content += chunk
+    except (OSError, ValueError) as error:  # a folder, or a stream that is not for reading
+        raise NetworkError(f"cannot read {name}: {error}") from None
     if len(content) > MOST_BYTES:
         raise NetworkError(f"{name}: larger than {MOST_BYTES >> 20} MB, no network is read from that much")
     try:

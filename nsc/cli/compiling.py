@@ -13,28 +13,24 @@ from nsc.cli.filtering import check_options, compile_window, is_given, window_of
 from nsc.cli.headers import write_c_header
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
-    STANDARD,
     Limits,
-    Reading,
     counts_of,
     limit_options,
     list_option,
-    network_options,
     numbers_of,
     selection_options,
     wires_option,
 )
+from nsc.cli.sources import MISSING, Source, network_options
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
 from nsc.contract.targets import C_HEADER, TARGETS
 from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
-from nsc.version import VERSION
 
 
 @click.command("compile")
@@ -118,8 +114,7 @@ from nsc.version import VERSION
 @click.pass_context
 def compile_command(
     context: click.Context,
-    net: str | None,
-    reading: Reading,
+    source: Source | None,
     select: Selection | None,
     window: str | None,
     rank: int | None,
@@ -160,22 +155,17 @@ def compile_command(
         return
     if rank is not None:
         raise click.UsageError("--rank is for --window; a network selects --ranks")
-    if net is None:
-        raise click.UsageError("give a network, --net FAMILY --n N or --net FILE, or --window AxB")
+    if source is None:
+        raise click.UsageError(f"{MISSING}; or --window AxB")
     start = time.perf_counter()
     with reporting(verbose, as_json) as progress:
-        piped = reading.network(net, progress) if net == STANDARD else None
-        request = Request(
-            network=net if piped is None else piped,
-            n=reading.n,
+        request = source.request(
+            progress,
             relaxation=Relaxation(relaxation, art_lambda, error_free),
             dtypes=dtypes,
             targets=targets,
             name=name,
             unproved=unproved,
-            version=VERSION,
-            format=reading.format if piped is None else None,
-            index_base=reading.index_base if piped is None else None,
             select=select,
             wires=numbers_of("--wires", wires),
             remove_redundant=remove_redundant,

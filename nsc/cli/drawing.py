@@ -9,21 +9,17 @@ import click
 from nsc.cli.filtering import is_given
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
-    STANDARD,
     Limits,
-    Reading,
     limit_options,
     numbers_of,
-    reading_options,
     selection_options,
     wires_option,
 )
+from nsc.cli.sources import Source, network_options
 from nsc.compiler.drawing import PICTURES, Start, gather, picture, render_page
 from nsc.compiler.formats import save, write_network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
-from nsc.version import VERSION
 
 PAGE = ".html"
 # The drawings among the formats, by the suffix of a file.
@@ -44,7 +40,7 @@ _OF_PAGES = (
 
 
 @click.command("draw")
-@click.argument("net", metavar="FAMILY|FILE")
+@network_options()
 @click.option(
     "-o",
     "--out",
@@ -52,7 +48,6 @@ _OF_PAGES = (
     metavar="OUT",
     help="File to write: .html, .svg, .tex, .png or .pdf. Default: NAME.html, in this folder.",
 )
-@reading_options
 @selection_options
 @wires_option
 @click.option(
@@ -72,9 +67,8 @@ _OF_PAGES = (
 @click.pass_context
 def draw_command(
     context: click.Context,
-    net: str,
+    source: Source,
     out: Path | None,
-    reading: Reading,
     select: Selection | None,
     wires: str | None,
     relaxation: str,
@@ -90,8 +84,8 @@ def draw_command(
     network in every format, generated source, bounds and the proof. A network that does not sort is drawn
     with where it fails. A page shows at most 128 wires.
 
-    With --top-k, --median or --ranks, the page shows what these ranks need of the network. - is standard
-    input. OUT is written whole or not at all; an existing OUT is replaced. .png and .pdf need matplotlib.
+    With --top-k, --median or --ranks, the page shows what these ranks need of the network.
+    OUT is written whole or not at all; an existing OUT is replaced. .png and .pdf need matplotlib.
     """
     suffix = PAGE if out is None else out.suffix.lower()
     if suffix not in (PAGE, *DRAWINGS, *PICTURES):
@@ -104,7 +98,7 @@ def draw_command(
                 f"--{given[0].replace('_', '-')} is for a page, -o NAME.html, not for {out}"
             )
         with reporting(verbose) as progress:
-            network = reading.network(net, progress)
+            network = source.network(progress)
             progress.phase("write")
             if suffix in PICTURES:
                 save(picture(network, PICTURES[suffix]), out)
@@ -113,14 +107,9 @@ def draw_command(
         click.echo(f"{out}: {network.counts}")
         return
     with reporting(verbose) as progress:
-        piped = reading.network(net, progress) if net == STANDARD else None
-        request = Request(
-            network=net if piped is None else piped,
-            n=reading.n,
+        request = source.request(
+            progress,
             relaxation=Relaxation(relaxation, art_lambda, error_free),
-            version=VERSION,
-            format=reading.format if piped is None else None,
-            index_base=reading.index_base if piped is None else None,
             select=select,
             wires=numbers_of("--wires", wires),
         )

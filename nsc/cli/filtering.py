@@ -44,7 +44,8 @@ def check_options(context: click.Context) -> None:
     """Raise UsageError if an option was given that filters do not have."""
     for option in context.command.params:
         if option.name is not None and option.name not in _OPTIONS and is_given(context, option.name):
-            raise click.UsageError(f"{option.opts[0]} does not go with --window")
+            given = "a network" if isinstance(option, click.Argument) else option.opts[0]
+            raise click.UsageError(f"{given} does not go with --window")
 
 
 def window_of(size: str, select: Selection | None, rank: int | None) -> Window:

@@ -4,59 +4,21 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from nsc.compiler import selection
-from nsc.compiler.describe import describe
-from nsc.compiler.families import FAMILIES
-from nsc.compiler.formats import read_network, read_stream, readable
 from nsc.compiler.network import Network
-from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.progress import Progress
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
 from nsc.join.budget import MAX_MEMORY, budget_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Names standard input, or output, in the place of a file.
-STANDARD = "-"
-
 EXIT_CODES = {Verdict.PROVED: 0, Verdict.REFUTED: 1, Verdict.UNPROVED: 3}
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The options that say how a network is read."""
-
-    n: int | None
-    format: str | None
-    index_base: int | None
-
-    @property
-    def is_stated(self) -> bool:
-        """Whether the user gave one of them."""
-        return (self.n, self.format, self.index_base) != (None, None, None)
-
-    def network(self, name: str | Path, progress: Progress = SILENT) -> Network:
-        """Return the network of a family, of a file, or of standard input, which is named -."""
-        if str(name) == STANDARD:
-            return self.file(Path(name), progress)
-        return describe(name, self.n, self.format, self.index_base, progress)
-
-    def file(self, path: Path, progress: Progress = SILENT) -> Network:
-        """Return the network in a file, or in standard input."""
-        progress.phase("read")
-        read = (
-            functools.partial(read_stream, sys.stdin.buffer, "standard input")
-            if str(path) == STANDARD
-            else functools.partial(read_network, path)
-        )
-        return read(self.n, format=self.format, index_base=self.index_base, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -87,41 +49,6 @@ class Limits:
     def budget(self, progress: Progress) -> Budget:
         """Return the budget; its time begins now."""
         return budget_of(self.max_memory, self.time_limit, progress)
-
-
-def index_base_option(function: F) -> F:
-    return click.option(
-        "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="Number of a file's first wire."
-    )(function)
-
-
-def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --n, --format and --index-base, as its argument `reading`."""
-
-    @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
-    @click.option(
-        "--format", type=click.Choice(readable()), help="A file's format; default: found from its content."
-    )
-    @index_base_option
-    @functools.wraps(function)
-    def command(*, n: int | None, format: str | None, index_base: int | None, **others: Any) -> Any:
-        return function(reading=Reading(n, format, index_base), **others)
-
-    return command
-
-
-def network_options(required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command --net, as its argument `net`, and the options of reading."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        return click.option(
-            "--net",
-            required=required,
-            metavar="FAMILY|FILE",
-            help=f"A family ({', '.join(FAMILIES)}), a network file, or - for standard input.",
-        )(reading_options(function))
-
-    return decorate
 
 
 def wires_option(function: F) -> F:

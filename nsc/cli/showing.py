@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nsc.cli.shared import Reading, network_options
+from nsc.cli.sources import Source, network_options
 from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network, check_wires
@@ -90,14 +90,14 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
 
 
 @click.command("show")
-@network_options(required=True)
-def show_command(net: str, reading: Reading) -> None:
+@network_options()
+def show_command(source: Source) -> None:
     """Draw a network of at most 64 wires as a Knuth diagram, and print its counts.
 
     A circle keeps the minimum, a filled one the maximum; without UTF-8, o and @. In a terminal the diagram
     has colours, and goes on below where it is wider than the window.
     """
-    network = reading.network(net)
+    network = source.network()
     if network.n > LARGEST_DIAGRAM:
         click.echo(f"no diagram: {count(network.n, 'wire')}, at most {LARGEST_DIAGRAM} fit a terminal")
     else:
@@ -125,11 +125,11 @@ def _coloured(diagram: str) -> Text:
 
 
 @click.command("explain")
-@network_options(required=True)
+@network_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def explain_command(net: str, reading: Reading, as_json: bool) -> None:
+def explain_command(source: Source, as_json: bool) -> None:
     """Show how a network is scheduled: codelets, comparators per wire loaded, light cones."""
-    figures = explain(schedule(reading.network(net)))
+    figures = explain(schedule(source.network()))
     if as_json:
         click.echo(json.dumps(figures.__dict__, indent=1))
         return

@@ -16,12 +16,11 @@ from nsc.cli.shared import (
     EXIT_CODES,
     Limits,
     PropertyOptions,
-    Reading,
     counts_of,
     limit_options,
-    network_options,
     property_options,
 )
+from nsc.cli.sources import Source, network_options
 from nsc.compiler.network import Network
 from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, diagnose, read_proof
 from nsc.compiler.verify import parse as parse_property
@@ -33,8 +32,7 @@ from nsc.join.kernel_check import check_package, read_package
 
 
 @click.command("verify")
-@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@network_options(required=False)
+@network_options()
 @property_options
 @limit_options
 @click.option(
@@ -51,9 +49,7 @@ from nsc.join.kernel_check import check_package, read_package
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 @verbose_option
 def verify_command(
-    file: Path | None,
-    net: str | None,
-    reading: Reading,
+    source: Source,
     stated: PropertyOptions,
     limits: Limits,
     method: str | None,
@@ -63,26 +59,22 @@ def verify_command(
 ) -> None:
     """Decide whether a network sorts, or has another property: proved, refuted or unproved.
 
-    FILE is a network file, - for standard input, or a folder that nsc compile wrote. Of such a folder, the
-    network is proved anew, and the built kernel is run on all 0-1 inputs, or on the inputs of the reachable
-    sets.
+    NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and the built kernel
+    is run on all 0-1 inputs, or on the inputs of the reachable sets.
 
     A refuted network comes with a counterexample, and with the comparator that would mend it, if one alone
     does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
-    if file is not None and os.path.isfile(file / MANIFEST):
-        if net or reading.is_stated or stated.is_stated or method or proof_file:
+    if os.path.isfile(os.path.join(source.name, MANIFEST)):
+        if source.has_options or stated.is_stated or method or proof_file:
             raise click.UsageError(
                 "a package states its network and property itself: only --max-memory, --time-limit, "
                 "--verbose and --json go with it"
             )
-        _verify_package(file, limits, as_json, verbose)
-    name = net if file is None else str(file)
-    if name is None or (file is not None and net is not None):
-        raise click.UsageError("give a network file, or --net FAMILY --n N, and not both")
+        _verify_package(Path(source.name), limits, as_json, verbose)
     failure = None
     with reporting(verbose, as_json) as progress:
-        network = reading.network(name, progress)
+        network = source.network(progress)
         if proof_file is not None:
             wanted = stated.property(network.n) if stated.is_stated else None
             proof = check_proof(network, read_proof(proof_file), wanted)

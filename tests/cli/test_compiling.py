@@ -17,7 +17,7 @@ from nsc.compiler.formats import FORMATS, readable
 
 
 def test_compile_writes_a_package_and_says_how_to_use_it():
-    result = process("compile", "--net", "bitonic", "--n", 4)
+    result = process("compile", "bitonic", "--n", 4)
     assert (result.returncode, result.stderr) == (0, "")
     first, proof, last = result.stdout.splitlines()
     assert first == "generated/bitonic_4: 4 wires, 6 comparators, 3 layers"
@@ -38,7 +38,7 @@ def test_compile_writes_a_package_and_says_how_to_use_it():
 
 def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
     Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
-    out, _ = call("compile", "--net", "small.txt", "--ranks", "2,0", "--out", "generated")
+    out, _ = call("compile", "small.txt", "--ranks", "2,0", "--out", "generated")
     assert "rank-2,0: proved: exhaustion" in out
     assert out.rstrip().endswith("use it with: nsc.load('generated/small_3_rank_2_0')")
     code = (
@@ -64,7 +64,7 @@ def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
     ],
 )
 def test_a_selection_reaches_the_package_and_its_command(words, name, ranks):
-    line = f"compile --net bitonic --n 6 {words}"
+    line = f"compile bitonic --n 6 {words}"
     facts = json.loads(call(*line.split(), "--json")[0])
     manifest = Path(facts["folder"], "manifest.json").read_text(encoding="utf-8")
     assert facts["name"] == name
@@ -74,17 +74,17 @@ def test_a_selection_reaches_the_package_and_its_command(words, name, ranks):
 
 
 def test_a_second_compile_changes_nothing():
-    call("compile", "--net", "bitonic", "--n", 4)
+    call("compile", "bitonic", "--n", 4)
     folder = Path("generated/bitonic_4")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
-    out, err = call("compile", "--net", "bitonic", "--n", 4)
+    out, err = call("compile", "bitonic", "--n", 4)
     assert "built before" in out
     assert err == ""
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
 
 
 def test_compile_says_that_it_replaced_another_package():
-    line = "compile --net odd_even --n 3 --relaxation cauchy"
+    line = "compile odd_even --n 3 --relaxation cauchy"
     assert call(*line.split())[0].startswith("generated/odd_even_3_cauchy: ")
     assert "replaced" not in call(*line.split(), "--name", "three")[0]
     assert "replaced" not in call(*line.split(), "--name", "three")[0]
@@ -96,13 +96,13 @@ def test_compile_says_that_it_replaced_another_package():
 
 def test_the_same_command_gives_the_same_bytes_in_another_folder():
     for out in ("one", "two/deep"):
-        call("compile", "--net", "bitonic", "--n", 4, "--out", out)
+        call("compile", "bitonic", "--n", 4, "--out", out)
     for path in Path("one/bitonic_4").iterdir():
         assert path.read_bytes() == (Path("two/deep/bitonic_4") / path.name).read_bytes()
 
 
 def test_compile_prints_json(cache):
-    out, err = call("compile", "--net", "bitonic", "--n", 4, "--json")
+    out, err = call("compile", "bitonic", "--n", 4, "--json")
     facts = json.loads(out)
     assert err == ""
     assert (facts["name"], facts["n"], facts["size"], facts["depth"]) == ("bitonic_4", 4, 6, 3)
@@ -113,18 +113,18 @@ def test_compile_prints_json(cache):
     assert Path(binary).is_file()
     assert cache in Path(binary).parents
     assert binary in shlex.split(command)
-    assert json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["cached"] is True
+    assert json.loads(call("compile", "bitonic", "--n", 4, "--json")[0])["cached"] is True
 
 
 def test_verbose_shows_the_build_command():
-    command = json.loads(call("compile", "--net", "bitonic", "--n", 4, "--json")[0])["commands"][0]
-    assert command in call("compile", "--net", "bitonic", "--n", 4, "--verbose")[0].splitlines()
-    assert command not in call("compile", "--net", "bitonic", "--n", 4)[0]
+    command = json.loads(call("compile", "bitonic", "--n", 4, "--json")[0])["commands"][0]
+    assert command in call("compile", "bitonic", "--n", 4, "--verbose")[0].splitlines()
+    assert command not in call("compile", "bitonic", "--n", 4)[0]
 
 
 def test_every_option_reaches_the_package():
     line = (
-        "compile --net odd_even --n 3 --relaxation cauchy --art-lambda 0.5 --error-free --unproved --dtype "
+        "compile odd_even --n 3 --relaxation cauchy --art-lambda 0.5 --error-free --unproved --dtype "
         "float64 --dtype float32,float64 --target cpu --target cpu --out mine/nets --name three"
     )
     out, _ = call(*line.split())
@@ -144,19 +144,19 @@ def test_every_option_reaches_the_package():
 def test_network_files_of_every_format_are_read(text):
     Path("four.net").write_text(text, encoding="utf-8")
     assert json.loads(call("verify", "four.net", "--json")[0])["size"] == 5
-    out, _ = call("show", "--net", "four.net", "--n", 4)
+    out, _ = call("show", "four.net", "--n", 4)
     assert out.endswith("\n4 wires, 5 comparators, 3 layers\n")
 
 
 def test_an_unproved_network_needs_an_option():
-    out, err = call("compile", "--net", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
+    out, err = call("compile", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
     assert (out, paths()) == ("", [])
     assert err.startswith("nsc: the network is unproved: ")
     assert "--unproved" in err
 
 
 def test_compile_writes_a_c_header_and_says_how_to_use_it():
-    line = "compile --net best --n 5 --dtype int32,uint8 --target c"
+    line = "compile best --n 5 --dtype int32,uint8 --target c"
     out, err = call(*line.split(), "--out", "include")
     first, proof, last = out.splitlines()
     assert first == "include/best_5.h: 5 wires, 9 comparators, 5 layers"
@@ -170,7 +170,7 @@ def test_compile_writes_a_c_header_and_says_how_to_use_it():
 
 
 def test_a_c_header_prints_json_and_says_what_it_replaced():
-    line = "compile --net odd_even --n 3 --target c --json --median --out ."
+    line = "compile odd_even --n 3 --target c --json --median --out ."
     facts = json.loads(call(*line.split())[0])
     assert (facts["name"], facts["header"]) == ("odd_even_3_median", "odd_even_3_median.h")
     assert (facts["targets"], facts["dtypes"], facts["replaced"]) == (["c"], ["float32"], False)
@@ -187,7 +187,7 @@ def test_a_c_header_prints_json_and_says_what_it_replaced():
 
 def test_a_c_header_of_a_users_network():
     Path("four.json").write_text(FORMATS["nsc"].example, encoding="utf-8")
-    call("compile", "--net", "four.json", "--target", "c", "--out", ".")
+    call("compile", "four.json", "--target", "c", "--out", ".")
     text = Path("four_4.h").read_text(encoding="utf-8")
     assert "C(0, 2) C(1, 3)" in text
     assert "void four_4_float32(const float *x, float *values)" in text
@@ -195,6 +195,6 @@ def test_a_c_header_of_a_users_network():
 
 def test_a_file_that_nsc_did_not_write_is_kept():
     Path("odd_even_3.h").write_text("/* mine */", encoding="utf-8")
-    _, err = call("compile", "--net", "odd_even", "--n", 3, "--target", "c", "--out", ".", code=2)
+    _, err = call("compile", "odd_even", "--n", 3, "--target", "c", "--out", ".", code=2)
     assert err.startswith("nsc: odd_even_3.h exists and is no header that nsc wrote: choose another --name")
     assert Path("odd_even_3.h").read_text(encoding="utf-8") == "/* mine */"

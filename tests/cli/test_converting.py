@@ -32,7 +32,6 @@ def test_optimize_writes_nothing_that_is_unproved():
     unproved = "optimize", "pairwise", "--n", 256, "--time-limit", 0.2, "-o", "out.json"
     assert "unproved" in call(*unproved, code=3)[1]
     for bad in (
-        ["optimize", "bitonic", "--n", 8],
         ["optimize", "bitonic", "--n", 8, "-o", "out.what"],
         ["optimize", "bitonic", "--n", 8, "-o", "missing/out.json"],
         ["optimize", "missing.txt", "-o", "out.json"],
@@ -99,7 +98,7 @@ def test_convert_replaces_a_file_even_its_own_source():
     assert paths() == ["four.json"]
 
 
-@pytest.mark.parametrize("line", ["verify four.cn", "show --net four.cn", "explain --net four.cn"])
+@pytest.mark.parametrize("line", ["verify four.cn", "show four.cn", "explain four.cn"])
 def test_every_command_takes_options_for_reading(line):
     Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
     check_refused(line.split())
@@ -109,7 +108,7 @@ def test_every_command_takes_options_for_reading(line):
 
 def test_compile_takes_options_for_reading():
     Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
-    call("compile", "--net", "four.cn", "--format", "cn", "--index-base", 1)
+    call("compile", "four.cn", "--format", "cn", "--index-base", 1)
     assert json.loads(Path("generated/four_4/network.json").read_text(encoding="utf-8"))["n"] == 4
     with pytest.raises(nsc.NetworkError, match=r"^four\.cn: "):
         nsc.compile("four.cn")
@@ -120,9 +119,8 @@ def test_compile_takes_options_for_reading():
     "line",
     [
         "convert",
-        "convert four.cn",
         "convert missing.cn out.cn",
-        "convert bitonic out.cn --n 4",
+        "convert bitonic out.cn",
         "convert four.cn out.zip",
         "convert four.cn out",
         "convert four.cn out.cn --to sorterhunter-log",
@@ -135,8 +133,8 @@ def test_compile_takes_options_for_reading():
         "convert four.cn missing/out.cn",
         "convert four.cn . --to cn",
         "convert . out.cn",
-        "verify --net bitonic --n 4 --format cn",
-        "verify --net bitonic --n 4 --index-base 0",
+        "verify bitonic --n 4 --format cn",
+        "verify bitonic --n 4 --index-base 0",
         "verify four.cn --format svg",
     ],
 )

@@ -23,7 +23,7 @@ def script(text):
 def test_a_compiler_that_fails_shows_its_command_and_log(tmp_path):
     compiler = script('echo "out of luck" >&2; exit 7')
     cache = tmp_path / "cache"
-    result = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
+    result = process("compile", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
     assert (result.returncode, result.stdout, paths()) == (2, "", ["compiler.sh"])
     for part in ("exit code 7", "out of luck", f"command: {compiler}", "-std=c++17"):
         assert part in result.stderr
@@ -33,7 +33,7 @@ def test_a_compiler_that_fails_shows_its_command_and_log(tmp_path):
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     compiler, cache = script("touch started; sleep 30"), tmp_path / "cache"
-    running = start("compile", "--net", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
+    running = start("compile", "bitonic", "--n", 4, NSC_CXX=str(compiler), NSC_CACHE_DIR=str(cache))
     try:
         while not Path("started").exists():
             assert running.poll() is None
@@ -76,8 +76,8 @@ def test_a_time_limit_ends_a_proof_with_nothing_written():
 @pytest.mark.parametrize(
     "line",
     [
-        *["verify --net bitonic --n 4", "verify two.txt", "compile --net odd_even --n 3", "list", "--help"],
-        *["show --net bitonic --n 4", "list --top-k 1 --n 4 --json", "convert two.txt -", "--version"],
+        *["verify bitonic --n 4", "verify two.txt", "compile odd_even --n 3", "list", "--help"],
+        *["show bitonic --n 4", "list --top-k 1 --n 4 --json", "convert two.txt -", "--version"],
         "optimize bitonic --n 4 -o out.json",
     ],
 )

@@ -16,10 +16,10 @@ from nsc.compiler.verify import Proof, Verdict
 
 def test_piped_output_has_no_control_characters():
     for words in (
-        ["compile", "--net", "bitonic", "--n", 4],
-        ["verify", "--net", "bitonic", "--n", 4],
+        ["compile", "bitonic", "--n", 4],
+        ["verify", "bitonic", "--n", 4],
         ["list"],
-        ["show", "--net", "bitonic", "--n", 4],
+        ["show", "bitonic", "--n", 4],
     ):
         result = process(*words, FORCE_COLOR="", TERM="xterm-256color")
         assert result.returncode == 0
@@ -27,7 +27,7 @@ def test_piped_output_has_no_control_characters():
 
 
 def test_output_survives_a_terminal_without_unicode():
-    for words in (["list"], ["show", "--net", "bitonic", "--n", 4], ["verify", "missing…"]):
+    for words in (["list"], ["show", "bitonic", "--n", 4], ["verify", "missing…"]):
         result = process(*words, PYTHONIOENCODING="ascii", LC_ALL="C", PYTHONUTF8="0")
         assert "Traceback" not in result.stderr
 
@@ -46,8 +46,8 @@ def test_a_hostile_network_file_puts_nothing_into_generated_text():
     Path("deep").mkdir()
     for path in (Path(name), Path("deep") / name):
         path.write_text(json.dumps(content), encoding="utf-8")
-    facts = json.loads(call("compile", "--net", name, "--json")[0])
-    call("compile", "--net", Path("deep", name).resolve(), "--out", "other")
+    facts = json.loads(call("compile", name, "--json")[0])
+    call("compile", Path("deep", name).resolve(), "--out", "other")
     folder = Path(facts["folder"])
     assert folder == Path("generated/x_evil_quote_4")
     assert sorted(path.name for path in folder.iterdir()) == sorted(
@@ -66,7 +66,7 @@ def test_a_hostile_file_cannot_steer_the_terminal():
 
 
 def test_proofs_of_the_command_are_those_of_the_library():
-    out, _ = call("verify", "--net", "bitonic", "--n", 8, "--json")
+    out, _ = call("verify", "bitonic", "--n", 8, "--json")
     proof = nsc.verify(FAMILIES["bitonic"](8))
     assert isinstance(proof, Proof)
     assert proof.verdict is Verdict.PROVED
@@ -74,21 +74,21 @@ def test_proofs_of_the_command_are_those_of_the_library():
 
 
 SMALLEST = (
-    "compile --net odd_even --n 1",
-    "compile --net odd_even --n 2 --name two",
-    "compile --net bitonic --n 1 --top-k 1 --name one",
-    "compile --net bitonic --n 3 --ranks 1 --verbose",
-    "compile --net bitonic --n 1 --target c",
-    "compile --net bitonic --n 2 --target c --ranks 1 --verbose",
-    "verify --net odd_even --n 1",
-    "verify --net bitonic --n 2",
-    "verify --net bitonic --n 2 --property top-1",
+    "compile odd_even --n 1",
+    "compile odd_even --n 2 --name two",
+    "compile bitonic --n 1 --top-k 1 --name one",
+    "compile bitonic --n 3 --ranks 1 --verbose",
+    "compile bitonic --n 1 --target c",
+    "compile bitonic --n 2 --target c --ranks 1 --verbose",
+    "verify odd_even --n 1",
+    "verify bitonic --n 2",
+    "verify bitonic --n 2 --property top-1",
     "list --n 1",
     "list --n 2",
-    "show --net bitonic --n 1",
-    "show --net bitonic --n 2",
-    "explain --net bitonic --n 1",
-    "explain --net bitonic --n 2",
+    "show bitonic --n 1",
+    "show bitonic --n 2",
+    "explain bitonic --n 1",
+    "explain bitonic --n 2",
     "list --top-k 1 --n 1",
     "list --top-k 1 --n 2",
     "optimize bitonic --n 2 --property top-1 -o top.json",
@@ -98,17 +98,17 @@ SMALLEST = (
     "verify generated/odd_even_1",
 )
 REFUSED_AT_ONE = (
-    "verify --net bitonic --n 1 --property top-2",
-    "verify --net bitonic --n 1 --property rank-1",
-    "verify --net bitonic --n 1 --property merge-1+1",
-    "verify --net bitonic --n 2 --property top-1 --wires 0,1",
-    "verify --net bitonic --n 2 --property top-2 --wires 1",
-    "verify --net bitonic --n 2 --property top-1 --wires 7",
-    "compile --net bitonic --n 1 --top-k 2",
-    "compile --net swap.txt --n 1",
-    "compile --net bitonic --n 1 --ranks 1",
+    "verify bitonic --n 1 --property top-2",
+    "verify bitonic --n 1 --property rank-1",
+    "verify bitonic --n 1 --property merge-1+1",
+    "verify bitonic --n 2 --property top-1 --wires 0,1",
+    "verify bitonic --n 2 --property top-2 --wires 1",
+    "verify bitonic --n 2 --property top-1 --wires 7",
+    "compile bitonic --n 1 --top-k 2",
+    "compile swap.txt --n 1",
+    "compile bitonic --n 1 --ranks 1",
     "list --top-k 2 --n 1",
-    "show --net one.txt",
+    "show one.txt",
 )
 
 

@@ -28,57 +28,56 @@ BAD_FILES = {
 }
 BAD_LINES = [
     "compile",
-    "compile --net bitonic",
-    "compile --net bionic --n 4",
-    "compile --net bitonic --n 0",
-    "compile --net bitonic --n -4",
-    "compile --net bitonic --n four",
-    "compile --net bitonic --n 65537",
-    "compile --net bitonic --n 99999999999999999999999",
-    "compile --net odd_even --n 65536",
-    "compile --net bitonic --n 4 --relaxation soft",
-    "compile --net bitonic --n 4 --art-lambda 1",
-    "compile --net bitonic --n 4 --art-lambda nan",
-    "compile --net bitonic --n 4 --art-lambda x",
-    "compile --net bitonic --n 4 --dtype int8",
-    "compile --net bitonic --n 4 --target tpu",
-    "compile --net bitonic --n 4 --target c,cpu",
-    "compile --net bitonic --n 4 --target c --dtype float16",
-    "compile --net bitonic --n 4 --target c --error-free",
-    "compile --net bitonic --n 4 --target c --arch sm_90",
-    "compile --net bitonic --n 4 --fast",
-    "compile --net bitonic --n 4 --name ../x",
-    "compile --net bitonic --n 4 --name a/b",
-    "compile --net bitonic --n 4 --name class",
-    "compile --net bitonic --n 4 --name __init__",
-    "compile --net bitonic --n 4 --name __main__",
-    "compile --net bitonic --n 4 --name ''",
-    f"compile --net bitonic --n 4 --name {'x' * 250}",
-    "compile --net bitonic --n 4 --top-k 0",
-    "compile --net bitonic --n 4 --top-k 5",
-    "compile --net bitonic --n 4 --top-k two",
-    "compile --net bitonic --n 4 --top-k 2 --median",
-    "compile --net bitonic --n 4 --ranks 1,1",
-    "compile --net bitonic --n 4 --ranks ١",
-    "compile --net bitonic --n 4 --ranks 4",
-    "compile --net bitonic --n 4 --ranks 1,",
-    "compile --net bitonic --n 4 --wires 1",
-    "compile --net bitonic --n 4 --median --wires 1",
-    "compile --net missing.json",
-    "compile --net . --n 4",
-    f"compile --net {'x' * 5000} --n 4",
     "compile bitonic",
+    "compile bionic --n 4",
+    "compile bitonic --n 0",
+    "compile bitonic --n -4",
+    "compile bitonic --n four",
+    "compile bitonic --n 65537",
+    "compile bitonic --n 99999999999999999999999",
+    "compile odd_even --n 65536",
+    "compile bitonic --n 4 --relaxation soft",
+    "compile bitonic --n 4 --art-lambda 1",
+    "compile bitonic --n 4 --art-lambda nan",
+    "compile bitonic --n 4 --art-lambda x",
+    "compile bitonic --n 4 --dtype int8",
+    "compile bitonic --n 4 --target tpu",
+    "compile bitonic --n 4 --target c,cpu",
+    "compile bitonic --n 4 --target c --dtype float16",
+    "compile bitonic --n 4 --target c --error-free",
+    "compile bitonic --n 4 --target c --arch sm_90",
+    "compile bitonic --n 4 --fast",
+    "compile bitonic --n 4 --name ../x",
+    "compile bitonic --n 4 --name a/b",
+    "compile bitonic --n 4 --name class",
+    "compile bitonic --n 4 --name __init__",
+    "compile bitonic --n 4 --name __main__",
+    "compile bitonic --n 4 --name ''",
+    f"compile bitonic --n 4 --name {'x' * 250}",
+    "compile bitonic --n 4 --top-k 0",
+    "compile bitonic --n 4 --top-k 5",
+    "compile bitonic --n 4 --top-k two",
+    "compile bitonic --n 4 --top-k 2 --median",
+    "compile bitonic --n 4 --ranks 1,1",
+    "compile bitonic --n 4 --ranks ١",
+    "compile bitonic --n 4 --ranks 4",
+    "compile bitonic --n 4 --ranks 1,",
+    "compile bitonic --n 4 --wires 1",
+    "compile bitonic --n 4 --median --wires 1",
+    "compile missing.json",
+    "compile . --n 4",
+    f"compile {'x' * 5000} --n 4",
     "verify",
     "verify missing.json",
     "verify missing",
-    "verify --net bitonic",
-    "verify --net bitonic --n 4 missing.json",
+    "verify bitonic",
+    "verify bitonic --n 4 missing.json",
     f"verify {'x' * 5000}",
-    "compile --net bitonic --n 4 --dtype float32,int8",
-    "compile --net bitonic --n 4 --target cpu,,cuda",
-    "compile --net bitonic --n 4 --arch sm_90",
+    "compile bitonic --n 4 --dtype float32,int8",
+    "compile bitonic --n 4 --target cpu,,cuda",
+    "compile bitonic --n 4 --arch sm_90",
     "explain",
-    "explain --net bitonic",
+    "explain bitonic",
     "list --top-k 9 --n 8",
     "list --top-k 2 --format cn",
     "list --n 0",
@@ -86,9 +85,13 @@ BAD_LINES = [
     "list --n 65537",
     "list --n 99999999999999999999",
     "list --n x",
-    "show --net bitonic",
-    "show --net bionic --n 4",
+    "show bitonic",
+    "show bionic --n 4",
     "show",
+    "show bitonic bitonic --n 4",
+    "show bitonic --net bitonic --n 4",
+    "convert bitonic one.cn -o two.cn --n 4",
+    "optimize bitonic --n 4 --json",
     "sort",
     "--fast",
 ]
@@ -100,29 +103,29 @@ def test_bad_lines_are_refused_with_one_message(line):
 
 
 IN_OPTIONS = {
-    "compile --net odd_even": "family odd_even needs --n,",
-    "compile --net one.cn": "--index-base 1, or from 0, with --index-base 0 and --n",
-    "compile --net one.cn --n 4 --format json --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
-    "compile --net bitonic --n 4 --ranks 1,1": "--ranks must name each rank once, got 1, 1",
-    "compile --net bitonic --n 4 --wires 1": "--wires says where selected values are",
-    "compile --net bitonic --n 4 --dtype int8": "--dtype must be some of float32, float64",
-    "compile --net bitonic --n 4 --target tpu": "--target must be some of cpu, cuda",
-    "compile --net bitonic --n 4 --target c,cuda": "give --target c without other targets",
-    "compile --net bitonic --n 4 --target c --art-lambda 0": "--art-lambda 0.0 is for relaxed operators",
-    "compile --net bitonic --n 4 --target c --error-free": "--error-free is for relaxed operators",
-    "compile --net bitonic --n 4 --target c --dtype float16": "--dtype must be some of float64",
-    "compile --net bitonic --n 4 --target c --arch sm_90": "--arch is for the CUDA kernels",
-    "compile --net best --n 4 --ranks 1 --wires 2": "leave --wires out",
-    "compile --net two.txt": "--format json reads a flat list",
-    "compile --net bitonic --n 4 --format cn": "takes no --format",
-    "compile --net odd_even --n 3 --art-lambda 2": "--art-lambda must be in [0, 1)",
-    "compile --net four.json --n 3": "--n 3 disagrees",
-    "compile --net bitonic --n 4 --out mine": "choose another --name or --out",
-    "compile --net bitonic --n 4 --name __x": "choose another --name",
+    "compile odd_even": "family odd_even needs --n,",
+    "compile one.cn": "--index-base 1, or from 0, with --index-base 0 and --n",
+    "compile one.cn --n 4 --format json --ranks 1 --top-k 1": "one of --top-k, --median, --ranks",
+    "compile bitonic --n 4 --ranks 1,1": "--ranks must name each rank once, got 1, 1",
+    "compile bitonic --n 4 --wires 1": "--wires says where selected values are",
+    "compile bitonic --n 4 --dtype int8": "--dtype must be some of float32, float64",
+    "compile bitonic --n 4 --target tpu": "--target must be some of cpu, cuda",
+    "compile bitonic --n 4 --target c,cuda": "give --target c without other targets",
+    "compile bitonic --n 4 --target c --art-lambda 0": "--art-lambda 0.0 is for relaxed operators",
+    "compile bitonic --n 4 --target c --error-free": "--error-free is for relaxed operators",
+    "compile bitonic --n 4 --target c --dtype float16": "--dtype must be some of float64",
+    "compile bitonic --n 4 --target c --arch sm_90": "--arch is for the CUDA kernels",
+    "compile best --n 4 --ranks 1 --wires 2": "leave --wires out",
+    "compile two.txt": "--format json reads a flat list",
+    "compile bitonic --n 4 --format cn": "takes no --format",
+    "compile odd_even --n 3 --art-lambda 2": "--art-lambda must be in [0, 1)",
+    "compile four.json --n 3": "--n 3 disagrees",
+    "compile bitonic --n 4 --out mine": "choose another --name or --out",
+    "compile bitonic --n 4 --name __x": "choose another --name",
     "verify one.cn": "--index-base 1",
     "verify four.json --index-base 1": "name another --format",
-    "verify --net bitonic --n 4 --property median --wires 1": "--wires names 1 wire",
-    "convert two.txt out.json": "--from json reads a flat list",
+    "verify bitonic --n 4 --property median --wires 1": "--wires names 1 wire",
+    "convert two.txt out.json": "--format json reads a flat list",
     "optimize bitonic -o out.json": "needs --n,",
 }
 
@@ -139,10 +142,10 @@ def test_errors_of_the_command_name_options(line):
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-@pytest.mark.parametrize("command", ["compile --net", "verify", "show --net"])
+@pytest.mark.parametrize("command", ["compile", "verify", "show"])
 def test_bad_files_are_refused_with_one_message(name, command):
     Path(name).write_bytes(BAD_FILES[name])
-    words = [*command.split(), name]
+    words = [command, name]
     if name == "five.txt":
         words += ["--n", "4"]
     check_refused(words)
@@ -150,9 +153,9 @@ def test_bad_files_are_refused_with_one_message(name, command):
 
 def test_unknown_words_list_the_known_ones():
     for line, known in (
-        ("compile --net bionic --n 4", FAMILIES),
-        ("compile --net bitonic --n 4 --relaxation soft", SIGMOIDS),
-        ("compile --net bitonic --n 4 --dtype int8", ["float32", "float64"]),
+        ("compile bionic --n 4", FAMILIES),
+        ("compile bitonic --n 4 --relaxation soft", SIGMOIDS),
+        ("compile bitonic --n 4 --dtype int8", ["float32", "float64"]),
     ):
         _, err = call(*line.split(), code=2)
         assert all(word in err for word in known)
@@ -164,7 +167,7 @@ def test_unknown_words_list_the_known_ones():
 def test_a_network_that_does_not_sort_is_not_compiled():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     before = paths()
-    out, err = call("compile", "--net", "not.txt", "--unproved", code=1)
+    out, err = call("compile", "not.txt", "--unproved", code=1)
     assert out == ""
     assert err.startswith("nsc: the network does not sort: 0-1 input ")
     assert err.count("\n") == 1
@@ -172,7 +175,7 @@ def test_a_network_that_does_not_sort_is_not_compiled():
 
 
 def test_a_bad_line_ends_the_process_without_a_traceback():
-    result = process("compile", "--net", "bitonic", "--n", 0)
+    result = process("compile", "bitonic", "--n", 0)
     assert (result.returncode, result.stdout, paths()) == (2, "", [])
     assert result.stderr == "nsc: bitonic needs n >= 1, got 0\n"
 
@@ -180,7 +183,7 @@ def test_a_bad_line_ends_the_process_without_a_traceback():
 @pytest.mark.parametrize("out", ["file", "file/below", "x" * 300])
 def test_an_output_folder_that_cannot_be_written_is_an_error(out):
     Path("file").write_text("mine", encoding="utf-8")
-    _, err = call("compile", "--net", "bitonic", "--n", 4, "--out", out, code=2)
+    _, err = call("compile", "bitonic", "--n", 4, "--out", out, code=2)
     assert err.startswith("nsc: cannot write the package to ")
     assert paths() == ["file"]
     assert Path("file").read_text(encoding="utf-8") == "mine"
@@ -191,7 +194,7 @@ def test_a_foreign_folder_is_kept():
     folder.mkdir(parents=True)
     (folder / "thesis.txt").write_text("years of work", encoding="utf-8")
     before = paths()
-    _, err = call("compile", "--net", "bitonic", "--n", 4, code=2)
+    _, err = call("compile", "bitonic", "--n", 4, code=2)
     assert "no nsc package" in err
     assert paths() == before
 
@@ -205,7 +208,7 @@ def test_a_foreign_folder_is_kept():
     ],
 )
 def test_a_missing_or_broken_compiler_is_an_error(compiler, message):
-    result = process("compile", "--net", "bitonic", "--n", 4, NSC_CXX=compiler)
+    result = process("compile", "bitonic", "--n", 4, NSC_CXX=compiler)
     assert (result.returncode, result.stdout, paths()) == (2, "", [])
     assert message in result.stderr
     assert "Traceback" not in result.stderr

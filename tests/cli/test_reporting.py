@@ -23,7 +23,7 @@ def phases(err):
 
 @pytest.mark.parametrize("option", ["-v", "--verbose"])
 def test_compile_says_each_phase_once_in_a_pipe(option):
-    words = "compile", "--net", "bitonic", "--n", 4
+    words = "compile", "bitonic", "--n", 4
     proof = ["prove by sampling", "prove by lint", "prove by primitive", "prove by exhaustion"]
     assert phases(call(*words, option)[1]) == [
         "read",
@@ -93,7 +93,7 @@ def test_progress_is_not_reported_per_comparator():
 
 def test_a_terminal_shows_the_phase_and_erases_it():
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "nsc", "verify", "--net", "bitonic", "--n", "256"]
+    command = [sys.executable, "-m", "nsc", "verify", "bitonic", "--n", "256"]
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm-256color"}
     )

@@ -36,21 +36,21 @@ def test_list_shows_families_that_are_too_large(monkeypatch):
 
 
 def test_show_draws_networks_that_fit():
-    out, _ = call("show", "--net", "bitonic", "--n", 32)
+    out, _ = call("show", "bitonic", "--n", 32)
     assert out.count("○") == 240
     assert out.splitlines()[-1] == "32 wires, 240 comparators, 15 layers"
-    out, _ = call("show", "--net", "bitonic", "--n", 65)
+    out, _ = call("show", "bitonic", "--n", 65)
     assert "○" not in out
     assert out.splitlines()[0] == "no diagram: 65 wires, at most 64 fit a terminal"
     # Piped, a diagram is whole however wide it is, and plain.
-    out, _ = call("show", "--net", "odd_even", "--n", 60)
+    out, _ = call("show", "odd_even", "--n", 60)
     assert {len(line) for line in out.splitlines()[:60]} == {3 + 60 * 4 + 1}
     assert "\x1b" not in out
 
 
 def test_a_terminal_has_colours_and_bands():
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "nsc", "show", "--net", "bitonic", "--n", "8"]
+    command = [sys.executable, "-m", "nsc", "show", "bitonic", "--n", "8"]
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "30"}
     subprocess.run(command, stdout=theirs, stderr=theirs, env=environment, timeout=60, check=True)
     os.close(theirs)
@@ -72,7 +72,7 @@ def test_a_locale_without_these_letters_gets_others(encoding):
         assert done.stderr == b""
         return done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
 
-    out = printed("show", "--net", "bitonic", "--n", "4")
+    out = printed("show", "bitonic", "--n", "4")
     assert out.splitlines()[:5] == [
         "0 -o---o----o---",
         "1 -@---+o---@---",
@@ -87,7 +87,7 @@ def test_a_locale_without_these_letters_gets_others(encoding):
 @pytest.mark.parametrize("columns", ["0", "1"])
 def test_a_terminal_without_width_has_a_diagram(columns):
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "nsc", "show", "--net", "bitonic", "--n", "4"]
+    command = [sys.executable, "-m", "nsc", "show", "bitonic", "--n", "4"]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": columns}
     subprocess.run(command, stdout=theirs, stderr=theirs, env=environment, timeout=60, check=True)
     os.close(theirs)
@@ -112,7 +112,7 @@ def test_list_shows_constructions_for_the_top_k():
     facts = json.loads(call("list", "--top-k", 3, "--n", 10, "--json")[0])
     assert (facts["n"], facts["k"]) == (10, 3)
     assert facts["candidates"][0]["half_operations"] <= facts["candidates"][-1]["half_operations"]
-    for bad in (["--top-k", 17], ["--top-k", 0], ["--top-k", 9, "--n", 8], ["--top-k", 2, "--net", "x"]):
+    for bad in (["--top-k", 17], ["--top-k", 0], ["--top-k", 9, "--n", 8], ["--top-k", 2, "x"]):
         check_refused(["list", *bad])
-    for bad in ([], ["--n", 8], ["--net", "bitonic"]):
+    for bad in ([], ["--n", 8], ["bitonic"]):
         check_refused(["explain", *bad])

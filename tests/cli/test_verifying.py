@@ -4,11 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner
 from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 
-from nsc.cli import main
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
 from nsc.compiler.targets import BACKENDS
@@ -18,8 +15,8 @@ def test_the_exit_code_of_verify_is_its_verdict():
     Path("sorter.json").write_text(SORTER, encoding="utf-8")
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     assert call("verify", "sorter.json")[0].startswith("sorts: 4 wires, 5 comparators, 3 layers\nmethod: ")
-    assert call("verify", "--net", "sorter.json") is not None
-    assert call("verify", "--net", "bitonic", "--n", 100)[0].startswith("sorts: 100 wires")
+    assert call("verify", "sorter.json") is not None
+    assert call("verify", "bitonic", "--n", 100)[0].startswith("sorts: 100 wires")
     out, err = call("verify", "not.txt", code=1)
     assert out.startswith("does not sort: 3 wires, 2 comparators, 2 layers\n")
     assert err == ""
@@ -29,17 +26,17 @@ def test_the_exit_code_of_verify_is_its_verdict():
         values = network.apply(list(map(int, inputs))).tolist()
         assert list(map(str, values)) == outputs
         assert values != sorted(values)
-    unproved, _ = call("verify", "--net", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
+    unproved, _ = call("verify", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
     assert unproved.startswith("unproved: ")
 
 
 def test_verify_exit_codes_of_the_process():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     for words, code in (
-        (["--net", "odd_even", "--n", 5], 0),
+        (["odd_even", "--n", 5], 0),
         (["not.txt"], 1),
         (["missing.txt"], 2),
-        (["--net", "pairwise", "--n", 256, "--time-limit", 0.5], 3),
+        (["pairwise", "--n", 256, "--time-limit", 0.5], 3),
     ):
         result = process("verify", *words)
         assert result.returncode == code
@@ -52,13 +49,13 @@ def test_verify_prints_json():
     assert (facts["n"], facts["size"], facts["depth"], facts["verdict"]) == (3, 2, 2, "refuted")
     assert len(facts["counterexample"]) == len(facts["failing_input"]) == 3
     assert facts["network"] == Network.from_layers(3, [[(0, 1)], [(1, 2)]]).digest
-    facts = json.loads(call("verify", "--json", "--net", "bitonic", "--n", 4)[0])
+    facts = json.loads(call("verify", "--json", "bitonic", "--n", 4)[0])
     assert facts["verdict"] == "proved"
     assert facts["counterexample"] is None
 
 
 def test_verify_proves_other_properties():
-    words = "verify", "--net", "merge_exchange", "--n", 9
+    words = "verify", "merge_exchange", "--n", 9
     assert call(*words, "--property", "median")[0].startswith("median: proved: 9 wires")
     out = call(*words, "--property", "top-2", "--wires", "8,7", code=1)[0]
     assert out.startswith("top-2 on wires 8,7: refuted: 9 wires")
@@ -92,10 +89,10 @@ def test_verify_says_what_would_mend_a_network():
 
 
 def test_verify_checks_a_stored_proof():
-    words = "verify", "--net", "bitonic", "--n", 8
+    words = "verify", "bitonic", "--n", 8
     Path("proof.json").write_text(call(*words, "--json")[0], encoding="utf-8")
     assert call(*words, "--check", "proof.json")[0].startswith("sorts: 8 wires")
-    check_refused(["verify", "--net", "odd_even", "--n", 8, "--check", "proof.json"])
+    check_refused(["verify", "odd_even", "--n", 8, "--check", "proof.json"])
     check_refused([*words, "--check", "missing.json"])
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     Path("refuted.json").write_text(call("verify", "not.txt", "--json", code=1)[0], encoding="utf-8")
@@ -104,7 +101,7 @@ def test_verify_checks_a_stored_proof():
 
 
 def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
-    line = "compile --net best --n 7 --median --dtype float32 --dtype float64 --name best_7_median"
+    line = "compile best --n 7 --median --dtype float32 --dtype float64 --name best_7_median"
     call(*line.split())
     out, err = call("verify", "generated/best_7_median")
     assert "median: proved: 7 wires, 13 comparators" in out
@@ -114,7 +111,7 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     assert facts["kernel"]["float64"] == {"inputs": 128, "complete": True, "what": "all 2^7", "failing": None}
     err = call("verify", "generated/best_7_median", "--property", "median", code=2)[1]
     assert "states its network and property itself" in err
-    call("compile", "--net", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
+    call("compile", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
     assert "no CPU kernel" in call("verify", "generated/for_gpus", code=2)[1]
     # A wrong kernel: it leaves the smaller of two entries on both wires.
     cpu = BACKENDS["cpu"]
@@ -126,7 +123,7 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
         return text.replace(right, "lo.both = a < b ? a : b, hi.both = a < b ? a : b;")
 
     monkeypatch.setitem(BACKENDS, "cpu", replace(cpu, render=render_wrong))
-    call("compile", "--net", "bitonic", "--n", 4, "--name", "wrong")
+    call("compile", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
     assert "built kernel, float32: 0-1 input 0 0 0 0 comes out wrong" in out
 
@@ -148,31 +145,12 @@ def test_a_cut_log_is_noted_on_standard_error():
 
 def test_an_unproved_verdict_names_the_option_that_would_help():
     for words in (["verify"], ["compile"], ["compile", "--median"]):
-        out, err = call(*words, "--net", "pairwise", "--n", 40, "--time-limit", 0, code=3)
+        out, err = call(*words, "pairwise", "--n", 40, "--time-limit", 0, code=3)
         assert "--time-limit" in out + err
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "verify -",
-        "verify --net -",
-        "show --net -",
-        "explain --net -",
-        "optimize - -o out.json",
-        "compile --net -",
-    ],
-)
-def test_a_network_comes_from_standard_input(line):
-    result = CliRunner().invoke(main, line.split(), input=SORTER)
-    assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(main, line.split(), input="hello")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("nsc: standard input: not a network in a known format")
-
-
 def test_verify_says_what_is_wrong_with_a_stored_proof():
-    words = "verify", "--net", "bitonic", "--n", 8
+    words = "verify", "bitonic", "--n", 8
     facts = json.loads(call(*words, "--json")[0])
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     refuted = json.loads(call("verify", "not.txt", "--json", code=1)[0])
@@ -187,7 +165,7 @@ def test_verify_says_what_is_wrong_with_a_stored_proof():
         assert "proof.json: not a proof that nsc wrote: " in refusal(words, text)
     assert 'format "nsc-proof/7", this nsc reads nsc-proof/1' in refusal(words, facts, format="nsc-proof/7")
     digest = facts["network"]
-    other = refusal(["verify", "--net", "odd_even", "--n", 8], facts)
+    other = refusal(["verify", "odd_even", "--n", 8], facts)
     assert f"the proof is of network {digest[:12]}…, this one is " in other
     median = refusal([*words, "--property", "median"], facts)
     assert "is of the property 'sort', not of 'median'" in median

@@ -242,13 +242,13 @@ def test_the_manifest_says_what_the_package_is():
 @pytest.mark.parametrize(
     ("request_", "command"),
     [
-        (Request("bitonic", 4), "nsc compile --net bitonic --n 4"),
-        (Request("bitonic", 4, name="b"), "nsc compile --net bitonic --n 4 --name b"),
-        (Request("bitonic", 4, targets=("cuda", "cpu")), "nsc compile --net bitonic --n 4 --target cpu,cuda"),
-        (Request(SWAP), "nsc compile --net network.json --name network_2"),
+        (Request("bitonic", 4), "nsc compile bitonic --n 4"),
+        (Request("bitonic", 4, name="b"), "nsc compile bitonic --n 4 --name b"),
+        (Request("bitonic", 4, targets=("cuda", "cpu")), "nsc compile bitonic --n 4 --target cpu,cuda"),
+        (Request(SWAP), "nsc compile network.json --name network_2"),
         (
             Request("odd_even", 3, Relaxation("optimal", 0.1, True), ("float64", "float32")),
-            "nsc compile --net odd_even --n 3 --relaxation optimal --art-lambda 0.1 --error-free "
+            "nsc compile odd_even --n 3 --relaxation optimal --art-lambda 0.1 --error-free "
             "--dtype float32,float64",
         ),
     ],

@@ -42,7 +42,7 @@ def test_a_selection_names_itself_and_its_property(select):
     assert list(request.outputs(9)) == outputs
     assert default_name(request, 9) == f"bitonic_9_{label}"
     assert purpose(request, 9) == f"selection of {words} of 9 values"
-    assert command(request, "unused") == f"nsc compile --net bitonic --n 9 {option}"
+    assert command(request, "unused") == f"nsc compile bitonic --n 9 {option}"
 
 
 @pytest.mark.parametrize("select", SELECTIONS)

@@ -178,7 +178,7 @@ def test_architectures_that_are_not_known(monkeypatch):
 
 def test_building_ahead_of_time(tmp_path, monkeypatch):
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
-    line = "compile --net odd_even --n 3 --target cuda,cpu --arch sm_90 --arch sm_80 --json"
+    line = "compile odd_even --n 3 --target cuda,cpu --arch sm_90 --arch sm_80 --json"
     command = [sys.executable, "-m", "nsc", *line.split()]
 
     def run():

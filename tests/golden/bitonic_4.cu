@@ -1,6 +1,6 @@
 // bitonic_4: differentiable sorting of 4 values on a GPU.
 //
-// Made by:    nsc compile --net bitonic --n 4 --target cuda
+// Made by:    nsc compile bitonic --n 4 --target cuda
 // nsc:        0
 // Network:    4 wires, 6 comparators, 3 layers, sha256 8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a
 // Proof:      sorts every input, by exhaustion: untangled to standard form; all 2^4 0-1 inputs come out sorted

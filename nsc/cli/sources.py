@@ -1,0 +1,126 @@
+"""How every command names a network: one argument, and the options that say how a file is read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from nsc.compiler.describe import describe
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.formats import read_stream, readable
+from nsc.compiler.network import Network
+from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.request import Request
+from nsc.errors import NetworkError
+from nsc.version import VERSION
+
+# Names standard input, or output, in the place of a file.
+STANDARD = "-"
+
+MISSING = "give a network: a family with --n N, a network file, or - for standard input"
+
+_NETWORK = f"NETWORK is a family ({', '.join(FAMILIES)}), a network file, or - for standard input."
+
+
+@dataclass(frozen=True)
+class Source:
+    """A network as a command names it.
+
+    Attributes:
+        name: a family, the path of a file, or - for standard input.
+        n, format, index_base: the options of the same names, as `describe` takes them.
+    """
+
+    name: str
+    n: int | None
+    format: str | None
+    index_base: int | None
+
+    @property
+    def has_options(self) -> bool:
+        """Whether the user said how the network is read."""
+        return (self.n, self.format, self.index_base) != (None, None, None)
+
+    def network(self, progress: Progress = SILENT) -> Network:
+        """Return the network.
+
+        Raises:
+            NetworkError: as `describe`, or a standard input that is closed.
+        """
+        if self.name != STANDARD:
+            return describe(self.name, self.n, self.format, self.index_base, progress)
+        progress.phase("read")
+        if sys.stdin is None:
+            raise NetworkError("standard input is closed: name a family or a network file instead of -")
+        return read_stream(
+            sys.stdin.buffer,
+            "standard input",
+            self.n,
+            format=self.format,
+            index_base=self.index_base,
+            progress=progress,
+        )
+
+    def request(self, progress: Progress, **settings: Any) -> Request:
+        """Return a request to compile the network; standard input is read here."""
+        if self.name == STANDARD:
+            return Request(self.network(progress), self.n, version=VERSION, **settings)
+        return Request(
+            self.name,
+            self.n,
+            version=VERSION,
+            format=self.format,
+            index_base=self.index_base,
+            **settings,
+        )
+
+
+def network_options(required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command a network, as its argument `source`; None where none is named and none is required.
+
+    The network is the first argument. --net names it too, as commands of earlier versions did.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.argument("net", metavar="NETWORK" if required else "[NETWORK]", required=False)
+        @click.option("--net", "alias", metavar="NETWORK", hidden=True)
+        @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
+        @click.option(
+            "--from",
+            "--format",
+            "format",
+            type=click.Choice(readable()),
+            metavar="FORMAT",
+            help=f"A file's format: {', '.join(readable())}. Default: found from its content.",
+        )
+        @click.option(
+            "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="Number of a file's first wire."
+        )
+        @functools.wraps(function)
+        def command(
+            *,
+            net: str | None,
+            alias: str | None,
+            n: int | None,
+            format: str | None,
+            index_base: int | None,
+            **others: Any,
+        ) -> Any:
+            if net is not None and alias is not None:
+                raise click.UsageError(f"the network is named twice, {net} and --net {alias}: name it once")
+            name = alias if net is None else net
+            if name is None and required:
+                raise click.UsageError(MISSING)
+            source = None if name is None else Source(name, n, format, index_base)
+            return function(source=source, **others)
+
+        command.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_NETWORK}"
+        return command
+
+    return decorate

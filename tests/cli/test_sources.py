@@ -1,0 +1,155 @@
+"""Every command that takes a network takes it in the same ways: a family, a file, standard input."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from commands import SORTER, call, check_refused
+
+from nsc.cli import main
+from nsc.compiler.families import family_network
+from nsc.compiler.formats import write_network
+
+# What a command needs besides a network, where it writes files or takes long.
+REST = {"draw": ["-o", "out.svg"], "compile": ["--target", "c", "--out", "."]}
+# Commands without a network.
+OTHERS = {"list"}
+TAKERS = sorted(set(main.commands) - OTHERS)
+
+FROM_ONE = "1:3,2:4\n1:2,3:4\n2:3"
+
+
+def run(name, *words, text=None):
+    """Run a command on a network, in this process, and return the exit code and all output."""
+    result = CliRunner().invoke(main, [name, *map(str, words), *REST.get(name, [])], input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def test_every_command_has_the_same_options_of_networks():
+    described = [{param.name: tuple(param.opts) for param in main.commands[name].params} for name in TAKERS]
+    for param in ("net", "alias", "n", "format", "index_base"):
+        assert len({options[param] for options in described}) == 1, param
+    for name in OTHERS:
+        assert not {"net", "format"} & {param.name for param in main.commands[name].params}
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_every_command_takes_a_network_in_every_way(name):
+    Path("four.json").write_text(SORTER, encoding="utf-8")
+    Path("one.txt").write_text(FROM_ONE, encoding="utf-8")
+    ways = (
+        ("best", "--n", 4),
+        ("--n", 4, "best"),
+        ("four.json",),
+        (Path("four.json").resolve(),),
+        ("one.txt", "--index-base", 1, "--format", "cn", "--n", 4),
+        ("one.txt", "--index-base", 1, "--from", "cn"),
+    )
+    for way in ways:
+        code, output = run(name, *way)
+        assert code == 0, (way, output)
+    for way in (("-",), ("-", "--n", 4, "--format", "nsc")):
+        code, output = run(name, *way, text=SORTER)
+        assert code == 0, (way, output)
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_every_command_still_takes_net(name):
+    Path("four.json").write_text(SORTER, encoding="utf-8")
+    for way in (("--net", "best", "--n", 4), ("--net", "four.json")):
+        assert run(name, *way)[0] == 0
+    assert run(name, "--net", "-", text=SORTER)[0] == 0
+    assert "--net" not in call(name, "--help")[0]
+
+
+@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        ((), "give a network: a family with --n N, a network file, or - for standard input"),
+        (("best",), "family best needs --n, the number of wires"),
+        (("best", "--net", "best", "--n", 4), "the network is named twice, best and --net best"),
+        (("missing.json",), "cannot read the network file missing.json"),
+        (("bionic", "--n", 4), "'bionic' is neither a family (odd_even, "),
+        (("one.txt",), "--index-base 1, or from 0, with --index-base 0 and --n"),
+        (("best", "--n", 4, "--format", "cn"), "takes no --format"),
+    ],
+)
+def test_every_command_refuses_in_the_same_words(name, way, message):
+    Path("one.txt").write_text(FROM_ONE, encoding="utf-8")
+    words = [name, *map(str, way), *REST.get(name, [])]
+    check_refused(words)
+    assert message in call(*words, code=2)[1].replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_a_bad_standard_input_is_named(name):
+    code, output = run(name, "-", text="hello")
+    assert (code, output[:60]) == (2, "nsc: standard input: not a network in a known format, it beg")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        ("<&-", "nsc: standard input is closed: name a family or a network file instead of -\n"),
+        ("0>file", "nsc: cannot read standard input: "),
+    ],
+)
+def test_a_standard_input_that_cannot_be_read_is_refused(redirection, message):
+    """What no command does with a bad name, none does with a bad standard input."""
+    for words in ("verify -", "compile --net -"):
+        line = f"{sys.executable} -m nsc {words} {redirection}"
+        result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(message)
+        assert result.stderr.count("\n") == 1
+
+
+# ------------------------------------------------------------------------------------------- writing
+
+WRITERS = [name for name in TAKERS if {"path", "to"} <= {param.name for param in main.commands[name].params}]
+
+
+def test_the_commands_that_write_networks():
+    assert WRITERS == ["convert", "optimize"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_command_that_writes_a_network_writes_it_in_the_same_ways(name):
+    expected = {to: write_network(family_network("best", 4), to) for to in ("nsc", "knuth", "cn")}
+    for to, words in (
+        ("nsc", []),
+        ("nsc", ["-"]),
+        ("nsc", ["-o", "-"]),
+        ("knuth", ["--to", "knuth"]),
+        ("knuth", ["-o", "-", "--to", "knuth"]),
+    ):
+        assert call(name, "best", "--n", 4, *words)[0] == expected[to]
+    for to, words in (
+        ("cn", ["out.cn"]),
+        ("cn", ["-o", "out.cn"]),
+        ("knuth", ["out.cn", "--to", "knuth"]),
+        ("knuth", ["out", "--to", "knuth"]),
+    ):
+        assert call(name, "best", "--n", 4, *words)[0].startswith(words[-1 if words[0] == "-o" else 0])
+        path = Path("out.cn" if "out.cn" in words else "out")
+        assert path.read_text(encoding="utf-8") == expected[to]
+        path.unlink()
+    check_refused([name, "best", "--n", 4, "out"])
+    check_refused([name, "best", "--n", 4, "out.cn", "-o", "out.cn"])
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_command_that_writes_a_network_says_what_is_lost(name):
+    out, err = call(name, "odd_even", "--n", 1, "--to", "cn")
+    assert "nsc: note: cn has no number of wires" in err
+    assert out.strip() == ""
+
+
+def test_a_closed_standard_output_is_refused():
+    line = f"{sys.executable} -m nsc convert best --n 4 >&-"
+    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (2, "nsc: standard output is closed: name a file with -o\n")
