@@ -11,13 +11,15 @@ Workers are started in a checkout of the repository: `python -m` lets them impor
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pickle
 import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work,
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+    from tornado.ioloop import IOLoop
 
 WORKERS = "python -m dask worker ADDRESS --nthreads 1 --nworkers N"
 IN_CHECKOUT = "in a checkout of the repository"
@@ -90,7 +93,8 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
             del unfinished[run.key]
             yield outcome
     finally:
-        client.close(timeout=GRACE)
+        with suppress(TimeoutError):  # a slow goodbye is no error: the results are there
+            client.close(timeout=GRACE)
 
 
 def _opener() -> Callable[[bytes], object]:
@@ -116,12 +120,31 @@ def _connect(scheduler: str) -> Client:
     # It logs the tracebacks of a lost connection, which is told as one error here.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
-        return Client(scheduler, timeout=PATIENCE, set_as_default=False)
+        return Client(scheduler, loop=_loop(), timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ExperimentError(
             f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error}); start one "
             f"with `python -m dask scheduler`, and workers {IN_CHECKOUT} with `{WORKERS}`"
         ) from None
+
+
+@cache
+def _loop() -> IOLoop:
+    """Return an event loop that a thread runs until the process ends.
+
+    A client without one starts its own and waits 10 seconds until the thread begins. On a busy machine that
+    can be too short, and ends in a bare AssertionError.
+    """
+    from tornado.ioloop import IOLoop
+
+    begun: SimpleQueue[IOLoop] = SimpleQueue()
+
+    async def run() -> None:
+        begun.put(IOLoop.current())
+        await asyncio.Event().wait()
+
+    threading.Thread(target=asyncio.run, args=[run()], name="Dask's event loop", daemon=True).start()
+    return begun.get()
 
 
 def _check_threads(client: Client) -> None:

@@ -368,6 +368,15 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
             executed(graded, scheduler=address)
 
 
+def test_dasks_own_thread_that_begins_late_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask waits 10 seconds for it, then ends in a bare AssertionError."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("experiments.scheduling.cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("distributed.utils._CollectErrorThread", lambda **_: None)
+    with pytest.raises(ExperimentError, match="no Dask scheduler answers"):
+        executed(graded, scheduler="tcp://127.0.0.1:9")
+
+
 def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ExperimentError, match=r"pip install -e '.\[cluster\]'"):
