@@ -24,7 +24,7 @@ from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
 from nsc.compiler.verify.reachable import reachable_sets
-from nsc.compiler.verify.sat import MOST_COMPARATORS, is_installed, sat
+from nsc.compiler.verify.sat import MOST_COMPARATORS, sat
 from nsc.errors import PropertyError
 from nsc.wording import argument, count
 
@@ -118,9 +118,7 @@ def verify(
             answer.conflicts,
             time.perf_counter() - start,
         )
-    if not is_installed():
-        reasons.append("SAT needs pip install python-sat")
-    elif question.network.size > MOST_COMPARATORS:
+    if question.network.size > MOST_COMPARATORS:
         size = question.network.size
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
     unproved = "; ".join(reasons) or "no exact method applies"

@@ -1,6 +1,5 @@
 import itertools
 import json
-import sys
 import time
 from dataclasses import replace
 
@@ -203,11 +202,6 @@ def test_the_search_ends_at_its_budget():
         reachable.search(sort_question(FAMILIES["bitonic"](32), states=100))
     with pytest.raises(BudgetError, match="time"):
         reachable.search(sort_question(FAMILIES["bitonic"](32), deadline=time.monotonic() - 1))
-
-
-def test_without_a_solver_sat_settles_nothing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pysat", None)
-    assert METHODS["SAT"](sort_question(FAMILIES["bitonic"](32))) is None
 
 
 def test_a_refutation_needs_no_larger_budget_than_a_proof():
