@@ -5,7 +5,7 @@
     values, P = op.sort_with_permutation(x)
     largest = nsc.compile("best", n=1024, select=nsc.top_k(8))
 
-Names are imported on first use: `nsc verify` needs no torch.
+Names are imported on first use: only those of operators, `nsc.nn` and `nsc.compat` need torch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from nsc.errors import (
     UnprovedError,
     VerificationError,
     WindowError,
+    torch_needed,
 )
+from nsc.namesake import refuse_namesake
 from nsc.version import VERSION
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
+
+refuse_namesake()
 
 __version__ = VERSION
 
@@ -126,11 +130,12 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'nsc' has no attribute {name!r}")
     home = _HOMES[name]
-    value = (
-        importlib.import_module(f"nsc.{name}")
-        if home is None
-        else getattr(importlib.import_module(home), name)
-    )
+    with torch_needed(f"nsc.{name}"):
+        value = (
+            importlib.import_module(f"nsc.{name}")
+            if home is None
+            else getattr(importlib.import_module(home), name)
+        )
     globals()[name] = value
     return value
 

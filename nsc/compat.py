@@ -8,16 +8,18 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
-from nsc.api import compile
 from nsc.arguments import is_name
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
-from nsc.errors import LoweringError, OperandError, OperandTypeError
-from nsc.operators.sorter import Sorter
+from nsc.errors import LoweringError, OperandError, OperandTypeError, torch_needed
+
+with torch_needed("nsc.compat"):
+    import torch
+    from torch import Tensor
+
+    from nsc.api import compile
+    from nsc.operators.sorter import Sorter
 
 # diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
 DISTRIBUTIONS: dict[str, tuple[str, bool]] = {

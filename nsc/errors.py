@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -80,3 +81,20 @@ class OperandError(NscError, ValueError):
 
 class OperandTypeError(NscError, TypeError):
     """An operator's argument of a dtype that the operator does not take."""
+
+
+@contextmanager
+def torch_needed(name: str) -> Iterator[None]:
+    """Import what needs torch, in a `with`; without torch the error is one line that names the command.
+
+    Raises:
+        ModuleNotFoundError: torch is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            f"{name} needs PyTorch, which is not installed: pip install torch", name="torch"
+        ) from None
