@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from nsc.contract.c_types import C_TYPES
 
@@ -36,19 +38,55 @@ def every(headers, types, forms=tuple(FORMS)):
     return [(name, form, type_) for name in headers for form in forms for type_ in types]
 
 
+def called(name, form, type_):
+    """Return the name of a function of a header."""
+    return f"{name}_{type_}" if form == "one" else f"{name}_{form}_{type_}"
+
+
 def source(functions):
     """Return a program that has each function of some headers, under the name f_NAME_FORM_TYPE."""
     lines = [f'#include "{name}.h"' for name in dict.fromkeys(name for name, *_ in functions)]
     for name, form, type_ in functions:
-        called = f"{name}_{type_}" if form == "one" else f"{name}_{form}_{type_}"
         signature = f"void f_{name}_{form}_{type_}({_PARAMETERS.format(C_TYPES[type_].type)})"
         lines += [
             f"{signature};",
             f"{signature} {{",
             "    (void)count, (void)stride, (void)values_stride, (void)indices;",
-            f"    {called}{FORMS[form]};",
+            f"    {called(name, form, type_)}{FORMS[form]};",
             "}",
         ]
+    return "\n".join(lines) + "\n"
+
+
+def lanes(type_):
+    """Return how many samples a block of straight-line code has: a cache line of values."""
+    return 512 // C_TYPES[type_].bits
+
+
+def counts(type_):
+    """Return numbers of samples of a batch: none, less than a block, whole blocks, a rest."""
+    return sorted({0, 1, lanes(type_) - 1, lanes(type_), lanes(type_) + 1, 1024})
+
+
+def source_of_counts(functions, n):
+    """Return a program that calls each function on batches of `counts`, which a compiler sees, of n values.
+
+    `flatten` inlines the calls, as compilers do with the only call of a function.
+    """
+    lines = [f'#include "{name}.h"' for name in dict.fromkeys(name for name, *_ in functions)]
+    for name, form, type_ in functions:
+        for count in counts(type_):
+            c = C_TYPES[type_].type
+            signature = f"void f_{name}_{form}_{type_}_{count}(const {c} *x, {c} *values, uint32_t *indices)"
+            stride = count if form.startswith("columns") else n
+            lines += [
+                f"__attribute__((flatten)) {signature};",
+                f"{signature} {{",
+                f"    const size_t count = {count}, stride = {stride}, values_stride = {stride};",
+                "    (void)count, (void)stride, (void)values_stride, (void)indices;",
+                f"    {called(name, form, type_)}{FORMS[form]};",
+                "}",
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -58,9 +96,20 @@ def run(*command):
     return result.stdout
 
 
-def zig(language):
-    """Return the command of clang in the ziglang package, None if that is not installed."""
-    return [sys.executable, "-m", "ziglang", language] if importlib.util.find_spec("ziglang") else None
+def build(compiler, standard, *arguments):
+    """Compile C or C++ with all warnings as errors; skip the test if gcc or clang is not installed."""
+    is_cpp = standard.startswith("c++")
+    run(
+        *_command(compiler, is_cpp), f"-std={standard}", *WARNINGS, "-x", "c++" if is_cpp else "c", *arguments
+    )
+
+
+def _command(compiler, is_cpp):
+    if shutil.which(compiler):
+        return [compiler]
+    if compiler == "clang" and importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "c++" if is_cpp else "cc"]
+    return pytest.skip(f"{compiler} is not installed")
 
 
 def write(folder, headers, program, name="program.c"):

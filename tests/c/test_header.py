@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from programs import FORMS, TRACER, WARNINGS, every, load, run, source, write, zig
+from programs import FORMS, TRACER, build, counts, every, lanes, load, run, source, source_of_counts, write
 
 import nsc
 from nsc.compiler.driver import compile_header
@@ -34,7 +34,7 @@ NETWORKS = {
 }
 # Those whose object code is read: wide ones are not inlined into loops.
 TIMED = {"five": (("best", 5), None), "wide": (("best", 16), None), "table_five": (("best", 5), None)}
-SHOWN = {"four": (("best", 4), None)}
+SMALL = {"four": (("best", 4), None), "table_three": (("best", 3), None)}
 # The functions that are traced, and for how many samples: batches of a block and a rest, or of a rest.
 TRACED = [
     *(("five", form, type_, 1) for form in ("one", "indices") for type_ in INTEGERS),
@@ -43,13 +43,14 @@ TRACED = [
     *(("wide", form, "uint64", 2) for form in ("rows", "columns_indices")),
     *(("table_five", form, type_, 1) for form in ("one", "indices") for type_ in ("int32", "int64")),
 ]
+BATCHES = tuple(form for form in FORMS if form not in ("one", "indices"))
 # These would get straight-line code.
-FORCED = ("table_top", "table_five")
+FORCED = ("table_top", "table_three", "table_five")
 
 
 @cache
 def header(name, types=TYPES):
-    network, select = (NETWORKS | TIMED | SHOWN)[name]
+    network, select = (NETWORKS | TIMED | SMALL)[name]
     with pytest.MonkeyPatch.context() as patch:
         if name in FORCED:
             patch.setattr(c, "MOST_STRAIGHT", 0)
@@ -73,7 +74,7 @@ def functions(tmp_path_factory):
     folder = tmp_path_factory.mktemp("headers")
     program = write(folder, headers(*NETWORKS), source(every(NETWORKS, TYPES)))
     library = folder / "program.so"
-    run("gcc", "-std=c11", "-O0", *WARNINGS, "-fPIC", "-shared", program, "-o", library)
+    build("gcc", "c11", "-O0", "-fPIC", "-shared", program, "-o", library)
     return load(library, {name: outputs(name) for name in NETWORKS})
 
 
@@ -99,9 +100,8 @@ def signs(x):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_form_is_numpys_sort(name, type_, functions):
     n, wanted = NETWORKS[name][0][1], list(functions.outputs[name])
-    lanes = 64 // np.dtype(type_).itemsize
     for form in FORMS:
-        for count in (0, 3, lanes + 2):
+        for count in (0, 3, lanes(type_) + 2):
             x = hostile(type_, (count, n))
             values, indices = functions.call(name, form, x)
             if form.endswith("indices"):
@@ -142,21 +142,33 @@ def test_samples_may_have_gaps(name, functions):
     [("gcc", "c17"), ("gcc", "c++11"), ("gcc", "c++20"), ("clang", "c11"), ("clang", "c++20")],
 )
 def test_compilers_take_every_text_without_a_warning(compiler, standard, tmp_path):
-    language = "c++" if standard.startswith("c++") else "c"
-    command = zig("cc" if language == "c" else "c++") if compiler == "clang" else ["gcc"]
-    if command is None:
-        pytest.skip("the ziglang package is not installed")
     text = source(every(("one", "some", "table"), ("uint8", "int16", "int64", "float32")))
-    program = write(tmp_path, headers("one", "some", "table"), text, f"p.{language}")
-    flags = [f"-std={standard}", *WARNINGS, "-O0", "-c", "-x", language]
-    run(*command, *flags, program, "-o", tmp_path / "p.o")
+    program = write(tmp_path, headers("one", "some", "table"), text)
+    build(compiler, standard, "-O0", "-c", program, "-o", tmp_path / "p.o")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard", "level"),
+    [
+        *(("gcc", "c11", level) for level in ("-O0", "-O1", "-O2", "-O3")),
+        ("gcc", "c++11", "-O2"),
+        ("clang", "c11", "-O2"),
+        ("clang", "c++11", "-O3"),
+    ],
+)
+def test_a_number_of_samples_that_a_compiler_sees_is_no_reason_to_warn(compiler, standard, level, tmp_path):
+    """Every type and form; the batches of a table do not depend on the type."""
+    functions = every(("two",), TYPES, BATCHES), every(("table_three",), ("float32",), BATCHES)
+    text = "".join(source_of_counts(some, n) for some, n in zip(functions, (2, 3), strict=True))
+    program = write(tmp_path, headers("two", "table_three"), text)
+    build(compiler, standard, level, "-c", program, "-o", tmp_path / "p.o")
 
 
 @pytest.mark.parametrize("level", ["-O1", "-O3"])
 def test_a_header_needs_no_library(level, tmp_path):
     text = source(every(("five", "table"), ("int32", "float64")))
     program = write(tmp_path, headers("five", "table"), text)
-    run("gcc", "-std=c11", level, "-ffreestanding", "-c", program, "-o", tmp_path / "p.o")
+    build("gcc", "c11", level, "-ffreestanding", "-c", program, "-o", tmp_path / "p.o")
     # Copies of blocks, which compilers call without any library too.
     undefined = {line.split()[-1] for line in run("nm", "-u", tmp_path / "p.o").splitlines()}
     assert undefined <= {"memcpy", "memmove", "memset"}
@@ -168,34 +180,45 @@ _CHECK = """
         {c} *x = ({c} *)malloc({inputs} * sizeof *x), *values = ({c} *)malloc({outputs} * sizeof *values);
         uint32_t *indices = (uint32_t *)malloc({outputs} * sizeof *indices);
         for (size_t k = 0; k < {inputs} * sizeof *x; ++k) ((unsigned char *)x)[k] = (unsigned char)(k * 77);
-        f_{function}(x, {count}, {stride}, values, {values_stride}, indices);
+        {call};
         free(x), free(values), free(indices);
     }}"""
 
 
+def run_sanitized(level, text, checks, folder, *names):
+    text = f"#include <stdlib.h>\n{text}int main(void) {{{''.join(checks)}\n}}\n"
+    program = write(folder, headers(*names), text)
+    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"]
+    build("gcc", "c11", level, *flags, program, "-o", folder / "p")
+    run(folder / "p")
+
+
 def test_sanitizers_find_nothing(tmp_path):
-    functions = every(("five", "middle", "table_top"), ("int8", "int64", "float32", "float64"))
-    checks = []
+    names = "five", "middle", "table_top"
+    functions, checks = every(names, ("int8", "int64", "float32", "float64")), []
     for name, form, type_ in functions:
-        n, k, lanes = NETWORKS[name][0][1], len(outputs(name)), 512 // C_TYPES[type_].bits
-        count = 1 if form in ("one", "indices") else lanes + 1
-        is_columns = form.startswith("columns")
-        checks.append(
-            _CHECK.format(
-                c=C_TYPES[type_].type,
-                function=f"{name}_{form}_{type_}",
-                inputs=n * count,
-                outputs=k * count,
-                count=count,
-                stride=count if is_columns else n,
-                values_stride=count if is_columns else k,
-            )
+        n, k = NETWORKS[name][0][1], len(outputs(name))
+        count = 1 if form in ("one", "indices") else lanes(type_) + 1
+        stride, values_stride = (count, count) if form.startswith("columns") else (n, k)
+        call = f"f_{name}_{form}_{type_}(x, {count}, {stride}, values, {values_stride}, indices)"
+        checks.append(_CHECK.format(c=C_TYPES[type_].type, inputs=n * count, outputs=k * count, call=call))
+    run_sanitized("-O0", source(functions), checks, tmp_path, *names)
+
+
+def test_sanitizers_find_nothing_where_a_compiler_sees_the_number_of_samples(tmp_path):
+    functions = every(("two",), ("uint8", "float32"), BATCHES)
+    checks = [
+        _CHECK.format(
+            c=C_TYPES[type_].type,
+            inputs=2 * count,
+            outputs=2 * count,
+            call=f"f_{name}_{form}_{type_}_{count}(x, values, indices)",
         )
-    text = f"#include <stdlib.h>\n{source(functions)}int main(void) {{{''.join(checks)}\n}}\n"
-    program = write(tmp_path, headers("five", "middle", "table_top"), text)
-    flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0", "-g1"]
-    run("gcc", "-std=c11", *flags, program, "-o", tmp_path / "p")
-    run(tmp_path / "p")
+        for name, form, type_ in functions
+        for count in counts(type_)
+        if count
+    ]
+    run_sanitized("-O2", source_of_counts(functions, 2), checks, tmp_path, "two")
 
 
 def test_the_functions_are_constant_expressions_in_cpp20(tmp_path):
@@ -217,7 +240,7 @@ constexpr bool sorts() {
 static_assert(sorts());
 """
     program = write(tmp_path, headers("five", "table"), text, "p.cpp")
-    run("g++", "-std=c++20", *WARNINGS, "-fsyntax-only", program)
+    build("g++", "c++20", "-fsyntax-only", program)
 
 
 # A jump that is not always taken, in the assembly of x86-64.
@@ -243,13 +266,13 @@ def test_a_sample_of_integers_is_sorted_without_a_conditional_jump(level, tmp_pa
         pytest.skip("objdump is not installed")
     functions = every(("five", "wide"), INTEGERS, ("one", "indices"))
     program = write(tmp_path, headers(*TIMED), source(functions))
-    run("gcc", "-std=c11", level, "-c", program, "-o", tmp_path / "p.o")
+    build("gcc", "c11", level, "-c", program, "-o", tmp_path / "p.o")
     counts = conditional_jumps(tmp_path / "p.o")
     assert len([name for name in counts if name.startswith("f_")]) == len(functions)
     assert not any(counts.values())
     # The expression finds jumps where there are some.
     program.write_text(source(every(("five",), INTEGERS, ("rows",))), encoding="utf-8")
-    run("gcc", "-std=c11", level, "-c", program, "-o", tmp_path / "p.o")
+    build("gcc", "c11", level, "-c", program, "-o", tmp_path / "p.o")
     assert any(conditional_jumps(tmp_path / "p.o").values())
 
 
@@ -260,7 +283,7 @@ def test_batches_of_columns_run_in_vectors(type_, tmp_path):
     if shutil.which("objdump") is None:
         pytest.skip("objdump is not installed")
     program = write(tmp_path, {"wide": header("wide", (type_,))}, source([("wide", "columns", type_)]))
-    run("gcc", "-std=c11", "-O3", "-c", program, "-o", tmp_path / "p.o")
+    build("gcc", "c11", "-O3", "-c", program, "-o", tmp_path / "p.o")
     code = run("objdump", "-d", "--no-show-raw-insn", tmp_path / "p.o")
     assert len(re.findall(r"\t(?:pcmpgt[bd]|pminub) ", code)) >= 60
 
@@ -271,17 +294,14 @@ def test_batches_of_columns_run_in_vectors(type_, tmp_path):
 )
 def test_integers_of_any_value_run_the_same_instructions(compiler, level, tmp_path):
     """Batches too: the processor runs them a step at a time."""
-    command = ["gcc"] if compiler == "gcc" else zig("cc")
-    if command is None:
-        pytest.skip("the ziglang package is not installed")
-    check_traces([*command, level], tmp_path)
+    check_traces(compiler, level, tmp_path)
 
 
-def check_traces(command, folder):
+def check_traces(compiler, level, folder):
     text = '#include "tracer.h"\n' + source([function[:3] for function in TRACED])
     program = write(folder, headers(*TIMED), text)
-    flags = ["-std=c11", "-mno-red-zone", "-fPIC", "-shared", f"-I{TRACER.parent}"]
-    run(*command, *flags, program, "-o", folder / "p.so")
+    flags = [level, "-mno-red-zone", "-fPIC", "-shared", f"-I{TRACER.parent}"]
+    build(compiler, "c11", *flags, program, "-o", folder / "p.so")
     library = ctypes.CDLL(str(folder / "p.so"))
     for name, form, type_, count in TRACED:
         assert len(traces(library, name, form, type_, count)) == 1, (name, form, type_)
@@ -323,8 +343,8 @@ void f_five_one_int32(const int32_t *x, size_t count, size_t stride, int32_t *va
 """
     )
     program = write(tmp_path, {}, text)
-    flags = ["-std=c11", "-O1", "-mno-red-zone", "-fPIC", "-shared", f"-I{TRACER.parent}"]
-    run("gcc", *flags, program, "-o", tmp_path / "p.so")
+    flags = ["-O1", "-mno-red-zone", "-fPIC", "-shared", f"-I{TRACER.parent}"]
+    build("gcc", "c11", *flags, program, "-o", tmp_path / "p.so")
     assert len(traces(ctypes.CDLL(str(tmp_path / "p.so")), "five", "one", "int32", 1)) > 1
 
 

@@ -229,22 +229,22 @@ NSC_FUNCTION void four_indices_float32(const float *x, float *values, uint32_t *
 NSC_FUNCTION void four_columns_float32(const float *x, size_t count, size_t stride, float *values,
     size_t values_stride) {
     float block[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_lanes_float32(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 16; ++lane)
                 values[result * values_stride + s + lane] = block[result * 16 + lane];
     }
-    for (; s < count; ++s) four_run_float32(x + s, stride, values + s, values_stride, 1);
+    for (size_t s = whole; s < count; ++s) four_run_float32(x + s, stride, values + s, values_stride, 1);
 }
 
 NSC_FUNCTION void four_columns_indices_float32(const float *x, size_t count, size_t stride, float *values,
     size_t values_stride, uint32_t *indices) {
     float block[4 * 16];
     uint32_t places[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_lanes_indices_float32(x + s, stride, block, places);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 16; ++lane) {
@@ -252,7 +252,7 @@ NSC_FUNCTION void four_columns_indices_float32(const float *x, size_t count, siz
                 indices[result * values_stride + s + lane] = places[result * 16 + lane];
             }
     }
-    for (; s < count; ++s)
+    for (size_t s = whole; s < count; ++s)
         four_run_indices_float32(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
@@ -265,23 +265,23 @@ NSC_FUNCTION void four_turn_float32(const float *x, size_t stride, float *NSC_RE
 
 NSC_FUNCTION void four_rows_float32(const float *x, size_t count, size_t stride, float *values) {
     float in[4 * 16], block[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_turn_float32(x + s * stride, stride, in);
         four_lanes_float32(in, 16, block);
         for (size_t lane = 0; lane < 16; ++lane)
             for (size_t result = 0; result < 4; ++result)
                 values[(s + lane) * 4 + result] = block[result * 16 + lane];
     }
-    for (; s < count; ++s) four_float32(x + s * stride, values + s * 4);
+    for (size_t s = whole; s < count; ++s) four_float32(x + s * stride, values + s * 4);
 }
 
 NSC_FUNCTION void four_rows_indices_float32(const float *x, size_t count, size_t stride, float *values,
     uint32_t *indices) {
     float in[4 * 16], block[4 * 16];
     uint32_t places[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_turn_float32(x + s * stride, stride, in);
         four_lanes_indices_float32(in, 16, block, places);
         for (size_t lane = 0; lane < 16; ++lane)
@@ -290,7 +290,7 @@ NSC_FUNCTION void four_rows_indices_float32(const float *x, size_t count, size_t
                 indices[(s + lane) * 4 + result] = places[result * 16 + lane];
             }
     }
-    for (; s < count; ++s)
+    for (size_t s = whole; s < count; ++s)
         four_indices_float32(x + s * stride, values + s * 4,
             indices + s * 4);
 }
@@ -371,22 +371,22 @@ NSC_FUNCTION void four_indices_int32(const int32_t *x, int32_t *values, uint32_t
 NSC_FUNCTION void four_columns_int32(const int32_t *x, size_t count, size_t stride, int32_t *values,
     size_t values_stride) {
     int32_t block[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_lanes_int32(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 16; ++lane)
                 values[result * values_stride + s + lane] = block[result * 16 + lane];
     }
-    for (; s < count; ++s) four_run_int32(x + s, stride, values + s, values_stride, 1);
+    for (size_t s = whole; s < count; ++s) four_run_int32(x + s, stride, values + s, values_stride, 1);
 }
 
 NSC_FUNCTION void four_columns_indices_int32(const int32_t *x, size_t count, size_t stride, int32_t *values,
     size_t values_stride, uint32_t *indices) {
     int32_t block[4 * 16];
     uint32_t places[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_lanes_indices_int32(x + s, stride, block, places);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 16; ++lane) {
@@ -394,7 +394,7 @@ NSC_FUNCTION void four_columns_indices_int32(const int32_t *x, size_t count, siz
                 indices[result * values_stride + s + lane] = places[result * 16 + lane];
             }
     }
-    for (; s < count; ++s)
+    for (size_t s = whole; s < count; ++s)
         four_run_indices_int32(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
@@ -407,23 +407,23 @@ NSC_FUNCTION void four_turn_int32(const int32_t *x, size_t stride, int32_t *NSC_
 
 NSC_FUNCTION void four_rows_int32(const int32_t *x, size_t count, size_t stride, int32_t *values) {
     int32_t in[4 * 16], block[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_turn_int32(x + s * stride, stride, in);
         four_lanes_int32(in, 16, block);
         for (size_t lane = 0; lane < 16; ++lane)
             for (size_t result = 0; result < 4; ++result)
                 values[(s + lane) * 4 + result] = block[result * 16 + lane];
     }
-    for (; s < count; ++s) four_int32(x + s * stride, values + s * 4);
+    for (size_t s = whole; s < count; ++s) four_int32(x + s * stride, values + s * 4);
 }
 
 NSC_FUNCTION void four_rows_indices_int32(const int32_t *x, size_t count, size_t stride, int32_t *values,
     uint32_t *indices) {
     int32_t in[4 * 16], block[4 * 16];
     uint32_t places[4 * 16];
-    size_t s = 0;
-    for (; count - s >= 16; s += 16) {
+    const size_t whole = count - count % 16;
+    for (size_t s = 0; s < whole; s += 16) {
         four_turn_int32(x + s * stride, stride, in);
         four_lanes_indices_int32(in, 16, block, places);
         for (size_t lane = 0; lane < 16; ++lane)
@@ -432,7 +432,7 @@ NSC_FUNCTION void four_rows_indices_int32(const int32_t *x, size_t count, size_t
                 indices[(s + lane) * 4 + result] = places[result * 16 + lane];
             }
     }
-    for (; s < count; ++s)
+    for (size_t s = whole; s < count; ++s)
         four_indices_int32(x + s * stride, values + s * 4,
             indices + s * 4);
 }
@@ -514,22 +514,22 @@ NSC_FUNCTION void four_indices_uint64(const uint64_t *x, uint64_t *values, uint3
 NSC_FUNCTION void four_columns_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values,
     size_t values_stride) {
     uint64_t block[4 * 8];
-    size_t s = 0;
-    for (; count - s >= 8; s += 8) {
+    const size_t whole = count - count % 8;
+    for (size_t s = 0; s < whole; s += 8) {
         four_lanes_uint64(x + s, stride, block);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 8; ++lane)
                 values[result * values_stride + s + lane] = block[result * 8 + lane];
     }
-    for (; s < count; ++s) four_run_uint64(x + s, stride, values + s, values_stride, 1);
+    for (size_t s = whole; s < count; ++s) four_run_uint64(x + s, stride, values + s, values_stride, 1);
 }
 
 NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values,
     size_t values_stride, uint32_t *indices) {
     uint64_t block[4 * 8];
     uint32_t places[4 * 8];
-    size_t s = 0;
-    for (; count - s >= 8; s += 8) {
+    const size_t whole = count - count % 8;
+    for (size_t s = 0; s < whole; s += 8) {
         four_lanes_indices_uint64(x + s, stride, block, places);
         for (size_t result = 0; result < 4; ++result)
             for (size_t lane = 0; lane < 8; ++lane) {
@@ -537,7 +537,7 @@ NSC_FUNCTION void four_columns_indices_uint64(const uint64_t *x, size_t count, s
                 indices[result * values_stride + s + lane] = places[result * 8 + lane];
             }
     }
-    for (; s < count; ++s)
+    for (size_t s = whole; s < count; ++s)
         four_run_indices_uint64(x + s, stride, values + s, values_stride, indices + s, 1);
 }
 
@@ -550,23 +550,23 @@ NSC_FUNCTION void four_turn_uint64(const uint64_t *x, size_t stride, uint64_t *N
 
 NSC_FUNCTION void four_rows_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values) {
     uint64_t in[4 * 8], block[4 * 8];
-    size_t s = 0;
-    for (; count - s >= 8; s += 8) {
+    const size_t whole = count - count % 8;
+    for (size_t s = 0; s < whole; s += 8) {
         four_turn_uint64(x + s * stride, stride, in);
         four_lanes_uint64(in, 8, block);
         for (size_t lane = 0; lane < 8; ++lane)
             for (size_t result = 0; result < 4; ++result)
                 values[(s + lane) * 4 + result] = block[result * 8 + lane];
     }
-    for (; s < count; ++s) four_uint64(x + s * stride, values + s * 4);
+    for (size_t s = whole; s < count; ++s) four_uint64(x + s * stride, values + s * 4);
 }
 
 NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size_t stride, uint64_t *values,
     uint32_t *indices) {
     uint64_t in[4 * 8], block[4 * 8];
     uint32_t places[4 * 8];
-    size_t s = 0;
-    for (; count - s >= 8; s += 8) {
+    const size_t whole = count - count % 8;
+    for (size_t s = 0; s < whole; s += 8) {
         four_turn_uint64(x + s * stride, stride, in);
         four_lanes_indices_uint64(in, 8, block, places);
         for (size_t lane = 0; lane < 8; ++lane)
@@ -575,7 +575,7 @@ NSC_FUNCTION void four_rows_indices_uint64(const uint64_t *x, size_t count, size
                 indices[(s + lane) * 4 + result] = places[result * 8 + lane];
             }
     }
-    for (; s < count; ++s)
+    for (size_t s = whole; s < count; ++s)
         four_indices_uint64(x + s * stride, values + s * 4,
             indices + s * 4);
 }
