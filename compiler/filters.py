@@ -26,6 +26,7 @@ class CompiledFilter:
     """What the stages return for a window.
 
     Attributes:
+        window: what is selected.
         plan: what the filter runs.
         network: the comparators of one window, wire w its value w.
         output: the wire that carries the result.
@@ -34,6 +35,7 @@ class CompiledFilter:
         head: what its first lines say.
     """
 
+    window: Window
     plan: Plan
     network: Network
     output: int
@@ -54,7 +56,7 @@ class CompiledFilter:
     @property
     def package(self) -> Package:
         """The texts of the generated folder."""
-        source, window, head = self.source, self.plan.window, self.head
+        source, window, head = self.source, self.window, self.head
         facts = FilterFacts(
             name=head.name,
             purpose=head.purpose,
@@ -105,7 +107,7 @@ def compile_filter(
     """
     budget = Budget() if budget is None else budget
     budget.progress.phase("plan")
-    planned = plan(window)
+    planned = plan(window.folded)
     budget.progress.phase("prove")
     proof = prove_plan(planned, budget)
     budget.progress.phase("render")
@@ -126,4 +128,4 @@ def compile_filter(
         facts=json.dumps(facts),
     )
     source = WindowSource(name, version, window.shape, window.rank, facts, target.render(head, planned))
-    return CompiledFilter(planned, network, whole.output, proof, source, head)
+    return CompiledFilter(window, planned, network, whole.output, proof, source, head)

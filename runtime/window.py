@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nsc.contract.folding import Folded
 from nsc.contract.interface import Status
-from nsc.contract.windows import FilterManifest, Mode, WindowSource
+from nsc.contract.windows import FilterManifest, Mode, WindowSource, for_channels
 from nsc.runtime.build import cache
 from nsc.runtime.elements import ElementLibraries, Interface
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-# x, its lengths and strides, values, the mode, the value outside, the pool of threads, the part and the
-# number of parts.
+# x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
+# the pool of threads, the part and the number of parts.
 _INTERFACE = Interface(
-    "nsc_window_filter", "nsc_window_facts", (*[_POINTER] * 4, _WORD, _POINTER, _POINTER, _LONG, _LONG)
+    "nsc_window_filter", "nsc_window_facts", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG)
 )
 
 
@@ -26,20 +28,27 @@ class Images:
     Attributes:
         lengths: how many images, and their planes, rows and columns.
         strides: from an image, a plane, a row to the next, in values.
+        channels: the values of a pixel, which lie side by side and are filtered each for itself.
     """
 
     lengths: tuple[int, int, int, int]
     strides: tuple[int, int, int]
+    channels: int = 1
 
     @classmethod
-    def without_gaps(cls, shape: tuple[int, ...], axes: int) -> Images:
-        """Return images that fill an array; its last two or three axes, `axes`, are those of an image."""
-        *outer, rows, columns = shape
-        planes = outer.pop() if axes == 3 else 1
-        count = 1
-        for length in outer:
-            count *= length
-        return cls((count, planes, rows, columns), (planes * rows * columns, rows * columns, columns))
+    def without_gaps(cls, shape: tuple[int, ...], folded: Folded) -> Images:
+        """Return the images that fill an array, for a window."""
+        place = len(shape) - folded.behind
+        axes, channels = list(shape[:place]), math.prod(shape[place:])
+        if folded.is_column:
+            axes, channels = [*axes, channels], 1
+        *outer, planes, rows, columns = [1] * (3 - len(axes)) + axes
+        if folded.window[0] == 1:
+            outer, planes = [*outer, planes], 1
+        row = columns * channels
+        return cls(
+            (math.prod(outer), planes, rows, columns), (planes * rows * row, rows * row, row), channels
+        )
 
 
 class WindowKernel:
@@ -51,7 +60,8 @@ class WindowKernel:
 
     def __init__(self, source: WindowSource) -> None:
         self.source = source
-        self._libraries = ElementLibraries(source.name, source.version, source.text, source.facts, _INTERFACE)
+        # By the number of channels.
+        self._libraries: dict[int, ElementLibraries] = {}
 
     def __repr__(self) -> str:
         return f"WindowKernel({self.source.name})"
@@ -70,25 +80,30 @@ class WindowKernel:
         )
         return cls(source)
 
-    def load(self, dtype: str) -> None:
-        """Build and load the library for a type of pixels, a key of ELEMENTS, unless it is loaded.
+    def load(self, dtype: str, channels: int = 1) -> None:
+        """Build and load the library for a type of values, a key of ELEMENTS, unless it is loaded.
+
+        Args:
+            dtype: the type.
+            channels: the values of a pixel.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        self._libraries.function(dtype)
+        self._of(channels).function(dtype)
 
     def build(self, dtype: str) -> cache.Artifact:
-        """Return the library for a type of pixels, a key of ELEMENTS; errors as in `load`."""
+        """Return the library for a type of pixels of one channel; errors as in `load`."""
         self.load(dtype)
-        return self._libraries.build(dtype)
+        return self._of(1).build(dtype)
 
     def call(
         self,
         dtype: str,
         x: int,
         images: Images,
+        before: tuple[int, int, int],
         values: int,
         mode: Mode,
         outside: int | None,
@@ -102,6 +117,7 @@ class WindowKernel:
             dtype: a key of ELEMENTS.
             x, values: addresses.
             images: where the pixels of x lie.
+            before: how many planes, rows and columns a window begins before its pixel.
             mode: what stands outside of an image.
             outside: the address of the pixel that stands there, for the mode constant.
             pool: the address of a parallel loop, as torch's; None: one thread.
@@ -112,8 +128,20 @@ class WindowKernel:
             ToolchainError, BuildError: as in `load`.
         """
         lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
-        status = self._libraries.function(dtype)(
-            x, lengths, strides, values, mode, outside, pool, part, parts
+        starts = (ctypes.c_int64 * 3)(*before)
+        status = self._of(images.channels).function(dtype)(
+            x, lengths, strides, starts, values, mode, outside, pool, part, parts
         )
         if status != Status.OK:
             raise MemoryError(f"{self.source.name}: not enough memory for a strip of an image")
+
+    def _of(self, channels: int) -> ElementLibraries:
+        """Return the libraries for pixels of some channels."""
+        found = self._libraries.get(channels)
+        if found is None:
+            source = self.source
+            name = source.name if channels == 1 else f"{source.name}_{channels}_channels"
+            text = for_channels(source.text, channels)
+            made = ElementLibraries(name, source.version, text, source.facts, _INTERFACE)
+            found = self._libraries.setdefault(channels, made)
+        return found

@@ -121,7 +121,7 @@ def _lines(plan: Plan, loop: Loop, places: _Places) -> tuple[str, ...]:
 
 def _load(read: Read, shift: int, places: _Places) -> str:
     at = read.shift + shift
-    x = f"x + {at}" if at else "x"
+    x = f"x + {at} * channels" if at else "x"
     if read.stage is None:
         return f"s.pixel({read.index}, {x})"
     return f"s.list({places.first[read.stage] + read.index}, {x})"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsc.arguments import integer, whole, wholes
+from nsc.contract.folding import fold
 from nsc.errors import WindowError
 from nsc.wording import argument
 
@@ -75,6 +76,11 @@ class Window:
             raise WindowError(f"{argument('rank')} must be an integer, got {rank!r}")
         wanted = number + lowest.values if -lowest.values <= number < 0 else number
         return cls(planes, rows, columns, wanted)
+
+    @property
+    def folded(self) -> Window:
+        """The window that a kernel has for it; see contract/folding.py. Its values have the same order."""
+        return Window(*fold(self.shape).window, self.rank)
 
     @property
     def shape(self) -> tuple[int, int, int]:

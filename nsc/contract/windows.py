@@ -42,7 +42,7 @@ class WindowSource:
         shape: planes, rows and columns of the window.
         rank: which of its values is selected, 0 the smallest.
         facts: what the kernel states of itself, JSON.
-        text: its source. A first line that defines NSC_ELEMENT chooses the type.
+        text: its source. A first line that defines NSC_ELEMENT chooses the type, another the channels.
     """
 
     name: str
@@ -53,9 +53,14 @@ class WindowSource:
     text: str
 
 
+def for_channels(text: str, channels: int) -> str:
+    """Return the source of a filter for pixels of so many channels, values that lie side by side."""
+    return text if channels == 1 else f"#define NSC_CHANNELS {channels}\n{text}"
+
+
 FILTER_FORMAT = "nsc-filter/1"
 # The version of the C interface of filters.
-FILTER_ABI = 1
+FILTER_ABI = 2
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Emitted, Property, check_emitted, parse
 from nsc.compiler.windows import MOST_ROWS
+from nsc.contract.folding import Folded, fold
 from nsc.contract.manifest import MANIFEST, NETWORK
 from nsc.contract.windows import FilterManifest, Mode, read_filter_files
 from nsc.runtime.window import Images, WindowKernel
@@ -44,13 +45,14 @@ def check_filter(
     Raises:
         ToolchainError, BuildError: it cannot be built.
     """
-    planes, rows, columns = manifest.window
+    folded = fold(fold(manifest.window).window)
+    planes, rows, columns = folded.window
 
     def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], None]:
         windows = values.astype(CHECKED).reshape(len(values), planes, rows, columns)
         image = np.moveaxis(windows, 0, 2).reshape(planes, rows, len(values) * columns)
         results = [
-            _filtered(kernel, np.concatenate([*[image[:, :1]] * extra, image], axis=1))[
+            _filtered(kernel, folded, np.concatenate([*[image[:, :1]] * extra, image], axis=1))[
                 planes // 2, rows // 2 + extra, columns // 2 :: columns
             ]
             for extra in range(MOST_ROWS)
@@ -62,9 +64,9 @@ def check_filter(
     return check_emitted(network, property_, [manifest.rank], run, budget)
 
 
-def _filtered(kernel: WindowKernel, image: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _filtered(kernel: WindowKernel, folded: Folded, image: npt.NDArray[Any]) -> npt.NDArray[Any]:
     image = np.ascontiguousarray(image)
     values = np.empty_like(image)
-    images = Images.without_gaps(image.shape, 3)
-    kernel.call(CHECKED, image.ctypes.data, images, values.ctypes.data, Mode.NEAREST, None)
+    images = Images.without_gaps(image.shape, folded)
+    kernel.call(CHECKED, image.ctypes.data, images, folded.before, values.ctypes.data, Mode.NEAREST, None)
     return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -10,52 +11,78 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name, real, whole, wholes
 from nsc.compiler.windows import Window
-from nsc.contract.windows import MODES
+from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
+from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
 from nsc.join.filters import compiled_filter, window_kernel
-from nsc.numpy.arrays import Array, dtype_name, thread_count
+from nsc.numpy.arrays import NAMES, Array, dtype_name, thread_count
 from nsc.runtime.threads import share_out
 from nsc.runtime.window import Images
 
 
 def median_filter(
-    array: ArrayLike, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
+    array: ArrayLike,
+    size: Any,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    workers: int = 1,
 ) -> Array:
     """Return the median of the window around each value, as scipy.ndimage.median_filter.
 
+    One size is for all axes, as in scipy: `median_filter(rgb, 3)` of a rows × columns × 3 image mixes the
+    colours. Give a size for each axis, and 1 for those that are not mixed: (3, 3, 1) for colours that lie
+    last, (1, 3, 3) for a batch of grey images. With `mode="nearest"` the results are those of cv2.medianBlur.
+
     Args:
-        array: of one to three axes, or more if `size` has two or three numbers, for the last axes. Types are
-            those of `sort`.
-        size: of the window, a number for each axis, or one for all axes; at most 225 values. It covers
-            i - size // 2 … i - size // 2 + size - 1. Of an even number of values the upper median is taken.
+        array: of one to three axes, or of any number if `size` has several numbers. Types are those of
+            `sort`.
+        size: of the window, a number for each of the last axes, or one for all axes; at most three are above
+            1, and at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. Of an even number
+            of values scipy's function takes the upper of the two middle ones, so this does too.
         mode: what stands outside: reflect, nearest, mirror, wrap or constant.
         cval: the value outside, for the mode constant.
+        origin: how many places earlier the window begins, one number for all sizes, or one for each. With
+            (size - 1) // 2 it ends at i: a window along time that looks back alone.
         workers: threads, or -1.
 
     Raises:
-        WindowError: no such window.
+        WindowError: no such window, or an origin with which i is not in it.
         OperandTypeError: a type that is not served.
         OperandError: no such mode, or a cval that the type does not have; workers neither positive nor -1.
 
+    Cost: up to 32 channels behind the window are filtered where they lie, by a kernel that is built for their
+    number. More are copied, as are axes of the window that lie further apart.
+
     >>> median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1]
     np.int64(5)
+    >>> median_filter([7, 1, 2, 9, 9], 3, origin=1)  # of a value and the two before it
+    array([7, 7, 2, 2, 9])
     """
-    return _filter("median_filter", array, None, size, mode, cval, workers)
+    return _filter("median_filter", array, None, size, mode, cval, origin, workers)
 
 
 def rank_filter(
-    array: ArrayLike, rank: int, size: Any, mode: str = "reflect", cval: float = 0.0, *, workers: int = 1
+    array: ArrayLike,
+    rank: int,
+    size: Any,
+    mode: str = "reflect",
+    cval: float = 0.0,
+    origin: Any = 0,
+    *,
+    workers: int = 1,
 ) -> Array:
     """Return the value of a rank of the window around each value, as scipy.ndimage.rank_filter.
 
     Args:
         rank: 0 the smallest, -1 the largest.
-        array, size, mode, cval, workers: and errors, as in `median_filter`.
+        array, size, mode, cval, origin, workers: and errors, as in `median_filter`.
 
     >>> rank_filter([5, 1, 4], 0, 3)
     array([1, 1, 1])
     """
-    return _filter("rank_filter", array, rank, size, mode, cval, workers)
+    return _filter("rank_filter", array, rank, size, mode, cval, origin, workers)
 
 
 def _filter(
@@ -65,49 +92,66 @@ def _filter(
     size: Any,
     mode: str,
     cval: float,
+    origin: Any,
     workers: int,
 ) -> Array:
     x, threads = np.asarray(array), thread_count(function, workers)
-    dtype = dtype_name(function, x)
+    dtype_name(function, x)  # refuses others
     if not is_name(mode, MODES):
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
-    window = _window(function, x, size, rank)
+    sizes = _sizes(function, x, size)
+    origins = origins_of(sizes, origin)
     outside = _outside(function, x.dtype, cval)
+    wide = [axis for axis in range(-len(sizes), 0) if sizes[axis] > 1]
+    if not wide or wide[-1] - wide[0] < 3:
+        folded = _fold(sizes, origins)
+        if folded.is_column or math.prod(x.shape[x.ndim - folded.behind :]) <= MOST_CHANNELS:
+            return _filtered(x, folded, rank, MODES[mode], outside, threads)
+    # The axes of the window go last, which copies the array.
+    last = range(-len(wide), 0)
+    folded = fold([sizes[axis] for axis in wide], [origins[axis] for axis in wide])
+    values = _filtered(np.moveaxis(x, wide, last), folded, rank, MODES[mode], outside, threads)
+    return np.ascontiguousarray(np.moveaxis(values, last, wide))
+
+
+def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: Array, threads: int) -> Array:
+    window = _median_window(folded.window) if rank is None else Window.of(folded.window, rank)
     lying = np.ascontiguousarray(x)
     values = np.empty(x.shape, x.dtype)
     if values.size:
-        shape = (1,) * (2 - x.ndim) + x.shape
-        images = Images.without_gaps(shape, 3 if window.planes > 1 else 2)
+        images = Images.without_gaps(x.shape, folded)
         kernel = window_kernel(window)
 
         def do(part: int, parts: int) -> None:
-            addresses = lying.ctypes.data, images, values.ctypes.data
-            kernel.call(dtype, *addresses, MODES[mode], outside.ctypes.data, part=part, parts=parts)
+            addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
+            kernel.call(NAMES[x.dtype], *addresses, mode, outside.ctypes.data, part=part, parts=parts)
 
         share_out(do, threads, values.nbytes * compiled_filter(window).operations)
     return values
 
 
-def _window(function: str, x: Array, size: Any, rank: int | None) -> Window:
+def _sizes(function: str, x: Array, size: Any) -> tuple[int, ...]:
     one = whole(size)
     listed = wholes(size) if one is None else (one,) * x.ndim
     if one is not None and not 1 <= x.ndim <= 3:
         raise WindowError(
             f"nsc.numpy.{function}: one size is for 1 to 3 axes, the array has {x.ndim}: give a size for "
-            "each of the last two or three axes"
+            "each of the last axes, 1 for those along which nothing is mixed"
         )
-    if not listed or len(listed) > min(3, x.ndim):
+    if not listed or len(listed) > x.ndim or min(listed) < 1:
         raise WindowError(
-            f"nsc.numpy.{function}: size must be an integer, or one for each of the last axes, 3 at most, "
-            f"of an array of {x.ndim}; got {size!r}"
+            f"nsc.numpy.{function}: size must be an integer above 0, or one for each of the last axes of an "
+            f"array of {x.ndim}; got {size!r}"
         )
-    sizes = listed if len(listed) > 1 else (1, *listed)
-    return _median_window(sizes) if rank is None else Window.of(sizes, rank)
+    return listed
 
 
 @cache
 def _median_window(sizes: tuple[int, ...]) -> Window:
     return Window.of(sizes)
+
+
+_fold = cache(fold)
 
 
 def _outside(function: str, dtype: np.dtype[Any], cval: float) -> Array:

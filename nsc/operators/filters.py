@@ -14,6 +14,7 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
+from nsc.contract.folding import Folded, fold
 from nsc.contract.manifest import MANIFEST, NETWORK, digest
 from nsc.contract.windows import MODES, FilterManifest
 from nsc.errors import OperandError, OperandTypeError, PackageError, ToolchainError
@@ -231,19 +232,20 @@ def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
     window = _window_of(key)
     if not x.is_cpu:
         return _by_windows(x, window, mode, cval)
-    kernel = _kernel(key)
+    kernel, folded = _kernel(key), fold(window.shape[-_axes(window) :])
+    lying, images = _lying(x, folded)
     try:
-        kernel.load(DTYPE_NAMES[x.dtype])
+        kernel.load(DTYPE_NAMES[x.dtype], images.channels)
     except ToolchainError:
         return _by_windows(x, window, mode, cval)
-    x, images = _lying(x, _axes(window))
     values = torch.empty_like(x, memory_format=torch.contiguous_format)
     if values.numel():
         outside = torch.tensor(cval, dtype=x.dtype)
         kernel.call(
             DTYPE_NAMES[x.dtype],
-            x.data_ptr(),
+            lying.data_ptr(),
             images,
+            folded.before,
             values.data_ptr(),
             MODES[mode],
             outside.data_ptr(),
@@ -252,9 +254,11 @@ def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
     return values
 
 
-def _lying(x: Tensor, axes: int) -> tuple[Tensor, Images]:
+def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
     """Return images whose columns lie side by side; with one leading axis or none, other strides are free."""
-    if x.dim() <= axes + 1 and x.stride(-1) == 1 and min(x.stride()) >= 0 and x.numel():
+    axes = 3 if folded.window[0] > 1 else 2
+    is_free = not folded.behind and axes <= x.dim() <= axes + 1
+    if is_free and x.stride(-1) == 1 and min(x.stride()) >= 0 and x.numel():
         lengths, strides = [1] * (4 - x.dim()) + list(x.shape), [0] * (4 - x.dim()) + list(x.stride())
         if axes == 2 and x.dim() == 3:
             lengths, strides = [lengths[1], 1, *lengths[2:]], [strides[1], 0, *strides[2:]]
@@ -262,7 +266,7 @@ def _lying(x: Tensor, axes: int) -> tuple[Tensor, Images]:
             (lengths[0], lengths[1], lengths[2], lengths[3]), (strides[0], strides[1], strides[2])
         )
     x = x.contiguous()
-    return x, Images.without_gaps(tuple(x.shape), axes)
+    return x, Images.without_gaps(tuple(x.shape), folded)
 
 
 def _by_windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:

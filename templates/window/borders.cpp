@@ -20,45 +20,55 @@ inline int64_t place_of(int64_t place, int64_t length, Mode mode) {
     }
 }
 
-// The rim of an image: the columns whose windows reach out of it to the left and right. Its pixels and those around it
-// are written side by side. The rim of a narrow image is all of it.
+// The same for the values of a row, as many of each pixel as it has channels.
+inline int64_t value_of(int64_t place, int64_t length, Mode mode) {
+    const int64_t channel = modulo(place, channels), column = place_of((place - channel) / channels, length / channels, mode);
+    return column < 0 ? -1 : column * channels + channel;
+}
+
+// The rim of an image: the columns whose windows reach out of it to the left and right. Their values and those around
+// them are written side by side. The rim of a narrow image is all of it.
 template <class Key>
 struct Rim {
     struct Piece {
-        int64_t place, column, columns;  // the first one, in the rim and in the image; how many there are
+        int64_t place, value, values;  // the first one, in the rim and in a row; how many there are
     };
     Piece pieces[2];
-    int64_t columns[rim_pitch<Key>], count;  // of the image that the rim reads, -1 outside
+    int64_t values[rim_pitch<Key>], count;  // of a row that the rim reads, -1 outside
 
-    Rim(int64_t length, Mode mode) : pieces{}, count(0) {
-        pieces[0] = {0, 0, is_all(length) ? length : columns_before};
-        if (!is_all(length)) pieces[1] = {columns_before + window_columns - 1, length - columns_behind, columns_behind};
-        for (const Piece &piece : pieces)
-            for (int64_t x = 0; piece.columns && x < piece.columns + window_columns - 1; ++x)
-                columns[count++] = place_of(piece.column - columns_before + x, length, mode);
+    // Of rows of so many values, and windows that begin `before` values before their pixels.
+    Rim(int64_t length, int64_t before, Mode mode) : pieces{}, count(0) {
+        const int64_t behind = around - before;
+        pieces[0] = {0, 0, is_all(length) ? length : before};
+        if (!is_all(length)) pieces[1] = {0, length - behind, behind};
+        for (Piece &piece : pieces) {
+            piece.place = count;
+            for (int64_t x = 0; piece.values && x < piece.values + around; ++x)
+                values[count++] = value_of(piece.value - before + x, length, mode);
+        }
     }
 
-    static bool is_all(int64_t length) { return length < lanes<Key> + window_columns - 1; }
+    static bool is_all(int64_t length) { return length < lanes<Key> + around; }
 
     // Places of results, a register or more.
-    int64_t places() const { return count - (window_columns - 1) < lanes<Key> ? lanes<Key> : count - (window_columns - 1); }
+    int64_t places() const { return count - around < lanes<Key> ? lanes<Key> : count - around; }
 };
 
-// Writes the keys of `count` pixels, a register or more, that lie side by side; pixels: null for a row outside.
+// Writes the keys of `count` values, a register or more, that lie side by side; row: null for one outside.
 template <class Element>
-NSC_APART void enter_row(const typename Element::Key *pixels, typename Element::Key outside, int64_t count, typename Element::Key *keys) {
+NSC_APART void enter_row(const typename Element::Key *row, typename Element::Key outside, int64_t count, typename Element::Key *keys) {
     using Key = typename Element::Key;
     for (int64_t place = 0; place < count; place += lanes<Key>) {
         const int64_t x = register_at<Key>(place, count);
-        store(keys + x, Element::key(pixels ? load(pixels + x) : all<Key>(outside), Vec<Key>{}));
+        store(keys + x, Element::key(row ? load(row + x) : all<Key>(outside), Vec<Key>{}));
     }
 }
 
-// Writes the keys of the rim of a row. What stands behind its columns up to the pitch is read, but not used.
+// Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but not used.
 template <class Element>
 NSC_APART void enter_rim(const Rim<typename Element::Key> &rim, const typename Element::Key *row, typename Element::Key outside, typename Element::Key *keys) {
     using Key = typename Element::Key;
-    for (int64_t x = 0; x < rim.count; ++x) keys[x] = row && rim.columns[x] >= 0 ? row[rim.columns[x]] : outside;
+    for (int64_t x = 0; x < rim.count; ++x) keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
     if (Element::key_is_value) return;
     for (int64_t x = 0; x < rim.count; x += lanes<Key>) store(keys + x, Element::key(load(keys + x), Vec<Key>{}));
 }

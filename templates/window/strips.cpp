@@ -13,17 +13,19 @@ NSC_STEP int64_t register_at(int64_t place, int64_t places) {
     return place < 0 ? 0 : place + lanes<Key> <= places ? place : places - lanes<Key>;
 }
 
-// An image is filtered in strips of neighbouring columns, so that what a step reads and writes stays in a cache: lists,
+// An image is filtered in strips of neighbouring values of its rows, so that what a step reads and writes stays in a cache: lists,
 // which are written and read again, in the first level, pixels in the second. Whole rows are read fastest.
 constexpr int64_t strip_bytes = list_rows ? 32 << 10 : 256 << 10;
 constexpr int64_t image_rows = window_planes * step_rows, all_rows = image_rows + list_rows;
-constexpr int64_t columns_before = window_columns / 2, columns_behind = window_columns - 1 - columns_before;
+// A row of an image is its values, and neighbouring columns are as many values apart as a pixel has channels. So many
+// values of a row a window reads beside its first column.
+constexpr int64_t around = (window_columns - 1) * channels;
 
-// Columns from a row of a rim to the next, whole registers: a rim reads 3 * (window_columns - 1) + lanes<Key> at most.
+// Values from a row of a rim to the next, whole registers: a rim reads 3 * around + lanes<Key> at most.
 template <class Key>
-constexpr int64_t rim_pitch = (3 * (window_columns - 1) / lanes<Key> + 2) * lanes<Key>;
+constexpr int64_t rim_pitch = (3 * around / lanes<Key> + 2) * lanes<Key>;
 
-// Columns from a row of a strip to the next: an odd number of cache lines, so that rows do not share a set of the cache.
+// Values from a row of a strip to the next: an odd number of cache lines, so that rows do not share a set of the cache.
 template <class Key>
 constexpr int64_t line = 64 / int64_t(sizeof(Key));
 template <class Key>
@@ -32,9 +34,9 @@ template <class Key>
 constexpr int64_t fitting_pitch = strip_bytes / (all_rows * int64_t(sizeof(Key)));
 template <class Key>
 constexpr int64_t pitch = ((fitting_pitch<Key> > least_pitch<Key> ? fitting_pitch<Key> : least_pitch<Key>) / (2 * line<Key>) * 2 + 1) * line<Key>;
-// Most columns of results of a strip.
+// Most results of a row of a strip.
 template <class Key>
-constexpr int64_t most_places = (pitch<Key> - (window_columns - 1)) / lanes<Key> * lanes<Key>;
+constexpr int64_t most_places = (pitch<Key> - around) / lanes<Key> * lanes<Key>;
 
 // What a step reads and writes: the keys of its pixels, row by row, the lists of its stages, and the rows of results, null
 // for one that is left out; and the rows of pixels that the next step reads first.

@@ -6,10 +6,10 @@
 // Proof:   rank-4 on wires 8 of every input, by exhaustion: untangled to standard form; all 2^9 0-1 inputs come out right
 // Work:    18.5 minima and maxima for a pixel, as neighbouring windows share what they have in common
 //
-// A lane of a register is a column of the image. Pixels become keys, whole numbers in their order; a comparator is a
+// A lane of a register is a value of a row: a pixel, or one of the channels that it has side by side. Values become keys, whole numbers in their order; a comparator is a
 // minimum and a maximum. -0 is less than 0, and NaN is more than all numbers.
 //
-// The library is built for the type NSC_ELEMENT, one of those below.
+// The library is built for the type NSC_ELEMENT, one of those below, and for NSC_CHANNELS values of a pixel.
 
 // C headers only, so that the kernel needs no C++ library.
 #include <stdint.h>
@@ -35,10 +35,15 @@
 #define NSC_UNROLL _Pragma("GCC unroll 64")
 #endif
 
+#if !defined(NSC_CHANNELS)
+#define NSC_CHANNELS 1
+#endif
+
 namespace {
 
-// The window: it begins half its size, rounded down, before its pixel.
+// The window, and the values of a pixel, which are filtered each for itself.
 constexpr int64_t window_planes = 1, window_rows = 3, window_columns = 3;
+constexpr int64_t channels = NSC_CHANNELS;
 // Rows of results that a step makes, rows of a plane that it reads, and rows that the lists of its stages need.
 constexpr int64_t step = 8, step_rows = window_rows + step - 1, list_rows = 0;
 // Minima and maxima for a pixel.
@@ -333,17 +338,19 @@ NSC_STEP int64_t register_at(int64_t place, int64_t places) {
     return place < 0 ? 0 : place + lanes<Key> <= places ? place : places - lanes<Key>;
 }
 
-// An image is filtered in strips of neighbouring columns, so that what a step reads and writes stays in a cache: lists,
+// An image is filtered in strips of neighbouring values of its rows, so that what a step reads and writes stays in a cache: lists,
 // which are written and read again, in the first level, pixels in the second. Whole rows are read fastest.
 constexpr int64_t strip_bytes = list_rows ? 32 << 10 : 256 << 10;
 constexpr int64_t image_rows = window_planes * step_rows, all_rows = image_rows + list_rows;
-constexpr int64_t columns_before = window_columns / 2, columns_behind = window_columns - 1 - columns_before;
+// A row of an image is its values, and neighbouring columns are as many values apart as a pixel has channels. So many
+// values of a row a window reads beside its first column.
+constexpr int64_t around = (window_columns - 1) * channels;
 
-// Columns from a row of a rim to the next, whole registers: a rim reads 3 * (window_columns - 1) + lanes<Key> at most.
+// Values from a row of a rim to the next, whole registers: a rim reads 3 * around + lanes<Key> at most.
 template <class Key>
-constexpr int64_t rim_pitch = (3 * (window_columns - 1) / lanes<Key> + 2) * lanes<Key>;
+constexpr int64_t rim_pitch = (3 * around / lanes<Key> + 2) * lanes<Key>;
 
-// Columns from a row of a strip to the next: an odd number of cache lines, so that rows do not share a set of the cache.
+// Values from a row of a strip to the next: an odd number of cache lines, so that rows do not share a set of the cache.
 template <class Key>
 constexpr int64_t line = 64 / int64_t(sizeof(Key));
 template <class Key>
@@ -352,9 +359,9 @@ template <class Key>
 constexpr int64_t fitting_pitch = strip_bytes / (all_rows * int64_t(sizeof(Key)));
 template <class Key>
 constexpr int64_t pitch = ((fitting_pitch<Key> > least_pitch<Key> ? fitting_pitch<Key> : least_pitch<Key>) / (2 * line<Key>) * 2 + 1) * line<Key>;
-// Most columns of results of a strip.
+// Most results of a row of a strip.
 template <class Key>
-constexpr int64_t most_places = (pitch<Key> - (window_columns - 1)) / lanes<Key> * lanes<Key>;
+constexpr int64_t most_places = (pitch<Key> - around) / lanes<Key> * lanes<Key>;
 
 // What a step reads and writes: the keys of its pixels, row by row, the lists of its stages, and the rows of results, null
 // for one that is left out; and the rows of pixels that the next step reads first.
@@ -407,45 +414,55 @@ inline int64_t place_of(int64_t place, int64_t length, Mode mode) {
     }
 }
 
-// The rim of an image: the columns whose windows reach out of it to the left and right. Its pixels and those around it
-// are written side by side. The rim of a narrow image is all of it.
+// The same for the values of a row, as many of each pixel as it has channels.
+inline int64_t value_of(int64_t place, int64_t length, Mode mode) {
+    const int64_t channel = modulo(place, channels), column = place_of((place - channel) / channels, length / channels, mode);
+    return column < 0 ? -1 : column * channels + channel;
+}
+
+// The rim of an image: the columns whose windows reach out of it to the left and right. Their values and those around
+// them are written side by side. The rim of a narrow image is all of it.
 template <class Key>
 struct Rim {
     struct Piece {
-        int64_t place, column, columns;  // the first one, in the rim and in the image; how many there are
+        int64_t place, value, values;  // the first one, in the rim and in a row; how many there are
     };
     Piece pieces[2];
-    int64_t columns[rim_pitch<Key>], count;  // of the image that the rim reads, -1 outside
+    int64_t values[rim_pitch<Key>], count;  // of a row that the rim reads, -1 outside
 
-    Rim(int64_t length, Mode mode) : pieces{}, count(0) {
-        pieces[0] = {0, 0, is_all(length) ? length : columns_before};
-        if (!is_all(length)) pieces[1] = {columns_before + window_columns - 1, length - columns_behind, columns_behind};
-        for (const Piece &piece : pieces)
-            for (int64_t x = 0; piece.columns && x < piece.columns + window_columns - 1; ++x)
-                columns[count++] = place_of(piece.column - columns_before + x, length, mode);
+    // Of rows of so many values, and windows that begin `before` values before their pixels.
+    Rim(int64_t length, int64_t before, Mode mode) : pieces{}, count(0) {
+        const int64_t behind = around - before;
+        pieces[0] = {0, 0, is_all(length) ? length : before};
+        if (!is_all(length)) pieces[1] = {0, length - behind, behind};
+        for (Piece &piece : pieces) {
+            piece.place = count;
+            for (int64_t x = 0; piece.values && x < piece.values + around; ++x)
+                values[count++] = value_of(piece.value - before + x, length, mode);
+        }
     }
 
-    static bool is_all(int64_t length) { return length < lanes<Key> + window_columns - 1; }
+    static bool is_all(int64_t length) { return length < lanes<Key> + around; }
 
     // Places of results, a register or more.
-    int64_t places() const { return count - (window_columns - 1) < lanes<Key> ? lanes<Key> : count - (window_columns - 1); }
+    int64_t places() const { return count - around < lanes<Key> ? lanes<Key> : count - around; }
 };
 
-// Writes the keys of `count` pixels, a register or more, that lie side by side; pixels: null for a row outside.
+// Writes the keys of `count` values, a register or more, that lie side by side; row: null for one outside.
 template <class Element>
-NSC_APART void enter_row(const typename Element::Key *pixels, typename Element::Key outside, int64_t count, typename Element::Key *keys) {
+NSC_APART void enter_row(const typename Element::Key *row, typename Element::Key outside, int64_t count, typename Element::Key *keys) {
     using Key = typename Element::Key;
     for (int64_t place = 0; place < count; place += lanes<Key>) {
         const int64_t x = register_at<Key>(place, count);
-        store(keys + x, Element::key(pixels ? load(pixels + x) : all<Key>(outside), Vec<Key>{}));
+        store(keys + x, Element::key(row ? load(row + x) : all<Key>(outside), Vec<Key>{}));
     }
 }
 
-// Writes the keys of the rim of a row. What stands behind its columns up to the pitch is read, but not used.
+// Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but not used.
 template <class Element>
 NSC_APART void enter_rim(const Rim<typename Element::Key> &rim, const typename Element::Key *row, typename Element::Key outside, typename Element::Key *keys) {
     using Key = typename Element::Key;
-    for (int64_t x = 0; x < rim.count; ++x) keys[x] = row && rim.columns[x] >= 0 ? row[rim.columns[x]] : outside;
+    for (int64_t x = 0; x < rim.count; ++x) keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
     if (Element::key_is_value) return;
     for (int64_t x = 0; x < rim.count; x += lanes<Key>) store(keys + x, Element::key(load(keys + x), Vec<Key>{}));
 }
@@ -462,42 +479,46 @@ NSC_APART void run_step(const Strip<typename Element::Key> &s, int64_t places) {
     for (int64_t place = s.first_place(); place < places; place += lanes<Key>) {
         const int64_t x = register_at<Key>(place, places);
         s.fetch_next(x);
-        Item w0 = s.pixel(1, x), w2 = s.pixel(1, x + 2); c(w0, w2); Item w1 = s.pixel(1, x + 1); c(w0, w1); c(w1, w2);
-        Item w3 = s.pixel(2, x), w5 = s.pixel(2, x + 2); c(w3, w5); Item w4 = s.pixel(2, x + 1); c(w3, w4); c(w4, w5);
-        Item w9 = w3, w6 = w0; c(w9, w6); Item w10 = w4, w7 = w1; c(w10, w7); Item w11 = w5, w8 = w2; c(w11, w8);
-        c(w11, w6); c(w6, w7); c(w11, w10); Item w12 = s.pixel(0, x), w14 = s.pixel(0, x + 2); c(w12, w14);
-        Item w13 = s.pixel(0, x + 1); c(w12, w13); c(w13, w14); Item w21 = w14, w15 = w11; c(w21, w15);
+        Item w0 = s.pixel(1, x), w2 = s.pixel(1, x + 2 * channels); c(w0, w2); Item w1 = s.pixel(1, x + 1 * channels);
+        c(w0, w1); c(w1, w2); Item w3 = s.pixel(2, x), w5 = s.pixel(2, x + 2 * channels); c(w3, w5);
+        Item w4 = s.pixel(2, x + 1 * channels); c(w3, w4); c(w4, w5); Item w9 = w3, w6 = w0; c(w9, w6);
+        Item w10 = w4, w7 = w1; c(w10, w7); Item w11 = w5, w8 = w2; c(w11, w8); c(w11, w6); c(w6, w7); c(w11, w10);
+        Item w12 = s.pixel(0, x), w14 = s.pixel(0, x + 2 * channels); c(w12, w14);
+        Item w13 = s.pixel(0, x + 1 * channels); c(w12, w13); c(w13, w14); Item w21 = w14, w15 = w11; c(w21, w15);
         Item w20 = w13, w16 = w10; c(w20, w16); Item w19 = w12, w17 = w6; c(w19, w17); c(w15, w17); Item w18 = w7;
         c(w16, w18); c(w15, w16); s.template give<Element>(0, x, w15);
-        Item w22 = s.pixel(3, x), w24 = s.pixel(3, x + 2); c(w22, w24); Item w23 = s.pixel(3, x + 1); c(w22, w23);
-        c(w23, w24); Item w31 = w24, w25 = w11; c(w31, w25); Item w30 = w23, w26 = w10; c(w30, w26);
-        Item w29 = w22, w27 = w6; c(w29, w27); c(w25, w27); Item w28 = w7; c(w26, w28); c(w25, w26);
-        s.template give<Element>(1, x, w25); Item w32 = s.pixel(4, x), w34 = s.pixel(4, x + 2); c(w32, w34);
-        Item w33 = s.pixel(4, x + 1); c(w32, w33); c(w33, w34); Item w38 = w32, w35 = w22; c(w38, w35);
+        Item w22 = s.pixel(3, x), w24 = s.pixel(3, x + 2 * channels); c(w22, w24);
+        Item w23 = s.pixel(3, x + 1 * channels); c(w22, w23); c(w23, w24); Item w31 = w24, w25 = w11; c(w31, w25);
+        Item w30 = w23, w26 = w10; c(w30, w26); Item w29 = w22, w27 = w6; c(w29, w27); c(w25, w27); Item w28 = w7;
+        c(w26, w28); c(w25, w26); s.template give<Element>(1, x, w25);
+        Item w32 = s.pixel(4, x), w34 = s.pixel(4, x + 2 * channels); c(w32, w34);
+        Item w33 = s.pixel(4, x + 1 * channels); c(w32, w33); c(w33, w34); Item w38 = w32, w35 = w22; c(w38, w35);
         Item w39 = w33, w36 = w23; c(w39, w36); Item w40 = w34, w37 = w24; c(w40, w37); c(w40, w35); c(w35, w36);
         c(w40, w39); Item w47 = w5, w41 = w40; c(w47, w41); Item w46 = w4, w42 = w39; c(w46, w42);
         Item w45 = w3, w43 = w35; c(w45, w43); c(w41, w43); Item w44 = w36; c(w42, w44); c(w41, w42);
-        s.template give<Element>(2, x, w41); Item w48 = s.pixel(5, x), w50 = s.pixel(5, x + 2); c(w48, w50);
-        Item w49 = s.pixel(5, x + 1); c(w48, w49); c(w49, w50); Item w57 = w50, w51 = w40; c(w57, w51);
+        s.template give<Element>(2, x, w41); Item w48 = s.pixel(5, x), w50 = s.pixel(5, x + 2 * channels); c(w48, w50);
+        Item w49 = s.pixel(5, x + 1 * channels); c(w48, w49); c(w49, w50); Item w57 = w50, w51 = w40; c(w57, w51);
         Item w56 = w49, w52 = w39; c(w56, w52); Item w55 = w48, w53 = w35; c(w55, w53); c(w51, w53); Item w54 = w36;
         c(w52, w54); c(w51, w52); s.template give<Element>(3, x, w51);
-        Item w58 = s.pixel(6, x), w60 = s.pixel(6, x + 2); c(w58, w60); Item w59 = s.pixel(6, x + 1); c(w58, w59);
-        c(w59, w60); Item w64 = w58, w61 = w48; c(w64, w61); Item w65 = w59, w62 = w49; c(w65, w62);
-        Item w66 = w60, w63 = w50; c(w66, w63); c(w66, w61); c(w61, w62); c(w66, w65); Item w73 = w34, w67 = w66;
-        c(w73, w67); Item w72 = w33, w68 = w65; c(w72, w68); Item w71 = w32, w69 = w61; c(w71, w69); c(w67, w69);
-        Item w70 = w62; c(w68, w70); c(w67, w68); s.template give<Element>(4, x, w67);
-        Item w74 = s.pixel(7, x), w76 = s.pixel(7, x + 2); c(w74, w76); Item w75 = s.pixel(7, x + 1); c(w74, w75);
-        c(w75, w76); Item w83 = w76, w77 = w66; c(w83, w77); Item w82 = w75, w78 = w65; c(w82, w78);
-        Item w81 = w74, w79 = w61; c(w81, w79); c(w77, w79); Item w80 = w62; c(w78, w80); c(w77, w78);
-        s.template give<Element>(5, x, w77); Item w84 = s.pixel(8, x), w86 = s.pixel(8, x + 2); c(w84, w86);
-        Item w85 = s.pixel(8, x + 1); c(w84, w85); c(w85, w86); Item w90 = w84, w87 = w74; c(w90, w87);
+        Item w58 = s.pixel(6, x), w60 = s.pixel(6, x + 2 * channels); c(w58, w60);
+        Item w59 = s.pixel(6, x + 1 * channels); c(w58, w59); c(w59, w60); Item w64 = w58, w61 = w48; c(w64, w61);
+        Item w65 = w59, w62 = w49; c(w65, w62); Item w66 = w60, w63 = w50; c(w66, w63); c(w66, w61); c(w61, w62);
+        c(w66, w65); Item w73 = w34, w67 = w66; c(w73, w67); Item w72 = w33, w68 = w65; c(w72, w68);
+        Item w71 = w32, w69 = w61; c(w71, w69); c(w67, w69); Item w70 = w62; c(w68, w70); c(w67, w68);
+        s.template give<Element>(4, x, w67); Item w74 = s.pixel(7, x), w76 = s.pixel(7, x + 2 * channels); c(w74, w76);
+        Item w75 = s.pixel(7, x + 1 * channels); c(w74, w75); c(w75, w76); Item w83 = w76, w77 = w66; c(w83, w77);
+        Item w82 = w75, w78 = w65; c(w82, w78); Item w81 = w74, w79 = w61; c(w81, w79); c(w77, w79); Item w80 = w62;
+        c(w78, w80); c(w77, w78); s.template give<Element>(5, x, w77);
+        Item w84 = s.pixel(8, x), w86 = s.pixel(8, x + 2 * channels); c(w84, w86);
+        Item w85 = s.pixel(8, x + 1 * channels); c(w84, w85); c(w85, w86); Item w90 = w84, w87 = w74; c(w90, w87);
         Item w91 = w85, w88 = w75; c(w91, w88); Item w92 = w86, w89 = w76; c(w92, w89); c(w92, w87); c(w87, w88);
         c(w92, w91); Item w99 = w60, w93 = w92; c(w99, w93); Item w98 = w59, w94 = w91; c(w98, w94);
         Item w97 = w58, w95 = w87; c(w97, w95); c(w93, w95); Item w96 = w88; c(w94, w96); c(w93, w94);
-        s.template give<Element>(6, x, w93); Item w100 = s.pixel(9, x), w102 = s.pixel(9, x + 2); c(w100, w102);
-        Item w101 = s.pixel(9, x + 1); c(w100, w101); c(w101, w102); Item w109 = w102, w103 = w92; c(w109, w103);
-        Item w108 = w101, w104 = w91; c(w108, w104); Item w107 = w100, w105 = w87; c(w107, w105); c(w103, w105);
-        Item w106 = w88; c(w104, w106); c(w103, w104); s.template give<Element>(7, x, w103);
+        s.template give<Element>(6, x, w93); Item w100 = s.pixel(9, x), w102 = s.pixel(9, x + 2 * channels);
+        c(w100, w102); Item w101 = s.pixel(9, x + 1 * channels); c(w100, w101); c(w101, w102);
+        Item w109 = w102, w103 = w92; c(w109, w103); Item w108 = w101, w104 = w91; c(w108, w104);
+        Item w107 = w100, w105 = w87; c(w107, w105); c(w103, w105); Item w106 = w88; c(w104, w106); c(w103, w104);
+        s.template give<Element>(7, x, w103);
     }
 }
 
@@ -507,14 +528,15 @@ NSC_APART void run_step(const Strip<typename Element::Key> &s, int64_t places) {
 template <class Key>
 struct Images {
     const Key *x;
-    int64_t lengths[4];  // images, planes, rows, columns
+    int64_t lengths[4];  // images, planes, rows, values of a row
     int64_t strides[3];  // of an image, a plane, a row
+    int64_t before[3];   // planes, rows and values of a row that a window begins before its pixel
     Mode mode;
     Key outside;
     int64_t part, parts;
 };
 
-// The part of an image that a task filters: of rows top ... bottom - 1 of a plane, the columns first ... first + places - 1,
+// The part of an image that a task filters: of rows top ... bottom - 1 of a plane, the values first ... first + places - 1,
 // whose windows do not reach out of the image to the left and right, and the rim, or not.
 struct Part {
     int64_t image, plane, top, bottom, first, places;
@@ -529,14 +551,14 @@ template <class Element>
 void filter_part(const Images<typename Element::Key> &images, const Rim<typename Element::Key> &rim, const Part &part,
                  typename Element::Key *values, typename Element::Key *memory) {
     using Key = typename Element::Key;
-    const int64_t planes = images.lengths[1], rows = images.lengths[2], columns = images.lengths[3];
+    const int64_t planes = images.lengths[1], rows = images.lengths[2], length = images.lengths[3];
     const Key *image = images.x + part.image * images.strides[0];
-    values += (part.image * planes + part.plane) * rows * columns;
+    values += (part.image * planes + part.plane) * rows * length;
     Key *keys = memory, *lists = keys + image_rows * pitch<Key>;
     Key *rim_keys = lists + list_rows * pitch<Key>, *rim_results = rim_keys + image_rows * rim_pitch<Key>;
     // Row r of plane p of the windows; null outside of the image.
     const auto pixels_of = [&](int64_t p, int64_t r) -> const Key * {
-        const int64_t row = place_of(r, rows, images.mode), plane = place_of(part.plane - window_planes / 2 + p, planes, images.mode);
+        const int64_t row = place_of(r, rows, images.mode), plane = place_of(part.plane - images.before[0] + p, planes, images.mode);
         return row < 0 || plane < 0 ? nullptr : image + plane * images.strides[1] + row * images.strides[2];
     };
     // It has the line r modulo step_rows of its plane.
@@ -548,19 +570,19 @@ void filter_part(const Images<typename Element::Key> &images, const Rim<typename
         const Key *const pixels = pixels_of(p, r);
         if (part.with_rim) enter_rim<Element>(rim, pixels, images.outside, rim_keys + number * rim_pitch<Key>);
         if (!part.places) return;
-        const Key *const read = pixels ? pixels + part.first - columns_before : nullptr;
+        const Key *const read = pixels ? pixels + part.first - images.before[2] : nullptr;
         // Values that are keys are read where they lie.
         lines[number] = read && Element::key_is_value ? read : keys + number * pitch<Key>;
-        if (lines[number] != read) enter_row<Element>(read, images.outside, part.places + window_columns - 1, keys + number * pitch<Key>);
+        if (lines[number] != read) enter_row<Element>(read, images.outside, part.places + around, keys + number * pitch<Key>);
     };
-    int64_t entered = part.top - window_rows / 2;
+    int64_t entered = part.top - images.before[1];
     for (int64_t top = part.top; top < part.bottom; top += step) {
-        const int64_t above = top - window_rows / 2, made = part.bottom - top < step ? part.bottom - top : step;
+        const int64_t above = top - images.before[1], made = part.bottom - top < step ? part.bottom - top : step;
         for (; entered < above + step_rows; ++entered)
             for (int64_t p = 0; p < window_planes; ++p) enter(p, entered);
         if (part.places) {
             for (int64_t r = 0; r < image_rows; ++r) strip.rows[r] = lines[line_of(r / step_rows, above + r % step_rows)];
-            for (int64_t r = 0; r < step; ++r) strip.results[r] = r < made ? values + (top + r) * columns + part.first : nullptr;
+            for (int64_t r = 0; r < step; ++r) strip.results[r] = r < made ? values + (top + r) * length + part.first : nullptr;
             for (int64_t r = 0; r < window_planes * step; ++r) {
                 const Key *const pixels = pixels_of(r / step, entered + r % step);
                 strip.next[r] = pixels ? pixels + part.first : keys;
@@ -574,7 +596,7 @@ void filter_part(const Images<typename Element::Key> &images, const Rim<typename
             run_step<Element>(rim_strip, rim.places());
             for (int64_t r = 0; r < made; ++r)
                 for (const auto &piece : rim.pieces)
-                    memcpy(values + (top + r) * columns + piece.column, rim_results + r * rim_pitch<Key> + piece.place, piece.columns * sizeof(Key));
+                    memcpy(values + (top + r) * length + piece.value, rim_results + r * rim_pitch<Key> + piece.place, piece.values * sizeof(Key));
         }
     }
 }
@@ -585,13 +607,13 @@ template <class Element>
 Status filter_all(const Images<typename Element::Key> &images, typename Element::Key *values, ParallelFor pool) {
     using Key = typename Element::Key;
     constexpr int64_t most_rows = 128;
-    const int64_t planes = images.lengths[1], rows = images.lengths[2], columns = images.lengths[3];
-    const Rim<Key> rim(columns, images.mode);
+    const int64_t planes = images.lengths[1], rows = images.lengths[2], length = images.lengths[3];
+    const Rim<Key> rim(length, images.before[2], images.mode);
     // Between the rim's two pieces. Bands begin at whole steps, strips at whole registers.
-    const int64_t inner = rim.is_all(columns) ? 0 : columns - (window_columns - 1);
+    const int64_t inner = rim.is_all(length) ? 0 : length - around;
     const int64_t steps = cut_up(rows, step), bands = cut_up(rows, most_rows);
     const int64_t registers = cut_up(inner, lanes<Key>), strips = inner ? cut_up(inner, most_places<Key>) : 1;
-    expect_writes(values, images.lengths[0] * planes * rows * columns * int64_t(sizeof(Key)));
+    expect_writes(values, images.lengths[0] * planes * rows * length * int64_t(sizeof(Key)));
     const int64_t tasks = images.lengths[0] * planes * bands * strips;
     const int64_t begin = cut(tasks, images.parts, images.part), end = cut(tasks, images.parts, images.part + 1);
     const int64_t work = operations * (registers / strips + 1) * (rows / bands), bytes = part_memory<Key> * int64_t(sizeof(Key));
@@ -601,7 +623,7 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
         const int64_t top = cut(steps, bands, band) * step, bottom = cut(steps, bands, band + 1) * step;
         const int64_t first = cut(registers, strips, strip) * lanes<Key>, last = cut(registers, strips, strip + 1) * lanes<Key>;
         const bool with_rim = strip == 0 && rim.count > 0;
-        const Part part = {plane / planes, plane % planes, top, bottom < rows ? bottom : rows, columns_before + first, (last < inner ? last : inner) - first, with_rim};
+        const Part part = {plane / planes, plane % planes, top, bottom < rows ? bottom : rows, images.before[2] + first, (last < inner ? last : inner) - first, with_rim};
         filter_part<Element>(images, rim, part, values, memory.get<Key>());
     });
 }
@@ -613,17 +635,21 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
 // What this kernel is. The runtime compares it with what it asked for.
-NSC_API const char *nsc_window_facts() { return "{\"abi\": 1, \"window\": [1, 3, 3], \"rank\": 4, \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\"}"; }
+NSC_API const char *nsc_window_facts() { return "{\"abi\": 2, \"window\": [1, 3, 3], \"rank\": 4, \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\"}"; }
 
 // Filters images. lengths: how many, their planes, rows and columns; strides: from one to the next of the first three, in
-// values; columns lie side by side, results without gaps. outside: the value of pixels outside, if the mode is constant.
-// part, parts: of the work, which part, from 0 on, and of how many; they may run at the same time.
-NSC_API int32_t nsc_window_filter(const void *x, const int64_t *lengths, const int64_t *strides, void *values, int32_t mode,
-                                  const void *outside, void *pool, int64_t part, int64_t parts) {
+// values; the pixels of a row lie side by side, results without gaps. before: how many planes, rows and columns a window
+// begins before its pixel. outside: the value of pixels outside, if the mode is constant. part, parts: of the work, which
+// part, from 0 on, and of how many; they may run at the same time.
+NSC_API int32_t nsc_window_filter(const void *x, const int64_t *lengths, const int64_t *strides, const int64_t *before,
+                                  void *values, int32_t mode, const void *outside, void *pool, int64_t part, int64_t parts) {
     using Key = NSC_ELEMENT::Key;
-    Images<Key> images = {static_cast<const Key *>(x), {}, {}, static_cast<Mode>(mode), Key{}, part, parts};
+    Images<Key> images = {static_cast<const Key *>(x), {}, {}, {}, static_cast<Mode>(mode), Key{}, part, parts};
     memcpy(images.lengths, lengths, sizeof images.lengths);
     memcpy(images.strides, strides, sizeof images.strides);
+    memcpy(images.before, before, sizeof images.before);
+    images.lengths[3] *= channels;
+    images.before[2] *= channels;
     if (mode == constant) memcpy(&images.outside, outside, sizeof(Key));
     return filter_all<NSC_ELEMENT>(images, static_cast<Key *>(values), reinterpret_cast<ParallelFor>(pool));
 }

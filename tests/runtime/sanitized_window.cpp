@@ -1,5 +1,5 @@
 // Calls a filter, built with sanitizers, on images with gaps in memory of exact size. NUMBER is the type of pixels.
-// PLANES, ROWS, COLUMNS, RANK: of the window.
+// PLANES, ROWS, COLUMNS, RANK: of the window. NSC_CHANNELS: the values of a pixel.
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
-extern "C" int32_t nsc_window_filter(const void *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *, int64_t, int64_t);
+extern "C" int32_t nsc_window_filter(const void *, const int64_t *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *,
+                                     int64_t, int64_t);
 
 namespace {
 
@@ -22,28 +23,28 @@ int64_t place(int64_t at, int64_t length, int32_t mode) {
     return at < 0 || at >= length ? -1 : at;
 }
 
-void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, int32_t mode) {
-    const int64_t row = columns + 3, plane = rows * row + 1, image = planes * plane + 2;
+void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, const int64_t *before, int32_t mode) {
+    const int64_t row = columns * NSC_CHANNELS + 3, plane = rows * row + 1, image = planes * plane + 2;
     const int64_t lengths[] = {count, planes, rows, columns}, strides[] = {image, plane, row};
     // Its last pixel is the last of its memory.
-    std::vector<NUMBER> x((count - 1) * image + (planes - 1) * plane + (rows - 1) * row + columns);
+    std::vector<NUMBER> x((count - 1) * image + (planes - 1) * plane + (rows - 1) * row + columns * NSC_CHANNELS);
     for (NUMBER &value : x) value = NUMBER(draw() >> 28);
-    std::vector<NUMBER> values(count * planes * rows * columns);
+    std::vector<NUMBER> values(count * planes * rows * columns * NSC_CHANNELS);
     const NUMBER outside = 3;
     for (int64_t part = 0; part < 3; ++part)
-        if (nsc_window_filter(x.data(), lengths, strides, values.data(), mode, &outside, nullptr, part, 3)) std::exit(2);
+        if (nsc_window_filter(x.data(), lengths, strides, before, values.data(), mode, &outside, nullptr, part, 3)) std::exit(2);
     int64_t at = 0;
     for (int64_t i = 0; i < count; ++i)
         for (int64_t p = 0; p < planes; ++p)
             for (int64_t r = 0; r < rows; ++r)
-                for (int64_t c = 0; c < columns; ++c) {
+                for (int64_t c = 0; c < columns * NSC_CHANNELS; ++c) {
                     std::vector<NUMBER> window;
                     for (int64_t k = 0; k < PLANES * ROWS * COLUMNS; ++k) {
-                        const int64_t dp = place(p - PLANES / 2 + k / (ROWS * COLUMNS), planes, mode);
-                        const int64_t dr = place(r - ROWS / 2 + k / COLUMNS % ROWS, rows, mode);
-                        const int64_t dc = place(c - COLUMNS / 2 + k % COLUMNS, columns, mode);
+                        const int64_t dp = place(p - before[0] + k / (ROWS * COLUMNS), planes, mode);
+                        const int64_t dr = place(r - before[1] + k / COLUMNS % ROWS, rows, mode);
+                        const int64_t dc = place(c / NSC_CHANNELS - before[2] + k % COLUMNS, columns, mode);
                         const bool is_outside = dp < 0 || dr < 0 || dc < 0;
-                        window.push_back(is_outside ? outside : x[i * image + dp * plane + dr * row + dc]);
+                        window.push_back(is_outside ? outside : x[i * image + dp * plane + dr * row + dc * NSC_CHANNELS + c % NSC_CHANNELS]);
                     }
                     std::nth_element(window.begin(), window.begin() + RANK, window.end());
                     if (values[at++] != window[RANK]) {
@@ -58,6 +59,9 @@ void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, int32_t
 int main() {
     for (const int32_t mode : {0, 1, 3})
         for (const int64_t columns : {1, 4, 31, 64, 300})
-            for (const int64_t rows : {1, 2, 9}) check(2, 2, rows, columns, mode);
+            for (const int64_t rows : {1, 2, 9}) {
+                const int64_t middle[] = {PLANES / 2, ROWS / 2, COLUMNS / 2}, none[] = {0, 0, 0}, all[] = {PLANES - 1, ROWS - 1, COLUMNS - 1};
+                for (const int64_t *before : {middle, none, all}) check(2, 2, rows, columns, before, mode);
+            }
     std::puts("filtered");
 }

@@ -26,7 +26,7 @@ INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "in
 FLOATS = ("float64", "float32", "float16")
 # Sizes whose kernels are built for every type, and others.
 FEW = ((3, 3), (2, 5))
-SIZES = (*FEW, (1, 4), (5, 1), (7, 7), (3, 3, 3), (2, 1, 3))
+SIZES = (*FEW, (1, 4), (5, 1), (7, 7), (3, 3, 3), (2, 1, 3), (3, 3, 1), (4, 1, 1), (2, 5, 1))
 
 
 @functools.cache
@@ -76,14 +76,55 @@ def _for_scipy(x):
 def test_any_window_and_rank_is_scipys(data):
     size = data.draw(st.sampled_from(SIZES))
     rank = data.draw(st.sampled_from([0, 1, int(np.prod(size)) // 2, -1]))
-    shape = data.draw(st.tuples(*[st.integers(1, 6)] * (len(size) - 1), st.integers(1, 80)))
+    last = st.sampled_from([1, 2, 3, 70]) if size[-1] == 1 else st.integers(1, 80)
+    shape = data.draw(st.tuples(*[st.integers(1, 40 if axis == 1 else 6) for axis in size[1:]], last))
+    origin = data.draw(origins(size))
     mode = data.draw(st.sampled_from(sorted(MODES)))
     x = images(shape, "int16", data.draw(st.integers(0, 1000)))
-    expected = ndimage.rank_filter(x, rank, size=size, mode=mode, cval=-7)
-    assert (nsc.numpy.rank_filter(x, rank, size, mode, -7) == expected).all()
-    assert (
-        filters._by_windows(torch.from_numpy(x), filter_of(size, rank).window, mode, -7).numpy() == expected
-    ).all()
+    expected = ndimage.rank_filter(x, rank, size=size, mode=mode, cval=-7, origin=origin)
+    assert (nsc.numpy.rank_filter(x, rank, size, mode, -7, origin) == expected).all()
+    if not np.any(origin):
+        result = filter_of(size, rank)(torch.from_numpy(x), mode, -7)
+        assert (result.numpy() == expected).all()
+        window = filter_of(size, rank).window
+        assert (filters._by_windows(torch.from_numpy(x), window, mode, -7).numpy() == expected).all()
+
+
+def origins(size):
+    """Draw one origin for all axes of a window, or one for each: those with which the pixel is inside."""
+    each = [st.integers(-(length // 2), (length - 1) // 2) for length in size]
+    common = st.integers(-(min(size) // 2), (min(size) - 1) // 2)
+    return st.one_of(st.just(0), common, st.tuples(*each))
+
+
+@pytest.mark.parametrize(
+    ("size", "shape", "origin"),
+    [
+        ((3, 3, 1), (6, 9, 40), (1, -1, 0)),  # channels, too many to be filtered where they lie
+        ((3, 3, 1, 1), (5, 40, 2, 3), 0),  # two axes of them
+        ((1, 3, 3, 1), (2, 5, 40, 3), 0),  # a batch of colour images
+        ((2, 1, 1, 3), (5, 2, 4, 30), (0, 0, 0, 1)),  # axes that are no neighbours
+        ((3, 1, 3), (5, 4, 30), (-1, 0, 0)),
+        ((1, 1, 1), (2, 3, 4), 0),
+        ((5, 1, 1), (9, 4, 8), (2, 0, 0)),  # along time, of the past alone
+        ((4, 1, 1), (9, 4, 8), (1, 0, 0)),
+    ],
+)
+def test_sizes_for_any_axes_are_scipys(size, shape, origin):
+    for dtype in ("uint8", "float32"):
+        x = images(shape, dtype, 0)
+        expected = ndimage.median_filter(x, size=size, origin=origin)
+        assert (nsc.numpy.median_filter(x, size, origin=origin) == expected).all()
+
+
+def test_one_size_mixes_colours_and_a_size_of_1_does_not():
+    x = images((9, 30, 3), "uint8", 0)
+    each = [nsc.numpy.median_filter(x[..., channel], 3) for channel in range(3)]
+    assert (nsc.numpy.median_filter(x, (3, 3, 1)) == np.stack(each, -1)).all()
+    assert (nsc.numpy.median_filter(x, 3) == ndimage.median_filter(x, 3)).all()
+    assert (nsc.numpy.median_filter(x, 3) != np.stack(each, -1)).any()
+    batch = np.ascontiguousarray(x.transpose(2, 0, 1))
+    assert (nsc.numpy.median_filter(batch, (1, 3, 3)) == np.stack(each)).all()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -155,9 +196,11 @@ def test_halves_are_sorted_as_they_are(dtype):
 def test_opencv_has_the_same_median():
     cv2 = pytest.importorskip("cv2")
     for dtype, sizes in (("uint8", (3, 5, 7)), ("float32", (3, 5))):
-        x = images((50, 333), dtype, 1)
-        for size in sizes:
-            assert (nsc.numpy.median_filter(x, size, "nearest") == cv2.medianBlur(x, size)).all()
+        for channels in (1, 3, 4):
+            x = images((50, 333, channels), dtype, 1)
+            for size in sizes:
+                expected = cv2.medianBlur(x, size).reshape(x.shape)
+                assert (nsc.numpy.median_filter(x, (size, size, 1), "nearest") == expected).all()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -239,6 +282,15 @@ def test_layers():
         (lambda: nsc.numpy.median_filter(np.zeros(3), "3"), WindowError, "one for each of the last axes"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, complex), 3), OperandTypeError, "must be of"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, ">f4"), 3), OperandTypeError, "order of bytes"),
+        (lambda: nsc.numpy.median_filter(np.zeros((2,) * 4), (3, 3, 3, 3)), WindowError, "three"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3), 3, origin=2), WindowError, "in -1 … 1 .* got 2"),
+        (lambda: nsc.numpy.median_filter(np.zeros(3), 4, origin=-3), WindowError, "in -2 … 1"),
+        (lambda: nsc.numpy.median_filter(np.zeros((3, 3)), 3, origin=(0, 0, 0)), WindowError, "2 sizes"),
+        (
+            lambda: nsc.numpy.median_filter(np.zeros(3), 3, origin=0.0),
+            WindowError,
+            "origin must be an integer",
+        ),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 3, "edge"), OperandError, "mode"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 128), OperandError, "cval"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 0.5), OperandError, "cval"),

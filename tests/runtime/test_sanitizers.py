@@ -117,14 +117,14 @@ def test_exact_kernels(n, element, number, flags, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("size", "element", "number", "flags"),
+    ("size", "element", "number", "channels", "flags"),
     [
-        ("3x3", "uint8", "uint8_t", (NATIVE,)),
-        ("3x3", "uint8", "uint8_t", ()),
-        ("2x3x4", "float32", "float", (NATIVE,)),
+        ("3x3", "uint8", "uint8_t", 1, (NATIVE,)),
+        ("3x3", "uint8", "uint8_t", 3, ()),
+        ("2x3x4", "float32", "float", 2, (NATIVE,)),
     ],
 )
-def test_filters(size, element, number, flags, tmp_path):
+def test_filters(size, element, number, channels, flags, tmp_path):
     if platform.machine() not in ("x86_64", "AMD64") and flags:
         pytest.skip("-march=native is for x86")
     window = Window.of(size)
@@ -133,6 +133,10 @@ def test_filters(size, element, number, flags, tmp_path):
     source.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
     driver = Path(__file__).with_name("sanitized_window.cpp")
     sizes = zip(("PLANES", "ROWS", "COLUMNS", "RANK"), (*window.shape, window.rank), strict=True)
-    macros = [f"-DNUMBER={number}", *(f"-D{name}={value}" for name, value in sizes)]
+    macros = [
+        f"-DNUMBER={number}",
+        f"-DNSC_CHANNELS={channels}",
+        *(f"-D{name}={value}" for name, value in sizes),
+    ]
     run(*COMMAND, *flags, *macros, "-Wall", "-Wextra", "-Werror", source, driver, "-o", program)
     assert run(program) == "filtered\n"
