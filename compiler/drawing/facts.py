@@ -120,6 +120,14 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Digest:
+    """A SHA-256, and what it is of."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
 class Cut:
     """How kernels run the network.
 
@@ -130,6 +138,7 @@ class Cut:
             a kernel takes the exact light cone of each column.
         reached: of each butterfly the blocks of columns that reach it, a bit for each.
         figures: facts in words.
+        terms: what the words mean that these and the page use.
     """
 
     codelets: tuple[tuple[int, ...], ...]
@@ -137,6 +146,7 @@ class Cut:
     butterflies: tuple[tuple[int, ...], ...] | None
     reached: tuple[int, ...]
     figures: tuple[str, ...]
+    terms: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -211,7 +221,7 @@ class Facts:
         title: the network in a few words.
         version: of nsc.
         n, layers: the network; a layer is a tuple of (lo, hi).
-        digest: SHA-256 of the network.
+        digests: of the network and of its canonical form.
         ranks: the rank that each output wire carries; of a selection of the selected wires alone.
         is_selection: whether only some ranks are selected.
         proof, cut, bounds: see there; no cut of a refuted network.
@@ -226,7 +236,7 @@ class Facts:
     version: str
     n: int
     layers: tuple[tuple[tuple[int, int], ...], ...]
-    digest: str
+    digests: tuple[Digest, ...]
     ranks: tuple[tuple[int, int], ...]
     is_selection: bool
     proof: Proof

@@ -12,6 +12,7 @@ from nsc.compiler.describe import describe, is_family
 from nsc.compiler.drawing.facts import (
     Bounds,
     Cut,
+    Digest,
     Facts,
     Failure,
     Family,
@@ -32,10 +33,10 @@ from nsc.compiler.passes.restrict import live_halves, restrict
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.rendering import render, render_header
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import CONE_COLUMNS, Schedule, butterflies_of, explain, in_butterflies
+from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, butterflies_of, explain, in_butterflies
 from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.targets.cpp import NARROW
-from nsc.compiler.verify import Budget, Verdict, diagnose, verify
+from nsc.compiler.verify import CANONICAL_DIGEST, NETWORK_DIGEST, Budget, Verdict, diagnose, verify
 from nsc.compiler.verify import Proof as Outcome
 from nsc.contract.targets import C_HEADER
 from nsc.errors import NetworkError, VerificationError
@@ -94,7 +95,10 @@ def gather(request: Request, start: Start, budget: Budget) -> Facts:
         version=request.version,
         n=network.n,
         layers=tuple(tuple((lo, hi) for lo, hi in layer.tolist()) for layer in network.layers()),
-        digest=network.digest,
+        digests=(
+            Digest(NETWORK_DIGEST, network.digest),
+            Digest(CANONICAL_DIGEST, outcome.canonical),
+        ),
         ranks=tuple(property_.ranks.items()),
         is_selection=request.select is not None,
         proof=_proof(network, request, outcome),
@@ -180,7 +184,7 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
     ]
     if network.n <= NARROW and scheduled.outputs is None:
         words.append("P of few wires takes the light cone of each column")
-        return Cut(codelets, columns=1, butterflies=None, reached=(), figures=tuple(words))
+        return Cut(codelets, columns=1, butterflies=None, reached=(), figures=tuple(words), terms=TERMS)
     butterflies, wires = [], []
     for codelet, comparators in zip(scheduled.codelets, codelets, strict=True):
         for butterfly in butterflies_of(codelet.shape):
@@ -190,7 +194,7 @@ def _cut(network: Network, scheduled: Schedule) -> Cut:
     runs = sum(blocks.bit_count() * len(each) for blocks, each in zip(reached, butterflies, strict=True))
     share = runs / max(1, -(-network.n // CONE_COLUMNS) * figures.comparators)
     words.append(f"P takes {share:.0%} of the dense work; the rest lies outside the light cones")
-    return Cut(codelets, CONE_COLUMNS, tuple(butterflies), reached, tuple(words))
+    return Cut(codelets, CONE_COLUMNS, tuple(butterflies), reached, tuple(words), TERMS)
 
 
 def _bounds(shown: Network) -> Bounds:

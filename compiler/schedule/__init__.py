@@ -15,7 +15,7 @@ from nsc.compiler.schedule.butterflies import (
 from nsc.compiler.schedule.codelets import LONGEST, WIDEST, Codelet, Needed, PlacedComparator, Shape
 from nsc.compiler.schedule.cones import Cone, light_cones
 from nsc.compiler.schedule.cutting import CONE_COLUMNS, STRAIGHT_LINE, Work, work_on_permutation
-from nsc.compiler.schedule.explain import Explanation, explain
+from nsc.compiler.schedule.explain import TERMS, Explanation, explain
 from nsc.compiler.schedule.ir import SLOT_ALIGNMENT, Schedule, schedule, slots_of
 from nsc.compiler.schedule.levels import TILE_COLUMNS, WIRES_PER_WARP, Levels, in_levels, levels
 
@@ -24,6 +24,7 @@ __all__ = [
     "LONGEST",
     "SLOT_ALIGNMENT",
     "STRAIGHT_LINE",
+    "TERMS",
     "TILE_COLUMNS",
     "WIDEST",
     "WIRES_PER_WARP",

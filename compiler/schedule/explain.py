@@ -10,6 +10,16 @@ from nsc.compiler.schedule.ir import Schedule
 # A mix is two products and a sum for each of its two wires; a float32 is loaded and stored.
 FLOPS_PER_COMPARATOR = 6
 BYTES_PER_LOAD = 8
+# What the words mean that figures of a schedule use.
+TERMS = {
+    "P": "the relaxed permutation matrix: how much of each input leaves on each wire",
+    "codelet": "a piece of the network on at most 16 wires, which are loaded once for all of its comparators",
+    "shape": "codelets that differ in the numbers of their wires alone have one shape, and share a function",
+    "comparators per wire loaded": "the more comparators a codelet runs on a wire that it loads, the less "
+    "memory is read",
+    "light cone": "the comparators that a column of P, or a block of columns, reaches from its own inputs; "
+    "kernels skip the others",
+}
 
 
 @dataclass(frozen=True)

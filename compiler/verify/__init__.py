@@ -4,13 +4,15 @@ from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
-from nsc.compiler.verify.proof import Proof, Verdict
+from nsc.compiler.verify.proof import CANONICAL_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
 from nsc.compiler.verify.question import Budget, Checker
 
 __all__ = [
+    "CANONICAL_DIGEST",
     "FORMS",
     "METHODS",
+    "NETWORK_DIGEST",
     "UNTIMED",
     "Budget",
     "Checker",

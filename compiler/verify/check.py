@@ -10,7 +10,7 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify.ladder import METHODS
-from nsc.compiler.verify.proof import Proof
+from nsc.compiler.verify.proof import CANONICAL_DIGEST, Proof
 from nsc.compiler.verify.property import Property, parse
 from nsc.errors import PropertyError
 
@@ -46,10 +46,10 @@ def check_proof(network: Network, proof: Proof, property_: Property | None = Non
         PropertyError: the proof is of another network or property, or a change of its contents shows.
     """
     digest = canonical(network).digest
-    if proof.network != digest:
+    if proof.canonical != digest:
         raise PropertyError(
-            f"the proof is of network {proof.network[:12]}…, this one is {digest[:12]}… in canonical form: "
-            "verify it again"
+            f"the proof is of another network: the {CANONICAL_DIGEST} is {proof.canonical[:12]}…, here "
+            f"{digest[:12]}…: verify this one"
         )
     try:
         claim = parse(proof.property, network.n)

@@ -15,6 +15,8 @@ from nsc.strict_json import read_json
 
 PROOF_FORMAT = "nsc-proof/1"
 Vector = tuple[int, ...]
+# How the two digests of a network are called, wherever one is shown.
+NETWORK_DIGEST, CANONICAL_DIGEST = "digest of the network", "digest of its canonical form"
 
 
 class Verdict(Enum):
@@ -41,7 +43,7 @@ class Proof:
         property: the name of the property, which `property.parse` reads.
         method: the method that settled it, a key of METHODS, or "sampling".
         detail: the argument in one sentence, with its figures.
-        network: digest of the network's canonical form.
+        canonical: digest of the network's canonical form, which every layering of the network shares.
         states: 0-1 patterns of the largest join; None for methods without joins.
         conflicts: conflicts of the SAT solver; None for other methods.
         seconds: the time taken; None where equal proofs must be equal bytes.
@@ -58,7 +60,7 @@ class Proof:
     property: str
     method: str
     detail: str
-    network: str
+    canonical: str
     states: int | None = None
     conflicts: int | None = None
     seconds: float | None = None
@@ -93,7 +95,7 @@ class Proof:
             "property": self.property,
             "method": self.method,
             "argument": self.detail,
-            "network": f"sha256 {self.network[:12]}",
+            CANONICAL_DIGEST: f"sha256 {self.canonical[:12]}…",
         }
         if self.counterexample is not None and self.failing_input is not None:
             facts["0-1 input that comes out wrong"] = bits(self.counterexample)
@@ -185,7 +187,7 @@ _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "property": (_is_text, "a property's name"),
     "method": (_is_text, "a method's name"),
     "detail": (_is_text, "a text"),
-    "network": (
+    "canonical": (
         lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
         "a digest of 64 digits",
     ),

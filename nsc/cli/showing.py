@@ -14,7 +14,7 @@ from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import top_k_candidates
-from nsc.compiler.schedule import explain, schedule
+from nsc.compiler.schedule import TERMS, explain, schedule
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -146,3 +146,5 @@ def explain_command(source: Source, as_json: bool) -> None:
         f"{figures.straight_line:.0%} straight-line code"
     )
     click.echo(f"P takes {figures.light_cone:.0%} of the dense work: the rest lies outside the light cones")
+    for term, meaning in TERMS.items():
+        click.echo(f"{term}: {meaning}")

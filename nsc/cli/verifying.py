@@ -22,7 +22,17 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.network import Network
-from nsc.compiler.verify import METHODS, Failure, Proof, Verdict, check_proof, diagnose, read_proof
+from nsc.compiler.verify import (
+    CANONICAL_DIGEST,
+    METHODS,
+    NETWORK_DIGEST,
+    Failure,
+    Proof,
+    Verdict,
+    check_proof,
+    diagnose,
+    read_proof,
+)
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST
@@ -137,8 +147,13 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
     click.echo(f"{proof.sentence()}: {network.counts}")
     seconds = "" if proof.seconds is None else f" ({proof.seconds:.2f} s)"
     click.echo(f"method: {proof.method}: {proof.detail}{seconds}")
-    if failure is None:
-        return
+    if failure is not None:
+        _print_failure(network, failure)
+    click.echo(f"{NETWORK_DIGEST}: {network.digest}")
+    click.echo(f"{CANONICAL_DIGEST}: {proof.canonical}")
+
+
+def _print_failure(network: Network, failure: Failure) -> None:
     for what, values in (("0-1", failure.vector), ("integer", failure.values)):
         click.echo(f"{what} input:  {' '.join(map(str, values))}")
         click.echo(f"comes out as: {' '.join(map(str, network.apply(values).tolist()))}")

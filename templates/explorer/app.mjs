@@ -4,17 +4,17 @@
  * The facts are those of compiler/drawing/facts.py. All that the page shows follows from them and from one
  * state, which its link holds: an event changes the state, and the next frame shows it.
  */
-import { makeNetwork, neededOf } from "./network.mjs";
+import { makeNetwork } from "./network.mjs";
 import { amount } from "./colours.mjs";
-import { h, iconButton, makeChoice } from "./elements.mjs";
-import { TABS, linkOf, startOf, stateOf } from "./state.mjs";
+import { capital, h, iconButton, makeChoice, makeTerm } from "./elements.mjs";
+import { TABS, counted, linkOf, readBit, readNumber, startOf, stateOf } from "./state.mjs";
 import { makeDiagram } from "./diagram.mjs";
 import { makeHeatMap } from "./heat_map.mjs";
 import { boundsView, copied, makeTexts, proofView } from "./views.mjs";
-import { runsOf, targetOf, tooltipOf, unitsOf, viewOf } from "./looks.mjs";
-import { makePlayer } from "./player.mjs";
+import { runsOf, targetOf, unitsOf, viewOf, wordsOfComparator } from "./looks.mjs";
+import { makePlayer, positionWords } from "./player.mjs";
 import { makeInputs, makeKeys, makePaints, makeRanks, makeSoft } from "./panels.mjs";
-import { legendOf, showNotice } from "./legend.mjs";
+import { leadOf, legendOf, showNotice } from "./legend.mjs";
 
 const TAB_NAMES = { explore: "Explore", formats: "Formats", code: "Code", bounds: "Bounds", proof: "Proof" };
 const ZOOM = 1.4;
@@ -56,6 +56,7 @@ export function mount(element, facts, options = {}) {
   const heatHost = h("div", { class: "nsc-heat-host" });
   const notice = h("div", { class: "nsc-notice" });
   const legend = h("div", { class: "nsc-legend" });
+  const lead = h("p", { class: "nsc-lead" });
   const diagram = makeDiagram(stageHost, diagramEvents());
   const heatMap = makeHeatMap(heatHost, {
     say,
@@ -84,6 +85,7 @@ export function mount(element, facts, options = {}) {
     "section",
     { class: "nsc-card" },
     h("div", { class: "nsc-card-head" }, h("h2", {}, "Relaxed permutation matrix P"), soft.scale),
+    makeTerm("P", "row r, column c: how much of input c leaves on wire r. Point at an entry, or touch it."),
     heatHost,
   );
   const panels = {
@@ -128,7 +130,6 @@ export function mount(element, facts, options = {}) {
 
   function header() {
     const size = facts.layers.reduce((sum, layer) => sum + layer.length, 0);
-    const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
     const words = facts.is_selection
       ? facts.proof.verdict
       : { proved: "proved to sort", refuted: "does not sort", unproved: "unproved" }[facts.proof.verdict];
@@ -182,6 +183,7 @@ export function mount(element, facts, options = {}) {
     const card = h(
       "section",
       { class: "nsc-card nsc-diagram", "aria-label": "Diagram" },
+      lead,
       h("div", { class: "nsc-toolbar" }, mode.node, player.node, zoom),
       notice,
       stageHost,
@@ -259,6 +261,7 @@ export function mount(element, facts, options = {}) {
     const view = viewOf(net, state, facts, runs, { units, step, theme });
     diagram.show(view);
     mode.show(state.mode);
+    lead.textContent = leadOf(state.mode);
     player.show({
       step,
       count: units.length,
@@ -297,12 +300,12 @@ export function mount(element, facts, options = {}) {
     };
   }
 
-  function tellStep({ step, count, noun }) {
+  function tellStep(position) {
     requestAnimationFrame(() => {
       const values = [...stageHost.querySelectorAll(".nsc-outputs .nsc-value")].map(
         (node) => node.textContent,
       );
-      say(`After ${noun} ${step} of ${count}${facts.n <= MOST_TOLD ? `: ${values.join(", ")}` : ""}`);
+      say(`${capital(positionWords(position))}${facts.n <= MOST_TOLD ? `: ${values.join(", ")}` : ""}`);
     });
   }
 
@@ -344,8 +347,13 @@ export function mount(element, facts, options = {}) {
       valueOf: (wire) => (isBits() ? state.bits : state.x)[wire],
       // A tenth of the values' range, at most, as a power of ten: by how much a key or a few pixels change one.
       unit: () => 10 ** Math.floor(Math.log10((Math.max(...state.x) - Math.min(...state.x) || 1) / 20)),
-      setInput: (wire, value) =>
-        isBits() ? value === 1 - state.bits[wire] && flip(wire) : set(wire, value),
+      typeInput: (wire, text) => {
+        const { found, fault } = (isBits() ? readBit : readNumber)(text);
+        if (fault) say(fault);
+        else if (!isBits()) set(wire, found);
+        else if (found !== state.bits[wire]) flip(wire);
+        return fault ?? "";
+      },
       moveInput: (wire, value, unit) => !isBits() && set(wire, rounded(value, unit)),
       nudgeInput: (wire, count, unit) =>
         isBits() ? flip(wire) : set(wire, rounded(state.x[wire] + count * unit, unit)),
@@ -356,7 +364,7 @@ export function mount(element, facts, options = {}) {
         else follow(runs.exact.items[net.outputs[wire]]);
       },
       followAt: (segment) => follow(runs.exact.items[segment]),
-      describe: (index) => tooltipOf(net, facts, runs, index, neededOf(net, state.chosen)[index]),
+      describe: (index) => wordsOfComparator(net, state, facts, runs, index),
     };
   }
 

@@ -31,6 +31,7 @@
  * @property {number} failing A layer to mark; -1: none.
  */
 import { clamp, comparatorPath, layoutOf, segmentPath } from "./layout.mjs";
+import { makeTip } from "./tip.mjs";
 import { listen } from "./gestures.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -51,16 +52,16 @@ function svg(name, attributes = {}, ...children) {
 /**
  * Make a diagram in an element.
  * @param {HTMLElement} host
- * @param {object} on What happens: `setInput` of a typed, `moveInput` of a dragged and `nudgeInput` of a stepped
- *   value, `clickInput`, `pick` of an output, `followAt` of a segment. What is asked: `valueOf` an input, the
- *   `unit` of its steps, and `describe`, the text of a comparator's tooltip.
+ * @param {object} on What happens: `typeInput` of a text, which returns what is wrong with it, `moveInput` of a
+ *   dragged and `nudgeInput` of a stepped value, `clickInput`, `pick` of an output, `followAt` of a segment. What
+ *   is asked: `valueOf` an input, the `unit` of its steps, and `describe`, a comparator and its values in words.
  */
 export function makeDiagram(host, on) {
   const clip = `nsc-clip-${Math.random().toString(36).slice(2)}`;
   const clipRect = svg("rect");
   const bands = svg("g", { class: "nsc-bands" });
   const wires = svg("g", { class: "nsc-wires" });
-  const comparators = svg("g", { class: "nsc-comparators" });
+  const comparators = svg("g", { class: "nsc-comparators", role: "group", "aria-label": "Comparators" });
   const playhead = svg("line", { class: "nsc-playhead" });
   const world = svg("g", {}, bands, wires, comparators, playhead);
   const inputs = svg("g", { class: "nsc-inputs", role: "group", "aria-label": "Inputs" });
@@ -73,10 +74,8 @@ export function makeDiagram(host, on) {
     inputs,
     outputs,
   );
-  const tip = document.createElement("div");
-  tip.className = "nsc-tip";
-  tip.hidden = true;
-  host.append(stage, tip);
+  host.append(stage);
+  const tip = makeTip(host);
 
   /** @type {Net} */ let net;
   let layout;
@@ -89,6 +88,7 @@ export function makeDiagram(host, on) {
   let isFitted = true;
   let current = 0;
   let near = -1;
+  let currentComparator = 0;
 
   function setNetwork(next) {
     net = next;
@@ -113,6 +113,8 @@ export function makeDiagram(host, on) {
     chips = { inputs: makeChips(inputs, true), outputs: makeChips(outputs, false) };
     current = Math.min(current, net.n - 1);
     rove(current);
+    near = -1;
+    currentComparator = 0;
     fit();
   }
 
@@ -140,6 +142,20 @@ export function makeDiagram(host, on) {
     for (const list of [chips.inputs, chips.outputs]) {
       list.forEach(({ node }, index) => node.setAttribute("tabindex", index === wire ? 0 : -1));
     }
+  }
+
+  /** Let the tab key reach one comparator; arrows move between them. */
+  function roveComparator(index) {
+    paths.comparators[currentComparator]?.removeAttribute("tabindex");
+    currentComparator = index;
+    paths.comparators[index]?.setAttribute("tabindex", 0);
+    nameComparator();
+  }
+
+  function nameComparator() {
+    const node = paths.comparators[currentComparator];
+    node?.setAttribute("role", "img");
+    node?.setAttribute("aria-label", on.describe(currentComparator));
   }
 
   function fit() {
@@ -252,6 +268,7 @@ export function makeDiagram(host, on) {
       },
       paths.comparators,
     );
+    roveComparator(clamp(currentComparator, 0, Math.max(0, paths.comparators.length - 1)));
     wires.classList.toggle("is-following", view.isFollowing);
     const edge = view.playhead === null ? null : view.playhead < 0 ? 0 : layout.layers[view.playhead].right;
     playhead.style.display = edge === null ? "none" : "";
@@ -315,9 +332,10 @@ export function makeDiagram(host, on) {
     return { x, y, worldX: (x - size.side - offset.x) / scale, worldY: (y - offset.y) / scale };
   }
 
-  /** Return the comparator within a few pixels of a place, or -1. */
-  function comparatorAt({ worldX, worldY }) {
-    let [found, least] = [-1, 7 / scale];
+  /** Return the comparator within some pixels of a place, or -1. */
+  function comparatorAt({ x, worldX, worldY }, pixels) {
+    if (x <= size.side || x >= size.width - size.side) return -1;
+    let [found, least] = [-1, pixels / scale];
     net.comparators.forEach((c, index) => {
       const distance = Math.abs(layout.x[index] - worldX);
       const [top, bottom] = [Math.min(c.lo, c.hi), Math.max(c.lo, c.hi)].map(
@@ -342,19 +360,38 @@ export function makeDiagram(host, on) {
     return segment;
   }
 
-  function tell(event) {
-    const at = placeOf(event);
-    const isInside = at.x > size.side && at.x < size.width - size.side;
-    const found = isInside ? comparatorAt(at) : -1;
+  /** Return the comparator that stands next to another one: in its layer, or nearest in height in the next. */
+  function comparatorBeside(index, [across, down]) {
+    const middle = ({ lo, hi }) => (lo + hi) / 2;
+    const from = net.comparators[index];
+    const beside = net.comparators
+      .map((c, at) => at)
+      .filter((at) => {
+        const c = net.comparators[at];
+        if (across) return c.layer === from.layer + across;
+        return c.layer === from.layer && (middle(c) - middle(from) || at - index) * down > 0;
+      });
+    const far = (at) => Math.abs(middle(net.comparators[at]) - middle(from));
+    return beside.reduce((best, at) => (best < 0 || far(at) < far(best) ? at : best), -1);
+  }
+
+  /** Give the focus to a comparator. */
+  function focusComparator(index) {
+    roveComparator(index);
+    const x = size.side + offset.x + layout.x[index] * scale;
+    if (x < size.side || x > size.width - size.side) panBy(size.width / 2 - x, 0);
+    paths.comparators[index].focus();
+  }
+
+  /** Show the values of a comparator beside it, or beside a place; -1: of none. */
+  function tell(index, at) {
     paths.comparators[near]?.classList.remove("is-near");
-    paths.comparators[found]?.classList.add("is-near");
-    near = found;
-    tip.hidden = found < 0;
-    if (found < 0) return;
-    tip.textContent = on.describe(found);
-    const width = tip.offsetWidth;
-    tip.style.left = `${clamp(at.x + 14, 4, size.width - width - 4)}px`;
-    tip.style.top = `${at.y + tip.offsetHeight + 20 > size.height ? at.y - tip.offsetHeight - 10 : at.y + 16}px`;
+    paths.comparators[index]?.classList.add("is-near");
+    near = index;
+    if (index < 0) return tip.hide();
+    const { lo, hi } = net.comparators[index];
+    const [x, y] = [size.side + layout.x[index] * scale, ((lo + hi + 1) / 2) * layout.row * scale];
+    tip.show(on.describe(index), at?.x ?? x + offset.x, at?.y ?? y + offset.y);
   }
 
   listen({
@@ -364,6 +401,10 @@ export function makeDiagram(host, on) {
     on,
     placeOf,
     segmentAt,
+    comparatorAt,
+    comparatorBeside,
+    focusComparator,
+    currentComparator: () => currentComparator,
     tell,
     zoomAt,
     panBy,

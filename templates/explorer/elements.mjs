@@ -1,5 +1,5 @@
 /** Elements: HTML made by calls. Text is always text, never HTML. */
-import { numberOf } from "./state.mjs";
+import { readNumber } from "./state.mjs";
 
 /**
  * Return an element. Keys that begin with "on" are listeners, "class" and all others attributes; true and false
@@ -33,6 +33,8 @@ const ICONS = {
   keys: "M2.5 5.5h15v9h-15zM5.5 8.5h.01M8.5 8.5h.01M11.5 8.5h.01M14.5 8.5h.01M6.5 11.5h7",
 };
 
+export const capital = (words) => words.slice(0, 1).toUpperCase() + words.slice(1);
+
 /** Return an icon of 20 × 20 units. */
 export function icon(name) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -51,6 +53,19 @@ export const iconButton = (name, label, onclick) =>
 /** Return a button with words. */
 export const wordButton = (words, onclick) =>
   h("button", { type: "button", class: "nsc-small", onclick }, words);
+
+/** Return a word that the page uses and what it means; a page explains each of its words where it stands. */
+export const makeTerm = (word, meaning) =>
+  h("p", { class: "nsc-remark" }, h("dfn", {}, word), `: ${meaning}`);
+
+/** Return terms that are shown when a person asks for them, by pointer or key. */
+export const makeTerms = (terms) =>
+  h(
+    "details",
+    { class: "nsc-terms" },
+    h("summary", {}, "What these words mean"),
+    ...terms.map(([word, meaning]) => makeTerm(word, meaning)),
+  );
 
 /**
  * Return buttons of which one is chosen.
@@ -86,7 +101,7 @@ export function makeChoice(label, choices, choose) {
  * @param {string} label
  * @param {{least: number, most: number, bounds?: [number, number], isLogarithmic: boolean,
  *   choose: (value: number) => void}} options From `least` to `most` it slides; the field takes what is
- *   within the `bounds`, by default the same.
+ *   within the `bounds`, by default the same, and says so where it takes another number than the typed one.
  */
 export function makeSlider(label, { least, most, bounds = [least, most], isLogarithmic, choose }) {
   const toPlace = (value) =>
@@ -108,19 +123,28 @@ export function makeSlider(label, { least, most, bounds = [least, most], isLogar
     class: "nsc-number",
     "aria-label": `${label}, number`,
     onchange: () => {
-      const value = numberOf(field.value) ?? shown;
-      const used = Math.min(bounds[1], Math.max(bounds[0], value));
+      const { found, fault } = readNumber(field.value);
+      const used = Math.min(bounds[1], Math.max(bounds[0], found ?? shown));
+      if (fault) note.textContent = `${fault}: ${used} stays`;
+      else if (used !== found)
+        note.textContent = `${label} is from ${bounds[0]} to ${bounds[1]}: ${used} is taken`;
+      else note.textContent = "";
+      noted = used;
       field.value = String(used); // also while it has the focus
       choose(used);
     },
   });
+  const note = h("p", { class: "nsc-remark nsc-fault", role: "status" });
+  let noted = null;
   let shown = least;
   const show = (value) => {
     shown = value;
     range.value = String(toPlace(value));
     range.setAttribute("aria-valuetext", String(value));
     if (document.activeElement !== field) field.value = String(value);
+    if (value !== noted) note.textContent = "";
   };
-  const node = h("div", { class: "nsc-slider" }, h("span", { class: "nsc-label" }, label), field, range);
+  const name = h("span", { class: "nsc-label" }, label);
+  const node = h("div", { class: "nsc-slider" }, name, field, range, note);
   return { node, show };
 }

@@ -1,15 +1,23 @@
 /** Gestures: the pointer and the keyboard on a diagram, and the field to type a value in. */
 import { clamp } from "./layout.mjs";
-import { numberOf } from "./state.mjs";
 
 const PIXELS_A_STEP = 4;
+// How far a comparator may lie from what points at it: a finger is wider than a mouse.
+const NEAR = { mouse: 7, pen: 7, touch: 10 };
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /**
  * Join the pointer and the keyboard to a diagram.
  * @param {object} diagram Its elements, what it does and where its parts lie; see makeDiagram.
  */
 export function listen(diagram) {
-  const { stage, host, on, placeOf, segmentAt, tell, zoomAt, panBy, rove, tip } = diagram;
+  const { stage, host, on, placeOf, segmentAt, comparatorAt, tell, zoomAt, panBy, rove, tip } = diagram;
+  const pointAt = (event) => {
+    const at = placeOf(event);
+    const found = comparatorAt(at, NEAR[event.pointerType] ?? NEAR.mouse);
+    tell(found, at);
+    return found;
+  };
   const pointers = new Map();
   let drag = null;
   const wireOf = (event, selector) => {
@@ -19,6 +27,7 @@ export function listen(diagram) {
   stage.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     pointers.set(event.pointerId, event);
+    tell(-1);
     const wire = wireOf(event, ".nsc-inputs .nsc-chip");
     drag = {
       x: event.clientX,
@@ -30,7 +39,7 @@ export function listen(diagram) {
     if (wire >= 0) Object.assign(drag, { value: on.valueOf(wire), unit: on.unit() });
   });
   stage.addEventListener("pointermove", (event) => {
-    if (!drag || !pointers.has(event.pointerId)) return tell(event);
+    if (!drag || !pointers.has(event.pointerId)) return pointAt(event);
     const before = pointers.get(event.pointerId);
     const [x, y] = [event.clientX - before.clientX, event.clientY - before.clientY];
     if (pointers.size === 2) {
@@ -46,7 +55,7 @@ export function listen(diagram) {
       // Not before it moves: a captured pointer would take clicks away from the inputs.
       if (!drag.moved) stage.setPointerCapture(event.pointerId);
       drag.moved = true;
-      tip.hidden = true;
+      tip.hide();
       if (drag.wire >= 0) {
         const steps = Math.round((event.clientX - drag.x) / PIXELS_A_STEP);
         on.moveInput(drag.wire, drag.value + steps * drag.unit, drag.unit);
@@ -60,7 +69,8 @@ export function listen(diagram) {
     if (isClick) {
       if (drag.wire >= 0) on.clickInput(drag.wire);
       else if (drag.output >= 0) on.pick(drag.output, event.shiftKey);
-      else {
+      // Nothing hovers over a touch screen: there a touch tells what a mouse does that points.
+      else if (event.pointerType !== "touch" || pointAt(event) < 0) {
         const segment = segmentAt(placeOf(event));
         if (segment >= 0) on.followAt(segment);
       }
@@ -69,7 +79,7 @@ export function listen(diagram) {
   };
   stage.addEventListener("pointerup", end);
   stage.addEventListener("pointercancel", end);
-  stage.addEventListener("pointerleave", () => (tip.hidden = true));
+  stage.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && tell(-1));
   stage.addEventListener("dblclick", (event) => {
     const wire = wireOf(event, ".nsc-inputs .nsc-chip");
     if (wire >= 0) edit(diagram, wire);
@@ -88,10 +98,20 @@ export function listen(diagram) {
   host.addEventListener("focusin", (event) => {
     const wire = wireOf(event, ".nsc-chip");
     if (wire >= 0) rove(wire);
+    if (isComparator(event)) tell(diagram.currentComparator());
   });
+  host.addEventListener("focusout", (event) => isComparator(event) && tell(-1));
   stage.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isComparator(event) && ARROWS[event.key]) {
+      const next = diagram.comparatorBeside(diagram.currentComparator(), ARROWS[event.key]);
+      if (next >= 0) diagram.focusComparator(next);
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     const wire = wireOf(event, ".nsc-chip");
-    if (wire < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (wire < 0) return;
     const isInput = event.target.closest(".nsc-inputs") !== null;
     const list = isInput ? diagram.chipsOf().inputs : diagram.chipsOf().outputs;
     const steps = { ArrowLeft: -1, ArrowRight: 1 };
@@ -108,8 +128,10 @@ export function listen(diagram) {
   });
 }
 
+const isComparator = (event) => event.target.matches?.(".nsc-comparators path") ?? false;
+
 /** Put a field in the place of an input, to type its value. */
-function edit({ host, boxOf, on, chipsOf }, wire) {
+function edit({ host, boxOf, on, chipsOf, tip }, wire) {
   const field = document.createElement("input");
   const { left, top, width, height } = boxOf(wire);
   field.className = "nsc-edit";
@@ -128,8 +150,9 @@ function edit({ host, boxOf, on, chipsOf }, wire) {
     if (!isOpen) return;
     isOpen = false;
     field.remove();
-    const value = numberOf(field.value);
-    if (isKept && value !== undefined) on.setInput(wire, value);
+    const fault = isKept ? on.typeInput(wire, field.value) : "";
+    if (fault) tip.show(`${fault}: ${on.valueOf(wire)} stays`, left, top + height / 2);
+    else tip.hide();
   };
   field.addEventListener("blur", () => close(true));
   field.addEventListener("keydown", (event) => {

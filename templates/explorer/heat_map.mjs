@@ -3,6 +3,7 @@
  * below each column its sum, the soft rank and the gradient.
  */
 import { heat, heatChannels, inkOn, signed } from "./colours.mjs";
+import { makeTip } from "./tip.mjs";
 
 /**
  * @typedef {object} Matrix
@@ -34,10 +35,8 @@ export function makeHeatMap(host, on) {
   canvas.className = "nsc-heat";
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
-  const tip = document.createElement("div");
-  tip.className = "nsc-tip";
-  tip.hidden = true;
-  host.append(canvas, tip);
+  host.append(canvas);
+  const tip = makeTip(host);
   /** @type {Matrix} */ let matrix;
   let shape = { cell: 1, left: 0, top: 0, strip: 0 };
   let cursor = { row: 0, column: 0 };
@@ -176,19 +175,24 @@ export function makeHeatMap(host, on) {
     return { row, column };
   }
 
+  /** Show the entry of a row and a column, in words beside it. */
+  function tell(row, column) {
+    if (row < 0 || column < 0) return tip.hide();
+    const { left, top, cell } = shape;
+    tip.show(words(row, column), left + (column + 0.5) * cell, top + (row + 0.5) * cell);
+  }
+
   canvas.addEventListener("pointermove", (event) => {
     const { row, column } = placeOf(event);
-    tip.hidden = row < 0 || column < 0;
-    if (tip.hidden) return;
-    tip.textContent = words(row, column);
-    const box = host.getBoundingClientRect();
-    tip.style.left = `${Math.min(event.clientX - box.left + 12, host.clientWidth - tip.offsetWidth - 4)}px`;
-    tip.style.top = `${event.clientY - box.top + 16}px`;
+    tell(row, column);
   });
-  canvas.addEventListener("pointerleave", () => (tip.hidden = true));
+  // A finger that is lifted leaves the canvas too: what it touched is still told.
+  canvas.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && tip.hide());
+  canvas.addEventListener("blur", () => tip.hide());
   canvas.addEventListener("click", (event) => {
     const { row, column } = placeOf(event);
     if (row >= 0) on.pick(row, column);
+    tell(row, column);
   });
   canvas.addEventListener("keydown", (event) => {
     const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -200,6 +204,7 @@ export function makeHeatMap(host, on) {
         column: inside(cursor.column + steps[event.key][1]),
       };
       on.say(words(cursor.row, cursor.column));
+      tell(cursor.row, cursor.column);
     } else return;
     event.preventDefault();
     event.stopPropagation();

@@ -310,8 +310,10 @@ export function layerOf(net, { layer }) {
   return layer - Number(net.comparators.some((c) => c.idle && c.layer < layer));
 }
 
-/** Return what a tooltip says of a comparator. */
-export function tooltipOf(net, facts, runs, index, needed) {
+/** Return what is said of a comparator that is pointed at, touched or has the focus. */
+export function wordsOfComparator(net, state, facts, runs, index) {
+  const needed = neededOf(net, state.chosen)[index];
+  const isByCodelet = state.paint === "codelets" && facts.cut !== null;
   const c = net.comparators[index];
   const [a, b] = [runs.values[c.inLo], runs.values[c.inHi]];
   const [lo, hi] = [runs.values[c.outLo], runs.values[c.outHi]];
@@ -326,7 +328,7 @@ export function tooltipOf(net, facts, runs, index, needed) {
     lines.push(
       needed === NEEDED.LO ? "half: only the minimum is needed" : "half: only the maximum is needed",
     );
-  const codelet = facts.cut ? facts.cut.codelets.findIndex((part) => part.includes(index)) : -1;
-  if (codelet >= 0) lines.push(`codelet ${codelet + 1} of ${facts.cut.codelets.length}`);
+  const codelet = isByCodelet ? facts.cut.codelets.findIndex((part) => part.includes(index)) : -1;
+  if (codelet >= 0) lines.push(`codelet ${codelet}`);
   return lines.join("\n");
 }

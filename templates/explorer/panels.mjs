@@ -5,13 +5,14 @@
  * @typedef {import("./state.mjs").State} State
  * @typedef {import("./looks.mjs").Runs} Runs
  */
-import { h, makeChoice, makeSlider, wordButton } from "./elements.mjs";
-import { LEAST_STEEPNESS, MOST_LAMBDA, MOST_STEEPNESS, numbersOf, wiresOf } from "./state.mjs";
+import { h, makeChoice, makeSlider, makeTerm, makeTerms, wordButton } from "./elements.mjs";
+import { LEAST_STEEPNESS, MOST_LAMBDA, MOST_STEEPNESS, readBits, readNumbers, readRanks } from "./state.mjs";
 import { heat } from "./colours.mjs";
 import { short } from "./heat_map.mjs";
 import { targetOf } from "./looks.mjs";
 
 const upTo = (count) => [...Array(count).keys()];
+const makeFault = () => h("p", { class: "nsc-remark nsc-fault", role: "status" });
 const labelled = (words, node) =>
   h("label", { class: "nsc-field" }, h("span", { class: "nsc-label" }, words), node);
 
@@ -20,7 +21,7 @@ export function makeInputs(facts, update) {
   /** @type {State} */ let state;
   const { n } = facts;
   const failure = facts.proof.failure;
-  const note = h("p", { class: "nsc-remark" });
+  const note = makeFault();
   const field = h("textarea", {
     rows: n > 24 ? 3 : 2,
     spellcheck: "false",
@@ -64,11 +65,9 @@ export function makeInputs(facts, update) {
 
   function read() {
     const isBits = state.mode === "bits";
-    const found = isBits ? bitsOf(field.value, n) : numbersOf(field.value, n);
+    const { found, fault } = (isBits ? readBits : readNumbers)(field.value, n);
     field.setAttribute("aria-invalid", String(!found));
-    note.textContent = found
-      ? ""
-      : `${n} ${isBits ? "zeros and ones" : "numbers"}, with spaces or commas between them`;
+    note.textContent = fault ?? "";
     if (found) update(isBits ? { bits: found } : { x: found });
   }
 
@@ -88,11 +87,6 @@ export function makeInputs(facts, update) {
   return { node, show };
 }
 
-function bitsOf(text, n) {
-  const bits = text.replace(/[\s,;]+/g, "");
-  return /^[01]*$/.test(bits) && bits.length === n ? [...bits].map(Number) : undefined;
-}
-
 function shuffled(values) {
   const list = [...values];
   for (let last = list.length - 1; last > 0; last--) {
@@ -108,7 +102,13 @@ const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * 
 /** Make the panel of the ranks that are wanted. */
 export function makeRanks(facts, update) {
   const rankOf = new Map(facts.ranks);
-  const note = h("p", { class: "nsc-remark" });
+  const note = makeFault();
+  const terms = h(
+    "div",
+    {},
+    makeTerm("half", "one of its two values is needed"),
+    makeTerm("dead", "neither is"),
+  );
   const field = h("input", {
     type: "text",
     spellcheck: "false",
@@ -129,22 +129,21 @@ export function makeRanks(facts, update) {
     field,
     note,
     facts.is_selection ? null : h("div", { class: "nsc-row" }, ...presets),
+    terms,
   );
 
   function read() {
-    const found = wiresOf(field.value, facts);
+    const { found, fault } = readRanks(field.value, facts);
     field.setAttribute("aria-invalid", String(found === undefined));
-    note.textContent =
-      found === undefined
-        ? `all, median, top 3, bottom 3, or ranks such as 0, 5-7 of 0 … ${facts.n - 1}`
-        : "";
+    note.textContent = fault ?? "";
     if (found !== undefined) update({ chosen: found });
   }
 
   /** @param {State} state */
   function show(state) {
+    terms.hidden = state.chosen === null;
     if (document.activeElement === field) return;
-    const told = wiresOf(field.value, facts);
+    const told = readRanks(field.value, facts).found;
     if (field.value !== "" && String(told) === String(state.chosen)) return;
     const ranks = state.chosen?.map((wire) => rankOf.get(wire)).sort((a, b) => a - b);
     field.value = ranks?.join(", ") ?? "all";
@@ -154,14 +153,23 @@ export function makeRanks(facts, update) {
   return { node, show };
 }
 
+/** What is said below each way to colour comparators. */
 const PAINT_NOTES = {
-  work: () => "",
-  codelets: () =>
-    "A codelet loads its wires once and runs all of its comparators. Steps go through the codelets in running order.",
-  cone: ({ cut }) =>
-    `A ${cut.columns === 1 ? "column of P begins as this input" : "block of columns of P begins as these inputs"} alone. ` +
-    `A kernel skips the ${cut.butterflies ? "butterflies, comparators of two layers on four wires," : "comparators"} ` +
-    "that it does not reach.",
+  work: () => [],
+  codelets: ({ terms }) => [
+    makeTerm("codelet", terms.codelet),
+    h("p", { class: "nsc-remark" }, "Steps go through the codelets in running order."),
+  ],
+  cone: ({ terms, butterflies }) => [
+    makeTerm("light cone", terms["light cone"]),
+    makeTerm("P", terms.P),
+    butterflies
+      ? makeTerm(
+          "butterfly",
+          "comparators of two layers on four wires, which a kernel runs or skips together",
+        )
+      : "",
+  ],
 };
 
 /** Make the panel of the colours of comparators. */
@@ -189,7 +197,8 @@ export function makePaints(facts, update) {
     }),
   );
   const blockField = labelled("Of", block);
-  const note = h("p", { class: "nsc-remark" });
+  const note = h("div", {});
+  let noted = "";
   const node = h(
     "section",
     { class: "nsc-card" },
@@ -205,7 +214,8 @@ export function makePaints(facts, update) {
     paint.value = shown;
     block.value = String(state.block);
     blockField.hidden = shown !== "cone";
-    note.textContent = PAINT_NOTES[shown](facts);
+    if (noted !== shown) note.replaceChildren(...PAINT_NOTES[shown](cut));
+    noted = shown;
   }
   return { node, show };
 }
@@ -216,7 +226,7 @@ export function makeSoft(facts, update) {
   const sigmoid = h(
     "select",
     { "aria-label": "Relaxation", onchange: () => update({ sigmoid: sigmoid.value }) },
-    ...facts.sigmoids.map(({ name, source }) => h("option", { value: name, title: source }, name)),
+    ...facts.sigmoids.map(({ name }) => h("option", { value: name }, name)),
   );
   const steepness = makeSlider("Steepness", {
     least: 0.1,
@@ -239,7 +249,6 @@ export function makeSoft(facts, update) {
     ],
     (value) => update({ form: value }),
   );
-  form.node.title = "Error-free: exact values and a 0-1 P, with the gradients of the relaxed comparators";
   const wires = makeChoice(
     "Wires show",
     [
@@ -264,18 +273,32 @@ export function makeSoft(facts, update) {
       form: start.form,
     }),
   );
-  defaults.title = `steepness ${start.default_steepness}: twice the depth, for values of about 1`;
   const node = h(
     "section",
     { class: "nsc-card" },
-    h("div", { class: "nsc-card-head" }, h("h2", {}, "Relaxation"), defaults),
-    labelled("Sigmoid", sigmoid),
+    h("div", { class: "nsc-card-head" }, h("h2", {}, "Soft comparators"), defaults),
+    labelled("Relaxation", sigmoid),
     steepness.node,
     lambda.node,
     h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Form"), form.node),
     h("div", { class: "nsc-field" }, h("span", { class: "nsc-label" }, "Wires show"), wires.node),
     labelled("Gradient of", of),
     loss,
+    makeTerms([
+      [
+        "relaxation",
+        "how the weight with which a comparator keeps its values in place follows from their difference",
+      ],
+      [
+        "steepness",
+        `the larger, the nearer to an exact comparator; by default ${start.default_steepness}, twice the depth, which suits values of about 1`,
+      ],
+      [
+        "ART λ",
+        "the activation replacement trick: a difference d is taken as d / |d|^λ, so that close values part sooner",
+      ],
+      ["error-free", "exact values and a 0-1 P, with the gradients of the relaxed comparators"],
+    ]),
   );
   const most = h("span", {}, "1");
   const colours = upTo(9).map((place) => heat(Math.sqrt(place / 8)));
@@ -323,7 +346,9 @@ const KEYS_AND_MOUSE = [
   ["Tab, ↑ ↓", "to the inputs and outputs, from wire to wire"],
   ["← → on an input", "change it; with Shift ten times as much"],
   ["Enter on an input", "type it; a double click too"],
+  ["Arrows on a comparator", "to the next one; each shows its values"],
   ["Drag an input", "change it"],
+  ["Point at or touch a comparator", "see its values"],
   ["Click an input or a wire", "follow its item"],
   ["Click an output", "in soft mode: show its gradient; else follow its item"],
   ["Shift and click an output", "choose or leave out its rank"],

@@ -1,5 +1,6 @@
 /** The player: buttons and a slider that step and play through the layers, or the codelets. */
 import { h, icon, iconButton } from "./elements.mjs";
+import { counted } from "./state.mjs";
 
 const SECONDS_A_STEP = 0.7;
 const SHORTEST_STEP = 0.08;
@@ -11,6 +12,12 @@ const LONGEST_PLAY = 12;
  * @property {number} count Parts of the network.
  * @property {string} noun What a part is.
  */
+
+/**
+ * Return a position in words. It lies between two layers, so it is a count; layers themselves count from 0.
+ * @param {Position} position
+ */
+export const positionWords = ({ step, count, noun }) => `after ${step} of ${counted(count, noun)}`;
 
 /**
  * Make the player.
@@ -80,8 +87,9 @@ export function makePlayer(setStep, tell) {
     range.max = String(count);
     range.value = String(step);
     range.setAttribute("aria-label", `Parts that have run: ${noun}s`);
-    range.setAttribute("aria-valuetext", `${step} of ${count} ${noun}s`);
-    label.textContent = `${noun} ${step} / ${count}`;
+    label.textContent = positionWords(position);
+    range.setAttribute("aria-valuetext", label.textContent);
+    label.style.minWidth = `${positionWords({ ...position, step: count }).length}ch`; // steps move nothing
     const name = timer ? "Pause" : "Play";
     if (play.getAttribute("aria-label") === name) return;
     play.replaceChildren(icon(name.toLowerCase()));

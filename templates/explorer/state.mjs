@@ -108,41 +108,102 @@ export function numberOf(text) {
   return text.trim() !== "" && Number.isFinite(number) ? number : undefined;
 }
 
-/** Return the numbers of a text, such as "1 2, 3" or "[1, 2, 3]", or undefined if it is no list of `n` of them. */
-export function numbersOf(text, n) {
-  const list = /^\s*(?:\[([^[\]]*)\]|\(([^()]*)\))\s*$/.exec(text);
-  const words = (list ? (list[1] ?? list[2]) : text).split(/[\s,;]+/).filter(Boolean);
-  const numbers = words.map(numberOf);
-  return numbers.length === n && !numbers.includes(undefined) ? numbers : undefined;
+/**
+ * Readers of what a person types return `{ found }`, or `{ fault }`: the first word that is wrong, and how many
+ * values there are.
+ * @typedef {{found?: any, fault?: string}} Reading
+ */
+
+/**
+ * Read a number.
+ * @returns {Reading}
+ */
+export function readNumber(text) {
+  const found = numberOf(text);
+  if (found !== undefined) return { found };
+  return { fault: text.trim() === "" ? "nothing is typed" : `${quoted(text.trim())} is no finite number` };
 }
 
 /**
- * Return the output wires that a text names, null for all, or undefined if it names none: "all", "median",
- * "top 3", "bottom 3", or ranks such as "0, 5-7".
+ * Read 0 or 1.
+ * @returns {Reading}
  */
-export function wiresOf(text, facts) {
+export function readBit(text) {
+  const word = text.trim();
+  if (/^[01]$/.test(word)) return { found: Number(word) };
+  return { fault: word === "" ? "nothing is typed" : `${quoted(word)} is neither 0 nor 1` };
+}
+
+/**
+ * Read `n` numbers, such as "1 2, 3" or "[1, 2, 3]".
+ * @returns {Reading}
+ */
+export function readNumbers(text, n) {
+  const list = /^\s*(?:\[([^[\]]*)\]|\(([^()]*)\))\s*$/.exec(text);
+  const words = wordsOf(list ? (list[1] ?? list[2]) : text);
+  const numbers = words.map(numberOf);
+  const wrong = numbers.indexOf(undefined);
+  const faults = [];
+  if (wrong >= 0) faults.push(`${quoted(words[wrong])}, of wire ${wrong}, is no finite number`);
+  if (words.length !== n) faults.push(`${counted(words.length, "value")} found, ${n} needed`);
+  return faults.length ? { fault: faults.join("; ") } : { found: numbers };
+}
+
+/**
+ * Read `n` zeros and ones, with or without spaces and commas between them.
+ * @returns {Reading}
+ */
+export function readBits(text, n) {
+  const words = wordsOf(text);
+  const wrong = words.find((word) => !/^[01]+$/.test(word));
+  const bits = words.join("");
+  const faults = [];
+  if (wrong !== undefined) faults.push(`${quoted(wrong)} is not made of zeros and ones`);
+  if (bits.length !== n) faults.push(`${counted(bits.length, "digit")} found, ${n} needed`);
+  return faults.length ? { fault: faults.join("; ") } : { found: [...bits].map(Number) };
+}
+
+/**
+ * Read the output wires of some ranks, null for all: "all", "median", "top 3", "bottom 3", or ranks such as
+ * "0, 5-7".
+ * @returns {Reading}
+ */
+export function readRanks(text, facts) {
   const words = text.trim().toLowerCase();
-  if (words === "" || words === "all") return startOf(facts).chosen;
+  if (words === "" || words === "all") return { found: startOf(facts).chosen };
   const { n } = facts;
   const ranks = new Set();
-  const extreme = /^(top|bottom)[- ]?(\d{1,3})$/.exec(words);
+  const extreme = /^(top|bottom)[- ]?(\d{1,9})$/.exec(words);
   if (words === "median") {
     for (let rank = (n - 1) >> 1; rank <= n >> 1; rank++) ranks.add(rank);
   } else if (extreme) {
-    const count = Math.min(n, Number(extreme[2]));
+    const count = Number(extreme[2]);
+    if (count < 1 || count > n) return { fault: `${quoted(words)} is none of top 1 … ${n}, bottom 1 … ${n}` };
     for (let rank = 0; rank < count; rank++) ranks.add(extreme[1] === "top" ? n - 1 - rank : rank);
   } else {
-    for (const part of words.split(/[\s,;]+/).filter(Boolean)) {
-      const range = /^(\d{1,3})(?:-(\d{1,3}))?$/.exec(part);
-      if (!range) return undefined;
+    for (const part of wordsOf(words)) {
+      const range = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(part);
+      if (!range)
+        return { fault: `${quoted(part)} is none of all, median, top 3, bottom 3, or ranks such as 0, 5-7` };
       const [first, last] = [Number(range[1]), Number(range[2] ?? range[1])];
-      if (first > last || last >= n) return undefined;
+      if (first > last) return { fault: `${quoted(part)} ends before it begins` };
+      if (last >= n) return { fault: `${quoted(part)} is not within the ranks 0 … ${n - 1}` };
       for (let rank = first; rank <= last; rank++) ranks.add(rank);
     }
   }
-  const wires = facts.ranks.filter(([, rank]) => ranks.has(rank)).map(([wire]) => wire);
-  return wires.length === ranks.size && wires.length ? wires.sort((a, b) => a - b) : undefined;
+  const carriers = new Map(facts.ranks.map(([wire, rank]) => [rank, wire]));
+  const missing = [...ranks].find((rank) => !carriers.has(rank));
+  if (missing !== undefined) return { fault: `rank ${missing} is none of those that this network selects` };
+  return ranks.size
+    ? { found: [...ranks].map((rank) => carriers.get(rank)).sort((a, b) => a - b) }
+    : { fault: "no rank found" };
 }
+
+const wordsOf = (text) => text.split(/[\s,;]+/).filter(Boolean);
+const quoted = (word) => `“${word.length > 24 ? `${word.slice(0, 23)}…` : word}”`;
+
+/** Return a number with its noun. */
+export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
 const oneOf = (field, words) => ({
   field,
@@ -164,7 +225,11 @@ const whole = (field, most) => ({
 const KEYS = {
   tab: oneOf("tab", TABS),
   mode: oneOf("mode", MODES),
-  x: { field: "x", write: (state) => state.x.join(","), read: (text, facts) => numbersOf(text, facts.n) },
+  x: {
+    field: "x",
+    write: (state) => state.x.join(","),
+    read: (text, facts) => readNumbers(text, facts.n).found,
+  },
   bits: {
     field: "bits",
     write: (state) => state.bits.join(""),
@@ -185,7 +250,7 @@ const KEYS = {
   },
   paint: oneOf("paint", PAINTS),
   block: whole("block", (facts) => Math.ceil(facts.n / (facts.cut?.columns ?? 1)) - 1),
-  sigmoid: {
+  relaxation: {
     field: "sigmoid",
     write: (state) => state.sigmoid,
     read: (text, facts) => facts.sigmoids.find(({ name }) => name === text)?.name,

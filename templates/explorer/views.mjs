@@ -1,5 +1,5 @@
 /** Views: the pages beside the diagram: formats, generated source, bounds, and the proof. */
-import { h, wordButton } from "./elements.mjs";
+import { capital, h, makeTerm, wordButton } from "./elements.mjs";
 
 /**
  * Make a list of texts of which one is shown, to copy or to save.
@@ -142,7 +142,7 @@ export function boundsView({ n, bounds, layers, is_selection, proof }) {
  * @param {() => void} showFailure Shows the counterexample in the diagram.
  */
 export function proofView(facts, showFailure) {
-  const { proof, digest, cut } = facts;
+  const { proof, cut, digests } = facts;
   const row = (name, ...value) => [h("dt", {}, name), h("dd", {}, ...value)];
   const mono = (words) => h("code", {}, words);
   const failing = [];
@@ -172,7 +172,7 @@ export function proofView(facts, showFailure) {
         ...row("method", proof.method),
         ...row("argument", proof.detail),
         ...failing,
-        ...row("network", mono(digest)),
+        ...digests.flatMap(({ name, value }) => row(name, mono(value))),
       ),
       proof.failure ? wordButton("Show in the diagram", showFailure) : null,
       h("p", { class: "nsc-remark" }, explanation(proof)),
@@ -183,6 +183,7 @@ export function proofView(facts, showFailure) {
           { class: "nsc-card" },
           h("h2", {}, "How kernels run it"),
           h("ul", {}, ...cut.figures.map((figure) => h("li", {}, figure))),
+          ...Object.entries(cut.terms).map(([word, meaning]) => makeTerm(word, meaning)),
         )
       : null,
     h(
@@ -193,8 +194,6 @@ export function proofView(facts, showFailure) {
     ),
   );
 }
-
-export const capital = (words) => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 function explanation(proof) {
   if (proof.verdict === "proved") {

@@ -164,13 +164,13 @@ def test_verify_says_what_is_wrong_with_a_stored_proof():
     for text in ("hello", "[]", "{}", SORTER, '{"format": 3}'):
         assert "proof.json: not a proof that nsc wrote: " in refusal(words, text)
     assert 'format "nsc-proof/7", this nsc reads nsc-proof/1' in refusal(words, facts, format="nsc-proof/7")
-    digest = facts["network"]
+    digest = facts["canonical"]
     other = refusal(["verify", "odd_even", "--n", 8], facts)
-    assert f"the proof is of network {digest[:12]}…, this one is " in other
+    assert f"of another network: the digest of its canonical form is {digest[:12]}…, here " in other
     median = refusal([*words, "--property", "median"], facts)
     assert "is of the property 'sort', not of 'median'" in median
     for name in facts:
-        if name in ("n", "size", "depth", "format"):
+        if name in ("n", "size", "depth", "network", "format"):
             continue
         less = {key: value for key, value in facts.items() if key != name}
         assert f'the proof was changed: "{name}" is missing' in refusal(words, less)

@@ -231,7 +231,7 @@ def test_the_manifest_says_what_the_package_is():
     assert facts["name"] == compiled.package.name == "bitonic_4_cauchy_art_0_5_float64"
     assert (facts["n"], facts["size"], facts["depth"]) == (4, 6, 3)
     assert facts["network"] == compiled.network.digest
-    assert json.loads(files["proof.json"])["network"] == canonical(compiled.network).digest
+    assert json.loads(files["proof.json"])["canonical"] == canonical(compiled.network).digest
     assert (facts["sigmoid"], facts["art_lambda"], facts["error_free"]) == ("cauchy", 0.5, False)
     assert facts["reals"] == {"float64": ["float64"]}
     assert set(facts["files"]) == set(files) - {"manifest.json"}

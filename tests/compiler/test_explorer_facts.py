@@ -148,6 +148,11 @@ def test_modules_are_joined_in_order(monkeypatch):
     texts["a"] = "export default 1;\n"
     with pytest.raises(LoweringError, match="not a plain one"):
         joined_modules(("a",))
+    texts["a"] = "/** What it is. */\nconst x = {\n  // Why.\n  y: 1,\n};\n"
+    assert joined_modules(("a",)) == "\n// a.mjs\nconst x = {\ny: 1,\n};\n"
+    texts["a"] = "const x = `two\n  lines`;\n"
+    with pytest.raises(LoweringError, match="a text of several lines"):
+        joined_modules(("a",))
 
 
 def test_draw_takes_what_has_a_network(tmp_path):

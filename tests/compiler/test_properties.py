@@ -244,9 +244,9 @@ def test_proofs_are_stored_and_checked():
         parsed = Proof.from_json(proof.to_json())
         assert parsed == proof
         assert check_proof(network, parsed) == proof
-        with pytest.raises(PropertyError, match="is of network"):
+        with pytest.raises(PropertyError, match="is of another network"):
             check_proof(FAMILIES["odd_even"](4), parsed)
-    forged = Proof.from_json(proof.to_json().replace(proof.network, FOUR.digest))
+    forged = Proof.from_json(proof.to_json().replace(proof.canonical, FOUR.digest))
     with pytest.raises(PropertyError, match="counterexample"):
         check_proof(FOUR, forged)
 
@@ -259,7 +259,7 @@ def test_a_proof_holds_for_every_form_of_its_network():
         assert same != network
         assert check_proof(same, proof) == proof
     fewer = Network.from_comparators(8, network.comparators[:-1])
-    with pytest.raises(PropertyError, match="is of network"):
+    with pytest.raises(PropertyError, match="is of another network"):
         check_proof(fewer, proof)
 
 

@@ -42,7 +42,7 @@ def is_counterexample(network, vector):
 
 def check(network, sorts):
     proof = verify(network)
-    assert proof.network == canonical(network).digest
+    assert proof.canonical == canonical(network).digest
     assert proof.verdict is (Verdict.PROVED if sorts else Verdict.REFUTED)
     if sorts:
         assert proof.counterexample is None
@@ -346,7 +346,7 @@ def test_proofs_are_json_and_the_same_each_time():
     proof = json.loads(first)
     assert proof["format"] == "nsc-proof/1"
     assert (proof["verdict"], proof["property"]) == ("proved", "sort")
-    assert proof["network"] == canonical(sorts).digest
+    assert proof["canonical"] == canonical(sorts).digest
     assert proof["counterexample"] is None
     refuted = json.loads(verify(fails).to_json())
     assert refuted["verdict"] == "refuted"
