@@ -14,9 +14,13 @@ import { boundsView, copied, makeTexts, proofView } from "./views.mjs";
 import { runsOf, targetOf, unitsOf, viewOf, wordsOfComparator } from "./looks.mjs";
 import { makePlayer, positionWords } from "./player.mjs";
 import { makeInputs, makeKeys, makePaints, makeRanks, makeSoft } from "./panels.mjs";
-import { leadOf, legendOf, showNotice } from "./legend.mjs";
+import { legendOf, showNotice } from "./legend.mjs";
 
 const TAB_NAMES = { explore: "Explore", formats: "Formats", code: "Code", bounds: "Bounds", proof: "Proof" };
+// What a first visitor reads.
+const LEAD =
+  "Values run from left to right; each vertical line is a comparator, which puts its two values in order, the " +
+  "larger one below: press play, or type values of your own.";
 const ZOOM = 1.4;
 // Values are told to screen readers with each step up to this many wires.
 const MOST_TOLD = 16;
@@ -56,7 +60,7 @@ export function mount(element, facts, options = {}) {
   const heatHost = h("div", { class: "nsc-heat-host" });
   const notice = h("div", { class: "nsc-notice" });
   const legend = h("div", { class: "nsc-legend" });
-  const lead = h("p", { class: "nsc-lead" });
+  const lead = h("p", { class: "nsc-lead" }, LEAD);
   const diagram = makeDiagram(stageHost, diagramEvents());
   const heatMap = makeHeatMap(heatHost, {
     say,
@@ -261,7 +265,6 @@ export function mount(element, facts, options = {}) {
     const view = viewOf(net, state, facts, runs, { units, step, theme });
     diagram.show(view);
     mode.show(state.mode);
-    lead.textContent = leadOf(state.mode);
     player.show({
       step,
       count: units.length,

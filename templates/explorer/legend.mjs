@@ -18,20 +18,6 @@ const scale = (colours, from, to) =>
   );
 const swatch = (colour, words) =>
   h("span", { class: "nsc-swatch" }, h("i", { style: `background:${colour}` }), words);
-/** What the page tells a first visitor, by mode. */
-const LEADS = {
-  exact:
-    "Values run from left to right; each vertical line is a comparator, which puts its two values in order, the " +
-    "larger one below: press play, or type values of your own.",
-  bits: "A network that sorts all inputs of zeros and ones sorts all inputs; click an input to flip it.",
-  soft:
-    "A relaxed comparator mixes its two values, the less the further apart they are, so that what comes out has " +
-    "a gradient.",
-};
-
-/** Return one sentence that says what is shown. */
-export const leadOf = (mode) => LEADS[mode];
-
 const item = (name, ...parts) => h("span", { class: "nsc-legend-item" }, h("b", {}, name), ...parts);
 
 /** Return the items of the legend: what the colours of wires and comparators stand for. */

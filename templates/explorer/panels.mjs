@@ -29,6 +29,10 @@ export function makeInputs(facts, update) {
     oninput: read,
   });
   const presets = h("div", { class: "nsc-row" });
+  const bitsTerm = makeTerm(
+    "0-1",
+    "a network that sorts all inputs of zeros and ones sorts all inputs; click an input to flip it",
+  );
   const follow = h(
     "select",
     { "aria-label": "Item to follow", onchange: () => update({ follow: Number(follow.value) }) },
@@ -60,6 +64,7 @@ export function makeInputs(facts, update) {
     field,
     note,
     presets,
+    bitsTerm,
     labelled("Follow the item", follow),
   );
 
@@ -76,6 +81,7 @@ export function makeInputs(facts, update) {
     const isOther = next.mode !== state?.mode;
     state = next;
     const isBits = state.mode === "bits";
+    bitsTerm.hidden = !isBits;
     if (document.activeElement !== field || isOther) {
       field.value = isBits ? state.bits.join(" ") : state.x.join(", ");
       note.textContent = "";
@@ -285,6 +291,10 @@ export function makeSoft(facts, update) {
     labelled("Gradient of", of),
     loss,
     makeTerms([
+      [
+        "relaxed comparator",
+        "it mixes its two values, the less the further apart they are, so that what comes out has a gradient",
+      ],
       [
         "relaxation",
         "how the weight with which a comparator keeps its values in place follows from their difference",
