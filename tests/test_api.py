@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import functools
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,6 +234,17 @@ def test_dir_shows_the_public_names():
     names = dir(nsc)
     assert set(nsc.__all__) <= set(names)
     assert all(name in nsc.__all__ or (name.startswith("__") and name.endswith("__")) for name in names)
+
+
+def test_type_checkers_import_the_names_of_dir_from_their_homes():
+    tree = ast.parse(Path(nsc.__file__).read_text("utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {name.name: node.module for node in block.body for name in node.names}
+    assert typed == {name: home or "nsc" for name, home in nsc._HOMES.items()}
+    errors = {
+        name for name in nsc.__all__ if isinstance(vars(nsc).get(name), type) and name.endswith("Error")
+    }
+    assert set(nsc.__all__) == set(typed) | errors
 
 
 def public_methods(kind):

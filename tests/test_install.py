@@ -1,16 +1,34 @@
-"""The project installs as a package with real folders for its rooms, and as a command."""
+"""The project installs with what it requires and nothing else; without torch all but operators works."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 TREE = ("nsc", "compiler", "runtime", "templates", "pyproject.toml", "README.md", "LICENSE")
+NEED_TORCH = {
+    "Filter",
+    "Operator",
+    "Selector",
+    "Sorter",
+    "compat",
+    "compile",
+    "compile_filter",
+    "load",
+    "load_filter",
+    "nn",
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,34 +47,179 @@ def installed(tmp_path_factory):
     return target
 
 
-def run(installed, *command, cwd):
-    result = subprocess.run(
-        [sys.executable, *command],
+def environment(folder, required):
+    """Make an environment of some distributions and what these require; return its interpreter.
+
+    Its packages are links to those of the running environment.
+    """
+    venv.create(folder, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    waiting, known = [Requirement(line) for line in required], set()
+    while waiting:
+        requirement = waiting.pop()
+        unwanted = requirement.marker is not None and not requirement.marker.evaluate({"extra": ""})
+        if unwanted or requirement.name in known:
+            continue
+        known.add(requirement.name)
+        distribution = importlib.metadata.distribution(requirement.name)
+        waiting += map(Requirement, distribution.requires or ())
+        for name in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            if not (site / name).exists():
+                (site / name).symlink_to(distribution.locate_file(name))
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def required(installed):
+    """Return what the installed distribution requires, without its extras."""
+    (distribution,) = importlib.metadata.distributions(path=[str(installed)])
+    assert distribution.name == "sortnets"
+    listed = map(Requirement, distribution.requires)
+    return [str(each) for each in listed if not each.marker or each.marker.evaluate({"extra": ""})]
+
+
+@pytest.fixture(scope="module")
+def all_but_torch(required):
+    return [line for line in required if Requirement(line).name != "torch"]
+
+
+@pytest.fixture(scope="module")
+def with_torch(required, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("with_torch"), required)
+
+
+@pytest.fixture(scope="module")
+def without_torch(all_but_torch, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("without_torch"), all_but_torch)
+
+
+def run(python, installed, *command, cwd):
+    return subprocess.run(
+        [python, *command],
         cwd=cwd,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "NSC_CACHE_DIR": str(cwd / "cache")},
+        env={
+            "PYTHONPATH": str(installed),
+            "PYTHONIOENCODING": "utf-8",
+            "PATH": "/usr/bin:/bin",
+            "NSC_CACHE_DIR": os.environ["NSC_CACHE_DIR"],
+            "NSC_CXXFLAGS": "-O0",
+        },
     )
-    assert result.returncode == 0, result.stderr
+
+
+def output(*words, cwd):
+    result = run(*words, cwd=cwd)
+    assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
 
-def test_a_plain_install_compiles_and_trains(installed, tmp_path):
+def test_the_package_is_whole(installed):
     assert (installed / "nsc" / "templates" / "cpp/kernel.cpp.j2").is_file()
     assert (installed / "nsc" / "py.typed").is_file()
     assert not (installed / "nsc" / "compiler").is_symlink()
-    assert "bitonic_4" in run(installed, "-m", "nsc", "compile", "bitonic", "--n", "4", cwd=tmp_path)
-    program = (
-        "import nsc, torch; from generated import bitonic_4 as net; print(nsc.__file__)\n"
-        "x = torch.tensor([3.0, 1.0, 2.0, 0.0], requires_grad=True)\n"
-        "net.sort(x)[0].backward(); print(x.grad.sum().item())"
-    )
-    file, total = run(installed, "-c", program, cwd=tmp_path).split()
+    assert "nsc.__main__" in (installed / "bin" / "nsc").read_text()
+
+
+def test_the_requirements_without_torch_are_those_of_the_project(all_but_torch):
+    listed = (ROOT / "requirements-no-torch.txt").read_text("utf-8").splitlines()
+    assert [line for line in listed if not line.startswith("#")] == all_but_torch
+
+
+EVERY_MODULE = """
+import importlib, json, pkgutil, nsc
+missing = {}
+for module in pkgutil.walk_packages(nsc.__path__, "nsc.", onerror=lambda name: None):
+    if not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            missing.setdefault(error.name, []).append(module.name)
+print(json.dumps([nsc.__file__, missing]))
+"""
+
+
+def test_no_module_needs_more_than_is_required(installed, with_torch, tmp_path):
+    file, missing = json.loads(output(with_torch, installed, "-c", EVERY_MODULE, cwd=tmp_path))
     assert Path(file).is_relative_to(installed)
-    assert float(total) == pytest.approx(1, abs=1e-5)
+    assert missing == {}
 
 
-def test_the_command_is_installed(installed):
-    script = installed / "bin" / "nsc"
-    assert script.is_file()
-    assert "nsc.__main__" in script.read_text()
+EVERY_NAME = """
+import json, nsc
+refused = {}
+for name in nsc.__all__:
+    try:
+        getattr(nsc, name)
+    except ImportError as error:
+        refused[name] = str(error)
+print(json.dumps(refused))
+"""
+
+
+def test_without_torch_a_name_that_needs_it_says_so(installed, without_torch, tmp_path):
+    refused = json.loads(output(without_torch, installed, "-c", EVERY_NAME, cwd=tmp_path))
+    assert refused == {
+        name: f"nsc.{name} needs PyTorch, which is not installed: pip install torch" for name in NEED_TORCH
+    }
+    for line in ("import nsc.nn", "from nsc.compat import DiffSortNet", "from nsc import compile"):
+        result = run(without_torch, installed, "-c", line, cwd=tmp_path)
+        assert re.search(r"nsc\.\w+ needs PyTorch, .* pip install torch$", result.stderr.strip())
+
+
+def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_path):
+    _, missing = json.loads(output(without_torch, installed, "-c", EVERY_MODULE, cwd=tmp_path))
+    assert set(missing) == {"torch"}
+    program = (
+        "import nsc.numpy; print(nsc.numpy.sort([3, 1, 2]), nsc.numpy.median([[3.0, 1.0, 2.0]], axis=1))\n"
+        "print(nsc.numpy.median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1])"
+    )
+    assert output(without_torch, installed, "-c", program, cwd=tmp_path) == "[1 2 3] [2.]\n5\n"
+    for line, shown in (
+        ("verify bitonic --n 8", "sorts"),
+        ("convert bitonic eight.txt --n 8", ""),
+        ("verify eight.txt", "sorts"),
+        ("optimize eight.txt smaller.txt", "24"),
+        ("draw bitonic --n 8 -o eight.html", "eight.html"),
+        ("draw bitonic --n 8 -o eight.svg", "eight.svg"),
+        ("compile best --n 4 --target c", "best_4.h"),
+        ("compile bitonic --n 4", "bitonic_4"),
+        ("verify generated/bitonic_4", "come out right"),
+        ("compile --window 3x3 --median", "median_3x3"),
+        ("explain bitonic --n 8", "codelet"),
+        ("list --n 4", "best"),
+    ):
+        assert shown in output(without_torch, installed, "-m", "nsc", *line.split(), cwd=tmp_path), line
+
+
+@pytest.mark.parametrize("torch", ["with_torch", "without_torch"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_what_a_first_reader_runs(installed, page, torch, request, tmp_path):
+    """Without torch, the blocks of Python that have the word are left out."""
+    text = (ROOT / page).read_text("utf-8").replace("```{code-cell}", "```python")
+    if torch == "without_torch":
+        text = re.sub(
+            r"^```python\n.*?^```$",
+            lambda block: "" if "torch" in block[0] else block[0],
+            text,
+            flags=re.DOTALL | re.MULTILINE,
+        )
+    (tmp_path / "page.md").write_text(text, "utf-8")
+    python = request.getfixturevalue(torch)
+    output(python, installed, str(ROOT / "tests" / "page.py"), "page.md", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("last", ["sortnets", "nsc"])
+def test_the_namesake_is_refused(installed, without_torch, last, tmp_path):
+    """nsc 0.0.4 of PyPI has nsc/__init__.py, nsc/distributions/__init__.py and others."""
+    together = tmp_path / "site"
+    shutil.copytree(installed / "nsc", together / "nsc")
+    (together / "nsc" / "distributions").mkdir()
+    (together / "nsc" / "distributions" / "__init__.py").touch()
+    if last == "nsc":
+        (together / "nsc" / "__init__.py").write_text('print("Importing NSC lib v0.0.4.")\n')
+    result = run(without_torch, together, "-m", "nsc", "list", "--n", "4", cwd=tmp_path)
+    assert result.returncode != 0
+    assert result.stderr.endswith("pip uninstall nsc, then install sortnets again\n")
+    assert ("Traceback" in result.stderr) == (last == "sortnets")  # it ends the import of nsc itself
