@@ -398,10 +398,14 @@ def _asap(n: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the earliest layer of each comparator. Cost: one step per comparator."""
     free = [0] * n
     layers = array("q")
+    append = layers.append
     # A list of all pairs would take ten times the memory of the array.
     for start in range(0, len(pairs), _PIECE):
-        for lo, hi in pairs[start : start + _PIECE].tolist():
-            layer = max(free[lo], free[hi])
-            layers.append(layer)
+        lows, highs = pairs[start : start + _PIECE].T.tolist()
+        for lo, hi in zip(lows, highs, strict=True):
+            layer = free[lo]
+            if free[hi] > layer:
+                layer = free[hi]
+            append(layer)
             free[lo] = free[hi] = layer + 1
     return np.array(layers, dtype=np.int64)

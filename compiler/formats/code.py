@@ -26,7 +26,7 @@ def _parse(text: str, progress: Progress) -> Listing:
     if name is None:
         return Listing(pairs_of(bare, _call("SWAP"), "SWAP(0,2);", progress))
     example = f"{name[1][:40]}(0,2); (one name in the whole file)"
-    return Listing(pairs_of(bare, _call(name[1]), example, progress))
+    return Listing(pairs_of(bare, _call(name[1]), example, progress, word=name[1]))
 
 
 def _call(name: str) -> str:

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from array import array
 
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import lines_of, shown
+from nsc.compiler.formats.scanning import WIRE, lines_of, shown
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
 COLUMNS = ("layer", "lo", "hi")
+_CELL = re.compile(rf"\s*{WIRE}\s*")
+_ROW = re.compile(",".join([_CELL.pattern] * 3))
 # Numbers that are read between two reports.
 _TOLD = 3 << 16
 
@@ -30,7 +33,7 @@ def _recognises(text: str) -> bool:
 
 def _parse(text: str, progress: Progress) -> Listing:
     reader = csv.reader(lines_of(text.lstrip()), strict=True)
-    numbers = array("q")
+    numbers, row_of = array("q"), _ROW.fullmatch
     try:
         header = [word.strip() for word in next(reader, [])]
         if any(header.count(column) != 1 for column in COLUMNS):
@@ -43,7 +46,13 @@ def _parse(text: str, progress: Progress) -> Listing:
                 raise NetworkError(
                     f"line {reader.line_num} has {count(len(row), 'value')}, the header {len(header)}"
                 )
-            numbers.extend((_number(row[layer], reader), _number(row[lo], reader), _number(row[hi], reader)))
+            match = row_of(f"{row[layer]},{row[lo]},{row[hi]}")
+            if match is None:
+                other = next(row[place] for place in (layer, lo, hi) if not _CELL.fullmatch(row[place]))
+                raise NetworkError(
+                    f"line {reader.line_num}: layer, lo and hi are whole numbers, found {shown(other[:60])}"
+                )
+            numbers.extend(map(int, match.groups()))
             if len(numbers) % _TOLD == 0:
                 progress.count("comparators", len(numbers) // 3)
     except csv.Error as error:
@@ -52,14 +61,6 @@ def _parse(text: str, progress: Progress) -> Listing:
     del numbers
     table = table[np.argsort(table[:, 0], kind="stable")]
     return Listing(table[:, 1:], np.unique(table[:, 0], return_counts=True)[1].tolist())
-
-
-def _number(cell: str, reader: object) -> int:
-    word = cell.strip()
-    if not (word.isascii() and word.isdecimal() and len(word) < 10):
-        line = getattr(reader, "line_num", 0)
-        raise NetworkError(f"line {line}: layer, lo and hi are whole numbers, found {shown(cell[:60])}")
-    return int(word)
 
 
 def _write(network: Network) -> str:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nsc.arguments import whole
 from nsc.compiler.formats.json_texts import json_list
 from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined, settle
-from nsc.compiler.formats.scanning import is_pair, shown
+from nsc.compiler.formats.scanning import are_pairs, is_pair, shown
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
@@ -77,19 +77,24 @@ def _listing(pieces: Iterable[list[Any]], progress: Progress) -> Listing:
 def _flat(pieces: Iterable[list[Any]]) -> Iterator[Pairs]:
     before = 0
     for piece in pieces:
-        _refuse_others(piece, "item", before)
+        if not are_pairs(piece):
+            _refuse_others(piece, "item", before)
         before += len(piece)
         yield comparators_array(piece)
 
 
 def _layers(pieces: Iterable[list[Any]], sizes: list[int]) -> Iterator[Pairs]:
-    """Yield each layer's comparators and append their number to the sizes."""
-    for layer in itertools.chain.from_iterable(pieces):
-        if not isinstance(layer, list):
-            raise NetworkError(f"layer {len(sizes)} must be a list of [lo, hi], found {shown(layer)}")
-        _refuse_others(layer, f"layer {len(sizes)}, item")
-        sizes.append(len(layer))
-        yield comparators_array(layer)
+    """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
+    for piece in pieces:
+        for index, layer in enumerate(piece, start=len(sizes)):
+            if not isinstance(layer, list):
+                raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(layer)}")
+        flat = list(itertools.chain.from_iterable(piece))
+        if not are_pairs(flat):
+            for index, layer in enumerate(piece, start=len(sizes)):
+                _refuse_others(layer, f"layer {index}, item")
+        sizes.extend(map(len, piece))
+        yield comparators_array(flat)
 
 
 def _refuse_others(items: list[object], what: str, before: int = 0) -> None:

@@ -8,14 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import numpy as np
+
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
-from nsc.compiler.formats.scanning import WIRE, lines_of, pairs_of, shown
+from nsc.compiler.formats.scanning import WIRE, lines_of, numbers_of, pairs_of, repeated, shown
 from nsc.compiler.network import Network
-from nsc.compiler.progress import Progress
+from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument
 
 _PAIR = rf"\s*\(\s*{WIRE}\s*,\s*{WIRE}\s*\)\s*(?:,|\Z)"
+# A plain line with its newline; square brackets may stand for round ones, as JSON writes it. A match keeps
+# some 600 bytes a comparator until it ends: few lines are matched at a time, and longer
+# ones are left to `_layer`.
+_ENDS = rf"[(\[][ \t]*{WIRE}[ \t]*,[ \t]*{WIRE}[ \t]*[)\]][ \t]*"
+_LINE = rf"\[[ \t]*(?:{_ENDS}(?:,[ \t]*{_ENDS}){{0,31}}(?:,[ \t]*)?)?\][ \t]*(?:,[ \t]*)?(?:\n\s*|\Z)"
+_LINES = repeated(_LINE, 1 << 8)
 
 
 def _recognises(text: str) -> bool:
@@ -28,35 +36,56 @@ def _parse(text: str, progress: Progress) -> Listing:
 
 
 def _layers(text: str, sizes: list[int]) -> Iterator[Pairs]:
-    """Yield each layer's comparators and append their number to the sizes."""
-    for number, line in enumerate(lines_of(text), start=1):
-        if not (line := line.strip()):
-            continue
-        layer = _layer(line, number)
-        _refuse_network(layer, number, text)
-        sizes.append(len(layer))
-        yield layer
+    """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
+    place, number = 0, 1
+    while place < len(text):
+        plain = _LINES.match(text, place)
+        block = next(lines_of(text, place)) if plain is None else plain[0]
+        pairs, counts = (None, []) if plain is None else _plain_layers(block)
+        if pairs is None:  # line by line, which says what is wrong
+            layers = [_layer(line, k, text) for k, line in enumerate(lines_of(block), number) if line.strip()]
+            pairs, counts = joined(layers, SILENT), list(map(len, layers))
+        sizes.extend(counts)
+        yield pairs
+        place += len(block)
+        number += block.count("\n")
 
 
-def _layer(line: str, number: int) -> Pairs:
-    inside = line.removesuffix(",").rstrip()
+def _plain_layers(lines: str) -> tuple[Pairs | None, list[int]]:
+    """Return the comparators of plain lines, and how many each has; None if a line has a wire twice."""
+    codes = np.frombuffer(lines.encode("ascii", "replace"), np.uint8)
+    opening = np.flatnonzero((codes == ord("(")) | (codes == ord("[")))
+    line_of = np.searchsorted(np.flatnonzero(codes == ord("\n")), opening)
+    brackets = np.bincount(line_of)
+    counts = brackets[brackets > 0] - 1  # the first opens the line
+    pairs = numbers_of(lines).reshape(-1, 2)
+    layer = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((wires := pairs.ravel(), layers := np.repeat(layer, 2)))
+    twice = (np.diff(wires[order]) == 0) & (np.diff(layers[order]) == 0)
+    return (None, []) if twice.any() else (pairs, counts.tolist())
+
+
+def _layer(line: str, number: int, text: str) -> Pairs:
+    """Return the layer of a line, which need not be plain."""
+    inside = line.strip().removesuffix(",").rstrip()
     if not (inside.startswith("[") and inside.endswith("]")):
-        raise NetworkError(f"line {number} is no layer [(lo,hi),…]: {shown(line[:60])}")
-    # Square brackets are JSON's way to write the same line.
+        raise NetworkError(f"line {number} is no layer [(lo,hi),…]: {shown(line.strip()[:60])}")
     inside = inside[1:-1].strip().replace("[", "(").replace("]", ")")
-    return pairs_of(inside, _PAIR, "(lo,hi)", line=number)
+    layer = pairs_of(inside, _PAIR, "(lo,hi)", line=number)
+    _refuse_network(layer, number, text)
+    return layer
 
 
 def _refuse_network(layer: Pairs, number: int, text: str) -> None:
-    wires = layer.ravel().tolist()
-    if len(set(wires)) == len(wires):
-        return
-    twice = next(wire for place, wire in enumerate(wires) if wire in wires[:place])
-    alone = "if each line is a network, put one into a file of its own; " if "\n" in text.strip() else ""
-    raise NetworkError(
-        f"line {number} touches wire {twice} twice, so it is a whole network and no layer: "
-        f"{alone}{argument('format', 'json')} reads a flat list"
-    )
+    seen: set[int] = set()
+    for wire in layer.ravel().tolist():
+        if wire in seen:
+            alone = "if each line is a network, put one into a file of its own; " if "\n" in text else ""
+            raise NetworkError(
+                f"line {number} touches wire {wire} twice, so it is a whole network and no layer: "
+                f"{alone}{argument('format', 'json')} reads a flat list"
+            )
+        seen.add(wire)
 
 
 def _write(network: Network) -> str:

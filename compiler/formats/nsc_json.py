@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
-from nsc.compiler.formats.progressions import Progressions, progressions_of
-from nsc.compiler.formats.scanning import shown, stated_wires
+from nsc.compiler.formats.progressions import Progression, progressions_of
+from nsc.compiler.formats.scanning import are_integers, shown, stated_wires
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -23,7 +25,10 @@ NSC_FORMAT = "nsc-network/1"
 # A network of more comparators than this is written as progressions: at two numbers and two brackets a
 # comparator, odd-even transposition on 1,024 wires would be 6 MB of text; as progressions it is 20 kB.
 LONGEST_PLAIN = 1 << 16
-# Comparators that are expanded at a time, or those of one layer.
+# (k, 4) integers lo, hi, step, count, as in a Progression.
+Progressions = npt.NDArray[np.int64]
+
+# Comparators that are expanded at a time, or those of one progression.
 _PIECE = 1 << 14
 
 
@@ -35,16 +40,17 @@ def _recognises(text: str) -> bool:
 def _write(network: Network) -> str:
     """Return nsc-network/1 JSON, a layer a line; the same network, the same bytes."""
     if network.size > LONGEST_PLAIN:
-        layers = [_progression_items(progressions) for progressions in progressions_of(network)]
+        layers: Iterable[list[Any]] = map(_progression_items, progressions_of(network))
     else:
-        layers = [layer.tolist() for layer in network.layers()]
-    lines = ",\n".join("  " + json.dumps(layer, separators=(",", ":")) for layer in layers)
-    body = f"\n{lines}\n " if layers else ""
+        layers = (layer.tolist() for layer in network.layers())
+    encode = json.JSONEncoder(separators=(",", ":")).encode
+    lines = ",\n".join(f"  {encode(layer)}" for layer in layers)
+    body = f"\n{lines}\n " if lines else ""
     return f'{{"format": "{NSC_FORMAT}",\n "n": {network.n},\n "layers": [{body}]}}\n'
 
 
-def _progression_items(progressions: Progressions) -> list[list[int]]:
-    return [[lo, hi, step, count] if count > 1 else [lo, hi] for lo, hi, step, count in progressions.tolist()]
+def _progression_items(progressions: list[Progression]) -> list[tuple[int, ...]]:
+    return [(lo, hi, step, count) if count > 1 else (lo, hi) for lo, hi, step, count in progressions]
 
 
 def _parse(text: str, progress: Progress) -> Listing:
@@ -61,50 +67,73 @@ def _parse(text: str, progress: Progress) -> Listing:
 
 
 def _layers(n: int, layers: JsonList, sizes: list[int]) -> Iterator[Pairs]:
-    """Yield the comparators, those of some layers at a time, and append each layer's number to the sizes."""
-    total = expanded = 0
-    progressions: list[list[int]] = []
-    for items in itertools.chain.from_iterable(layers):
-        sizes.append(_add_progressions(n, items, len(sizes), progressions))
-        total += sizes[-1]
-        if total > MAX_SIZE:
-            raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
-        if total - expanded > _PIECE:
-            yield _expanded(progressions)
-            progressions, expanded = [], total
-    yield _expanded(progressions)
+    """Yield the comparators, some thousands at a time, and append each layer's number to the sizes."""
+    total = 0
+    for piece in layers:
+        for pairs in _expanded(_progressions(n, piece, sizes)):
+            total += len(pairs)
+            if total > MAX_SIZE:
+                raise NetworkError(f"a network has at most {MAX_SIZE:,} comparators, this one has more")
+            yield pairs
 
 
-def _add_progressions(n: int, items: object, index: int, progressions: list[list[int]]) -> int:
-    """Append a layer's items as progressions and return its size; an item is [lo, hi] or a progression."""
+def _progressions(n: int, layers: list[object], sizes: list[int]) -> Progressions:
+    """Return the progressions of some layers, and append each layer's number of comparators to the sizes."""
+    lists = [layer for layer in layers if isinstance(layer, list)]
+    items = list(itertools.chain.from_iterable(lists))
+    is_list = len(lists) == len(layers) and set(map(type, items)) <= {list}
+    if is_list and set(map(len, items)) <= {2, 4} and are_integers(items):
+        rows = _rows(items)
+        ends = np.cumsum([0, *map(len, lists)])
+        counted = np.diff(np.append(0, np.cumsum(rows[:, 3]))[ends])
+        if ((rows[:, 2:] >= 1) & (rows[:, 2:] <= n)).all() and (counted <= n).all():
+            sizes.extend(counted.tolist())
+            return rows
+    for index, layer in enumerate(layers, start=len(sizes)):
+        _refuse_others(n, layer, index)
+    raise AssertionError("some layer is none")
+
+
+def _rows(items: list[list[int]]) -> Progressions:
+    """Return items [lo, hi] or [lo, hi, step, count] as progressions."""
+    try:
+        if set(map(len, items)) <= {2}:
+            pairs = np.array(items, dtype=np.int64).reshape(-1, 2)
+            return np.hstack([pairs, np.ones_like(pairs)])
+        whole = [item if len(item) == 4 else [*item, 1, 1] for item in items]
+        return np.array(whole, dtype=np.int64)
+    except OverflowError:
+        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
+
+
+def _refuse_others(n: int, items: object, index: int) -> None:
+    """Raise NetworkError for the first thing in a layer that is no comparator and no progression."""
     if not isinstance(items, list):
         raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(items)}")
     size = 0
     for item in items:
-        if not isinstance(item, list) or len(item) not in (2, 4) or not all(type(v) is int for v in item):
+        if not isinstance(item, list) or len(item) not in (2, 4) or not are_integers([item]):
             raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {shown(item)}")
-        progression = item if len(item) == 4 else [*item, 1, 1]
-        if not (1 <= progression[3] <= n and 1 <= progression[2] <= n):
+        step, number = item[2:] or (1, 1)
+        if not (1 <= number <= n and 1 <= step <= n):
             raise NetworkError(f"layer {index}: a progression is [lo, hi, step, count], found {shown(item)}")
-        size += progression[3]
+        size += number
         if size > n:
             raise NetworkError(
                 f"layer {index} has more comparators than the {count(n, 'wire')}, at {shown(item)}"
             )
-        progressions.append(progression)
-    return size
 
 
-def _expanded(progressions: list[list[int]]) -> Pairs:
-    try:
-        rows = np.array(progressions, dtype=np.int64).reshape(-1, 4)
-    except OverflowError:
-        raise NetworkError("a comparator has a wire outside every range: a number beyond 64 bits") from None
-    counts = rows[:, 3]
-    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    ends: Pairs = np.repeat(rows[:, :2], counts, axis=0)
-    ends += (place * np.repeat(rows[:, 2], counts))[:, None]
-    return ends
+def _expanded(progressions: Progressions) -> Iterator[Pairs]:
+    """Yield the comparators of progressions, some thousands and those of one progression at a time."""
+    ends = np.cumsum(progressions[:, 3])
+    cuts = np.unique(np.searchsorted(ends, np.arange(_PIECE, ends[-1] if len(ends) else 0, _PIECE)))
+    for rows in np.split(progressions, cuts):
+        counts = rows[:, 3]
+        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        pairs: Pairs = np.repeat(rows[:, :2], counts, axis=0)
+        pairs += (place * np.repeat(rows[:, 2], counts))[:, None]
+        yield pairs
 
 
 FORMAT = Format(

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
+from nsc.compiler.network import Network
 
-from nsc.compiler.network import Comparators, Network
-
-# (k, 4) integers lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
-Progressions = npt.NDArray[np.int64]
+# lo, hi, step, count: comparators (lo + i·step, hi + i·step) for i in 0 … count - 1.
+Progression = tuple[int, int, int, int]
 
 
-def progressions_of(network: Network) -> Iterator[Progressions]:
+def progressions_of(network: Network) -> Iterator[list[Progression]]:
     """Yield each layer as arithmetic progressions of comparators, found greedily.
 
     Classic families have few progressions a layer: odd-even transposition one, bitonic at most n/2.
     """
     for layer in network.layers():
-        yield _layer_progressions(layer)
+        yield list(_layer_progressions(layer.tolist()))
 
 
-def _layer_progressions(layer: Comparators) -> Progressions:
-    pairs = layer.astype(np.int64)
-    steps = np.diff(pairs, axis=0)
-    even = (steps[:, 0] == steps[:, 1]) & (steps[:, 0] > 0)
-    ends = np.append(np.flatnonzero(np.diff(steps[:, 0]) != 0) + 1, len(steps))
-    uneven = np.append(np.flatnonzero(~even), len(steps))
-    progressions = []
+def _layer_progressions(pairs: list[list[int]]) -> Iterator[Progression]:
     start = 0
     while start < len(pairs):
-        last = start
-        if start < len(steps) and even[start]:
-            change = ends[np.searchsorted(ends, start, side="right")]
-            last = int(min(change, uneven[np.searchsorted(uneven, start)]))
-        step = int(steps[start, 0]) if last > start else 1
-        progressions.append((*pairs[start].tolist(), step, last - start + 1))
-        start = last + 1
-    return np.array(progressions, dtype=np.int64).reshape(-1, 4)
+        (lo, hi), end = pairs[start], start + 1
+        step = pairs[end][0] - lo if end < len(pairs) else 0
+        reach = 0
+        while step > 0 and end < len(pairs):
+            reach += step
+            if pairs[end] != [lo + reach, hi + reach]:
+                break
+            end += 1
+        yield lo, hi, step if end > start + 1 else 1, end - start
+        start = end

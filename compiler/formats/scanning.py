@@ -11,8 +11,10 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsc.compiler.formats.listing import Pairs, joined
 from nsc.compiler.progress import SILENT, Progress
@@ -24,12 +26,16 @@ WIRE = f"({_DIGITS})"
 
 # Comparators that are matched at a time.
 _BLOCK = 1 << 12
+# Maps each byte that is no digit to a space.
+_DIGITS_ALONE = bytes(code if chr(code).isdigit() and code < 128 else 32 for code in range(256))
 
 # An unclosed /* runs to the end, so that the text is gone through once; it is refused after that.
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
 
-def pairs_of(text: str, pattern: str, example: str, progress: Progress = SILENT, line: int = 1) -> Pairs:
+def pairs_of(
+    text: str, pattern: str, example: str, progress: Progress = SILENT, line: int = 1, word: str = ""
+) -> Pairs:
     """Return the comparators that a text consists of.
 
     Args:
@@ -38,22 +44,21 @@ def pairs_of(text: str, pattern: str, example: str, progress: Progress = SILENT,
         example: a comparator, for messages.
         progress: is told of the comparators read.
         line: number of the text's first line.
+        word: a word of the pattern that may have digits.
 
     Raises:
         NetworkError: anything but comparators, or one that joins a wire to itself.
     """
-    return joined(_blocks(text, pattern, example, line), progress)
+    return joined(_blocks(text, pattern, example, line, word), progress)
 
 
-def _blocks(text: str, pattern: str, example: str, line: int) -> Iterator[Pairs]:
+def _blocks(text: str, pattern: str, example: str, line: int, word: str) -> Iterator[Pairs]:
     """Yield comparators some thousands at a time: all their numbers as strings would take a lot of memory."""
-    block, one = _patterns(pattern)
-    place = 0
+    block, place = repeated(pattern, _BLOCK), 0
     while (match := block.match(text, place)) is not None:
-        wires = itertools.chain.from_iterable(one.findall(match[0]))
-        pairs = np.fromiter(map(int, wires), np.int64).reshape(-1, 2)
+        pairs = numbers_of(match[0].replace(word, "") if word else match[0]).reshape(-1, 2)
         if (pairs[:, 0] == pairs[:, 1]).any():
-            _refuse_same(text, one, place, line)
+            _refuse_same(text, re.compile(pattern), place, line)
         yield pairs
         place = match.end()
     if place < len(text):
@@ -61,10 +66,20 @@ def _blocks(text: str, pattern: str, example: str, line: int) -> Iterator[Pairs]
         raise NetworkError(f"line {where}: expected {example}, found {shown(text[place:].lstrip()[:40])}")
 
 
+def numbers_of(text: str) -> npt.NDArray[np.int64]:
+    """Return the numbers that a text has between all that is no digit.
+
+    >>> numbers_of("(0,12),").tolist()
+    [0, 12]
+    """
+    digits = text.encode("ascii", "replace").translate(_DIGITS_ALONE)
+    return np.fromstring(digits, np.int64, sep=" ") if digits.strip() else np.empty(0, np.int64)
+
+
 @functools.lru_cache
-def _patterns(pattern: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the pattern of a block of comparators and that of one."""
-    return re.compile(f"(?:{pattern.replace(WIRE, _DIGITS)}){{1,{_BLOCK}}}"), re.compile(pattern)
+def repeated(pattern: str, most: int) -> re.Pattern[str]:
+    """Return a pattern that matches another one to `most` times, without its groups of wires."""
+    return re.compile(f"(?:{pattern.replace(WIRE, _DIGITS)}){{1,{most}}}")
 
 
 def _refuse_same(text: str, one: re.Pattern[str], place: int, line: int) -> None:
@@ -77,9 +92,8 @@ def _refuse_same(text: str, one: re.Pattern[str], place: int, line: int) -> None
     )
 
 
-def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines of a text with their newlines, without a copy of all of them at a time."""
-    place = 0
+def lines_of(text: str, place: int = 0) -> Iterator[str]:
+    """Yield the lines of a text from a place on, with newlines, without a copy of all of them at a time."""
     while place < len(text):
         end = text.find("\n", place) + 1 or len(text)
         yield text[place:end]
@@ -117,6 +131,16 @@ def stated_wires(data: dict[str, object], key: str) -> int:
         fault = f"found {shown(stated)}" if key in data else "it is missing"
         raise NetworkError(f'"{key}", the number of wires, must be an integer; {fault}')
     return stated
+
+
+def are_pairs(values: list[Any]) -> bool:
+    """Say whether all JSON values are lists of two integers; much faster than `is_pair` of each."""
+    return set(map(type, values)) <= {list} and set(map(len, values)) <= {2} and are_integers(values)
+
+
+def are_integers(lists: list[list[Any]]) -> bool:
+    """Say whether some lists hold integers alone."""
+    return set(map(type, itertools.chain.from_iterable(lists))) <= {int}
 
 
 def is_pair(value: object) -> bool:

@@ -10,7 +10,7 @@ import re
 
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined
-from nsc.compiler.formats.scanning import is_pair, shown, stated_wires
+from nsc.compiler.formats.scanning import are_pairs, is_pair, shown, stated_wires
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -30,9 +30,9 @@ def _parse(text: str, progress: Progress) -> Listing:
 
 
 def _pairs(items: list[object]) -> Pairs:
-    for item in items:
-        if not is_pair(item):
-            raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(item)} in it')
+    if not are_pairs(items):
+        other = next(item for item in items if not is_pair(item))
+        raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(other)} in it')
     return comparators_array(items)
 
 

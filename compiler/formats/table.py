@@ -11,16 +11,13 @@ from array import array
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, shown
+from nsc.compiler.formats.scanning import WIRE, numbers_of, repeated, shown
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
 from nsc.wording import count
 
-_NUMBER = re.compile(WIRE)
-_SPACE = re.compile(r"\s")
-# Characters that are split into words at a time.
-_PIECE = 1 << 16
+_NUMBERS = repeated(rf"\s*{WIRE}(?!\S)", 1 << 13)
 
 
 def _recognises(text: str) -> bool:
@@ -42,19 +39,15 @@ def _parse(text: str, progress: Progress) -> Listing:
 
 
 def _numbers(text: str, progress: Progress) -> array[int]:
-    """Return the whole numbers of a text, some thousands of words at a time."""
-    numbers, at = array("q"), 0
-    while at < len(text):
-        space = _SPACE.search(text, at + _PIECE)
-        end = len(text) if space is None else space.start()
-        for word in text[at:end].split():
-            if not _NUMBER.fullmatch(word):
-                raise NetworkError(
-                    f"number {len(numbers) + 1} of the table is no whole number: {shown(word[:60])}"
-                )
-            numbers.append(int(word))
-        at = end
+    """Return the whole numbers of a text, some thousands of them at a time."""
+    numbers, place = array("q"), 0
+    while (match := _NUMBERS.match(text, place)) is not None:
+        numbers.frombytes(numbers_of(match[0]).tobytes())
+        place = match.end()
         progress.count("comparators", len(numbers) // 2)
+    if place < len(text):
+        word = text[place:].split(maxsplit=1)[0]
+        raise NetworkError(f"number {len(numbers) + 1} of the table is no whole number: {shown(word[:60])}")
     return numbers
 
 

@@ -1,6 +1,7 @@
 """Files of very many comparators take little memory, in proportion to the comparators."""
 
 import itertools
+import sys
 import tracemalloc
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from nsc.compiler.formats import parse_network, readable
 from nsc.compiler.network import Network
 from nsc.compiler.passes.relayer import relayer
+from nsc.errors import NetworkError
 
 N = 512
 SMALL, LARGE = 50, 200  # layers, of N / 2 comparators each
@@ -72,6 +74,36 @@ def test_memory_is_linear_and_small(format_, write):
     assert large / network.size < 200
     assert large / small < 1.1 * LARGE / SMALL
     assert relayer(network) == Network.from_layers(N, layers_of(LARGE))
+
+
+def calls_of(function):
+    """Return the number of calls, of functions in Python and in C, that a function makes."""
+    calls = itertools.count()
+    sys.setprofile(lambda _frame, event, _argument: event.endswith("call") and next(calls))
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return next(calls)
+
+
+@pytest.mark.parametrize("format_", [*WRITERS, *(f"{name}-other" for name in OTHERS)])
+def test_few_functions_are_called_for_a_comparator(format_):
+    """What is called a dozen times for each line takes most of a minute for three million comparators."""
+    write = OTHERS[format_.removesuffix("-other")] if format_.endswith("-other") else WRITERS[format_]
+    text = write([[pair] for layer in layers_of(8) for pair in layer])
+    calls = calls_of(lambda: parse_network(text, N, format=format_.removesuffix("-other")))
+    assert calls < 15 * 8 * N // 2
+
+
+@pytest.mark.parametrize("bad", ["[(0,1),(1,2)]", "[(0;1)]", "(0,1)", "[(2,2)]"])
+def test_a_bad_line_is_named_by_its_number(bad):
+    lines = ["[(0,1)]", "[]", "", " [ (0, 2) , [1,3] ], ", "[(0,1),]"] * 120
+    text = "\n".join(lines)
+    network = parse_network(text, 4)
+    assert (network.size, network.depth) == (480, 360)
+    with pytest.raises(NetworkError, match=r"line 601[: ]"):
+        parse_network(f"{text}\n{bad}\n[(0,1)]", 4)
 
 
 def test_every_format_that_can_hold_so_many_is_tried():
