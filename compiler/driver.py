@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nsc.compiler.describe import describe, is_family
@@ -14,7 +14,7 @@ from nsc.compiler.passes.restrict import restrict
 from nsc.compiler.rendering import render, render_header
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule, schedule
-from nsc.compiler.selection import Median
+from nsc.compiler.selection import Ranks
 from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
@@ -140,8 +140,8 @@ def candidates(
     - From `best`: the networks that nsc can construct for the ranks, fewest half operations first. There are
       many, so their proofs make no long searches, and on many wires use no method with a time limit, so that
       every machine chooses the same network. If none is proved so, the first is tried with the whole budget.
-    - The median of an even number: networks for it may leave the two middle values in any order, so the
-      second candidate ends in a comparator of these two.
+    - Two neighbouring ranks: networks for them, such as those for the median of an even number, may leave the
+      two values in any order, so the second candidate ends in a comparator of these two.
     """
     if is_family(request.network) and request.network == "best" and request.select is not None:
         networks = smallest_first(property_)
@@ -150,11 +150,16 @@ def candidates(
         if not request.unproved:
             yield from (Candidate(smaller, quick, methods, UnprovedError) for smaller in networks)
         yield Candidate(networks[0], budget)
-    elif isinstance(request.select, Median) and network.n % 2 == 0:
+    elif isinstance(request.select, Ranks) and _are_neighbours(request.select.ranks):
+        lower, upper = sorted(property_.ranks, key=property_.ranks.__getitem__)
         yield Candidate(network, budget, next_after=VerificationError)
-        yield Candidate(Network.from_layers(network.n, [*network.layers(), [tuple(property_.ranks)]]), budget)
+        yield Candidate(Network.from_layers(network.n, [*network.layers(), [(lower, upper)]]), budget)
     else:
         yield Candidate(network, budget)
+
+
+def _are_neighbours(ranks: Sequence[int]) -> bool:
+    return len(ranks) == 2 and max(ranks) - min(ranks) == 1
 
 
 def _first_that_holds(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nsc.arguments import integer, wholes
 from nsc.compiler.verify.property import Property, middle_ranks, ranked, top
 from nsc.compiler.verify.property import median as median_property
-from nsc.errors import LoweringError
+from nsc.errors import LoweringError, PropertyError
 from nsc.wording import argument
 
 # The longest list of ranks that is part of a package's default name.
@@ -96,14 +96,20 @@ class TopK(Selection):
 
 @dataclass(frozen=True, repr=False)
 class Median(Selection):
-    """The middle value; of an even n the two middle ones, smaller first."""
+    """The middle value of an odd n."""
 
     def __repr__(self) -> str:
         return "nsc.median()"
 
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
         middle = middle_ranks(n)
-        return median_property(n, wires) if len(middle) == 1 else ranked(n, middle, wires)
+        if len(middle) > 1:
+            lower, upper = middle
+            raise PropertyError(
+                f"{_as_given(self)}: the median of {n} values is the mean of ranks {lower} and {upper}, and "
+                f"a selection gives values: select both, {_as_given(Ranks((lower, upper)))}, or one of them"
+            )
+        return median_property(n, wires)
 
     @property
     def label(self) -> str:
@@ -157,6 +163,11 @@ class Ranks(Selection):
         return f"--ranks {','.join(map(str, self.ranks))}"
 
 
+def _as_given(selection: Selection) -> str:
+    """Return a selection for a message, as it is written in Python or on the command line."""
+    return repr(selection) if argument("select") == "select" else selection.option
+
+
 def top_k(k: int) -> Selection:
     """Select the k largest values, largest first, as torch.topk gives them.
 
@@ -171,7 +182,9 @@ def top_k(k: int) -> Selection:
 
 
 def median() -> Selection:
-    """Select the middle value of an odd number; of an even number the two middle ones, smaller first.
+    """Select the median of an odd number of values.
+
+    Of an even number it is the mean of two values, and no value itself: `ranks(7, 8)` selects these of 16.
 
     >>> median().outputs(5)
     {2: 2}

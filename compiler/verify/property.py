@@ -105,7 +105,8 @@ def ranked(n: int, ranks: Sequence[int], wires: Sequence[int] | None = None) -> 
 def median(n: int, wires: Sequence[int] | None = None) -> Property:
     """Return the property that the middle wire, or another, carries the median.
 
-    Of an even n the two middle wires carry the two middle ranks, in any order.
+    Of an even n the median is the mean of the two middle ranks, and the two middle wires carry them, in any
+    order.
 
     Raises:
         PropertyError: wires that are not as many.

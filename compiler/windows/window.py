@@ -58,11 +58,11 @@ class Window:
         Args:
             size: 3 for 3 × 3; two or three numbers, rows and columns or planes, rows and columns; or text
                 such as "3x5".
-            rank: an integer, negative ones count from the largest; None: the median, of an even number of
-                values the upper one, as scipy.ndimage.median_filter.
+            rank: an integer, negative ones count from the largest; None: the median of an odd number of
+                values.
 
         Raises:
-            WindowError: as in the class, or no size.
+            WindowError: as in the class, no size, or no rank for an even number of values.
         """
         numbers = _numbers(size)
         if numbers is None or not 2 <= len(numbers) <= 3:
@@ -70,7 +70,14 @@ class Window:
         planes, rows, columns = (1,) * (3 - len(numbers)) + tuple(numbers)
         lowest = cls(planes, rows, columns, 0)
         if rank is None:
-            return cls(planes, rows, columns, lowest.values // 2)
+            middle = lowest.values // 2
+            if lowest.values % 2 == 0:
+                raise WindowError(
+                    f"the median of {lowest.size_text} = {lowest.values} values is the mean of ranks "
+                    f"{middle - 1} and {middle}, and a filter gives a value of the image: say "
+                    f"{argument('rank', middle - 1)} or {argument('rank', middle)}"
+                )
+            return cls(planes, rows, columns, middle)
         number = whole(rank)
         if number is None:
             raise WindowError(f"{argument('rank')} must be an integer, got {rank!r}")
@@ -94,8 +101,8 @@ class Window:
 
     @property
     def is_median(self) -> bool:
-        """Whether it selects the median, of an even number of values the upper one."""
-        return self.rank == self.values // 2
+        """Whether it selects the median, which is a value of an odd number alone."""
+        return self.values % 2 == 1 and self.rank == self.values // 2
 
     @property
     def size_text(self) -> str:

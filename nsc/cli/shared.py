@@ -63,7 +63,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --top-k, --median and --ranks, as its argument `select`: a Selection or None."""
 
     @click.option("--top-k", type=int, metavar="K", help="Select the K largest values, largest first.")
-    @click.option("--median", is_flag=True, help="Select the middle value; of an even N the two middle ones.")
+    @click.option("--median", is_flag=True, help="Select the median, the middle value of an odd N.")
     @click.option("--ranks", metavar="R,R,…", help="Select the values of these ranks, 0 the smallest.")
     @functools.wraps(function)
     def command(*, top_k: int | None, median: bool, ranks: str | None, **others: Any) -> Any:

@@ -22,8 +22,7 @@ class RankFilter2d(torch.nn.Module):
 
     Args:
         size: of the window, one number or two, rows and columns.
-        rank: 0 the smallest value, -1 the largest; None: the median, of an even number of values the upper
-            one.
+        rank: 0 the smallest value, -1 the largest; None: the median of an odd number of values.
         mode: what stands outside of an image: reflect, nearest, mirror, wrap or constant, as in
             scipy.ndimage.
         cval: the value outside, for the mode constant.
@@ -33,7 +32,7 @@ class RankFilter2d(torch.nn.Module):
         learnable: whether the steepness is a parameter.
 
     Raises:
-        WindowError: no such window.
+        WindowError: no such window, or no rank for an even number of values.
         OperandError: no such mode, or a steepness that is not above 0 or is no use.
         OperandTypeError: an option of another type.
 
@@ -92,7 +91,7 @@ class RankFilter2d(torch.nn.Module):
 class MedianFilter2d(RankFilter2d):
     """The median of the window around each pixel of images (…, H, W).
 
-    Arguments and errors as in `RankFilter2d`.
+    The window has an odd number of values. Arguments and errors as in `RankFilter2d`.
 
     >>> MedianFilter2d(3)(torch.tensor([[1, 9, 3], [4, 5, 6], [7, 8, 2]]))[1, 1]
     tensor(5)

@@ -40,7 +40,7 @@ def median_filter(
             `sort`.
         size: of the window, a number for each of the last axes, or one for all axes; at most three are above
             1, and at most 225 values. It covers i - size // 2 … i - size // 2 + size - 1. Of an even number
-            of values scipy's function takes the upper of the two middle ones, so this does too.
+            of values the result is the upper of the two middle ones, scipy's, and not their mean, numpy's.
         mode: what stands outside: reflect, nearest, mirror, wrap or constant.
         cval: the value outside, for the mode constant.
         origin: how many places earlier the window begins, one number for all sizes, or one for each. With
@@ -115,7 +115,7 @@ def _filter(
 
 
 def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: Array, threads: int) -> Array:
-    window = _median_window(folded.window) if rank is None else Window.of(folded.window, rank)
+    window = _upper_median(folded.window) if rank is None else Window.of(folded.window, rank)
     lying = np.ascontiguousarray(x)
     values = np.empty(x.shape, x.dtype)
     if values.size:
@@ -147,8 +147,8 @@ def _sizes(function: str, x: Array, size: Any) -> tuple[int, ...]:
 
 
 @cache
-def _median_window(sizes: tuple[int, ...]) -> Window:
-    return Window.of(sizes)
+def _upper_median(sizes: tuple[int, int, int]) -> Window:
+    return Window.of(sizes, math.prod(sizes) // 2)
 
 
 _fold = cache(fold)

@@ -26,7 +26,8 @@ def median(array: ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
     if length == 0:
         raise OperandError("nsc.numpy.median: an axis of no values has no median")
     if x.dtype.kind != "f":
-        found = np.moveaxis(run("median", x, axis, middle(), workers).values, axis, 0)
+        wanted = middle() if length % 2 else ranks(length // 2 - 1, length // 2)
+        found = np.moveaxis(run("median", x, axis, wanted, workers).values, axis, 0)
         return found.mean(axis=0, dtype=np.float64)  # type: ignore[no-any-return]
     # The last rank is NaN where there is one.
     places = sorted({(length - 1) // 2, length // 2, length - 1})

@@ -99,7 +99,7 @@ def _exact_kernel(spec: str) -> ExactKernel | None:
         wanted = kernel.outputs.ranks
         named = (
             each
-            for each in (top_k(len(wanted)), median())
+            for each in (top_k(len(wanted)), *([median()] if kernel.n % 2 else []))
             if tuple(each.outputs(kernel.n).values()) == wanted
         )
         selection = next(named, ranks(*wanted))

@@ -37,9 +37,8 @@ class Filter:
 
     Images are (…, rows, columns), or (…, planes, rows, columns) for a window that has planes, of any leading
     shape. Types are the floats of 16, 32 and 64 bits, the integers and bool; results keep dtype and device.
-    NaN is larger than every number; -0 comes before 0. A window of an even number of values has the upper
-    median. On a GPU the windows are written out, and an exact kernel selects from them. Without a
-    compiler torch sorts them.
+    NaN is larger than every number; -0 comes before 0. On a GPU the windows are written out, and an exact
+    kernel selects from them. Without a compiler torch sorts them.
 
     The gradient of a result goes to the pixel that has its value; where several have, to the first of the
     window.
@@ -192,11 +191,11 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
     Args:
         size: 3 for 3 × 3 pixels; two or three numbers, rows and columns or planes, rows and columns; or text
             such as "3x5"; at most 225 pixels.
-        rank: which value of a window is selected, 0 the smallest, -1 the largest; None: the median, of an
-            even number of values the upper one, as scipy.ndimage.median_filter.
+        rank: which value of a window is selected, 0 the smallest, -1 the largest; None: the median of an odd
+            number of values.
 
     Raises:
-        WindowError: no such window.
+        WindowError: no such window, or no rank for an even number of values.
         UnprovedError: no method settled its network.
 
     Cost: half a second for 7 × 7, proof and plan; a second or two for each type of pixels when it is first

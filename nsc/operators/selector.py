@@ -27,8 +27,8 @@ class Selector(Operator):
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
 
     >>> import nsc
-    >>> nsc.compile("bitonic", 8, select=nsc.median())
-    Selector(bitonic_8_median: n=8, size=22, depth=6)
+    >>> nsc.compile("bitonic", 8, select=nsc.top_k(2))
+    Selector(bitonic_8_top_2: n=8, size=19, depth=6)
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:

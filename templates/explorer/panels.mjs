@@ -139,9 +139,9 @@ export function makeRanks(facts, update) {
   );
 
   function read() {
-    const { found, fault } = readRanks(field.value, facts);
+    const { found, fault, remark } = readRanks(field.value, facts);
     field.setAttribute("aria-invalid", String(found === undefined));
-    note.textContent = fault ?? "";
+    note.textContent = fault ?? remark ?? "";
     if (found !== undefined) update({ chosen: found });
   }
 

@@ -111,7 +111,7 @@ export function numberOf(text) {
 /**
  * Readers of what a person types return `{ found }`, or `{ fault }`: the first word that is wrong, and how many
  * values there are.
- * @typedef {{found?: any, fault?: string}} Reading
+ * @typedef {{found?: any, fault?: string, remark?: string}} Reading
  */
 
 /**
@@ -193,9 +193,10 @@ export function readRanks(text, facts) {
   }
   const carriers = new Map(facts.ranks.map(([wire, rank]) => [rank, wire]));
   const missing = [...ranks].find((rank) => !carriers.has(rank));
+  const remark = words === "median" && n % 2 === 0 ? `The median is the mean of ranks ${[...ranks].join(" and ")}.` : "";
   if (missing !== undefined) return { fault: `rank ${missing} is none of those that this network selects` };
   return ranks.size
-    ? { found: [...ranks].map((rank) => carriers.get(rank)).sort((a, b) => a - b) }
+    ? { found: [...ranks].map((rank) => carriers.get(rank)).sort((a, b) => a - b), remark }
     : { fault: "no rank found" };
 }
 

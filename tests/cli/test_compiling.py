@@ -58,7 +58,7 @@ def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
     ("words", "name", "ranks"),
     [
         ("--top-k 2", "bitonic_6_top_2", "[[5, 5], [4, 4]]"),
-        ("--median", "bitonic_6_median", "[[2, 2], [3, 3]]"),
+        ("--ranks 2,3", "bitonic_6_rank_2_3", "[[2, 2], [3, 3]]"),
         ("--ranks 5,0,1,2,3,4", "bitonic_6_6_ranks", "[[5, 5], [0, 0], [1, 1]"),
         ("--top-k 1 --remove-redundant --out there", "bitonic_6_top_1_remove_redundant", "[[5, 5]]"),
     ],

@@ -33,8 +33,8 @@ def test_draw_writes_a_page():
 def test_draw_takes_selections_and_networks_that_do_not_sort():
     Path("four.json").write_text(SORTER, encoding="utf-8")
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
-    out, _ = call("draw", "best", "--n", 16, "--median")
-    assert out == "best_16_median.html: best, 16 wires, the median; rank-7,8: proved\n"
+    out, _ = call("draw", "best", "--n", 16, "--ranks", "7,8")
+    assert out == "best_16_rank_7_8.html: best, 16 wires, 2 ranks; rank-7,8: proved\n"
     assert call("draw", "four.json", "--top-k", 1)[0].startswith("four_4_top_1.html: ")
     assert call("draw", "not.txt", "-o", "x.html")[0] == "x.html: not, 3 wires; does not sort\n"
     assert facts_of("x.html")["proof"]["failure"]["mend"]["kind"] == "insert"

@@ -78,6 +78,7 @@ def test_a_wrong_kernel_is_found():
         (["--window", "3x3", "best", "--median"], "a network does not go with --window"),
         (["--window", "3x3", "--top-k", "2"], "--top-k does not go with --window"),
         (["--window", "3x3", "--median", "--dtype", "float8"], "--dtype of a filter"),
+        (["--window", "2x5", "--median"], "say --rank 4 or --rank 5"),
         (["--window", "16x16", "--median"], "at most 225 values, got 16x16 = 256"),
         (["--window", "three", "--median"], "a window's size must be such as"),
         (["--window", "3x3", "--rank", "9"], "must be in 0 … 8"),

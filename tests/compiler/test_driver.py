@@ -20,7 +20,7 @@ from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
-from nsc.compiler.selection import median, ranks, top_k
+from nsc.compiler.selection import ranks, top_k
 from nsc.compiler.verify import UNTIMED, Budget, Verdict, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.errors import LoweringError, NetworkError, UnprovedError, VerificationError
@@ -167,8 +167,8 @@ def test_default_names_are_identifiers(network, n, name):
         ({"dtypes": ("float64", "float32")}, "_float32_float64"),
         ({"select": top_k(2), "remove_redundant": True}, "_top_2_remove_redundant"),
         (
-            {"select": median(), "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
-            "_median_gaussian_art_0_5_error_free_float64",
+            {"select": ranks(5, 6), "relaxation": Relaxation("gaussian", 0.5, True), "dtypes": ("float64",)},
+            "_rank_5_6_gaussian_art_0_5_error_free_float64",
         ),
     ],
 )

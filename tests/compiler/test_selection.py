@@ -9,12 +9,13 @@ from nsc.cli.shared import selection_options
 from nsc.compiler.driver import candidates
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.naming import command, default_name, purpose
+from nsc.compiler.network import Network
 from nsc.compiler.optimize.candidates import smallest_first
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
-from nsc.compiler.verify import Budget, parse
+from nsc.compiler.verify import Budget, parse, verify
 from nsc.compiler.verify.reachable import FEW_STATES
-from nsc.errors import UnprovedError, VerificationError
+from nsc.errors import PropertyError, UnprovedError, VerificationError
 
 # Selection of 9 values: property, name of a package, words, option, outputs in order.
 SELECTIONS = {
@@ -61,9 +62,18 @@ def test_the_command_line_reads_the_option_that_a_selection_names(select):
 def test_wires_are_named_from_the_smallest_rank_or_as_the_ranks_are():
     assert top_k(2).outputs(4, (0, 1)) == {1: 3, 0: 2}
     assert list(top_k(2).outputs(4, (0, 1))) == [1, 0]
-    assert median().outputs(4, (3, 0)) == {3: 1, 0: 2}
+    assert median().outputs(5, (3,)) == {3: 2}
     assert ranks(3, 0).outputs(4, (1, 2)) == {1: 3, 2: 0}
     assert ranks(3, 0).property_of(4, (1, 2)) == parse("rank-3,0", 4, (1, 2))
+
+
+def test_the_median_of_an_even_number_is_no_value():
+    with pytest.raises(PropertyError, match=r"mean of ranks 7 and 8.* select both, nsc.ranks\(7, 8\)"):
+        median().outputs(16)
+    # A network has both in the middle, in any order.
+    network = Network.from_layers(4, [[(0, 1), (2, 3)], [(0, 2), (1, 3)]])
+    assert verify(network, parse("median", 4))
+    assert not verify(network, ranks(1, 2).property_of(4))
 
 
 def candidates_of(request, network):
@@ -72,20 +82,23 @@ def candidates_of(request, network):
 
 def test_most_requests_have_one_candidate():
     network = FAMILIES["bitonic"](7)
-    for select in (None, median(), top_k(2), ranks(1, 2)):
+    for select in (None, median(), top_k(2), ranks(1, 3), ranks(1, 2, 3)):
         (candidate,) = candidates_of(Request(network, select=select), network)
         assert candidate.network is network
         assert candidate.next_after is None
 
 
-def test_the_median_of_an_even_number_may_take_one_comparator_more():
+def test_two_neighbouring_ranks_may_take_one_comparator_more():
+    """As networks for the median of an even number leave the two middle values in any order."""
     network = FAMILIES["bitonic"](6)
-    first, second = candidates_of(Request(network, select=median(), wires=(4, 1)), network)
-    assert first.network is network
-    assert first.next_after is VerificationError
-    assert second.network.comparators[:-1].tolist() == network.comparators.tolist()
-    assert second.network.comparators[-1].tolist() == [4, 1]
-    assert second.next_after is None
+    for select, wires in ((ranks(2, 3), (4, 1)), (ranks(3, 2), (1, 4))):
+        request = Request(network, select=select, wires=wires)
+        first, second = candidates_of(request, network)
+        assert first.network is network
+        assert first.next_after is VerificationError
+        assert second.network.comparators[:-1].tolist() == network.comparators.tolist()
+        assert second.network.comparators[-1].tolist() == [4, 1]
+        assert second.next_after is None
 
 
 def test_the_best_network_is_the_first_that_is_proved_quickly():

@@ -292,6 +292,7 @@ def test_chosen_ranks_leave_halves_and_dead_comparators(opened):
     whole = FAMILIES["best"](16).size - halves - dead
     assert f"{whole} whole, {halves} half, {dead} dead" in page.locator(".nsc-legend").text_content()
     assert page.locator(".nsc-outputs .nsc-chip.unwanted").count() == 14
+    assert page.get_by_text("The median is the mean of ranks 7 and 8.").count() == 1
     for wrong in ("0, 40", "7-5, 3", "top 0"):
         field.fill(wrong)
         assert field.get_attribute("aria-invalid") == "true", wrong

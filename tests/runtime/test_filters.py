@@ -61,7 +61,7 @@ def test_any_dtype_in_any_mode_is_scipys(dtype, data):
     expected = ndimage.median_filter(_for_scipy(x), size=size, mode=mode, cval=cval)
     assert (nsc.numpy.median_filter(x, size, mode, cval) == expected).all()
     if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in filters.DTYPE_NAMES:
-        result = filter_of(size)(torch.from_numpy(x), mode, cval)
+        result = filter_of(size, int(np.prod(size)) // 2)(torch.from_numpy(x), mode, cval)
         assert result.dtype == getattr(torch, dtype)
         assert (result.numpy() == expected).all()
 
@@ -206,7 +206,7 @@ def test_opencv_has_the_same_median():
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gradient_goes_to_the_pixel_that_has_the_value(mode):
     x = torch.randn(2, 6, 7, dtype=torch.float64, requires_grad=True)
-    median = filter_of((3, 2))
+    median = filter_of((3, 2), 3)
     assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1), x)
     assert torch.autograd.gradgradcheck(lambda x: median(x, mode, 0.1), x)
 
@@ -296,6 +296,8 @@ def test_layers():
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 0.5), OperandError, "cval"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", None), OperandError, "cval"),
         (lambda: nsc.numpy.rank_filter(np.zeros(3), 3, 3), WindowError, "0 … 2"),
+        (lambda: nsc.compile_filter((2, 3)), WindowError, "mean of ranks 2 and 3.* say rank=2 or rank=3"),
+        (lambda: MedianFilter2d(4), WindowError, "mean of ranks 7 and 8"),
         (lambda: nsc.load("generated"), PackageError, "no package"),
         (lambda: nsc.load_filter("generated"), PackageError, "no filter"),
     ],
@@ -330,11 +332,11 @@ def test_a_package_is_loaded_and_refused_if_it_changed(tmp_path):
     from nsc.compiler.package import write
     from nsc.compiler.windows import Window
 
-    place = write(compile_filter(Window.of((3, 2)), "mine").package, tmp_path)
+    place = write(compile_filter(Window.of((3, 2), 3), "mine").package, tmp_path)
     mine = nsc.load_filter(place)
     x = torch.randn(5, 6)
-    assert torch.equal(mine(x), filter_of((3, 2))(x))
-    assert torch.equal(mine.relaxed(x), filter_of((3, 2)).relaxed(x))
+    assert torch.equal(mine(x), filter_of((3, 2), 3)(x))
+    assert torch.equal(mine.relaxed(x), filter_of((3, 2), 3).relaxed(x))
     with pytest.raises(PackageError, match="load_filter"):
         nsc.load(place)
     manifest = json.loads((place / "manifest.json").read_text())

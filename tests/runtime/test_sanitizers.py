@@ -117,17 +117,17 @@ def test_exact_kernels(n, element, number, flags, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("size", "element", "number", "channels", "flags"),
+    ("size", "rank", "element", "number", "channels", "flags"),
     [
-        ("3x3", "uint8", "uint8_t", 1, (NATIVE,)),
-        ("3x3", "uint8", "uint8_t", 3, ()),
-        ("2x3x4", "float32", "float", 2, (NATIVE,)),
+        ("3x3", 4, "uint8", "uint8_t", 1, (NATIVE,)),
+        ("3x3", 4, "uint8", "uint8_t", 3, ()),
+        ("2x3x4", 12, "float32", "float", 2, (NATIVE,)),
     ],
 )
-def test_filters(size, element, number, channels, flags, tmp_path):
+def test_filters(size, rank, element, number, channels, flags, tmp_path):
     if platform.machine() not in ("x86_64", "AMD64") and flags:
         pytest.skip("-march=native is for x86")
-    window = Window.of(size)
+    window = Window.of(size, rank)
     source, program = tmp_path / "kernel.cpp", tmp_path / "program"
     text = compile_filter(window).source.text
     source.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")

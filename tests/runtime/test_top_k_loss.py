@@ -271,7 +271,7 @@ def selector(n, select):
         ((4, [1]), {"network": "bionic"}, NscError, "neither a family"),
         ((4, [1]), {"network": nsc.Network.from_layers(3, [])}, NscError, "3 wires, n=4 disagrees"),
         ((4, [1]), {"network": nsc.compile("bitonic", 4)}, OperandTypeError, "is a Sorter, .*top_k\\(1\\)"),
-        ((4, [1]), {"network": selector(4, nsc.median())}, OperandError, "selects the ranks 1, 2 of 4"),
+        ((4, [1]), {"network": selector(4, nsc.ranks(1, 2))}, OperandError, "selects the ranks 1, 2 of 4"),
         ((4, [1]), {"network": selector(5, nsc.top_k(1))}, OperandError, "top 1 of 4 values; .* 4 of 5"),
         ((4, [1]), {"network": selector(4, nsc.top_k(1)), "relaxation": "cauchy"}, OperandError, "leave out"),
     ],
