@@ -15,9 +15,10 @@ from nsc.compiler.rendering import render, render_header
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule, schedule
 from nsc.compiler.selection import Ranks
-from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify
+from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verify_once
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
+from nsc.compiler.verify.sat import FEW_CONFLICTS
 from nsc.errors import LoweringError, NscError, UnprovedError, VerificationError
 from nsc.wording import argument
 
@@ -138,15 +139,15 @@ def candidates(
     Most requests have one candidate, the network itself. Two kinds of selection have more:
 
     - From `best`: the networks that nsc can construct for the ranks, fewest half operations first. There are
-      many, so their proofs make no long searches, and on many wires use no method with a time limit, so that
-      every machine chooses the same network. If none is proved so, the first is tried with the whole budget.
+      many, so their proofs make no long searches, and have limits that are counts, so that every machine
+      chooses the same network. If none is proved so, the first is tried with the whole budget.
     - Two neighbouring ranks: networks for them, such as those for the median of an even number, may leave the
       two values in any order, so the second candidate ends in a comparator of these two.
     """
     if is_family(request.network) and request.network == "best" and request.select is not None:
         networks = smallest_first(property_)
         methods = None if property_.n <= MOST_OPTIMIZED else UNTIMED
-        quick = replace(budget, states=FEW_STATES)
+        quick = replace(budget, states=FEW_STATES, conflicts=FEW_CONFLICTS)
         if not request.unproved:
             yield from (Candidate(smaller, quick, methods, UnprovedError) for smaller in networks)
         yield Candidate(networks[0], budget)
@@ -220,8 +221,7 @@ def prove(
         VerificationError: it lacks the property; the message and the error carry a counterexample.
         UnprovedError: no method settled it, and `unproved` is false.
     """
-    # The same network gives the same package, so the seconds that the proof took are left out.
-    proof = replace(verify(network, property_, budget, methods), seconds=None)
+    proof = verify_once(network, property_, budget, methods)
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None
         assert proof.failing_input is not None

@@ -32,7 +32,8 @@ def compile_exact(
         PropertyError: ranks that n values do not have.
         UnprovedError: no method settled the network within the budget.
 
-    Cost: half a second up to 64 values, most of it the proof; a second for 1,024.
+    Cost: half a second for 64 values, half of it the proof; two for 1,024. Some ranks of 64 values can take
+    five: several networks are tried. A budget with an archive saves the proofs.
     """
     request = Request("best", n, select=select, version=version)
     compiled = compile_network(request, budget)

@@ -129,7 +129,7 @@ def compile(
     >>> compile("bitonic", 4, select=nsc.top_k(2)).hard_select(x)[0]
     tensor([3., 2.])
     """
-    budget = budget_of(max_memory, time_limit)
+    budget = budget_of(max_memory, time_limit, keeps=True)
     request = Request(
         network=network,
         n=n,
@@ -210,4 +210,4 @@ def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:
         select=None if outputs is None else ranks(*outputs.ranks),
         wires=None if outputs is None else outputs.wires,
     )
-    return _compiled(type(operator), request, budget_of())
+    return _compiled(type(operator), request, budget_of(keeps=True))

@@ -3,10 +3,11 @@
 from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
+from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
-from nsc.compiler.verify.question import Budget, Checker
+from nsc.compiler.verify.question import Archive, Budget, Checker
 
 __all__ = [
     "CANONICAL_DIGEST",
@@ -14,6 +15,7 @@ __all__ = [
     "METHODS",
     "NETWORK_DIGEST",
     "UNTIMED",
+    "Archive",
     "Budget",
     "Checker",
     "Emitted",
@@ -30,4 +32,5 @@ __all__ = [
     "read_proof",
     "sort",
     "verify",
+    "verify_once",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
@@ -24,6 +25,16 @@ class BudgetError(Exception):
 Checker = Callable[[int, int], "int | None"]
 
 
+class Archive(Protocol):
+    """Where texts are kept from one process to the next."""
+
+    def read(self, name: str) -> str | None:
+        """Return the text of a name; None if there is none."""
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a text, if that is possible."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """The limits of a verification, and what it may use.
@@ -31,18 +42,27 @@ class Budget:
     Attributes:
         states: the most 0-1 patterns in a join of two components, for the method of reachable sets; None: as
             many as memory and time allow.
+        conflicts: the most conflicts of the SAT solver; None: as many as time allows.
         memory: the most bytes of packed 0-1 patterns, for the same method.
         deadline: the end, by time.monotonic; None: each method has a limit of its own.
         build: builds and loads a checker from a name and C++ source; returns None if there is no compiler.
             None: nothing may be built.
+        archive: keeps proofs, for `verify_once`; None: nothing is kept.
         progress: receives the current method and its counts.
     """
 
     states: int | None = None
+    conflicts: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
     build: Callable[[str, str], Checker | None] | None = None
+    archive: Archive | None = None
     progress: Progress = SILENT
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether no limit is a time, so that every machine comes to the same verdict."""
+        return self.deadline is None and self.states is not None and self.conflicts is not None
 
     def check(self) -> None:
         """Raise BudgetError after the deadline."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify import Budget, Proof, Verdict, parse, verify
+from nsc.compiler.verify import Budget, Proof, Verdict, parse, verify_once
 from nsc.compiler.windows.plan import Plan
 from nsc.errors import UnprovedError, VerificationError
 
@@ -87,14 +87,14 @@ def prove_plan(plan: Plan, budget: Budget | None = None) -> WindowProof:
     for result in range(plan.step):
         whole = whole_network(plan, result)
         claim = parse(f"rank-{plan.window.rank}", plan.window.values, [whole.output])
-        windows.append(_proved(plan, verify(whole.network, claim, budget)))
-    stages = [_proved(plan, verify(stage.network, stage.property_, budget)) for stage in plan.stages]
+        windows.append(_proved(plan, verify_once(whole.network, claim, budget)))
+    stages = [_proved(plan, verify_once(stage.network, stage.property_, budget)) for stage in plan.stages]
     return WindowProof(tuple(windows), tuple(stages))
 
 
 def _proved(plan: Plan, proof: Proof) -> Proof:
     if proof.verdict is Verdict.PROVED:
-        return replace(proof, seconds=None)
+        return proof
     asked = f"a filter for {plan.window.words}"
     if proof.verdict is Verdict.REFUTED:
         assert proof.counterexample is not None

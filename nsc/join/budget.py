@@ -10,6 +10,7 @@ from nsc.compiler.progress import SILENT, Progress
 from nsc.compiler.verify import Budget, Checker
 from nsc.errors import PropertyError, ToolchainError
 from nsc.runtime.build import cache
+from nsc.runtime.build.texts import Texts
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.version import VERSION
 from nsc.wording import argument
@@ -19,7 +20,10 @@ MAX_MEMORY = Budget().memory >> 20
 
 
 def budget_of(
-    max_memory: int = MAX_MEMORY, time_limit: float | None = None, progress: Progress = SILENT
+    max_memory: int = MAX_MEMORY,
+    time_limit: float | None = None,
+    progress: Progress = SILENT,
+    keeps: bool = False,
 ) -> Budget:
     """Return the budget of a proof; its time begins now.
 
@@ -27,6 +31,7 @@ def budget_of(
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: about 20 a method.
         progress: is told how far the proof is.
+        keeps: whether proofs are kept, and kept ones are taken.
 
     Raises:
         PropertyError: a limit that is not a positive integer (memory) or a number of seconds (time).
@@ -38,7 +43,13 @@ def budget_of(
     if time_limit is not None and (seconds is None or not seconds >= 0):
         raise PropertyError(f"{argument('time_limit')} must be a number of seconds, got {time_limit!r}")
     deadline = None if seconds is None else time.monotonic() + seconds
-    return Budget(memory=megabytes << 20, deadline=deadline, build=build_checker, progress=progress)
+    return Budget(
+        memory=megabytes << 20,
+        deadline=deadline,
+        build=build_checker,
+        archive=Texts(VERSION) if keeps else None,
+        progress=progress,
+    )
 
 
 def build_checker(name: str, source: str) -> Checker | None:

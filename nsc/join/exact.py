@@ -22,4 +22,4 @@ def exact_kernel(n: int, select: Selection | None = None) -> ExactKernel:
     Raises:
         NetworkError, PropertyError, UnprovedError: as `compile_exact`.
     """
-    return ExactKernel(compile_exact(n, select, VERSION, budget_of()))
+    return ExactKernel(compile_exact(n, select, VERSION, budget_of(keeps=True)))

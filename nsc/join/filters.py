@@ -18,7 +18,7 @@ def compiled_filter(window: Window) -> CompiledFilter:
     Raises:
         UnprovedError: as `compile_filter`.
     """
-    return compile_filter(window, version=VERSION, budget=budget_of())
+    return compile_filter(window, version=VERSION, budget=budget_of(keeps=True))
 
 
 @cache

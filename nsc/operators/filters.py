@@ -134,7 +134,7 @@ class Filter:
                 name=f"{self.name}_soft",
                 version=VERSION,
             )
-            self._selectors[real_] = Selector(compile_network(request, budget_of()).package.files)
+            self._selectors[real_] = Selector(compile_network(request, budget_of(keeps=True)).package.files)
         return self._selectors[real_]
 
     def _checked(self, x: Tensor, mode: str, cval: float) -> float:

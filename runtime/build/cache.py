@@ -100,16 +100,18 @@ def _key(compiler: Compiler, source: str, version: str) -> str:
 
 def _folders() -> list[Path]:
     """Return the cache folder and, should it not serve, a temporary one of this process."""
+    return [user_folder(), _process_folder()]
+
+
+def user_folder() -> Path:
+    """Return the cache folder, which may not be there yet."""
     configured = os.environ.get("NSC_CACHE_DIR")
-    # In an environment file or a YAML list no shell has replaced the ~.
-    folder = os.path.expanduser(configured) if configured else _user_folder()
-    return [Path(folder), _process_folder()]
-
-
-def _user_folder() -> str:
+    if configured:
+        # In an environment file or a YAML list no shell has replaced the ~.
+        return Path(os.path.expanduser(configured))
     import platformdirs  # not needed where the folder is stated
 
-    return platformdirs.user_cache_dir("nsc", appauthor=False)
+    return Path(platformdirs.user_cache_dir("nsc", appauthor=False))
 
 
 @functools.cache
@@ -130,11 +132,11 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Arti
     binary = folder / f"{entry}{compiler.binary_suffix}"
     record = folder / f"{entry}.json"
     if folder.is_dir():
-        _check_owner(folder)
+        check_owner(folder)
         if _valid(binary, record):
             return Artifact(binary, _command(compiler, binary), cached=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _check_owner(folder)
+    check_owner(folder)
     lock = filelock.FileLock(folder / f"{entry}.lock")
     with contextlib.suppress(filelock.Timeout, NotImplementedError):
         lock.acquire(timeout=_LOCK_SECONDS)
@@ -150,8 +152,12 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Arti
     return Artifact(binary, _command(compiler, binary), cached=False)
 
 
-def _check_owner(folder: Path) -> None:
-    """Refuse a folder in which somebody else could plant code."""
+def check_owner(folder: Path) -> None:
+    """Refuse a folder, or a file, in which somebody else could plant code.
+
+    Raises:
+        PermissionError: it belongs to another user, or others may write to it.
+    """
     if not hasattr(os, "getuid"):
         return
     status = folder.stat()

@@ -1,0 +1,57 @@
+"""Texts that are kept in the folder of the build cache, from one process to the next.
+
+Who can write there can run code in this process, since libraries lie there too. So a text is trusted as they
+are: its folder and the file itself must belong to this user, and no other may write to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsc.runtime.build.cache import check_owner, user_folder
+
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Small texts by their names.
+
+    Args:
+        version: of nsc; another version does not see them.
+    """
+
+    version: str
+
+    def read(self, name: str) -> str | None:
+        """Return a text, or None where there is none that can be read and trusted."""
+        path = self._path(name)
+        try:
+            check_owner(path.parent)
+            check_owner(path)
+            with path.open(encoding="utf-8") as file:
+                return file.read(_MOST_BYTES)
+        except (OSError, ValueError):
+            return None
+
+    def write(self, name: str, text: str) -> None:
+        """Keep a text whole, for this user alone; where it cannot be written, it is not kept."""
+        path = self._path(name)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_owner(path.parent)
+            descriptor, private = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            try:
+                with open(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(private, path)
+            except BaseException:
+                os.unlink(private)
+                raise
+
+    def _path(self, name: str) -> Path:
+        return user_folder() / f"{name}-{self.version}.json"

@@ -1,0 +1,114 @@
+"""Kept proofs: taken for the same question alone, never where a user asks for a proof."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.verify import Budget, Verdict, keeping, parse, sort, verify, verify_once
+from nsc.compiler.verify.sat import FEW_CONFLICTS
+
+NETWORK = FAMILIES["bitonic"](6)
+HALF = NETWORK[:2]
+
+
+class Memory(dict):
+    """An archive that lasts as long as the object."""
+
+    def read(self, name):
+        return self.get(name)
+
+    def write(self, name, text):
+        assert name not in self
+        self[name] = text
+
+
+@pytest.fixture
+def verified(monkeypatch):
+    """Return the networks and properties that are verified, not taken from an archive."""
+    asked = []
+
+    def noted(network, property_, budget, methods):
+        asked.append((network, property_.name))
+        return verify(network, property_, budget, methods)
+
+    monkeypatch.setattr(keeping, "verify", noted)
+    return asked
+
+
+def test_a_proof_is_found_once(verified):
+    budget = Budget(archive=Memory())
+    first = verify_once(NETWORK, budget=budget)
+    assert verify_once(NETWORK, sort(6), budget) == first
+    assert first.verdict is Verdict.PROVED
+    assert first.seconds is None
+    assert verified == [(NETWORK, "sort")]
+
+
+def test_without_an_archive_every_proof_is_anew(verified):
+    assert verify_once(NETWORK) == verify_once(NETWORK, budget=Budget())
+    assert len(verified) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"network": FAMILIES["odd_even"](6)},
+        {"network": NETWORK + NETWORK},
+        {"property_": parse("median", 6)},
+        {"property_": parse("sort", 6, presorted="0-1")},
+        {"methods": ["exhaustion"]},
+        {"states": 100},
+        {"conflicts": 100},
+        {"memory": 1 << 20},
+    ],
+    ids=str,
+)
+def test_another_question_is_another_proof(verified, other):
+    question = {"network": NETWORK, "property_": sort(6), "methods": None} | other
+    limits = {name: question.pop(name) for name in ("states", "conflicts", "memory") if name in question}
+    archive = Memory()
+    for asked, budget in (
+        ({"network": NETWORK, "property_": sort(6)}, Budget(archive=archive)),
+        (question, Budget(**limits, archive=archive)),
+    ):
+        proof = verify_once(**asked, budget=budget)
+        assert proof.property == asked["property_"].name
+        assert proof.verdict is Verdict.PROVED
+    assert len(verified) == 2
+
+
+def test_what_time_decides_is_not_kept(verified):
+    """A network that no method settles, with limits that are counts, and with one that is a time."""
+    counts = {"states": 1, "conflicts": FEW_CONFLICTS}
+    for limits in ({}, {**counts, "deadline": time.monotonic() + 1e6}, {"states": 1}, {"conflicts": 1}):
+        archive = Memory()
+        assert verify_once(NETWORK, budget=Budget(**limits, archive=archive), methods=()).verdict is (
+            Verdict.UNPROVED
+        )
+        assert not archive
+    budget = Budget(**counts, archive=Memory())
+    asked = len(verified)
+    assert verify_once(NETWORK, budget=budget, methods=()) == verify_once(NETWORK, budget=budget, methods=())
+    assert len(verified) == asked + 1
+
+
+def test_a_refutation_is_not_kept():
+    archive = Memory()
+    assert verify_once(HALF, budget=Budget(archive=archive)).verdict is Verdict.REFUTED
+    assert not archive
+
+
+def test_a_damaged_text_is_proved_anew(verified):
+    archive = Memory()
+    proof = verify_once(NETWORK, budget=Budget(archive=archive))
+    ((name, text),) = archive.items()
+    damaged = [text[:end] for end in range(0, len(text) - 2, 7)]
+    damaged += ["", "{}", "[" * 100_000, "\x00", text.replace('"sort"', '"median"')]
+    for broken in damaged:
+        found = Memory({name: broken})
+        found.write = lambda name, text: None
+        assert verify_once(NETWORK, budget=Budget(archive=found)) == proof
+    assert len(verified) == 1 + len(damaged)
