@@ -1,6 +1,8 @@
 """Formats: how a network is read from a file and written to one, a file per format and one table.
 
-Reading takes a text's format from its content, in the order of the table, unless the user states it.
+Reading takes a text's format from its content, unless the user states it. A text that looks like several
+formats is read in each, and refused if it is not the same network in all that can read it. Comments before a
+network are passed over in every format, and further ones in those that are not JSON, CSV or XML.
 `listing.settle` decides, once for all formats, what a text leaves open. If a text can be read in two ways,
 that is an error, which names the option that decides.
 
@@ -13,7 +15,7 @@ that is an error, which names the option that decides.
   highest used one cannot be seen: state n.
 - *A layer or a network per line.* ``layers`` is a layer per line: a line that touches a wire twice is
   a whole network and an error; ``json`` reads such a list. A newline in ``cn`` is a comma, and in
-  ``knuth`` and ``code`` a space. Several networks in one file are an error where they can be told.
+  ``knuth``, ``pairs`` and ``code`` a space. Several networks in one file are an error where they can be told.
 - *Flat or layered.* ``json`` goes by the nesting. Flat lists are relayered: each comparator as early
   as it can be. An empty list is an error unless n is stated.
 - *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.compiler.formats.scanning import WIRE, pairs_of, without_comments
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 
@@ -17,7 +17,7 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str, progress: Progress) -> Listing:
-    return Listing(pairs_of(text, _PAIR, "0:2", progress))
+    return Listing(pairs_of(without_comments(text).rstrip(), _PAIR, "0:2", progress))
 
 
 def _write(network: Network) -> str:

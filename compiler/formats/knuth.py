@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, pairs_of
+from nsc.compiler.formats.scanning import WIRE, pairs_of, without_comments
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 
@@ -20,7 +20,7 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str, progress: Progress) -> Listing:
-    return Listing(pairs_of(text, _PAIR, "[1:2]", progress), index_base=1)
+    return Listing(pairs_of(without_comments(text).rstrip(), _PAIR, "[1:2]", progress), index_base=1)
 
 
 def _write(network: Network) -> str:

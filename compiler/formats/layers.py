@@ -11,7 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
-from nsc.compiler.formats.scanning import WIRE, lines_of, numbers_of, pairs_of, repeated, shown
+from nsc.compiler.formats.scanning import (
+    WIRE,
+    lines_of,
+    numbers_of,
+    pairs_of,
+    repeated,
+    shown,
+    without_comments,
+)
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
@@ -32,7 +40,7 @@ def _recognises(text: str) -> bool:
 
 def _parse(text: str, progress: Progress) -> Listing:
     sizes: list[int] = []
-    return Listing(joined(_layers(text, sizes), progress), sizes)
+    return Listing(joined(_layers(without_comments(text).rstrip(), sizes), progress), sizes)
 
 
 def _layers(text: str, sizes: list[int]) -> Iterator[Pairs]:

@@ -17,15 +17,18 @@ from nsc.compiler.formats import (
     knuth,
     layers,
     nsc_json,
+    pairs,
     sorterhunter,
     sorterhunter_log,
     table,
 )
 from nsc.compiler.formats.listing import Format, settle
+from nsc.compiler.formats.recognising import recognised, without_leading_comments
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.contract.manifest import NETWORK
 from nsc.errors import NetworkError
+from nsc.wording import argument
 
 # In the order in which a text's format is looked for.
 FORMATS: dict[str, Format] = {
@@ -37,6 +40,7 @@ FORMATS: dict[str, Format] = {
     "knuth": knuth.FORMAT,
     "cn": colons.FORMAT,
     "table": table.FORMAT,
+    "pairs": pairs.FORMAT,
     "csv": csv_rows.FORMAT,
     "dot": dot.FORMAT,
     "graphml": graphml.FORMAT,
@@ -139,14 +143,25 @@ def parse_network(
     3
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    name = _recognised(text) if format is None else format
-    parse = _known(name, readable()).parse
-    if parse is None:
-        raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
-    try:
-        return settle(parse(text, progress), n, index_base)
-    except NetworkError as error:
-        raise NetworkError(f"in format {name!r}: {error}") from None
+    text = without_leading_comments(text)
+    names = recognised(text, FORMATS) if format is None else [format]
+    networks: dict[str, Network] = {}
+    faults: list[str] = []
+    for name in names:
+        parse = _known(name, readable()).parse
+        if parse is None:
+            raise NetworkError(f"{name} is written only; formats that are read: {', '.join(readable())}")
+        try:
+            networks[name] = settle(parse(text, progress), n, index_base)
+        except NetworkError as error:
+            faults.append(f"in format {name!r}: {error}")
+    if not networks:
+        raise NetworkError("; ".join(faults))
+    first = next(iter(networks.values()))
+    if any(network != first for network in networks.values()):
+        read = " and ".join(f"as {name} ({network.counts})" for name, network in networks.items())
+        raise NetworkError(f"can be read {read}: state {argument('format')}")
+    return first
 
 
 def write_network(network: Network, format: str = "nsc") -> str:
@@ -166,11 +181,3 @@ def _known(name: object, usable: list[str]) -> Format:
     if not is_name(name, FORMATS):
         raise NetworkError(f"no format {str(name)[:40]!r}; known: {', '.join(usable)}")
     return FORMATS[name]
-
-
-def _recognised(text: str) -> str:
-    for name, format_ in FORMATS.items():
-        if format_.recognises(text):
-            return name
-    examples = "; ".join(f"{name}, as in {FORMATS[name].example.splitlines()[0][:24]}" for name in readable())
-    raise NetworkError(f"not a network in a known format, it begins {text[:40]!r}. Known: {examples}")

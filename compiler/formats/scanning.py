@@ -111,6 +111,8 @@ def without_comments(text: str) -> str:
     Raises:
         NetworkError: a comment without an end.
     """
+    if not any(mark in text for mark in ("#", "//", "/*")):
+        return text
     return _COMMENT.sub(_without_comment, text)
 
 

@@ -11,7 +11,7 @@ from array import array
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, numbers_of, repeated, shown
+from nsc.compiler.formats.scanning import WIRE, numbers_of, repeated, shown, without_comments
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -25,7 +25,7 @@ def _recognises(text: str) -> bool:
 
 
 def _parse(text: str, progress: Progress) -> Listing:
-    numbers = _numbers(text, progress)
+    numbers = _numbers(without_comments(text).rstrip(), progress)
     if len(numbers) < 2:
         raise NetworkError("a table begins with the number of wires and the number of comparators")
     n, size = numbers[:2]

@@ -31,9 +31,9 @@ FROM_ONE = "1:3,2:4,1:2,3:4,2:3"
 def test_the_table_of_formats():
     assert list(FORMATS) == [
         *["nsc", "sorterhunter", "sorterhunter-log", "layers", "json", "knuth", "cn", "table"],
-        *["csv", "dot", "graphml", "code", "svg", "tikz", "ascii"],
+        *["pairs", "csv", "dot", "graphml", "code", "svg", "tikz", "ascii"],
     ]
-    assert set(FORMATS) - set(BOTH) == {"sorterhunter-log", "svg", "tikz", "ascii"}
+    assert set(FORMATS) - set(BOTH) == {"sorterhunter-log", "pairs", "svg", "tikz", "ascii"}
     assert {name for name in FORMATS if FORMATS[name].holds_layers} == {
         *["nsc", "layers", "json", "csv", "dot", "graphml"]
     }
@@ -192,6 +192,77 @@ def test_unknown_formats_list_the_known_ones():
         parse_network("<svg/>", format="svg")
     with pytest.raises(NetworkError, match=r"sorterhunter-log is read only; .* nsc, "):
         write_network(FOUR, "sorterhunter-log")
+
+
+# ----------------------------------------------------------------------------- more than one format
+
+
+def test_whole_numbers_that_are_two_networks_are_refused():
+    """A table of two comparators has two numbers on each line, as pairs have."""
+    text = "4 2\n1 2\n3 4"
+    message = (
+        r"can be read as table \(4 wires, 2 comparators, 1 layer\) and as pairs "
+        r"\(4 wires, 3 comparators, 2 layers\): state format"
+    )
+    with pytest.raises(NetworkError, match=message):
+        parse_network(text, index_base=1)
+    assert parse_network(text, format="table").comparators.tolist() == [[0, 2], [1, 3]]
+    assert parse_network(text, format="pairs", index_base=1).size == 3
+    assert parse_network(text) == parse_network(
+        text, format="table"
+    )  # as pairs it does not say where it counts
+
+
+numbers = st.lists(st.lists(st.integers(0, 4).map(str), min_size=1, max_size=4).map(" ".join), max_size=6)
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.one_of(numbers.map("\n".join), st.text(alphabet="[]() ,:;012\n#", max_size=24)),
+    st.sampled_from([None, 4, 5]),
+    st.sampled_from([None, 0, 1]),
+)
+def test_a_text_without_a_stated_format_is_the_same_network_in_all_that_it_looks_like(text, n, index_base):
+    def read(format):
+        try:
+            return parse_network(text, n, format=format, index_base=index_base)
+        except NetworkError:
+            return None
+
+    bare = text.rstrip()
+    looks = [name for name in readable() if FORMATS[name].recognises(bare)] if "#" not in text else []
+    networks = [network for network in map(read, looks) if network is not None]
+    found = read(None)
+    if found is not None and looks:
+        assert set(networks) == {found}
+    elif looks:
+        assert len(set(networks)) != 1
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("(0;2),(1;3)", "pairs", None),
+        ("a.swap(0,2); a.swap(1,3)", "code", "pairs"),
+        ("0-2, 1-3, 0-1", "cn", None),
+        ("layer;lo;hi\n0;0;2", "csv", None),
+        ("{0:2,1:3}", "cn", "knuth"),
+        ("{'nw':[(0,2),(1,3)]}", "layers", "sorterhunter-log"),
+        ("<[(0,2),(1,3)]>", "layers", None),
+        ("flowchart {n=4; a [lo=0,hi=2,layer=0]}", "dot", None),
+    ],
+)
+def test_an_unknown_format_is_told_the_two_that_it_resembles(text, first, second):
+    with pytest.raises(NetworkError, match="not a network in a known format") as refusal:
+        parse_network(text)
+    message = str(refusal.value)
+    assert f": most like {first}, as {FORMATS[first].example[:6]}" in message
+    assert f"format='{first}' says where it differs" in message
+    assert second is None or f", or {second}, as " in message
+    assert message.isprintable()
+    assert len(message) < 300
+    with pytest.raises(NetworkError, match=f"^in format '{first}': "):
+        parse_network(text, format=first)
 
 
 # --------------------------------------------------------------------------------------------- files

@@ -39,6 +39,7 @@ WRITERS = {
     "knuth": lambda layers: flat((np.array(layers) + 1).tolist(), "[{}:{}]"),
     "cn": lambda layers: flat(layers, "{}:{}", ","),
     "table": table,
+    "pairs": lambda layers: flat(layers, "{} {}\n"),
     "csv": lambda layers: (
         "layer,lo,hi\n" + "".join(flat([layer], f"{k},{{}},{{}}\n") for k, layer in enumerate(layers))
     ),
@@ -48,6 +49,7 @@ WRITERS = {
 OTHERS = {
     "layers": lambda layers: flat(layers, "[({},{})]\n"),
     "json": lambda layers: str(layers),
+    "pairs": lambda layers: flat(layers, "({},{})", ","),
 }
 
 
