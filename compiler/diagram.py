@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 # Of a diagram in a notebook, where each comparator is an element of the page.
 _MOST_WIRES, _MOST_COMPARATORS = 128, 4000
 
-# In a page, such a style holds for all of the page: each rule names the picture.
+# In a page, such a style holds for all of the page: each rule names the picture. The ink is that of the page;
+# of a file of its own black, and white in dark mode.
 _SVG_STYLE = (
-    ".nsc-network text{font:11px sans-serif;text-anchor:end}"
-    ".nsc-network .wire{stroke:#999}.nsc-network .comparator{stroke:#000;stroke-width:1.5}"
-    ".nsc-network .reversed .comparator{stroke:#b00}.nsc-network .reversed{fill:#b00}"
+    ".nsc-network{fill:currentColor}.nsc-network text{font:11px sans-serif;text-anchor:end}"
+    ".nsc-network .wire{stroke:#888}.nsc-network .comparator{stroke:currentColor;stroke-width:1.5}"
+    ".nsc-network .reversed{color:#d9363e;fill:#d9363e}"
+    "@media (prefers-color-scheme:dark){.nsc-network:root{color:#fff}}"
 )
 
 
@@ -130,7 +132,7 @@ def svg(network: Network) -> str:
     """Return the diagram as SVG: a comparator is a line between two dots.
 
     The larger value leaves on the lower wire of the picture unless an arrowhead on the line points up to
-    where it leaves.
+    where it leaves. The ground is transparent; the ink is that of the page, or black, and white in dark mode.
     """
     placed, width = places(network)
     left, step, gap = 24 + 7 * len(str(network.n)), 20, 14
@@ -142,7 +144,6 @@ def svg(network: Network) -> str:
         f"<title>{network.counts}</title>",
         "<desc>The larger value leaves below, or above where an arrowhead points up.</desc>",
         f"<style>{_SVG_STYLE}</style>",
-        '<rect width="100%" height="100%" fill="#fff"/>',
     ]
     for wire in range(network.n):
         y = 15 + step * wire

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -13,8 +15,11 @@ from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 
-from examples.explorers import write_pages  # noqa: E402
+from examples.explorers import frame, write_pages  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
+
+# Plots of the pages have the inks of all pictures.
+os.environ["MATPLOTLIBRC"] = str(ROOT / "docs" / "pictures" / "inks.mplstyle")
 
 project = "nsc"
 author = "the nsc authors"
@@ -70,19 +75,43 @@ napoleon_use_ivar = True
 # Names of types as the source has them, not what they stand for.
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike")}
 smartquotes_action = "qe"  # the dashes of options stay
+_WIRES = 16  # of the explorers that the site shows
 
 
 def setup(app: Sphinx) -> None:
     """Have formulas as MathML, which browsers show by themselves, and the explorers of all families."""
+    app.connect("source-read", _show_explorers)
+    app.connect("source-read", _show_pictures)
     app.connect("build-finished", _write_explorers)
     app.add_html_math_renderer(
         "mathml", inline_renderers=(_visit_inline, None), block_renderers=(_visit_block, None)
     )
 
 
+def _show_explorers(app: Sphinx, page: str, source: list[str]) -> None:
+    shown = f"```{{raw}} html\n{frame(_WIRES, '../explorers/')}```"
+    source[0] = source[0].replace("<!-- explorers -->", shown)
+
+
+def _show_pictures(app: Sphinx, page: str, source: list[str]) -> None:
+    """Have of each pair of pictures the one for the site's own choice of light or dark."""
+
+    def pair(found: re.Match[str]) -> str:
+        dark = re.search(r'srcset="([^"]+)"', found[0])
+        facts = dict(re.findall(r'(src|alt|width)="([^"]*)"', found[0]))
+        assert dark is not None
+        options = f":alt: {facts['alt']}\n:width: {facts.get('width', '100%')}\n"
+        return "\n\n".join(
+            f"```{{image}} {file}\n{options}:class: {theme}\n```"
+            for file, theme in ((facts["src"], "only-light"), (dark[1], "only-dark"))
+        )
+
+    source[0] = re.sub(r"<picture>.*?</picture>", pair, source[0], flags=re.DOTALL)
+
+
 def _write_explorers(app: Sphinx, error: Exception | None) -> None:
     if error is None:
-        write_pages(Path(app.outdir) / "explorers", 16)
+        write_pages(Path(app.outdir) / "explorers", _WIRES)
 
 
 def _visit_inline(self: HTML5Translator, node: nodes.math) -> None:

@@ -504,13 +504,29 @@ def test_themes_and_a_phones_width(opened, theme):
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "link"),
-    [("explorer.png", 16, "#step=7&follow=4"), ("explorer-soft.png", 8, "#mode=soft&of=y4")],
+    ("name", "link", "first", "last"),
+    [
+        ("explorer", "#step=4&follow=1", ".nsc-stage-host", ".nsc-legend"),
+        ("explorer-soft", "#mode=soft&of=y4", ".nsc-heat-host", ".nsc-heat-host"),
+    ],
 )
-def test_pictures_of_the_documentation(opened, request, name, n, link):
-    """README and the pages show the explorer as it is; --update-golden takes the pictures again."""
-    page = opened("bitonic", n, link=link, viewport={"width": 1280, "height": 720}, color_scheme="light")
-    taken = page.screenshot(full_page=True)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_of_the_documentation(opened, request, name, link, first, last, theme):
+    """README and the pages show the explorer as it is; --update-golden takes the pictures again.
+
+    They are cut to what is read on a phone too.
+    """
+    phone = {"viewport": {"width": 520, "height": 900}, "device_scale_factor": 2}
+    page = opened("bitonic", 8, link=link, color_scheme=theme, **phone)
+    top, end = page.locator(first).bounding_box(), page.locator(last).bounding_box()
+    clip = {
+        "x": top["x"],
+        "y": top["y"],
+        "width": top["width"],
+        "height": end["y"] + end["height"] - top["y"],
+    }
+    taken = page.screenshot(full_page=True, clip=clip)
+    name = f"{name}{'' if theme == 'light' else '-dark'}.png"
     if request.config.getoption("--update-golden"):
         (PICTURES / name).write_bytes(taken)
     now, then = (thumbnail(picture) for picture in (taken, (PICTURES / name).read_bytes()))
@@ -522,14 +538,27 @@ def thumbnail(picture):
     return np.asarray(Image.open(io.BytesIO(picture)).convert("L").resize((64, 64)), dtype=float)
 
 
-def test_the_families_are_embedded(browser, errors, tmp_path):
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_families_are_embedded(browser, errors, tmp_path, width):
     index = write_pages(tmp_path, 4)
-    page = browser.new_page()
+    page = browser.new_page(viewport={"width": width, "height": 800})
     page.on("console", lambda message: errors.append(message.text))
     page.goto(index.as_uri())
-    for family in ("odd_even", "best"):
+    current = page.locator("nav [aria-current]")
+    assert current.text_content() == "odd_even"
+    for family in ("best", "odd_even"):
         page.get_by_role("link", name=family, exact=True).click()
-        page.frame_locator("iframe").get_by_role("heading", name=f"{family}, 4 wires").wait_for()
+        assert current.text_content() == family
+        assert page.get_by_title(f"Explorer of {family}").count() == 1
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("heading", name=f"{family}, 4 wires").wait_for()
+        for tab in ("Explore", "Proof", "Code", "Explore"):
+            inside.get_by_role("tab", name=tab).click()
+            settled(page)
+            # The page scrolls, and nothing in it does so again.
+            high = inside.locator("html").evaluate("(node) => node.scrollHeight - innerHeight")
+            assert high <= 0, tab
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
     assert errors == []
 
