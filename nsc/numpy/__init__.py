@@ -3,11 +3,18 @@
     import nsc.numpy
     values = nsc.numpy.sort(image, axis=0)
     values, indices = nsc.numpy.topk(scores, 8)
+    middle = nsc.numpy.nanmedian(stack, axis=0)
 
 The first call for a length of the axis proves a network, and the first for a type builds its kernel in a
 second or two; the build is kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
 is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
 -0 before 0.
+
+NumPy sorts axes of more than MOST values, and, after one warning, every axis where there is no compiler.
+Results are the same. Then -0 and 0 may come in any order.
+
+Arrays that say more than their numbers are refused, so that nothing is lost without a word: masked arrays,
+matrices and other subclasses, but for memory maps. Arrays in the other order of bytes are converted.
 
 All functions take `workers`, the number of threads; -1 is one for each core that this process may use.
 Results do not depend on it, bit for bit. One thread sorts a small array.
@@ -18,8 +25,9 @@ from __future__ import annotations
 from nsc.contract.exact import MOST
 from nsc.numpy.filters import median_filter, rank_filter
 from nsc.numpy.kernels import Sorted
+from nsc.numpy.quantiles import nanpercentile, nanquantile, percentile, quantile
 from nsc.numpy.sorting import argsort, select, sort, topk
-from nsc.numpy.statistics import median
+from nsc.numpy.statistics import median, nanmedian, trimmed_mean
 
 __all__ = [
     "MOST",
@@ -27,8 +35,14 @@ __all__ = [
     "argsort",
     "median",
     "median_filter",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
     "rank_filter",
     "select",
     "sort",
     "topk",
+    "trimmed_mean",
 ]

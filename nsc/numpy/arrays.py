@@ -1,22 +1,54 @@
-"""Arguments, the same for every function: arrays and their axes, dtypes of indices, numbers of threads."""
+"""Arguments, the same for every function: arrays, axes, results to write to, dtypes of indices, threads."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from nsc.arguments import integer
-from nsc.contract.exact import ELEMENTS, MOST
+from nsc.arguments import integer, whole, wholes
+from nsc.contract.exact import ELEMENTS
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.threads import cores
 
 Array = NDArray[Any]
+# An axis, several, or None for all.
+Axes = int | tuple[int, ...] | None
 
 # Dtypes of arrays to their keys of ELEMENTS.
 NAMES = {np.dtype(name): name for name in ELEMENTS if hasattr(np, name)}
+
+
+def read(function: str, array: ArrayLike) -> Array:
+    """Return what a caller passed as an array of NumPy's own class, in this machine's order of bytes.
+
+    Raises:
+        OperandTypeError: a type that is not of ELEMENTS, or a class whose meaning the result would lose.
+    """
+    _check_class(function, array)
+    x = np.asarray(array)
+    native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+    dtype_name(function, native)  # refuses others
+    return native
+
+
+def _check_class(function: str, array: object) -> None:
+    """Refuse arrays that say more than their values, also in lists: a mask, a unit, a matrix's product."""
+    if isinstance(array, list | tuple):
+        for item in array:
+            if isinstance(item, list | tuple | np.ndarray):
+                _check_class(function, item)
+    elif isinstance(array, np.ma.MaskedArray):
+        raise OperandTypeError(
+            f"nsc.numpy.{function}: the array is masked, and masks are not read: fill it, with NaN for "
+            "nanmedian and its like, as x.filled(np.nan), or use numpy.ma"
+        )
+    elif isinstance(array, np.ndarray) and type(array) not in (np.ndarray, np.memmap):
+        raise OperandTypeError(
+            f"nsc.numpy.{function}: the array is a {type(array).__name__}, which the result would not be: "
+            "pass np.asarray(x)"
+        )
 
 
 def dtype_name(function: str, x: Array) -> str:
@@ -24,25 +56,69 @@ def dtype_name(function: str, x: Array) -> str:
     name = NAMES.get(x.dtype)
     if name is None:
         raise OperandTypeError(
-            f"nsc.numpy.{function}: the array must be of {', '.join(NAMES.values())}, in this machine's "
-            f"order of bytes; got {x.dtype}"
+            f"nsc.numpy.{function}: the array must be of {', '.join(NAMES.values())}, got {x.dtype}"
         )
     return name
 
 
-def split_shape(function: str, x: Array, axis: int) -> tuple[int, int, int]:
-    """Return how many values lie in front of the axis, on it, and behind it."""
-    place = np.lib.array_utils.normalize_axis_index(axis, x.ndim)
-    if x.shape[place] > MOST:
-        raise OperandError(
-            f"nsc.numpy.{function}: at most {MOST:,} values along the axis, got {x.shape[place]:,}: "
-            "use numpy's function"
+def axis_of(function: str, axis: object, ndim: int) -> int:
+    """Return an axis as a number from 0 on.
+
+    Raises:
+        OperandTypeError: no whole number.
+        numpy.exceptions.AxisError: no such axis.
+    """
+    number = whole(axis)
+    if number is None:
+        raise OperandTypeError(f"nsc.numpy.{function}: axis must be an integer, got {axis!r}")
+    if not -ndim <= number < ndim:
+        raise np.exceptions.AxisError(number, ndim)
+    return number % ndim
+
+
+def axes_of(function: str, axes: object, ndim: int) -> tuple[int, ...]:
+    """Return one axis, several, or all for None, as numbers from 0 on, in the order named.
+
+    Raises:
+        OperandTypeError: neither a whole number, nor some, nor None.
+        OperandError: no axis, or one that is named twice.
+        numpy.exceptions.AxisError: no such axis.
+    """
+    if axes is None:
+        return tuple(range(ndim))
+    listed = wholes([axes] if whole(axes) is not None else axes)
+    if listed is None:
+        raise OperandTypeError(
+            f"nsc.numpy.{function}: axis must be an integer, a tuple of integers or None, got {axes!r}"
         )
-    return around(x, place)
+    numbers = tuple(axis_of(function, axis, ndim) for axis in listed)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise OperandError(f"nsc.numpy.{function}: axis must name one axis or more, each once, got {axes!r}")
+    return numbers
 
 
-def around(x: Array, place: int) -> tuple[int, int, int]:
-    return math.prod(x.shape[:place]), x.shape[place], math.prod(x.shape[place + 1 :])
+def flat_or_along(function: str, x: Array, axis: int | None) -> tuple[Array, int]:
+    """Return an array and the axis to sort along; None flattens it, as in numpy.sort."""
+    return (x.reshape(-1), 0) if axis is None else (x, axis_of(function, axis, x.ndim))
+
+
+def check_out(function: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Raise an error unless results of a shape and a type can be written to `out`, or it is None.
+
+    Raises:
+        OperandTypeError: no array of NumPy's own class, or one of a type of another kind.
+        OperandError: an array of another shape, or one that may not be written to.
+    """
+    if out is None:
+        return
+    if type(out) not in (np.ndarray, np.memmap):
+        raise OperandTypeError(f"nsc.numpy.{function}: out must be an array, got {type(out).__name__}")
+    assert isinstance(out, np.ndarray)
+    if not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise OperandTypeError(f"nsc.numpy.{function}: out must be able to hold {dtype}, got {out.dtype}")
+    if out.shape != shape or not out.flags.writeable:
+        found = out.shape if out.shape != shape else "one that is read-only"
+        raise OperandError(f"nsc.numpy.{function}: out must be a writable array of {shape}, got {found}")
 
 
 def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:

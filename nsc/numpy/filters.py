@@ -15,7 +15,7 @@ from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
 from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
 from nsc.join.filters import compiled_filter, window_kernel
-from nsc.numpy.arrays import NAMES, Array, dtype_name, thread_count
+from nsc.numpy.arrays import NAMES, Array, read, thread_count
 from nsc.runtime.threads import share_out
 from nsc.runtime.window import Images
 
@@ -95,8 +95,7 @@ def _filter(
     origin: Any,
     workers: int,
 ) -> Array:
-    x, threads = np.asarray(array), thread_count(function, workers)
-    dtype_name(function, x)  # refuses others
+    x, threads = read(function, array), thread_count(function, workers)
     if not is_name(mode, MODES):
         raise OperandError(f"nsc.numpy.{function}: mode must be one of {', '.join(MODES)}, got {mode!r}")
     sizes = _sizes(function, x, size)

@@ -1,16 +1,25 @@
-"""Exact kernels on arrays: the layout in memory that a kernel reads, and its parts in threads."""
+"""Exact kernels on arrays: what sorts, the layout in memory that a kernel reads, and its parts in threads.
+
+This room alone decides what sorts: a kernel, or NumPy. NumPy sorts axes of more than MOST values, and every
+axis where there is no compiler.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from nsc.compiler.selection import Selection
+from nsc.contract.exact import MOST
+from nsc.errors import ToolchainError
 from nsc.join.exact import exact_kernel
-from nsc.numpy.arrays import Array, around, dtype_name, split_shape, thread_count
+from nsc.numpy.arrays import Array, dtype_name, thread_count
+from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.exact import ExactKernel, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
@@ -27,32 +36,88 @@ class Sorted(NamedTuple):
     indices: Array
 
 
+def kernel_for(function: str, n: int, selection: Selection | None, x: Array) -> ExactKernel | None:
+    """Return the kernel for n values of an array's type, built; None: NumPy sorts.
+
+    Raises:
+        BuildError: there is a compiler and it failed.
+        UnprovedError: as `exact_kernel`.
+    """
+    if n > MOST:
+        return None
+    try:
+        find_toolchain()  # before a network is proved
+        kernel = exact_kernel(n, selection)
+        kernel.function(dtype_name(function, x))
+    except ToolchainError as error:
+        _warn(str(error))
+        return None
+    return kernel
+
+
+@cache
+def _warn(error: str) -> None:
+    """Warn once of each reason."""
+    warnings.warn(
+        f"nsc: {error}. Until then nsc.numpy sorts with NumPy, many times slower, with the same results",
+        RuntimeWarning,
+        stacklevel=5,
+    )
+
+
+def by_numpy(
+    x: Array, place: int, selection: Selection | None, descending: bool, index: np.dtype[Any] | None
+) -> Sorted:
+    """Sort or select along an axis with NumPy's functions; without a dtype of indices these are empty."""
+    n = x.shape[place]
+    ranks = None if selection is None else list(selection.outputs(n).values())
+    if index is None:
+        values = np.sort(x, axis=place) if ranks is None else np.partition(x, sorted(ranks), axis=place)
+        places = np.empty(0, np.int64)
+    else:
+        # Ties keep their order in an ascending sort from the end, read from its end.
+        order = np.argsort(np.flip(x, place) if descending else x, axis=place, kind="stable")
+        places = (np.subtract(n - 1, order) if descending else order).astype(index)
+        values = np.take_along_axis(x, places, place)
+    if descending:
+        values, places = np.flip(values, place), np.flip(places, place) if places.size else places
+    if ranks is not None:
+        values = values.take(ranks, place)
+        places = places.take(ranks, place) if index is not None else places
+    return Sorted(np.ascontiguousarray(values), np.ascontiguousarray(places))
+
+
 def run(
     function: str,
-    array: ArrayLike,
-    axis: int,
+    x: Array,
+    place: int,
     selection: Selection | None,
     workers: int,
     descending: bool = False,
     index: np.dtype[Any] | None = None,
 ) -> Sorted:
-    """Sort or select along an axis; without a dtype of indices these are empty."""
-    x, threads = np.asarray(array), thread_count(function, workers)
-    dtype_name(function, x)  # refuses others
-    if index is not None and not places_fit(split_shape(function, x, axis)[1], x.itemsize):
-        found = run(function, x.astype(np.int16), axis, selection, workers, descending, index)
-        return Sorted(found.values.astype(x.dtype), found.indices)
-    lying, place, back = _arranged(x, np.lib.array_utils.normalize_axis_index(axis, x.ndim))
-    shape = split_shape(function, lying, place)
-    if shape[1] == 0:
+    """Sort or select along an axis, from 0 on; without a dtype of indices these are empty."""
+    threads, n = thread_count(function, workers), x.shape[place]
+    if n == 0:
         return Sorted(x.copy(), np.empty(x.shape, index or np.int64))
-    kernel = exact_kernel(shape[1], selection)
-    results = (*lying.shape[:place], kernel.source.outputs, *lying.shape[place + 1 :])
+    if index is not None and not places_fit(n, x.itemsize):
+        found = run(function, x.astype(np.int16), place, selection, workers, descending, index)
+        return Sorted(found.values.astype(x.dtype), found.indices)
+    kernel = kernel_for(function, n, selection, x)
+    if kernel is None:
+        return by_numpy(x, place, selection, descending, index)
+    lying, axis, back = _arranged(x, place)
+    results = (*lying.shape[:axis], kernel.source.outputs, *lying.shape[axis + 1 :])
     values = np.empty(results, x.dtype)
     indices = np.empty(0 if index is None else results, index or np.int64)
     if values.size:
-        _call(kernel, lying, shape, values, indices, descending, threads)
+        _call(kernel, lying, around(lying, axis), values, indices, descending, threads)
     return Sorted(back(values), indices if index is None else back(indices))
+
+
+def around(x: Array, place: int) -> tuple[int, int, int]:
+    """Return how many values lie in front of an axis, on it, and behind it."""
+    return math.prod(x.shape[:place]), x.shape[place], math.prod(x.shape[place + 1 :])
 
 
 def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array]]:
@@ -85,6 +150,12 @@ def _call(
             x.dtype.name, x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts
         )
 
+    share_out(do, threads, work_of(kernel, x, index_bytes))
+
+
+def work_of(kernel: ExactKernel | None, x: Array, index_bytes: int) -> float:
+    """Return how much work it is to sort an array, in the unit of LEAST_WORK."""
+    if kernel is None:
+        return x.nbytes * 100.0  # about what NumPy takes
     # A word with a place is of twice the width, and takes twice the operations to make and to read.
-    work = x.nbytes * kernel.source.operations / kernel.source.n * (4 if index_bytes else 1)
-    share_out(do, threads, work)
+    return x.nbytes * kernel.source.operations / kernel.source.n * (4 if index_bytes else 1)

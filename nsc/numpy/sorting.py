@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, DTypeLike
 from nsc.arguments import flag, whole, wholes
 from nsc.compiler.selection import ranks, top_k
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.arrays import Array, index_dtype_of, split_shape
+from nsc.numpy.arrays import Array, flat_or_along, index_dtype_of, read
 from nsc.numpy.kernels import Sorted, run
 
 
 @overload
 def sort(
     array: ArrayLike,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     descending: bool = False,
     return_indices: Literal[False] = False,
@@ -29,7 +29,7 @@ def sort(
 @overload
 def sort(
     array: ArrayLike,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     descending: bool = False,
     return_indices: Literal[True],
@@ -40,7 +40,7 @@ def sort(
 
 def sort(
     array: ArrayLike,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     descending: bool = False,
     return_indices: bool = False,
@@ -50,31 +50,32 @@ def sort(
     """Return a sorted copy of an array, as numpy.sort.
 
     Args:
-        array: of at most MOST values along the axis.
-        axis: the axis along which to sort.
+        array: of any shape. Axes of more than MOST values are sorted by numpy.sort.
+        axis: the axis along which to sort; None: of the flattened array.
         descending: whether the largest value, or NaN, comes first.
         return_indices: whether to return the indices too, as a stable numpy.argsort.
         index_dtype: int64 or int32.
         workers: threads, or -1.
 
     Raises:
-        OperandTypeError: a type that is not of ELEMENTS, or not in this machine's order of bytes; an option
-            of another type.
-        OperandError: too many values along the axis; workers neither positive nor -1.
+        OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
+            option or an axis of another type.
+        OperandError: workers neither positive nor -1.
         numpy.exceptions.AxisError: no such axis.
 
     >>> sort([3, 1, 2]), sort([[3, 1], [2, 4]], axis=0, descending=True).tolist()
     (array([1, 2, 3]), [[3, 4], [2, 1]])
     """
     index, descends = index_dtype_of("sort", index_dtype), flag("descending", descending, OperandTypeError)
-    if flag("return_indices", return_indices, OperandTypeError):
-        return run("sort", array, axis, None, workers, descends, index)
-    return run("sort", array, axis, None, workers, descends).values
+    with_indices = flag("return_indices", return_indices, OperandTypeError)
+    x, place = flat_or_along("sort", read("sort", array), axis)
+    found = run("sort", x, place, None, workers, descends, index if with_indices else None)
+    return found if with_indices else found.values
 
 
 def argsort(
     array: ArrayLike,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
     descending: bool = False,
     index_dtype: DTypeLike = np.int64,
@@ -85,38 +86,48 @@ def argsort(
     >>> argsort([3, 1, 2, 1])
     array([1, 3, 2, 0])
     """
-    descends = flag("descending", descending, OperandTypeError)
-    return run(
-        "argsort", array, axis, None, workers, descends, index_dtype_of("argsort", index_dtype)
-    ).indices
+    index, descends = index_dtype_of("argsort", index_dtype), flag("descending", descending, OperandTypeError)
+    x, place = flat_or_along("argsort", read("argsort", array), axis)
+    return run("argsort", x, place, None, workers, descends, index).indices
 
 
 def topk(
     array: ArrayLike,
     k: int,
-    axis: int = -1,
+    axis: int | None = -1,
     *,
+    largest: bool = True,
     index_dtype: DTypeLike = np.int64,
     workers: int = 1,
 ) -> Sorted:
-    """Return the k largest values along an axis, largest first, with their indices.
+    """Return the k largest values along an axis, largest first, or the k smallest, with their indices.
 
-    They are the last k of a stable `sort`, turned around: of equal values the one that lies last comes first.
+    The largest are the last k of a stable `sort`, turned around: of equal values the one that lies last comes
+    first. The smallest are the first k.
+
+    Args:
+        array, axis, index_dtype, workers: as in `sort`.
+        k: how many.
+        largest: False: the k smallest, smallest first, NaN last.
 
     Raises:
         OperandError: k outside 1 … the length of the axis; or as in `sort`.
 
     >>> topk([3, 1, 4, 1, 5], 2)
     Sorted(values=array([5, 4]), indices=array([4, 2]))
+    >>> topk([3, 1, 4, 1, 5], 2, largest=False).indices
+    array([1, 3])
     """
-    count = whole(k)
-    length = split_shape("topk", np.asarray(array), axis)[1]
+    count, is_largest = whole(k), flag("largest", largest, OperandTypeError)
+    x, place = flat_or_along("topk", read("topk", array), axis)
+    length = x.shape[place]
     if count is None or not 1 <= count <= length:
         raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
-    return run("topk", array, axis, top_k(count), workers, index=index_dtype_of("topk", index_dtype))
+    selection = top_k(count) if is_largest else ranks(*range(count))
+    return run("topk", x, place, selection, workers, index=index_dtype_of("topk", index_dtype))
 
 
-def select(array: ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -> Array:
+def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int = 1) -> Array:
     """Return the values of some ranks along an axis, in their order; rank 0 is the smallest.
 
     The values are those of numpy.partition at these ranks.
@@ -131,7 +142,8 @@ def select(array: ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -
     >>> select([[3, 1, 4, 1, 5]], 1), select([3, 1, 4, 1, 5], [0, -1])
     (array([1]), array([1, 5]))
     """
-    length = split_shape("select", np.asarray(array), axis)[1]
+    x, place = flat_or_along("select", read("select", array), axis)
+    length = x.shape[place]
     one = whole(wanted)
     listed = wholes(wanted if one is None else [one]) or ()
     numbers = [rank + length if -length <= rank < 0 else rank for rank in listed]
@@ -139,5 +151,5 @@ def select(array: ArrayLike, wanted: Any, axis: int = -1, *, workers: int = 1) -
         raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
     if len(set(numbers)) < len(numbers):
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
-    values = run("select", array, axis, ranks(*numbers), workers).values
-    return values if one is None else np.take(values, 0, axis)
+    values = run("select", x, place, ranks(*numbers), workers).values
+    return values if one is None else np.take(values, 0, place)

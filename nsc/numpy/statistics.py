@@ -1,38 +1,170 @@
-"""Statistics along an axis: the median."""
+"""Medians and trimmed means along axes, with and without weights."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nsc.compiler.selection import median as middle
-from nsc.compiler.selection import ranks
+from nsc.arguments import real
 from nsc.errors import OperandError
-from nsc.numpy.arrays import Array, split_shape
-from nsc.numpy.kernels import run
+from nsc.numpy.arrays import Array, Axes
+from nsc.numpy.methods import Place
+from nsc.numpy.reducing import Call, Rule
+from nsc.numpy.samples import Block
+from nsc.numpy.weights import Weights, weighted_median, weighted_trimmed_mean
 
 
-def median(array: ArrayLike, axis: int = -1, *, workers: int = 1) -> Array:
-    """Return the median along an axis, as numpy.median: NaN where there is a NaN, float64 for integers.
+def median(
+    array: ArrayLike,
+    axis: Axes = None,
+    *,
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int = 1,
+) -> Array:
+    """Return the median along axes, as numpy.median: NaN where there is a NaN, float64 for integers.
+
+    With weights it is the value at which the weight below and the weight above are each at most half of the
+    whole; the mean of the two such values next to each other, if there are two. Equal weights change nothing.
+    Whole weights give the median of values that are repeated so many times. The weight up to a value is
+    compared with the weight above it, both sums of weights in float64.
+
+    Args:
+        array: of any shape. More than MOST values of a sample are sorted by NumPy.
+        axis: the axes of a sample; None: all, as in NumPy.
+        weights: of the array's shape, or of that of its axes named; not negative, not all 0.
+        keepdims: whether the axes of a sample stay, with length 1.
+        out: where to write the results, of their shape; None: to a new array.
+        workers: threads, or -1.
 
     Raises:
-        OperandError: no values along the axis; or as in `sort`.
+        OperandTypeError: a type that is not served; a masked array, or another class than NumPy's own; an
+            argument of another type.
+        OperandError: no values along the axes; weights or an `out` that do not fit; workers neither positive
+            nor -1.
+        numpy.exceptions.AxisError: no such axis.
 
-    >>> median([[3, 1, 4], [1, 5, 9]]), median([[3, 1, 4, 1]], axis=1)
-    (array([3., 5.]), array([2.]))
+    Source of the weighted form: the lower and upper weighted median of F. Y. Edgeworth (1888).
+
+    >>> median([[3, 1, 4], [1, 5, 9]], axis=1), median([[3, 1, 4, 1]])
+    (array([3., 5.]), np.float64(2.0))
+    >>> median([[1.0, 7.0], [2.0, 8.0], [6.0, 9.0]], axis=0, weights=[1, 1, 3])  # three clients
+    array([6., 9.])
     """
-    x = np.asarray(array)
-    length = split_shape("median", x, axis)[1]
-    if length == 0:
-        raise OperandError("nsc.numpy.median: an axis of no values has no median")
-    if x.dtype.kind != "f":
-        wanted = middle() if length % 2 else ranks(length // 2 - 1, length // 2)
-        found = np.moveaxis(run("median", x, axis, wanted, workers).values, axis, 0)
-        return found.mean(axis=0, dtype=np.float64)  # type: ignore[no-any-return]
-    # The last rank is NaN where there is one.
-    places = sorted({(length - 1) // 2, length // 2, length - 1})
-    found = np.moveaxis(run("median", x, axis, ranks(*places), workers).values, axis, 0)
-    values, last = found[0] if length % 2 else found[:2].mean(axis=0), found[-1]
-    if np.isnan(last.max(initial=-np.inf)):
-        return np.where(np.isnan(last), last, values)[()]  # type: ignore[no-any-return]
-    return values if values.flags.forc else values.copy()  # type: ignore[no-any-return]
+    return _median("median", array, axis, weights, keepdims, out, workers)
+
+
+def nanmedian(
+    array: ArrayLike,
+    axis: Axes = None,
+    *,
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int = 1,
+) -> Array:
+    """Return the median of the numbers along axes, as numpy.nanmedian; NaN, without a warning, of none.
+
+    Arguments and errors as in `median`. The weight of a NaN does not count.
+
+    Cost: that of a sort, and of one pass over its results.
+
+    >>> nanmedian([[3.0, np.nan, 4.0], [np.nan, 5.0, np.nan]], axis=1)
+    array([3.5, 5. ])
+    """
+    return _median("nanmedian", array, axis, weights, keepdims, out, workers)
+
+
+def _median(
+    function: str,
+    array: ArrayLike,
+    axis: Axes,
+    weights: ArrayLike | None,
+    keepdims: bool,
+    out: Array | None,
+    workers: int,
+) -> Array:
+    call = Call.of(function, array, axis, keepdims, out, workers)
+    dtype = _float_of(call.x)
+    skips_nan = function.startswith("nan")
+    if weights is not None:
+        weighed = Weights.of(call, weights, skips_nan)
+        return call.finish((), dtype, lambda block: weighted_median(block, weighed), None, with_places=True)
+    return call.by_rule((), dtype, MEDIAN, skips_nan)
+
+
+def trimmed_mean(
+    array: ArrayLike,
+    proportion: float,
+    axis: Axes = None,
+    *,
+    weights: ArrayLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+    workers: int = 1,
+) -> Array:
+    """Return the mean without the smallest and largest values, as scipy.stats.trim_mean.
+
+    Of n values int(proportion · n) are left out at each end. NaN is the result where there is a NaN. Sums are
+    in float64; results are float64, or of the array's floating-point type.
+
+    With weights, the share `proportion` of the whole weight is left out at each end, of one value perhaps a
+    part of its weight; the result is the weighted mean of what remains. Equal weights give the mean above
+    where proportion · n is whole, and else leave out a part of a value.
+
+    Args:
+        proportion: in 0 … 1/2, less than 1/2.
+        array, axis, weights, keepdims, out, workers: as in `median`.
+
+    Raises:
+        OperandError: no such proportion; or as in `median`.
+
+    Source of the weighted form: the mean of the inverse distribution function between two levels, as
+    P. J. Huber, Robust Statistics (1981), section 3.3, writes the trimmed mean.
+
+    >>> values = [1.0, 2.0, 3.0, 100.0]
+    >>> trimmed_mean(values, 0.25), trimmed_mean(values, 0.25, weights=[1, 2, 2, 1])
+    (np.float64(2.5), np.float64(2.5))
+    """
+    call = Call.of("trimmed_mean", array, axis, keepdims, out, workers)
+    share = real(proportion)
+    if share is None or not 0 <= share < 0.5:
+        raise OperandError(
+            f"nsc.numpy.trimmed_mean: proportion must be at least 0 and less than 1/2, got {proportion!r}"
+        )
+    dtype, n = _float_of(call.x), call.samples.shape[1]
+    if weights is not None:
+        weighed = Weights.of(call, weights, skips_nan=False)
+        return call.finish(
+            (), dtype, lambda block: weighted_trimmed_mean(block, weighed, share), None, with_places=True
+        )
+    cut = int(share * n)
+
+    def statistic(block: Block) -> list[Array]:
+        mean = block.values[cut : n - cut].mean(axis=0, dtype=np.float64)
+        last = block.values[-1]  # NaN where there is one
+        return [np.where(np.isnan(last), last, mean) if last.dtype.kind == "f" else mean]
+
+    return call.finish((), dtype, statistic, None)
+
+
+def _float_of(x: Array) -> np.dtype[Any]:
+    """Return the type of means of an array."""
+    return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
+
+
+def _middle(count: int) -> tuple[Place]:
+    low, high = (count - 1) // 2, count // 2
+    return (Place(low, high, None if low == high else 0.5),)
+
+
+def _mean(low: Array, high: Array, _: float) -> Array:
+    """Return the means of two values, as numpy.mean."""
+    wide = {"f2": np.float32}.get(low.dtype.str[1:], low.dtype if low.dtype.kind == "f" else np.float64)
+    return np.divide(np.add(low, high, dtype=wide), 2)
+
+
+MEDIAN = Rule(_middle, _mean, selects=True)

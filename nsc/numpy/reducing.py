@@ -1,0 +1,185 @@
+"""Statistics that read two ranks of a sample for each result, of all its values or of those that are numbers.
+
+NaN is larger than every number, so the numbers of a sorted sample lie in front. Their count gives a sample
+its own ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nsc.arguments import flag
+from nsc.compiler.selection import Selection, ranks
+from nsc.errors import OperandError, OperandTypeError
+from nsc.numpy.arrays import Array, axes_of, check_out, read, thread_count
+from nsc.numpy.methods import Place
+from nsc.numpy.samples import Block, Samples, each_block
+
+# Up to so many ranks each is looked at for NaN; of more, the counts of numbers that there are.
+_FEW = 64
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A statistic of sorted samples.
+
+    Attributes:
+        places: from a number of values, at least 1, to where each result lies among them.
+        join: from the values at both ranks of a place, and its share, to results.
+        selects: whether a kernel of these ranks alone is built. Else one that sorts serves all rules.
+    """
+
+    places: Callable[[int], Sequence[Place]]
+    join: Callable[[Array, Array, Any], Array]
+    selects: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the caller of a statistic passed: an array, its samples, and where results go.
+
+    Attributes:
+        function: the function that was called, for messages.
+        x: the array.
+        axes: those of a sample.
+        samples: how it is read.
+        keepdims: whether they stay, with length 1.
+        out: where results are written; None: to a new array.
+        threads: how many at most.
+    """
+
+    function: str
+    x: Array
+    axes: tuple[int, ...]
+    samples: Samples
+    keepdims: bool
+    out: Array | None
+    threads: int
+
+    @classmethod
+    def of(
+        cls, function: str, array: ArrayLike, axis: object, keepdims: bool, out: Any, workers: int
+    ) -> Call:
+        """Read the arguments that all statistics share.
+
+        Raises:
+            OperandTypeError, OperandError, AxisError: as `read`, `axes_of` and `thread_count`.
+            OperandError: samples of no values.
+        """
+        x = read(function, array)
+        keepdims = flag("keepdims", keepdims, OperandTypeError) and x.ndim > 0
+        if x.ndim == 0 and axis is None:
+            x = x.reshape(1)
+        axes = axes_of(function, axis, x.ndim)
+        samples = Samples.of(x, axes)
+        if samples.shape[1] == 0:
+            raise OperandError(
+                f"nsc.numpy.{function}: an axis of no values has no {function.removeprefix('nan')}"
+            )
+        return cls(function, x, axes, samples, keepdims, out, thread_count(function, workers))
+
+    def finish(
+        self,
+        leading: tuple[int, ...],
+        dtype: np.dtype[Any],
+        statistic: Callable[[Block], Sequence[Array]],
+        selection: Selection | None,
+        with_places: bool = False,
+    ) -> Array:
+        """Return results, of a shape in front of the axes that are kept."""
+        shape = self._shape(leading)
+        check_out(self.function, self.out, shape, dtype)
+        outer, _, inner = self.samples.shape
+        count = int(np.prod(leading, dtype=np.intp))
+        results = np.empty((count, outer * inner), dtype)
+        if results.size:
+            laid = self.samples.lay(self.x)
+            each_block(self.function, laid, selection, statistic, results, self.threads, with_places)
+        found = self.samples.back(results, self.axes, self.keepdims).reshape(shape)
+        if self.out is None:
+            return found[()]
+        np.copyto(self.out, found, casting="same_kind")
+        return self.out
+
+    def _shape(self, leading: tuple[int, ...]) -> tuple[int, ...]:
+        kept = [
+            1 if axis in self.axes else length
+            for axis, length in enumerate(self.x.shape)
+            if self.keepdims or axis not in self.axes
+        ]
+        return (*leading, *kept)
+
+    def by_rule(self, leading: tuple[int, ...], dtype: np.dtype[Any], rule: Rule, skips_nan: bool) -> Array:
+        """Return the results of a rule, NaN for samples with a NaN, or without a number if NaN is skipped."""
+        has_nan, n = self.x.dtype.kind == "f", self.samples.shape[1]
+        if not has_nan or not skips_nan:
+            places = rule.places(n)
+            # The last rank is NaN where there is one.
+            wanted = {rank for place in places for rank in (place.low, place.high)} | {n - 1}
+            listed = sorted(wanted) if rule.selects else range(n)
+            row_of = {rank: row for row, rank in enumerate(listed)}
+            return self.finish(
+                leading,
+                dtype,
+                lambda block: _of_all(block.values, places, row_of, rule, has_nan),
+                ranks(*listed) if rule.selects else None,
+            )
+        return self.finish(leading, dtype, lambda block: of_numbers(block.values, rule, 1), None)
+
+
+def _of_all(
+    values: Array, places: Sequence[Place], row_of: dict[int, int], rule: Rule, has_nan: bool
+) -> list[Array]:
+    """Return a rule's results of samples, NaN where there is one."""
+    found = [_at(rule, place, values[row_of[place.low]], values[row_of[place.high]]) for place in places]
+    if has_nan:
+        is_nan = np.isnan(values[-1])
+        if is_nan.any():
+            found = [np.where(is_nan, values[-1], row) for row in found]
+    return found
+
+
+def _at(rule: Rule, place: Place, low: Array, high: Array) -> Array:
+    return low if place.share is None else rule.join(low, high, place.share)
+
+
+def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
+    """Return a rule's results of the numbers of sorted samples.
+
+    Args:
+        values: a row for each rank, a column for each sample.
+        rule: of at least one place.
+        least: how many numbers a sample must have; NaN is the result for fewer.
+    """
+
+    def rows_of(count: int) -> list[Any]:
+        places = rule.places(max(1, count))
+        if count < least:
+            return [np.nan] * len(places)
+        return [_at(rule, place, values[place.low], values[place.high]) for place in places]
+
+    found = [np.array(row) for row in rows_of(len(values))]
+    for count, where in _with_nan(values):
+        for row, other in zip(found, rows_of(count), strict=True):
+            np.copyto(row, other, where=where)
+    return found
+
+
+def _with_nan(values: Array) -> Iterator[tuple[int, Array]]:
+    """Yield counts of numbers and the sorted samples that have so many, or fewer, which come later."""
+    n = len(values)
+    if n <= _FEW:
+        for count in range(n - 1, -1, -1):
+            is_nan = np.isnan(values[count])
+            if not is_nan.any():
+                return
+            yield count, is_nan
+    elif np.isnan(values[-1]).any():
+        counts = n - np.isnan(values).sum(axis=0)
+        for count in np.unique(counts[counts < n]):
+            yield int(count), counts == count

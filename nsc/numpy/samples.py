@@ -1,0 +1,176 @@
+"""Samples along one axis or several, sorted a block at a time, so that what follows finds them in the cache.
+
+A statistic works on blocks: values in their order, one row for each rank, one column for each sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nsc.compiler.selection import Selection
+from nsc.numpy.arrays import Array, dtype_name
+from nsc.numpy.kernels import by_numpy, kernel_for, work_of
+from nsc.runtime.exact import Layout, layout_of, places_fit
+from nsc.runtime.threads import share_out
+
+# Bytes of the sorted values of a block: with what is computed of them they fit a core's second-level cache.
+BLOCK_BYTES = 1 << 20
+# A block is of whole registers, whatever the type.
+_LANES = 64
+
+
+@dataclass(frozen=True)
+class Samples:
+    """How an array is seen as samples: outer × n × inner values.
+
+    Attributes:
+        order: its axes; those of a sample lie together.
+        kept: the lengths of the others, in this order.
+        shape: outer, n, inner.
+    """
+
+    order: tuple[int, ...]
+    kept: tuple[int, ...]
+    shape: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, x: Array, axes: Sequence[int]) -> Samples:
+        """Return the samples of an array along some axes, in an order in which it need not be copied."""
+        # The axes as they lie in memory.
+        lying = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
+        places = [place for place, axis in enumerate(lying) if axis in axes]
+        first, last = places[0], places[-1] + 1
+        before, joined, behind = lying[:first], lying[first:last], lying[last:]
+        if len(joined) > len(axes):  # others lie between them
+            before, joined, behind = [axis for axis in lying if axis not in axes], sorted(axes), []
+        outer, n, inner = (math.prod(x.shape[axis] for axis in some) for some in (before, joined, behind))
+        kept = tuple(x.shape[axis] for axis in (*before, *behind))
+        return cls((*before, *joined, *behind), kept, (outer, n, inner))
+
+    @property
+    def is_in_rows(self) -> bool:
+        """Whether the values of a sample are brought together, because too few lie side by side."""
+        return layout_of(*self.shape) is None
+
+    def lay(self, array: Array) -> Array:
+        """Return an array of the same shape as outer × n × inner values in C order."""
+        laid = array.transpose(self.order).reshape(self.shape)
+        if self.is_in_rows:
+            laid = laid.transpose(0, 2, 1).reshape(-1, self.shape[1], 1)
+        return np.ascontiguousarray(laid)
+
+    def back(self, results: Array, axes: Sequence[int], keepdims: bool) -> Array:
+        """Return results, count × samples, as count × the axes that are kept, in the array's order."""
+        others = [axis for axis in self.order if axis not in axes]
+        places = [0, *(1 + others.index(axis) for axis in sorted(others))]
+        found = results.reshape(len(results), *self.kept).transpose(places)
+        return np.expand_dims(found, tuple(1 + axis for axis in axes)) if keepdims else found
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some samples, sorted.
+
+    Attributes:
+        values: a row for each selected rank.
+        places: where each value lay, if that was asked for.
+        part: cuts the same samples out of what `Samples.lay` returned.
+    """
+
+    values: Array
+    places: Array | None
+    part: tuple[slice, slice, slice]
+
+    def of(self, laid: Array) -> Array:
+        """Return this block of another array of the same shape, a column for each sample."""
+        return _columns(laid[self.part])
+
+
+def each_block(
+    function: str,
+    laid: Array,
+    selection: Selection | None,
+    statistic: Callable[[Block], Sequence[Array]],
+    results: Array,
+    threads: int,
+    with_places: bool = False,
+) -> None:
+    """Sort samples and write a statistic of them to results.
+
+    Args:
+        function: the function that was called, for messages.
+        laid: outer × n × inner values, as `Samples.lay` returned them, or a view of overlapping windows.
+        selection: the ranks that the statistic reads; None: all.
+        statistic: from a block to its results, a number for each of its samples.
+        results: a row for each result, a column for each sample.
+        threads: how many at most.
+        with_places: whether the statistic reads the places of values.
+    """
+    index = np.dtype(np.int32) if with_places else None
+    if index is not None and not places_fit(laid.shape[1], laid.itemsize):
+        laid = laid.astype(np.int16)
+    outer, n, inner = laid.shape
+    kernel = kernel_for(function, n, selection, laid)
+    parts = _parts(laid.shape, laid.itemsize + (4 if with_places else 0))
+    rows = results.reshape(len(results), outer, inner)
+
+    def do(number: int, count: int) -> None:
+        with np.errstate(all="ignore"):
+            for part in parts[number::count]:
+                if kernel is None:
+                    found = by_numpy(laid[part], 1, selection, False, index)
+                    values, places = found.values, found.indices
+                else:
+                    values, places = _sorted(kernel, laid[part], index)
+                block = Block(_columns(values), _columns(places) if with_places else None, part)
+                for row, result in zip(rows, statistic(block), strict=True):
+                    target = row[part[0], part[2]]
+                    target[...] = result.reshape(target.shape)
+
+    share_out(do, threads, work_of(kernel, laid, 4 if with_places else 0))
+
+
+def _parts(shape: tuple[int, ...], value_bytes: int) -> list[tuple[slice, slice, slice]]:
+    """Return blocks: of several slabs of samples, or of some of the columns of one."""
+    outer, n, inner = shape
+    samples = max(_LANES, BLOCK_BYTES // (n * value_bytes) // _LANES * _LANES)
+    every = slice(None)
+    if inner > samples:
+        starts = range(0, inner, samples)
+        return [
+            (slice(slab, slab + 1), every, slice(start, min(start + samples, inner)))
+            for slab in range(outer)
+            for start in starts
+        ]
+    slabs = max(1, samples // max(1, inner))
+    return [
+        (slice(start, min(start + slabs, outer)), every, slice(0, inner)) for start in range(0, outer, slabs)
+    ]
+
+
+def _sorted(kernel: Any, x: Array, index: np.dtype[Any] | None) -> tuple[Array, Array]:
+    """Return values, and places if a dtype of them is given, of a block."""
+    slabs, n, samples = x.shape
+    is_rows = samples == 1
+    steps = [stride // x.itemsize for stride in x.strides]
+    if not (steps[1] == 1 if is_rows else steps[2] == 1 and steps[1] >= samples):
+        x = np.ascontiguousarray(x)
+        steps = [n * samples, samples, 1]
+    layout = Layout(1, slabs, 0, 1, steps[0]) if is_rows else Layout(slabs, samples, steps[0], steps[1], 1)
+    values = np.empty((slabs, kernel.source.outputs, samples), x.dtype)
+    places = np.empty(0 if index is None else values.shape, index or np.int32)
+    index_bytes = 0 if index is None else places.itemsize
+    addresses = values.ctypes.data, places.ctypes.data
+    name = dtype_name("sort", x)
+    kernel.call(name, x.ctypes.data, layout, *addresses, index_bytes, False)
+    return values, places
+
+
+def _columns(laid: Array) -> Array:
+    """Return slabs × values × samples as values × all samples."""
+    return np.ascontiguousarray(laid.swapaxes(0, 1)).reshape(laid.shape[1], -1)

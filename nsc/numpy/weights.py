@@ -1,0 +1,145 @@
+"""Weights: how they are read, and statistics that read them in the order of the values.
+
+Sums of weights are float64 and run over the sorted values, from one end or from the other. None is a
+difference of two sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nsc.errors import OperandError
+from nsc.numpy.arrays import Array, read
+from nsc.numpy.reducing import Call
+from nsc.numpy.samples import Block
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of samples, float64.
+
+    Attributes:
+        laid: one for each value of a sample, or outer × n × inner, as `Samples.lay` returns them.
+        skips_nan: whether the weight of a NaN does not count; else NaN is the result for its sample.
+    """
+
+    laid: Array
+    skips_nan: bool
+
+    @classmethod
+    def of(cls, call: Call, weights: ArrayLike, skips_nan: bool) -> Weights:
+        """Read weights of an array's shape, or of the shape of the axes of a sample, in the order named.
+
+        Raises:
+            OperandTypeError: as `read`.
+            OperandError: another shape; a weight that is negative, infinite or NaN; a sample of weight 0.
+        """
+        given = read(call.function, weights)
+        x, axes, samples = call.x, call.axes, call.samples
+        of_a_sample = tuple(x.shape[axis] for axis in axes)
+        if given.shape not in (x.shape, of_a_sample):
+            raise OperandError(
+                f"nsc.numpy.{call.function}: weights must be of shape {x.shape} or {of_a_sample}, got "
+                f"{given.shape}"
+            )
+        numbers = given.astype(np.float64)
+        if not (np.isfinite(numbers) & (numbers >= 0)).all():
+            raise OperandError(f"nsc.numpy.{call.function}: weights must be finite, and none negative")
+        if numbers.shape == x.shape:
+            laid = samples.lay(numbers)
+        else:
+            in_order = sorted(range(len(axes)), key=lambda place: samples.order.index(axes[place]))
+            laid = numbers.transpose(in_order).reshape(-1)
+        with np.errstate(over="ignore"):
+            sums = laid.sum(axis=laid.ndim // 2)
+        if not (np.isfinite(sums) & (sums > 0)).all():
+            raise OperandError(
+                f"nsc.numpy.{call.function}: the weights of a sample must have a finite sum above 0"
+            )
+        return cls(laid, skips_nan)
+
+    def sorted_of(self, block: Block) -> Array:
+        """Return weights in the order of a block's values; 0 for NaN that does not count."""
+        assert block.places is not None
+        weights = (
+            self.laid.take(block.places)
+            if self.laid.ndim == 1
+            else np.take_along_axis(block.of(self.laid), block.places, 0)
+        )
+        if self.skips_nan and block.values.dtype.kind == "f":
+            weights[np.isnan(block.values)] = 0
+        return weights
+
+    def with_nan(self, block: Block, weights: Array, rows: Sequence[Array]) -> Sequence[Array]:
+        """Return results, NaN for samples that have none: with a NaN that counts, or without any weight."""
+        if block.values.dtype.kind != "f":
+            return rows
+        last = block.values[-1]
+        is_nan = weights.max(axis=0) == 0 if self.skips_nan else np.isnan(last)
+        return [np.where(is_nan, np.nan, row) for row in rows] if is_nan.any() else rows
+
+
+def weighted_median(block: Block, weights: Weights) -> Sequence[Array]:
+    """Return the weighted medians of samples, as `nsc.numpy.median` defines them."""
+    values, sorted_weights = block.values, weights.sorted_of(block)
+    # Equal weights are added in the same order from both ends, so that they compare equal at the middle.
+    up, down = _sums(sorted_weights), _sums(sorted_weights[::-1])[::-1]
+    low = _first(values, (np.less(below, above) for below, above in zip(up, down[1:], strict=False)))
+    high = _first(values, (np.less_equal(below, above) for below, above in zip(up, down[1:], strict=False)))
+    wide = low.dtype if low.dtype.itemsize > 2 and low.dtype.kind == "f" else np.dtype(np.float64)
+    middle = np.where(low == high, low, np.add(low, high, dtype=wide) / 2)
+    return weights.with_nan(block, sorted_weights, [middle])
+
+
+def weighted_quantiles(block: Block, weights: Weights, quantiles: Array) -> Sequence[Array]:
+    """Return quantiles by the method inverted_cdf, with weights, as numpy.quantile."""
+    sorted_weights = weights.sorted_of(block)
+    shares = _sums(sorted_weights)
+    shares /= shares[-1].copy()
+    if quantiles.dtype.kind == "f":
+        shares = shares.astype(quantiles.dtype)
+    # Values of no weight in front are not the quantile 0.
+    shares[shares == 0] = -1
+    rows = [_first(block.values, (np.less(share, q) for share in shares[:-1])) for q in quantiles.reshape(-1)]
+    return weights.with_nan(block, sorted_weights, rows)
+
+
+def _sums(weights: Array) -> Any:
+    """Return the sums of the first weights, of the first two, and so on."""
+    sums = weights.copy()
+    for number in range(1, len(sums)):
+        sums[number] += sums[number - 1]
+    return sums
+
+
+def _first(values: Array, is_beyond: Iterable[Array]) -> Any:
+    """Return the first value of each sample that the wanted one does not lie beyond; the last one else."""
+    found = values[0].copy()
+    for value, beyond in zip(values[1:], is_beyond, strict=True):
+        np.copyto(found, value, where=beyond)
+    return found
+
+
+def weighted_trimmed_mean(block: Block, weights: Weights, proportion: float) -> Sequence[Array]:
+    """Return means of samples without a share of the weight at each end."""
+    sorted_weights = weights.sorted_of(block)
+    trim = proportion * sorted_weights.sum(axis=0)
+    kept = sorted_weights - _cut(sorted_weights, trim) - _cut(sorted_weights[::-1], trim)[::-1]
+    kept = np.maximum(kept, 0)
+    # A value that is left out may be infinite.
+    terms = np.where(kept > 0, block.values * kept, 0)
+    return weights.with_nan(block, sorted_weights, [terms.sum(axis=0) / kept.sum(axis=0)])
+
+
+def _cut(weights: Array, trim: Array) -> Array:
+    """Return how much of each weight is left out, from the first on, until their sum is `trim`."""
+    left, cuts = trim.copy(), np.empty_like(weights)
+    for weight, cut in zip(weights, cuts, strict=True):
+        np.minimum(weight, left, out=cut)
+        left -= cut
+    return cuts
