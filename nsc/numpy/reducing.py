@@ -119,8 +119,8 @@ class Call:
         has_nan, n = self.x.dtype.kind == "f", self.samples.shape[1]
         if not has_nan or not skips_nan:
             places = rule.places(n)
-            # The last rank is NaN where there is one.
-            wanted = {rank for place in places for rank in (place.low, place.high)} | {n - 1}
+            wanted = {rank for place in places for rank in (place.low, place.high)}
+            wanted |= {n - 1} if has_nan else set()  # NaN where there is one
             listed = sorted(wanted) if rule.selects else range(n)
             row_of = {rank: row for row, rank in enumerate(listed)}
             return self.finish(
