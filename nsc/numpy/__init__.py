@@ -6,7 +6,7 @@
     middle = nsc.numpy.nanmedian(stack, axis=0)
 
 The first call for a length of the axis proves a network, and the first for a type builds its kernel in a
-second or two; the build is kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
+second or two; both are kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
 is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
 -0 before 0.
 
