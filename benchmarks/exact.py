@@ -32,7 +32,8 @@ ARRAYS, TENSORS = "nsc.numpy", "nsc"  # what is compared with NumPy's functions,
 MEMORY = "memory"
 
 VALUES, INDICES, MEDIAN, LARGEST = "sort", "argsort", "median", f"top {K} with indices"
-FILTER = "median filter"
+FILTER, COLOURS = "median filter", "median filter of colours"
+PLANES = "nsc.numpy on a plane a colour"
 _SCIPYS_SHARE = 1 / 8
 
 
@@ -55,7 +56,7 @@ class ExactCase:
         shape: of the array.
         axis: along which is sorted.
         targets: the peers, with what is asked of nsc.
-        window: of a filter, rows and columns alike; 0 for sorting.
+        window: of a filter, rows and columns alike; 0 for sorting. Behind them an image may have channels.
     """
 
     work: str
@@ -71,8 +72,13 @@ class ExactCase:
         return self.window or self.shape[self.axis]
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """A filter's sizes along the axes."""
+        return (self.window, self.window) + (1,) * (len(self.shape) - 2)
+
+    @property
     def samples(self) -> int:
-        """How many samples are sorted, or pixels filtered."""
+        """How many samples are sorted, or values filtered."""
         return math.prod(self.shape) // (1 if self.window else self.n)
 
     @property
@@ -226,21 +232,38 @@ def _bottleneck_median(arrays: Arrays) -> Call:
 def _scipy_filter(arrays: Arrays) -> Call:
     median_filter = importlib.import_module("scipy.ndimage").median_filter
     x = arrays.x[: int(len(arrays.x) * _SCIPYS_SHARE)]
-    return lambda: median_filter(x, arrays.case.window, mode="nearest")
+    return lambda: median_filter(x, arrays.case.sizes, mode="nearest")
 
 
 def _opencv_filter(arrays: Arrays) -> Call:
-    """OpenCV filters windows beyond 5 × 5 of uint8 alone: of other types it gets the image as uint8."""
+    """OpenCV filters windows beyond 5 × 5 of uint8 alone: of other types it gets 256 steps."""
     cv2 = importlib.import_module("cv2")
     cv2.setNumThreads(1)
-    x = arrays.x if arrays.case.window <= 5 else arrays.x.astype(np.uint8)
+    x = arrays.x
+    if arrays.case.window > 5 and x.dtype != np.uint8:
+        x = np.interp(x, (x.min(), x.max()), (0, 255)).astype(np.uint8)
     return lambda: cv2.medianBlur(x, arrays.case.window)
 
 
+def _filter_of_planes(arrays: Arrays) -> Call:
+    x = np.ascontiguousarray(np.moveaxis(arrays.x, -1, 0))
+    sizes = (1, arrays.case.window, arrays.case.window)
+    return lambda: nsc.numpy.median_filter(x, sizes, "nearest")
+
+
 def _torch_filter(arrays: Arrays) -> Call:
-    median = nsc.compile_filter(arrays.case.window)
+    median = nsc.compile_filter(arrays.case.sizes)
     return lambda: median(arrays.tensor, "nearest")
 
+
+def _filter(arrays: Arrays, workers: int) -> Call:
+    return lambda: nsc.numpy.median_filter(arrays.x, arrays.case.sizes, "nearest", workers=workers)
+
+
+_FILTERS = {
+    "scipy.ndimage.median_filter": Peer(_scipy_filter, ARRAYS, module="scipy", share=_SCIPYS_SHARE),
+    "cv2.medianBlur": Peer(_opencv_filter, ARRAYS, module="cv2"),
+}
 
 WORKS: dict[str, Work] = {
     VALUES: Work(
@@ -280,14 +303,8 @@ WORKS: dict[str, Work] = {
             "torch.topk": Peer(lambda a: lambda: torch.topk(a.tensor, K, a.case.axis), TENSORS, threads=True),
         },
     ),
-    FILTER: Work(
-        lambda a, workers: lambda: nsc.numpy.median_filter(a.x, a.case.window, "nearest", workers=workers),
-        _torch_filter,
-        {
-            "scipy.ndimage.median_filter": Peer(_scipy_filter, ARRAYS, module="scipy", share=_SCIPYS_SHARE),
-            "cv2.medianBlur": Peer(_opencv_filter, ARRAYS, module="cv2"),
-        },
-    ),
+    FILTER: Work(_filter, _torch_filter, _FILTERS),
+    COLOURS: Work(_filter, _torch_filter, {**_FILTERS, PLANES: Peer(_filter_of_planes, ARRAYS)}),
 }
 
 _SIZES, _BATCH = (16, 32, 64), 65536
@@ -341,5 +358,23 @@ CASES = (
             (5, (50, 100), (0.8, 1.5)),
             (7, (30, None), (None, 1)),
         )
+    ),
+    *(
+        ExactCase(
+            FILTER,
+            "float32",
+            (1024, 1024),
+            1,
+            (Target("scipy.ndimage.median_filter"), Target("cv2.medianBlur")),
+            window,
+        )
+        for window in (9, 11, 15)
+    ),
+    *(
+        ExactCase(
+            COLOURS, dtype, (1080, 1920, 3), 1, (Target("cv2.medianBlur"), Target(PLANES, 1 / 1.5)), window
+        )
+        for dtype in ("uint8", "float32")
+        for window in (3, 5, 7)
     ),
 )

@@ -183,8 +183,8 @@ def exact_sorting(results: Results) -> Section:
         "functions and bottleneck's are compared with `nsc.numpy`, torch's with nsc's operators. Ratios are "
         "those of one thread, and so are the targets: how many times as fast nsc must be, and the aim. NumPy "
         "and bottleneck run on one thread alone.",
-        "- a sample of a filter is a pixel; scipy filters an eighth of the rows of the image, the others "
-        "all. OpenCV's 7 × 7 is of uint8, whatever the others filter",
+        "- a sample of a filter is a value of a pixel; scipy filters an eighth of the rows of the image, the "
+        "others all. OpenCV's windows beyond 5 × 5 are of uint8, whatever the others filter",
         "- memory reads as many bytes in order, and writes as many; a ratio of 0.5 is twice its time",
         *map(_left_out, exact.left_out()),
     ]

@@ -118,10 +118,15 @@ def test_a_missing_module_is_not_importable():
 # ----------------------------------------------------------------------------------- exact sorting
 
 
+FILTERS = {exact.FILTER, exact.COLOURS}
+
+
 def array_case(work, axis, dtype="float32"):
     shape = (9, 24) if axis == 0 else (24, 9)
     targets = tuple(map(exact.Target, exact.WORKS[work].peers))
-    return exact.ExactCase(work, dtype, shape, axis, targets, window=3 if work == exact.FILTER else 0)
+    if work == exact.COLOURS:
+        shape = (*shape, 3)
+    return exact.ExactCase(work, dtype, shape, axis, targets, window=3 if work in FILTERS else 0)
 
 
 def values_in(result):
@@ -130,7 +135,7 @@ def values_in(result):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("work", sorted(exact.WORKS.keys() - {exact.FILTER}))
+@pytest.mark.parametrize("work", sorted(exact.WORKS.keys() - FILTERS))
 def test_functions_of_an_exact_work_agree(work, axis):
     case = array_case(work, axis)
     arrays = exact.arrays_of(case)
@@ -156,10 +161,13 @@ def test_functions_of_an_exact_work_agree(work, axis):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_filters_agree(dtype):
-    targets = tuple(map(exact.Target, exact.WORKS[exact.FILTER].peers))
-    arrays = exact.arrays_of(exact.ExactCase(exact.FILTER, dtype, (48, 20), 1, targets, window=5))
+@pytest.mark.parametrize(("work", "shape"), [(exact.FILTER, (48, 20)), (exact.COLOURS, (48, 20, 3))])
+def test_filters_agree(work, shape, dtype):
+    targets = tuple(map(exact.Target, exact.WORKS[work].peers))
+    arrays = exact.arrays_of(exact.ExactCase(work, dtype, shape, 1, targets, window=5))
     found = {name: np.asarray(call()) for (name, _), call in exact.calls(arrays, [1]).items()}
+    if work == exact.COLOURS:
+        found[exact.PLANES] = np.moveaxis(found[exact.PLANES], 0, -1)
     assert exact.ARRAYS in found
     for name, result in found.items():
         # The last rows of one that has only some of them have other windows.

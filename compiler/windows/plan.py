@@ -28,7 +28,7 @@ _MOST_TRIED = 9
 MOST_ROWS = 8
 # Windows of up to this many values may be planned by rows: in larger ones columns share more, and a step's
 # code would be long.
-_MOST_BY_ROWS = 49
+_MOST_BY_ROWS = 81
 
 
 @dataclass(frozen=True)
