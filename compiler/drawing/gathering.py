@@ -52,7 +52,7 @@ _SHUFFLE = 7
 _BOUNDS = (
     "Least sizes: Knuth, TAOCP 5.3.4 (up to 8 wires); Codish et al. 2014 (9 and 10); Harder 2020 (11 and "
     "12); beyond by Van Voorhis 1972. Least depths: Parberry 1989 (up to 10 wires); Bundala and Závodný 2014 "
-    "(up to 16); Ehlers and Müller 2015 (17)."
+    "(up to 16); Ehlers and Müller 2015 (17); beyond by the least size and the comparators that fit a layer."
 )
 
 

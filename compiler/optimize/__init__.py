@@ -1,11 +1,12 @@
 """Optimize: smaller networks with the same property.
 
-The order of the files: redundant (a pass that needs reachable sets), pipeline (optimize), candidates
-(networks for some ranks alone).
+The order of the files: redundant (a pass that needs reachable sets), records (what is known), pipeline
+(optimize), candidates (networks for some ranks alone).
 """
 
 from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, Construction, smallest_first, top_k_candidates
 from nsc.compiler.optimize.pipeline import Counts, Optimized, counts, optimize
+from nsc.compiler.optimize.records import Records, records_of
 from nsc.compiler.optimize.redundant import remove_redundant
 
 __all__ = [
@@ -13,8 +14,10 @@ __all__ = [
     "Construction",
     "Counts",
     "Optimized",
+    "Records",
     "counts",
     "optimize",
+    "records_of",
     "remove_redundant",
     "smallest_first",
     "top_k_candidates",

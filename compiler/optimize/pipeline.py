@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nsc.compiler.cards import card
 from nsc.compiler.diagram import shown
 from nsc.compiler.network import Network
+from nsc.compiler.optimize.records import Records, records_of
 from nsc.compiler.optimize.redundant import remove_redundant
 from nsc.compiler.passes.presorted import presorted
 from nsc.compiler.passes.relayer import relayer
@@ -39,6 +40,7 @@ class Optimized:
         network: a network that has the property if the original has it.
         before, after: the cost of the original network and of this one.
         skipped: why redundant comparators were not removed; None if they were.
+        known: the least cost that is known for the property; None where nsc has no record of it.
 
     >>> import nsc
     >>> found = nsc.optimize([(0, 1), (1, 2), (0, 1), (0, 1)])
@@ -50,6 +52,7 @@ class Optimized:
     before: Counts
     after: Counts
     skipped: str | None
+    known: Records | None = None
 
     def _repr_html_(self) -> str:
         """Return the gain and the new diagram, which a notebook shows."""
@@ -62,6 +65,9 @@ class Optimized:
                 ("half operations", self.before.half_operations, self.after.half_operations),
             )
         }
+        if self.known is not None:
+            name, _, value = self.known.words.partition(": ")
+            facts[name] = value
         if self.skipped is not None:
             facts["redundant comparators"] = f"not looked for: {self.skipped}"
         return card(f"{count(saved, 'comparator')} fewer", facts, shown(self.network) or "")
@@ -92,7 +98,7 @@ def optimize(network: Network, property_: Property, budget: Budget) -> Optimized
         skipped = f"reachable sets ended at {ended}"
     # Without the redundant comparators, some before them may no longer be needed.
     smaller = relayer(restrict(smaller, outputs))
-    return Optimized(smaller, before, counts(smaller, property_), skipped)
+    return Optimized(smaller, before, counts(smaller, property_), skipped, records_of(property_))
 
 
 def counts(network: Network, property_: Property) -> Counts:

@@ -22,7 +22,7 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.optimize import optimize
-from nsc.compiler.verify import Verdict
+from nsc.compiler.verify import Property, Verdict
 from nsc.compiler.verify import verify as verify_network
 from nsc.wording import count
 
@@ -87,6 +87,7 @@ def optimize_command(
             "before": asdict(optimized.before),
             "after": asdict(optimized.after),
             "skipped": optimized.skipped,
+            "best_known": None if optimized.known is None else asdict(optimized.known),
         }
         click.echo(json.dumps({"property": property_.name, **counts, **counts_of(optimized.network)}))
         return
@@ -99,5 +100,16 @@ def optimize_command(
         table.add_row(row, *(f"{getattr(part, key):,}" for part in (optimized.before, optimized.after)))
     on_error = output.path is None
     Console(stderr=on_error).print(table)
+    if optimized.known is not None:
+        click.echo(optimized.known.words, err=on_error)
+        if optimized.known.size < optimized.network.size:
+            click.echo(f"a smaller one: nsc {_smallest(property_)}", err=on_error)
     if optimized.skipped is not None:
         click.echo(f"redundant comparators were not looked for: {optimized.skipped}", err=on_error)
+
+
+def _smallest(property_: Property) -> str:
+    """Return the command that makes the smallest network known for a property that has records."""
+    if property_.is_sort:
+        return f"convert best --n {property_.n}"
+    return f"compile best --n {property_.n} --median"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import click
 from rich.console import Console
@@ -13,8 +14,9 @@ from nsc.cli.sources import Source, network_options
 from nsc.compiler.diagram import bands, in_ascii, knuth_diagram
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network, check_wires
-from nsc.compiler.optimize import top_k_candidates
+from nsc.compiler.optimize import records_of, top_k_candidates
 from nsc.compiler.schedule import TERMS, explain, schedule
+from nsc.compiler.verify import sort
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -128,10 +130,15 @@ def _coloured(diagram: str) -> Text:
 @network_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain_command(source: Source, as_json: bool) -> None:
-    """Show how a network is scheduled: codelets, comparators per wire loaded, light cones."""
-    figures = explain(schedule(source.network()))
+    """Show how a network is scheduled: codelets, comparators per wire loaded, light cones.
+
+    The best known size and depth of sorting networks and their lower bounds are printed too.
+    """
+    network = source.network()
+    figures, records = explain(schedule(network)), records_of(sort(network.n))
     if as_json:
-        click.echo(json.dumps(figures.__dict__, indent=1))
+        known = {"best_known": None if records is None else asdict(records)}
+        click.echo(json.dumps({**asdict(figures), **known}, indent=1))
         return
     click.echo(
         f"{count(figures.comparators, 'comparator')} in {count(figures.codelets, 'codelet')} of "
@@ -146,5 +153,7 @@ def explain_command(source: Source, as_json: bool) -> None:
         f"{figures.straight_line:.0%} straight-line code"
     )
     click.echo(f"P takes {figures.light_cone:.0%} of the dense work: the rest lies outside the light cones")
+    if records is not None:
+        click.echo(f"{network.counts}; {records.words}")
     for term, meaning in TERMS.items():
         click.echo(f"{term}: {meaning}")

@@ -22,6 +22,7 @@ from nsc.cli.shared import (
 )
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.network import Network
+from nsc.compiler.optimize import records_of
 from nsc.compiler.verify import (
     CANONICAL_DIGEST,
     METHODS,
@@ -72,6 +73,8 @@ def verify_command(
     NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and the built kernel
     is run on all 0-1 inputs, or on the inputs of the reachable sets.
 
+    Of sorters and medians, the best known size and depth and the lower bounds are printed too.
+
     A refuted network comes with a counterexample, and with the comparator that would mend it, if one alone
     does. Exit code: 0 proved, 1 refuted, 2 bad input, 3 unproved.
     """
@@ -91,15 +94,19 @@ def verify_command(
         else:
             methods = None if method is None else [method]
             proof = verify_network(network, stated.property(network.n), limits.budget(progress), methods)
+        records = records_of(parse_property(proof.property, network.n))
         if proof.counterexample is not None:
             progress.phase("find the cause")
             failure = diagnose(network, parse_property(proof.property, network.n), proof.counterexample)
             proof = replace(proof, counterexample=failure.vector, failing_input=failure.values)
     if as_json:
         causes = {} if failure is None else _causes(failure)
-        click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes}))
+        known = {"best_known": None if records is None else asdict(records)}
+        click.echo(json.dumps({**counts_of(network), **proof.facts(), **causes, **known}))
     else:
         _print_proof(network, proof, failure)
+        if records is not None:
+            click.echo(records.words)
     sys.exit(EXIT_CODES[proof.verdict])
 
 

@@ -1,5 +1,6 @@
 """Every command that takes a network takes it in the same ways: a family, a file, standard input."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -153,3 +154,32 @@ def test_a_closed_standard_output_is_refused():
     line = f"{sys.executable} -m nsc convert best --n 4 >&-"
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (2, "nsc: standard output is closed: name a file with -o\n")
+
+
+# ------------------------------------------------------------------------------------- what is known
+
+
+def test_commands_that_judge_a_network_say_the_best_known():
+    known = "best known on 9 wires: 25 comparators; 7 layers; lower bounds: 25 and 7"
+    assert call("verify", "odd_even", "--n", 9)[0].splitlines()[-1] == known
+    assert f"9 wires, 36 comparators, 9 layers; {known}\n" in call("explain", "odd_even", "--n", 9)[0]
+    smaller = "a smaller one: nsc convert best --n 9"
+    assert call("optimize", "odd_even", "--n", 9, "out.cn")[0].splitlines()[-2:] == [known, smaller]
+    assert call("optimize", "best", "--n", 9, "out.cn")[0].splitlines()[-1] == known
+    assert call("optimize", "odd_even", "--n", 9)[1].splitlines()[-2:] == [known, smaller]
+    out, _ = call("optimize", "odd_even", "--n", 9, "--property", "median", "out.cn")
+    assert out.splitlines()[-2:] == [
+        "best known on 9 wires: 19 comparators",
+        "a smaller one: nsc compile best --n 9 --median",
+    ]
+    assert "best known" not in call("verify", "odd_even", "--n", 9, "--property", "top-2")[0]
+
+
+def test_json_has_the_best_known():
+    expected = {"n": 9, "size": 25, "depth": 7, "least_size": 25, "least_depth": 7}
+    for words in (["verify"], ["explain"], ["optimize", "-o", "out.cn"]):
+        facts = json.loads(call(words[0], "odd_even", "--n", 9, *words[1:], "--json")[0])
+        assert facts["best_known"] == expected
+    assert (
+        json.loads(call("verify", "best", "--n", 9, "--property", "top-2", "--json")[0])["best_known"] is None
+    )

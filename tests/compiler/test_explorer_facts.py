@@ -11,7 +11,7 @@ import pytest
 import nsc
 from nsc.compiler.drawing import Start, gather, page, render_page
 from nsc.compiler.drawing.page import joined_modules
-from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest
+from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
@@ -21,16 +21,6 @@ from nsc.errors import LoweringError, NetworkError
 
 def facts_of(network, n=None, **options):
     return gather(Request(network, n, version="0", **options), Start(), Budget())
-
-
-def test_bounds_hold():
-    for n in range(1, 65):
-        assert least_size(n) <= best(n).size
-        assert least_depth(n) <= shallowest(n).depth
-    for n in range(1, 13):
-        assert least_size(n) == best(n).size
-    for n in range(1, 18):
-        assert least_depth(n) == shallowest(n).depth
 
 
 @pytest.mark.parametrize(
