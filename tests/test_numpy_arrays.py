@@ -23,13 +23,14 @@ CALLS = {
     "percentile": lambda x, axis=-1, **more: exact.percentile(x, 30, axis, **more),
     "quantile": lambda x, axis=-1, **more: exact.quantile(x, 0.3, axis, **more),
     "rank_filter": lambda x, **more: exact.rank_filter(x, 1, 3, **more),
+    "rolling": lambda x, axis=-1, **more: exact.rolling(x, 3, axis, min_periods=1, **more).median(),
     "select": lambda x, axis=-1, **more: exact.select(x, 1, axis, **more),
     "sort": lambda x, axis=-1, **more: exact.sort(x, axis, **more),
     "topk": lambda x, axis=-1, **more: exact.topk(x, 2, axis, **more).values,
     "trimmed_mean": lambda x, axis=-1, **more: exact.trimmed_mean(x, 0.2, axis, **more),
 }
 FILTERS = {"median_filter", "rank_filter"}
-ALONG_ONE = {"argsort", "select", "sort", "topk"}
+ALONG_ONE = {"argsort", "rolling", "select", "sort", "topk"}
 STATISTICS = sorted(CALLS.keys() - FILTERS - ALONG_ONE)
 
 X = np.random.default_rng(0).integers(-9, 9, (4, 5)).astype(np.float64)
@@ -75,7 +76,7 @@ REFUSED = {
 
 
 def test_every_function_is_called():
-    functions = {name for name in exact.__all__ if name not in ("MOST", "Sorted")}
+    functions = {name for name in exact.__all__ if name not in ("MOST", "Rolling", "Sorted")}
     assert functions == CALLS.keys()
 
 

@@ -25,12 +25,14 @@ from __future__ import annotations
 from nsc.contract.exact import MOST
 from nsc.numpy.filters import median_filter, rank_filter
 from nsc.numpy.kernels import Sorted
+from nsc.numpy.moving import Rolling, rolling
 from nsc.numpy.quantiles import nanpercentile, nanquantile, percentile, quantile
 from nsc.numpy.sorting import argsort, select, sort, topk
 from nsc.numpy.statistics import median, nanmedian, trimmed_mean
 
 __all__ = [
     "MOST",
+    "Rolling",
     "Sorted",
     "argsort",
     "median",
@@ -41,6 +43,7 @@ __all__ = [
     "percentile",
     "quantile",
     "rank_filter",
+    "rolling",
     "select",
     "sort",
     "topk",

@@ -136,7 +136,7 @@ def _of_all(
     values: Array, places: Sequence[Place], row_of: dict[int, int], rule: Rule, has_nan: bool
 ) -> list[Array]:
     """Return a rule's results of samples, NaN where there is one."""
-    found = [_at(rule, place, values[row_of[place.low]], values[row_of[place.high]]) for place in places]
+    found = [at_place(rule, place, values[row_of[place.low]], values[row_of[place.high]]) for place in places]
     if has_nan:
         is_nan = np.isnan(values[-1])
         if is_nan.any():
@@ -144,7 +144,8 @@ def _of_all(
     return found
 
 
-def _at(rule: Rule, place: Place, low: Array, high: Array) -> Array:
+def at_place(rule: Rule, place: Place, low: Array, high: Array) -> Array:
+    """Return a rule's result at a place, from the values at its two ranks."""
     return low if place.share is None else rule.join(low, high, place.share)
 
 
@@ -161,7 +162,7 @@ def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
         places = rule.places(max(1, count))
         if count < least:
             return [np.nan] * len(places)
-        return [_at(rule, place, values[place.low], values[place.high]) for place in places]
+        return [at_place(rule, place, values[place.low], values[place.high]) for place in places]
 
     found = [np.array(row) for row in rows_of(len(values))]
     for count, where in _with_nan(values):

@@ -88,7 +88,7 @@ def _median(
     workers: int,
 ) -> Array:
     call = Call.of(function, array, axis, keepdims, out, workers)
-    dtype = _float_of(call.x)
+    dtype = float_of(call.x)
     skips_nan = function.startswith("nan")
     if weights is not None:
         weighed = Weights.of(call, weights, skips_nan)
@@ -135,7 +135,7 @@ def trimmed_mean(
         raise OperandError(
             f"nsc.numpy.trimmed_mean: proportion must be at least 0 and less than 1/2, got {proportion!r}"
         )
-    dtype, n = _float_of(call.x), call.samples.shape[1]
+    dtype, n = float_of(call.x), call.samples.shape[1]
     if weights is not None:
         weighed = Weights.of(call, weights, skips_nan=False)
         return call.finish(
@@ -151,7 +151,7 @@ def trimmed_mean(
     return call.finish((), dtype, statistic, None)
 
 
-def _float_of(x: Array) -> np.dtype[Any]:
+def float_of(x: Array) -> np.dtype[Any]:
     """Return the type of means of an array."""
     return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
 

@@ -1,0 +1,117 @@
+"""nsc.numpy.rolling against pandas' definitions, each window by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("hypothesis")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import nsc
+import nsc.numpy as exact
+
+STATISTICS = {
+    "median": (lambda rolling: rolling.median(), np.median),
+    "min": (lambda rolling: rolling.min(), np.min),
+    "max": (lambda rolling: rolling.max(), np.max),
+    "quantile": (lambda rolling: rolling.quantile(0.3), lambda x: np.quantile(x, 0.3)),
+    "lower": (
+        lambda rolling: rolling.quantile(0.3, "lower"),
+        lambda x: np.quantile(x, 0.3, method="lower"),
+    ),
+}
+
+
+def windows_of(x, window, ahead):
+    """Yield the values of each window that lie in a series."""
+    for place in range(len(x)):
+        yield x[max(0, place + ahead - window + 1) : max(0, place + ahead + 1)]
+
+
+def by_definition(function, x, window, least, ahead):
+    found = []
+    for values in windows_of(x, window, ahead):
+        numbers = values[~np.isnan(values)]
+        found.append(function(numbers) if len(numbers) >= least else np.nan)
+    return np.array(found)
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("window", [1, 4, 5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+def test_windows(dtype, window, name, data):
+    length = data.draw(st.sampled_from([0, 1, 3, 5, 40, 150]))
+    random = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    x = (random.standard_normal((3, length)) * data.draw(st.sampled_from([2, 40]))).astype(dtype)
+    if dtype != "uint8":
+        x = np.round(x)  # ties
+        if data.draw(st.booleans()):
+            x[random.random(x.shape) < data.draw(st.sampled_from([0.1, 0.9]))] = np.nan
+    least, center = data.draw(st.sampled_from([None, 1, window])), data.draw(st.booleans())
+    ours, function = STATISTICS[name]
+    lying, axis = (x.T, 0) if data.draw(st.booleans()) else (x, 1)
+    found = ours(exact.rolling(lying, window, axis, min_periods=least, center=center))
+    assert found.dtype == (np.float64 if dtype == "uint8" else dtype)
+    ahead = (window - 1) // 2 if center else 0
+    rows = x.astype(found.dtype)
+    expected = [by_definition(function, row, window, least or window, ahead) for row in rows]
+    found = found.T if axis == 0 else found
+    assert np.array_equal(found, np.array(expected).reshape(x.shape).astype(found.dtype), equal_nan=True)
+
+
+@pytest.mark.parametrize("window", [1, 4, 7])
+@pytest.mark.parametrize("least", [None, 1])
+@pytest.mark.parametrize("center", [False, True])
+def test_ranks_of_last_values(window, least, center):
+    random = np.random.default_rng(0)
+    x = np.round(random.standard_normal(200) * 2)
+    x[random.random(200) < 0.2] = np.nan
+    found = exact.rolling(x, window, min_periods=least, center=center).rank()
+    ahead = (window - 1) // 2 if center else 0
+    padded = np.concatenate([x, np.full(ahead, np.nan)])
+    for place, values in enumerate(windows_of(padded, window, 0)):
+        if place < ahead:
+            continue
+        numbers = values[~np.isnan(values)]
+        is_there = len(numbers) >= (least or window) and not np.isnan(values[-1])
+        expected = stats.rankdata(numbers)[-1] if is_there else np.nan
+        assert np.array_equal(found[place - ahead], expected, equal_nan=True)
+
+
+def test_windows_beyond_the_largest_filter():
+    """They are sorted one by one: by a kernel, and by NumPy above MOST."""
+    x = np.random.default_rng(0).standard_normal(1100)
+    for window in (230, exact.MOST + 6):
+        found = exact.rolling(x, window, min_periods=3).median()
+        places = [0, 1, 2, 700, 1099]
+        expected = by_definition(np.median, x, window, 3, 0)[places]
+        assert np.array_equal(found[places], expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: exact.rolling([1.0], 0), nsc.OperandError, "window must be an integer, 1 or more, got 0"),
+        (lambda: exact.rolling([1.0], 2.0), nsc.OperandError, "window must be an integer, 1 or more"),
+        (lambda: exact.rolling([1.0], 2, min_periods=3), nsc.OperandError, "integer in 1 … 2, got 3"),
+        (lambda: exact.rolling([1.0], 2, min_periods=0), nsc.OperandError, "integer in 1 … 2, got 0"),
+        (lambda: exact.rolling([1.0], 2, center=1), nsc.OperandTypeError, "center must be True or False"),
+        (lambda: exact.rolling([1.0], 2).quantile(2), nsc.OperandError, "q must be in 0 … 1, got 2"),
+        (lambda: exact.rolling([1.0], 2).quantile([0.5]), nsc.OperandTypeError, "q must be one real number"),
+        (lambda: exact.rolling([1.0], 2).quantile(0.5, "?"), nsc.OperandError, "method must be one of"),
+        (lambda: exact.rolling(3.0, 2), np.exceptions.AxisError, "out of bounds"),
+    ],
+)
+def test_wrong_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_rolling_shows_itself():
+    assert repr(exact.rolling([1.0], 3)) == "Rolling(window=3, axis=0, min_periods=3)"
