@@ -185,9 +185,11 @@ def test_without_a_compiler_numpy_sorts():
     code = """
 import warnings
 import numpy as np
+from scipy import ndimage
 import nsc.numpy as exact
 x = np.random.default_rng(0).standard_normal((7, 30))
 x[x > 1.5] = np.nan
+x[:6, :8] = np.nan_to_num(x[:6, :8])
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     assert np.array_equal(exact.sort(x, 0), np.sort(x, 0), equal_nan=True)
@@ -199,6 +201,15 @@ with warnings.catch_warnings(record=True) as caught:
     assert np.array_equal(exact.nanmedian(x, 0), np.nanmedian(x, 0))
     assert np.array_equal(exact.nanquantile(x, 0.3, 0), np.nanquantile(x, 0.3, 0))
     assert np.array_equal(exact.nanmedian(x, 0, weights=[1] * 7), exact.nanmedian(x, 0))
+    image = x[:6, :8]
+    modes = "reflect", "wrap", "mirror", "constant"
+    for size, origin, mode in zip((3, (4, 1), (1, 9), 2), (0, (-2, 0), (0, 4), 0), modes):
+        found = exact.rank_filter(image, 1, size, mode, 2.5, origin)
+        assert (found == ndimage.rank_filter(image, 1, size, mode=mode, cval=2.5, origin=origin)).all()
+    colours = np.arange(48)[::-1].reshape(4, 4, 3)
+    found = exact.median_filter(colours, (3, 3, 1), "nearest")
+    assert (found == ndimage.median_filter(colours, (3, 3, 1), mode="nearest")).all()
+    assert exact.rolling([1.0, 5.0, 2.0], 2).max().tolist()[1:] == [5.0, 5.0]
 assert len(caught) == 1 and "NSC_CXX" in str(caught[0].message), caught
 assert caught[0].category is RuntimeWarning
 """

@@ -16,8 +16,10 @@ from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
 from nsc.join.filters import compiled_filter, window_kernel
 from nsc.numpy.arrays import NAMES, Array, read, thread_count
+from nsc.numpy.kernels import with_compiler
+from nsc.numpy.windows import filter_by_numpy
 from nsc.runtime.threads import share_out
-from nsc.runtime.window import Images
+from nsc.runtime.window import Images, WindowKernel
 
 
 def median_filter(
@@ -117,16 +119,33 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
     window = _upper_median(folded.window) if rank is None else Window.of(folded.window, rank)
     lying = np.ascontiguousarray(x)
     values = np.empty(x.shape, x.dtype)
-    if values.size:
-        images = Images.without_gaps(x.shape, folded)
-        kernel = window_kernel(window)
+    if not values.size:
+        return values
+    kernel = with_compiler(lambda: _built(window, NAMES[x.dtype]))
+    if kernel is None:
+        sizes, before = (_along_axes(numbers, folded, x.ndim) for numbers in (folded.window, folded.before))
+        sizes = [max(1, size) for size in sizes]
+        return filter_by_numpy(x, sizes, before, window.rank, mode, outside)
+    images = Images.without_gaps(x.shape, folded)
 
-        def do(part: int, parts: int) -> None:
-            addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
-            kernel.call(NAMES[x.dtype], *addresses, mode, outside.ctypes.data, part=part, parts=parts)
+    def do(part: int, parts: int) -> None:
+        addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
+        kernel.call(NAMES[x.dtype], *addresses, mode, outside.ctypes.data, part=part, parts=parts)
 
-        share_out(do, threads, values.nbytes * compiled_filter(window).operations)
+    share_out(do, threads, values.nbytes * compiled_filter(window).operations)
     return values
+
+
+def _built(window: Window, dtype: str) -> WindowKernel:
+    kernel = window_kernel(window)
+    kernel.load(dtype)
+    return kernel
+
+
+def _along_axes(numbers: tuple[int, int, int], folded: Folded, ndim: int) -> list[int]:
+    """Return what a folded window has along each axis of an array, 0 along the others."""
+    listed = [*numbers[: 2 if folded.is_column else 3], *[0] * folded.behind]
+    return ([0] * ndim + listed)[-ndim:]
 
 
 def _sizes(function: str, x: Array, size: Any) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Exact kernels on arrays: what sorts, the layout in memory that a kernel reads, and its parts in threads.
 
-This room alone decides what sorts: a kernel, or NumPy. NumPy sorts axes of more than MOST values, and every
-axis where there is no compiler.
+This room alone decides what sorts: a kernel, or NumPy. NumPy sorts axes of more than MOST values, and all
+axes and windows where there is no compiler.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from nsc.numpy.arrays import Array, dtype_name, thread_count
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.exact import ExactKernel, layout_of, places_fit
 from nsc.runtime.threads import share_out
+
+Kernel = TypeVar("Kernel")
 
 
 class Sorted(NamedTuple):
@@ -43,16 +45,23 @@ def kernel_for(function: str, n: int, selection: Selection | None, x: Array) -> 
         BuildError: there is a compiler and it failed.
         UnprovedError: as `exact_kernel`.
     """
-    if n > MOST:
-        return None
-    try:
-        find_toolchain()  # before a network is proved
+
+    def built() -> ExactKernel:
         kernel = exact_kernel(n, selection)
         kernel.function(dtype_name(function, x))
+        return kernel
+
+    return None if n > MOST else with_compiler(built)
+
+
+def with_compiler(built: Callable[[], Kernel]) -> Kernel | None:
+    """Return a kernel that a function builds; None, after one warning, on a machine without a compiler."""
+    try:
+        find_toolchain()  # before a network is proved
+        return built()
     except ToolchainError as error:
         _warn(str(error))
         return None
-    return kernel
 
 
 @cache
