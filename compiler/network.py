@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import os
+import warnings
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -163,6 +168,42 @@ class Network:
                     last[wire] = node
                 node += 1
         return graph
+
+    def text(self, format: str = "nsc") -> str:
+        """Return the network in a file format, a name that `nsc convert --to` takes.
+
+        Raises:
+            NetworkError: no such format, or one that is not written.
+
+        >>> Network.from_layers(3, [[(0, 1)], [(1, 2)]]).text("cn")
+        '0:1\\n1:2\\n'
+        """
+        text: str = _formats().write_network(self, format)
+        return text
+
+    def save(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Write the network to a file, whole or not at all, and return its path.
+
+        A warning says what the format cannot hold of the network: the number of its wires, or its layers.
+
+        Args:
+            path: the file; one that is there is replaced.
+            format: a name that `nsc convert --to` takes; None: by the suffix of the path.
+
+        Raises:
+            NetworkError: no such format, or a file that cannot be written.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Network.from_layers(2, [[(0, 1)]]).save(f"{folder}/two.cn").read_text()
+        '0:1\\n'
+        """
+        formats, place = _formats(), Path(path)
+        name = formats.format_of_path(place) if format is None else format
+        formats.save_network(self, place, name)
+        for loss in formats.losses(self, name):
+            warnings.warn(f"nsc: {place}: {loss}", stacklevel=2)
+        return place
 
     @property
     def size(self) -> int:
@@ -326,6 +367,11 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(n={self.n}, size={self.size}, depth={self.depth}, digest={self.digest[:12]})"
+
+
+def _formats() -> ModuleType:
+    """Return the room of formats. It is written in terms of networks, so it is imported when asked for."""
+    return importlib.import_module("nsc.compiler.formats")
 
 
 def check_wires(n: object) -> int:

@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("nsc", "compiler", "runtime", "templates")
 # Files outside the order: they import public names on first use, with `importlib.import_module`.
 LAZY = {"nsc/__init__.py"}
+# What a file imports in the same way, when it is asked for, from a room above it.
+LATE = {"nsc.compiler.network": {"nsc.compiler.formats"}}
 
 
 def source_files() -> dict[str, Path]:
@@ -121,6 +123,28 @@ def circles(imports_of: dict[str, set[str]]) -> list[list[str]]:
 
 def test_imports_go_one_way():
     assert not upward_imports(IMPORTS)
+
+
+def late_imports(tree: ast.Module) -> set[str]:
+    """Return the names that a file gives to `importlib.import_module`; "" for one that is no constant."""
+    return {
+        node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "import_module"
+    }
+
+
+def test_late_imports_are_listed():
+    """Where a file imports by name, the order of rooms is not seen."""
+    found = {
+        name: late & {"", *FILES}
+        for name, path in FILES.items()
+        if path.relative_to(ROOT).as_posix() not in LAZY
+        and (late := late_imports(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert {name: late for name, late in found.items() if late} == LATE
 
 
 def test_compiler_and_runtime_do_not_know_each_other():

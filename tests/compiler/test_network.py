@@ -1,3 +1,7 @@
+import subprocess
+import sys
+import warnings
+
 import networkx
 import numpy as np
 import pytest
@@ -5,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import layer_lists, networks, run
 
+from nsc.compiler.formats import read_network, writable, write_network
 from nsc.compiler.network import MAX_WIRES, Network
 from nsc.errors import NetworkError
 
@@ -309,3 +314,33 @@ def test_whole_numbers_of_any_size_are_applied():
 def test_starts_that_are_no_list_of_integers_are_refused(starts):
     with pytest.raises(NetworkError, match="layer_starts must be integers from 0 to 1"):
         Network(2, np.array([[0, 1]]), starts)
+
+
+def test_a_network_writes_itself_as_the_command_does(tmp_path):
+    network = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
+    for name in writable():
+        assert network.text(name) == write_network(network, name)
+        assert network.save(tmp_path / "four", name) == tmp_path / "four"
+        assert (tmp_path / "four").read_text(encoding="utf-8") == network.text(name)
+    assert network.text() == network.text("nsc")
+    network.save(str(tmp_path / "four.KNUTH"))
+    assert read_network(tmp_path / "four.KNUTH", format="knuth") == network
+    for bad in (lambda: network.text("dott"), lambda: network.save("four"), lambda: network.save("a/b/c.cn")):
+        with pytest.raises(NetworkError):
+            bad()
+
+
+def test_a_network_warns_of_what_its_file_does_not_hold(tmp_path):
+    network = Network.from_layers(3, [[(0, 1)]])
+    with pytest.warns(UserWarning, match=r"nsc: .*one\.cn: cn has no number of wires.* read it with n=3"):
+        network.save(tmp_path / "one.cn")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        network.save(tmp_path / "one.json")
+
+
+def test_a_network_writes_itself_where_only_its_own_room_is_imported():
+    """As in a process that unpickles one."""
+    code = "from nsc.compiler.network import Network; print(Network.from_layers(2, [[(0, 1)]]).text('cn'))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (result.stdout, result.stderr) == ("0:1\n\n", "")
