@@ -15,6 +15,7 @@ from nsc.compiler.describe import Named
 from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.layer import Layer, refuse_options
+from nsc.operators.operands import as_loss
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.runtime.dispatch.ways import Way, way_of
@@ -120,8 +121,8 @@ class TopKCrossEntropy(Layer[Selector]):
         """Return the loss of labels (…), integers 0 … classes - 1, for logits (…, classes).
 
         Returns:
-            A 0-d tensor; (…) if nothing is reduced. Its dtype is that of the logits. The "mean" of an empty
-            batch is NaN.
+            A 0-d tensor; (…) if nothing is reduced. Its dtype is that of the logits, under autocast at least
+            float32. The "mean" of an empty batch is NaN.
 
         Raises:
             OperandError: logits or labels of other shapes, on two devices, or a label that is no class. On a
@@ -133,16 +134,18 @@ class TopKCrossEntropy(Layer[Selector]):
         takes_double = "float64" in self.operator.kernel.serves
         compared, labels = _compared(logits, labels, self.classes, self.m, takes_double)
         rows = self._relaxed("select_with_rows", compared)[1]
-        # The weight of the label at each rank, the largest first: (…, k).
-        shares = torch.take_along_dim(rows, labels.unsqueeze(-1).unsqueeze(-1), -1).squeeze(-1)
+        # The weight of the label at each rank, the largest first: (…, k). `torch.take_along_dim` compares
+        # shapes: a program that torch exports or compiles would be for one batch size.
+        places = labels.unsqueeze(-1)
+        shares = rows.gather(-1, places.unsqueeze(-1).expand_as(rows[..., :1])).squeeze(-1)
         sums = shares.cumsum(-1)
         within = [sums[..., j] for j in range(len(self.p_k))]
         if self.top1 == "softmax":
-            within[0] = torch.take_along_dim(compared.softmax(-1), labels.unsqueeze(-1), -1).squeeze(-1)
+            within[0] = compared.softmax(-1).gather(-1, places).squeeze(-1)
         terms = [weight * top for weight, top in zip(self.p_k, within, strict=True) if weight]
         probability = torch.stack(terms).sum(0)
         losses = -torch.log(probability * (1 - 2 * _FLOOR) + _FLOOR)
-        return _REDUCTIONS[self.reduction](losses).to(logits.dtype)
+        return as_loss(_REDUCTIONS[self.reduction](losses), logits)
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
@@ -226,12 +229,13 @@ def _compared(
     place = labels.unsqueeze(-1)
     others = torch.arange(classes - 1, device=logits.device)
     others = others + (others >= place)
-    largest = torch.take_along_dim(logits, others, -1).topk(m - 1).values
-    return torch.cat([torch.take_along_dim(logits, place, -1), largest], -1), torch.zeros_like(labels)
+    largest = logits.gather(-1, others).topk(m - 1).values
+    return torch.cat([logits.gather(-1, place), largest], -1), torch.zeros_like(labels)
 
 
-# For torch.fx it is one node: checks cannot look at the symbols of a trace.
+# For torch.fx each is one node: they look at what the symbols of a trace do not have.
 torch.fx.wrap("_compared")
+torch.fx.wrap("as_loss")
 
 
 def _check_call(logits: Tensor, labels: Tensor, classes: int) -> None:

@@ -290,6 +290,20 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x if x.dtype == dtype else x.to(dtype)
 
 
+def as_loss(loss: Tensor, scores: Tensor) -> Tensor:
+    """Return a loss in the dtype of the scores that it is of; under autocast of at least float32, as torch's.
+
+    A loss of float16 would soon be infinite, multiplied by the factor of a `GradScaler`.
+    """
+    dtype = scores.dtype
+    if loss.dtype == dtype:
+        return loss
+    # torch has no autocast for meta.
+    if dtype.itemsize < 4 and not scores.is_meta and torch.is_autocast_enabled(scores.device.type):
+        dtype = torch.float32
+    return loss.to(dtype)
+
+
 def unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Return a result with the leading shape and the dtype that the user's operand has."""
     return cast(result if result.shape == shape else result.reshape(shape), dtype)

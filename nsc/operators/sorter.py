@@ -12,7 +12,7 @@ from nsc.arguments import is_name, whole
 from nsc.contract.routings import LOSSES
 from nsc.errors import OperandError, PackageError
 from nsc.operators.exact import Sorted
-from nsc.operators.operands import Steepness, cast, kept_or_new, tensor_of, unfolded
+from nsc.operators.operands import Steepness, as_loss, kept_or_new, tensor_of, unfolded
 from nsc.operators.operator import Operator
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
@@ -25,8 +25,9 @@ class Sorter(Operator):
     any other axes. Shapes are written for the last axis: x is (…, n). Values and ranks have the sorted axis
     where x has it; P and its rows have their two axes at the end, behind the other axes of x in their order.
     A tensor without axes is one value. Results keep dtype and device; bfloat16 and float16 are computed in
-    float32. steepness, in units of x^(λ − 1), is a float or a 0-d tensor, which may need a gradient; None
-    means 2 × depth, the paper's choice.
+    float32. Under autocast losses are float32, as torch's; all else keeps its dtype, as torch.sort does.
+    steepness, in units of x^(λ − 1), is a float or a 0-d tensor, which may need a gradient; None means
+    2 × depth, the paper's choice.
 
     Every value compared with NaN becomes NaN. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
@@ -165,7 +166,8 @@ class Sorter(Operator):
             dim: the axis of x, and of the target, to sort along.
 
         Returns:
-            A 0-d tensor; NaN for an empty batch, as torch's mean.
+            A 0-d tensor, of the dtype of x, under autocast at least float32; NaN for an empty batch, as
+            torch's mean.
 
         Raises:
             OperandError: an unknown loss, or a target that is no permutation.
@@ -185,7 +187,7 @@ class Sorter(Operator):
         weights = self._operands.steepness(name, steepness, keys, way)
         self._operands.check_device(name, x, target)
         ranks = unfolded(axis.at_end(target), keys.shape, torch.int64)
-        return cast(entries.mean_loss(self._kernel, way, keys, weights, ranks, name), x.dtype)
+        return as_loss(entries.mean_loss(self._kernel, way, keys, weights, ranks, name), x)
 
     def cross_entropy(
         self, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
@@ -204,7 +206,8 @@ class Sorter(Operator):
             dim: the axis of x, and of the target, to sort along.
 
         Returns:
-            A 0-d tensor; NaN for an empty batch, as torch's mean.
+            A 0-d tensor, of the dtype of x, under autocast at least float32; NaN for an empty batch, as
+            torch's mean.
 
         Raises:
             OperandError: a target that is no permutation.

@@ -17,7 +17,7 @@ from torch.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
 import nsc
-from nsc.nn import SortingNetwork
+from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
 
 N = 3
 DOUBLE = torch.float64
@@ -272,6 +272,44 @@ def test_export_of_a_module():
     assert "nsc.relax" in str(program.graph)
     y = torch.randn(7, N)
     torch.testing.assert_close(program.module()(y), model(y))
+
+
+class Loss(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.operator = operator()
+
+    def forward(self, x, target):
+        return self.operator.cross_entropy(x, target)
+
+
+def with_batches():
+    """Return modules that take batches, and what makes operands for a batch of so many samples."""
+    scores = lambda batch: (torch.randn(batch, N, requires_grad=True),)  # noqa: E731
+    labelled = lambda batch: (*scores(batch), torch.randint(N, (batch,)))  # noqa: E731
+    return {
+        "SortingNetwork": (SortingNetwork(operator(), learnable=True), scores),
+        "SelectionNetwork": (SelectionNetwork("bitonic", N, select=nsc.median()), scores),
+        "cross_entropy": (Loss(), lambda batch: (*scores(batch), ranks(batch))),
+        "TopKCrossEntropy": (TopKCrossEntropy(N, (0.5, 0.5)), labelled),
+        "TopKCrossEntropy, m": (TopKCrossEntropy(N, (0.5, 0.5), 2, top1="softmax"), labelled),
+    }
+
+
+@pytest.mark.parametrize("name", list(with_batches()))
+def test_one_graph_and_one_program_serve_every_batch(name):
+    torch._dynamo.reset()
+    module, operands = with_batches()[name]
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=counter)
+    given = operands(4)
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(module, given, dynamic_shapes=tuple({0: batch} for _ in given)).module()
+    for size in (4, 7, 2):
+        given = operands(size)
+        for call in (compiled, program):
+            torch.testing.assert_close(call(*given), module(*given))
+    assert counter.frame_count == 1
 
 
 def test_aot_inductor(tmp_path):

@@ -233,21 +233,6 @@ def test_forward_mode_checks_its_operands_too():
             op.sort(x, torch.tensor(-1.0))
 
 
-def test_autocast():
-    op = operator()
-    linear = torch.nn.Linear(N, N)
-    x = torch.randn(3, N)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        scores = linear(x)
-        values, P = op.sort_with_permutation(scores)
-        loss = op.cross_entropy(scores, target(3))
-    assert scores.dtype == values.dtype == P.dtype == torch.bfloat16
-    (loss.float() + values.float().sum()).backward()
-    assert linear.weight.grad.isfinite().all()
-    expected = op.sort(scores.float()).bfloat16()
-    assert torch.equal(values, expected)
-
-
 def test_checkpoint():
     op = operator()
     x, ranks = torch.randn(3, N, requires_grad=True), target(3)
