@@ -34,7 +34,12 @@ MEMORY = "memory"
 VALUES, INDICES, MEDIAN, LARGEST = "sort", "argsort", "median", f"top {K} with indices"
 FILTER, COLOURS = "median filter", "median filter of colours"
 PLANES = "nsc.numpy on a plane a colour"
+NUMBERS, LEVEL = "median of numbers", "quantile 0.3 of numbers"
+WEIGHTED, TRIMMED = "weighted median", "trimmed mean"
+ROLLING, ROLLING_NUMBERS = "rolling median", "rolling median of numbers"
 _SCIPYS_SHARE = 1 / 8
+# The share of values that are NaN, in works on numbers.
+_HOLES = {NUMBERS: 0.1, LEVEL: 0.1, ROLLING_NUMBERS: 0.01}
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ class ExactCase:
         shape: of the array.
         axis: along which is sorted.
         targets: the peers, with what is asked of nsc.
-        window: of a filter, rows and columns alike; 0 for sorting. Behind them an image may have channels.
+        window: of a filter, rows and columns alike, or of a series; 0 for sorting. Behind them an image may
+            have channels.
     """
 
     work: str
@@ -91,7 +97,7 @@ class ExactCase:
     @property
     def name(self) -> str:
         """The name of the case, in tables and for --only."""
-        size = f"{self.window} × {self.window} of " if self.window else ""
+        size = " × ".join([str(self.window)] * min(2, len(self.shape))) + " of " if self.window else ""
         return f"exact {self.kind}, {size}{' × '.join(map(str, self.shape))}"
 
 
@@ -129,12 +135,12 @@ class Work:
 
     Attributes:
         arrays: nsc.numpy's call on a number of threads.
-        tensors: the call of nsc's operator.
+        tensors: the call of nsc's operator; None: it has none.
         peers: others, by name.
     """
 
     arrays: Callable[[Arrays, int], Call]
-    tensors: Callable[[Arrays], Call]
+    tensors: Callable[[Arrays], Call] | None
     peers: dict[str, Peer]
 
 
@@ -159,10 +165,12 @@ class ExactTime:
 
 
 def arrays_of(case: ExactCase) -> Arrays:
-    """Draw the numbers of a case: normal ones, or whole numbers all over the type."""
+    """Draw the numbers of a case: normal ones, some of them NaN, or whole numbers all over the type."""
     random = np.random.default_rng(0)
     if case.dtype.startswith("float"):
         x = random.standard_normal(case.shape).astype(case.dtype)
+        if case.work in _HOLES:
+            x[random.random(case.shape) < _HOLES[case.work]] = np.nan
     else:
         ends = np.iinfo(case.dtype)
         x = random.integers(ends.min, ends.max, case.shape, dtype=case.dtype, endpoint=True)
@@ -178,7 +186,7 @@ def calls(arrays: Arrays, threads: Sequence[int]) -> dict[tuple[str, int], Call]
     found: dict[tuple[str, int], Call] = {}
     if ARRAYS in against:
         found |= {(ARRAYS, count): work.arrays(arrays, count) for count in threads}
-    if TENSORS in against:
+    if TENSORS in against and work.tensors:
         found |= {(TENSORS, count): work.tensors(arrays) for count in threads}
     for name, peer in present.items():
         found |= {(name, count): peer.start(arrays) for count in (threads if peer.threads else threads[:1])}
@@ -260,6 +268,77 @@ def _filter(arrays: Arrays, workers: int) -> Call:
     return lambda: nsc.numpy.median_filter(arrays.x, arrays.case.sizes, "nearest", workers=workers)
 
 
+def _some(arrays: Arrays, share: float) -> npt.NDArray[Any]:
+    """Return a part of the samples, or of a series."""
+    x = np.moveaxis(arrays.x, arrays.case.axis, 0) if not arrays.case.window else arrays.x[None]
+    part = x[:, : max(1, int(x.shape[1] * share))]
+    return np.moveaxis(part, 0, arrays.case.axis) if not arrays.case.window else part[0]
+
+
+def _along(module: str, name: str, share: float = 1.0) -> Peer:
+    """Return a function of a module that takes an array and its axis."""
+
+    def start(arrays: Arrays) -> Call:
+        function = getattr(importlib.import_module(module), name)
+        x = _some(arrays, share)
+        return lambda: function(x, axis=arrays.case.axis)
+
+    return Peer(start, ARRAYS, module=module, share=share)
+
+
+def _numpy_level(arrays: Arrays) -> Call:
+    x = _some(arrays, _FEW)
+    return lambda: np.nanquantile(x, 0.3, arrays.case.axis)
+
+
+def _weights(arrays: Arrays) -> npt.NDArray[Any]:
+    return np.random.default_rng(1).random(arrays.case.n)
+
+
+def _numpy_weighted(arrays: Arrays) -> Call:
+    """NumPy has the lower weighted median alone."""
+    x, weights = _some(arrays, _FEW), _weights(arrays)
+    return lambda: np.quantile(x, 0.5, arrays.case.axis, weights=weights, method="inverted_cdf")
+
+
+def _weighted(arrays: Arrays, workers: int) -> Call:
+    weights = _weights(arrays)
+    return lambda: nsc.numpy.median(arrays.x, arrays.case.axis, weights=weights, workers=workers)
+
+
+def _scipy_trimmed(arrays: Arrays) -> Call:
+    trim_mean = importlib.import_module("scipy.stats").trim_mean
+    x = _some(arrays, _SCIPYS_SHARE)
+    return lambda: trim_mean(x, 0.2, axis=arrays.case.axis)
+
+
+def _rolling(arrays: Arrays, workers: int) -> Call:
+    least = None if arrays.case.work == ROLLING else 1
+    return lambda: nsc.numpy.rolling(
+        arrays.x, arrays.case.window, min_periods=least, workers=workers
+    ).median()
+
+
+def _bottleneck_rolling(arrays: Arrays) -> Call:
+    move_median = importlib.import_module("bottleneck").move_median
+    least = None if arrays.case.work == ROLLING else 1
+    return lambda: move_median(arrays.x, arrays.case.window, least)
+
+
+def _pandas_rolling(arrays: Arrays) -> Call:
+    series = importlib.import_module("pandas").Series(_some(arrays, _SCIPYS_SHARE))
+    least = None if arrays.case.work == ROLLING else 1
+    return lambda: series.rolling(arrays.case.window, min_periods=least).median().to_numpy()
+
+
+# What NumPy computes in Python, sample by sample, gets few samples.
+_FEW = 1 / 500
+
+_ROLLINGS = {
+    "bottleneck.move_median": Peer(_bottleneck_rolling, ARRAYS, module="bottleneck"),
+    "pandas.Series.rolling": Peer(_pandas_rolling, ARRAYS, module="pandas", share=_SCIPYS_SHARE),
+}
+
 _FILTERS = {
     "scipy.ndimage.median_filter": Peer(_scipy_filter, ARRAYS, module="scipy", share=_SCIPYS_SHARE),
     "cv2.medianBlur": Peer(_opencv_filter, ARRAYS, module="cv2"),
@@ -303,6 +382,27 @@ WORKS: dict[str, Work] = {
             "torch.topk": Peer(lambda a: lambda: torch.topk(a.tensor, K, a.case.axis), TENSORS, threads=True),
         },
     ),
+    NUMBERS: Work(
+        lambda a, workers: lambda: nsc.numpy.nanmedian(a.x, a.case.axis, workers=workers),
+        None,
+        {
+            "bottleneck.nanmedian": _along("bottleneck", "nanmedian"),
+            "np.nanmedian": _along("numpy", "nanmedian", _SCIPYS_SHARE),
+        },
+    ),
+    LEVEL: Work(
+        lambda a, workers: lambda: nsc.numpy.nanquantile(a.x, 0.3, a.case.axis, workers=workers),
+        None,
+        {"np.nanquantile": Peer(_numpy_level, ARRAYS, share=_FEW)},
+    ),
+    WEIGHTED: Work(_weighted, None, {"np.quantile": Peer(_numpy_weighted, ARRAYS, share=_FEW)}),
+    TRIMMED: Work(
+        lambda a, workers: lambda: nsc.numpy.trimmed_mean(a.x, 0.2, a.case.axis, workers=workers),
+        None,
+        {"scipy.stats.trim_mean": Peer(_scipy_trimmed, ARRAYS, module="scipy", share=_SCIPYS_SHARE)},
+    ),
+    ROLLING: Work(_rolling, None, _ROLLINGS),
+    ROLLING_NUMBERS: Work(_rolling, None, _ROLLINGS),
     FILTER: Work(_filter, _torch_filter, _FILTERS),
     COLOURS: Work(_filter, _torch_filter, {**_FILTERS, PLANES: Peer(_filter_of_planes, ARRAYS)}),
 }
@@ -376,5 +476,14 @@ CASES = (
         )
         for dtype in ("uint8", "float32")
         for window in (3, 5, 7)
+    ),
+    *(
+        ExactCase(work, "float32", (11, 1000, 4000), 0, tuple(map(Target, WORKS[work].peers)))
+        for work in (NUMBERS, LEVEL, WEIGHTED, TRIMMED)
+    ),
+    *(
+        ExactCase(work, "float32", (1 << 20,), 0, tuple(map(Target, WORKS[work].peers)), window)
+        for work in (ROLLING, ROLLING_NUMBERS)
+        for window in (5, 25, 101)
     ),
 )

@@ -119,6 +119,8 @@ def test_a_missing_module_is_not_importable():
 
 
 FILTERS = {exact.FILTER, exact.COLOURS}
+ROLLINGS = {exact.ROLLING, exact.ROLLING_NUMBERS}
+STATISTICS = {exact.NUMBERS, exact.LEVEL, exact.WEIGHTED, exact.TRIMMED, *ROLLINGS}
 
 
 def array_case(work, axis, dtype="float32"):
@@ -126,7 +128,10 @@ def array_case(work, axis, dtype="float32"):
     targets = tuple(map(exact.Target, exact.WORKS[work].peers))
     if work == exact.COLOURS:
         shape = (*shape, 3)
-    return exact.ExactCase(work, dtype, shape, axis, targets, window=3 if work in FILTERS else 0)
+    if work in ROLLINGS:
+        shape, axis = (24,), 0
+    is_window = work in FILTERS | ROLLINGS
+    return exact.ExactCase(work, dtype, shape, axis, targets, window=3 if is_window else 0)
 
 
 def values_in(result):
@@ -135,7 +140,7 @@ def values_in(result):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("work", sorted(exact.WORKS.keys() - FILTERS))
+@pytest.mark.parametrize("work", sorted(exact.WORKS.keys() - FILTERS - STATISTICS))
 def test_functions_of_an_exact_work_agree(work, axis):
     case = array_case(work, axis)
     arrays = exact.arrays_of(case)
@@ -158,6 +163,20 @@ def test_functions_of_an_exact_work_agree(work, axis):
         if work == exact.LARGEST:
             actual = np.flip(np.sort(actual, axis), axis)
         assert np.array_equal(np.squeeze(actual), expected), name
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("work", sorted(STATISTICS))
+def test_statistics_agree(work, axis, monkeypatch):
+    # Equal weights of an odd number: its median is a value, which NumPy's lower median is too.
+    monkeypatch.setattr(exact, "_weights", lambda arrays: np.ones(arrays.case.n))
+    found = {
+        name: call() for (name, _), call in exact.calls(exact.arrays_of(array_case(work, axis)), [1]).items()
+    }
+    assert exact.ARRAYS in found
+    for name, result in found.items():
+        expected = found[exact.ARRAYS][: len(result)]
+        assert np.allclose(result, expected, rtol=1e-6, equal_nan=True), name
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
