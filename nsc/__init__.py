@@ -8,7 +8,10 @@
 Names are imported on first use: only those of operators, `nsc.nn` and `nsc.compat` need torch.
 """
 
-from __future__ import annotations
+from nsc import interrupts
+
+if interrupts.is_command():
+    interrupts.leave_at_once()  # before all other imports, which take most of a second
 
 import importlib
 from typing import TYPE_CHECKING, Any

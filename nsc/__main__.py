@@ -13,7 +13,7 @@ def main() -> None:
     except ImportError as error:
         print(f"nsc: {error}", file=sys.stderr)
         sys.exit(2)
-    leave_at_once()  # before the imports, which take most of a second
+    leave_at_once()  # again, for a script of another name
     from nsc.cli import main as command
 
     command(prog_name="nsc")

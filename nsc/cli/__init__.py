@@ -24,7 +24,7 @@ from nsc.cli.showing import explain_command, list_command, show_command
 from nsc.cli.verifying import verify_command
 from nsc.compiler.verify import Verdict
 from nsc.errors import NscError, UnprovedError, VerificationError
-from nsc.interrupts import INTERRUPTED, raise_instead
+from nsc.interrupts import INTERRUPTED, leave_at_once, raise_instead
 from nsc.version import VERSION
 from nsc.wording import in_options
 
@@ -48,8 +48,9 @@ class _Group(click.Group):
             sys.exit(BAD_INPUT)
 
     def invoke(self, ctx: click.Context) -> Any:
+        left = False
         try:
-            raise_instead()
+            left = raise_instead()
             with in_options(_option_of), warnings.catch_warnings():
                 warnings.showwarning = _show_note(warnings.showwarning)
                 try:
@@ -63,6 +64,9 @@ class _Group(click.Group):
         except KeyboardInterrupt:
             click.echo("nsc: interrupted", err=True)
             ctx.exit(INTERRUPTED)
+        finally:
+            if left:
+                leave_at_once()  # while the process ends, an exception would be a traceback
 
 
 def _option_of(argument: str) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from commands import paths, process, start
 
+import nsc
+
 
 def script(text):
     """Write a compiler that runs `text` to build a library, and the real compiler otherwise."""
@@ -96,24 +98,93 @@ def test_output_that_cannot_be_written_is_no_refutation(line):
             assert subprocess.run(command, stdout=full, stderr=full, timeout=120).returncode == 2
 
 
-@pytest.mark.parametrize("module", ["nsc.cli", "click", "numpy", "rich.console", "nsc.runtime.kernel"])
-@pytest.mark.parametrize("ignored", [False, True])
-def test_an_interrupt_during_the_imports_is_clean(module, ignored):
-    text = f"""
-import os, runpy, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN if {ignored} else signal.default_int_handler)
+# Python imports it before the program. At each import it makes a child of the process, which gets Ctrl-C.
+AT_EVERY_IMPORT = """
+import os, sys, _signal
 
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == {module!r}:
-            os.kill(os.getpid(), signal.SIGINT)
+_signal.signal(_signal.SIGINT, _signal.default_int_handler)
+results = os.environ.pop("RESULTS", None)
+mother, busy = os.getpid(), results is None
 
-sys.meta_path.insert(0, Finder())
-sys.argv = ["nsc", "--version"]
-runpy.run_module("nsc", run_name="__main__")
+def interrupt(event, arguments):
+    global busy
+    if event != "import" or busy or os.getpid() != mother:
+        return
+    busy = True
+    child = os.fork()
+    if child == 0:
+        printed = os.open(results + ".printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(printed, 1)
+        os.dup2(printed, 2)
+        os.kill(os.getpid(), _signal.SIGINT)
+        return
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with open(results + ".printed") as printed, open(results, "a") as file:
+        print(arguments[0], code, ascii(printed.read()), sep="\\t", file=file)
+    busy = False
+
+sys.addaudithook(interrupt)
 """
-    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
-    if ignored:
-        assert (result.returncode, result.stderr) == (0, "")
-    else:
-        assert (result.returncode, result.stdout, result.stderr) == (130, "", "nsc: interrupted\n")
+# What pip writes as the command nsc.
+SCRIPT = "import sys\nfrom nsc.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize("words", [["-m", "nsc"], ["nsc"]], ids=["module", "script"])
+def test_an_interrupt_at_any_import_is_clean(words, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(AT_EVERY_IMPORT, encoding="utf-8")
+    Path("nsc").write_text(SCRIPT, encoding="utf-8")
+    where = os.pathsep.join([str(tmp_path / "site"), str(Path(nsc.__file__).parents[1])])
+    result = subprocess.run(
+        [sys.executable, *words, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": where, "RESULTS": str(tmp_path / "results")},
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = [line.split("\t") for line in (tmp_path / "results").read_text(encoding="utf-8").splitlines()]
+    begun = next(place for place, (name, *_) in enumerate(lines) if name == "nsc.interrupts")
+    # Nothing but what Python does to find the program comes before.
+    assert {name for name, *_ in lines[:begun] if name.startswith("nsc")} <= {"nsc", "nsc.__main__"}
+    assert len(lines) > begun + 200
+    for line in lines[begun + 1 :]:
+        assert line[1:] == ["130", "'nsc: interrupted\\n'"], line
+
+
+@pytest.mark.parametrize("words", [["-m", "nsc"], ["nsc"]], ids=["module", "script"])
+def test_a_process_that_ignores_interrupts_continues_to_ignore_them(words):
+    Path("nsc").write_text(SCRIPT, encoding="utf-8")
+    running = subprocess.Popen(
+        [sys.executable, *words, "list", "--n", "4"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(nsc.__file__).parents[1])},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    for _ in range(20):
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.03)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, err) == (0, "")
+    assert "odd_even" in out
+
+
+def test_a_program_that_imports_nsc_is_interrupted_as_python_does_it():
+    code = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import nsc, nsc.compiler.network
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    print("goes on")
+except KeyboardInterrupt:
+    print("raised")
+"""
+    Path("program.py").write_text(code, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(Path(nsc.__file__).parents[1])}
+    command = [sys.executable, "program.py"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "raised\n", "")
