@@ -38,7 +38,7 @@ from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST
 from nsc.contract.windows import is_filter
-from nsc.join.filter_check import CHECKED, check_filter, read_filter
+from nsc.join.filter_check import check_filter, read_filter
 from nsc.join.kernel_check import check_package, read_package
 
 
@@ -70,8 +70,9 @@ def verify_command(
 ) -> None:
     """Decide whether a network sorts, or has another property: proved, refuted or unproved.
 
-    NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and the built kernel
-    is run on all 0-1 inputs, or on the inputs of the reachable sets.
+    NETWORK may also be a folder that nsc compile wrote. Then its network is proved anew, and its kernels are
+    run: values and P where they are exact, and exact sorts, on all 0-1 inputs or on those of the reachable
+    sets, and gradients on random samples.
 
     Of sorters and medians, the best known size and depth and the lower bounds are printed too.
 
@@ -119,29 +120,20 @@ def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) 
             filter_kernel, manifest, network, property_ = read_filter(folder)
             proof = verify_network(network, property_, budget)
             progress.phase("run the built kernel")
-            runs = {CHECKED: check_filter(filter_kernel, manifest, network, property_, budget)}
+            checks = check_filter(filter_kernel, manifest, network, property_, budget)
         else:
             kernel, network, property_ = read_package(folder)
             proof = verify_network(network, property_, budget)
             progress.phase("run the built kernel")
-            runs = dict(check_package(kernel, network, property_, budget))
-    wrong = {real: run.failing for real, run in runs.items() if run.failing is not None}
-    verdict = Verdict.REFUTED if wrong else proof.verdict
+            checks = check_package(kernel, network, property_, budget)
+    verdict = Verdict.REFUTED if any(check.wrong for check in checks) else proof.verdict
     if as_json:
-        facts = {real: asdict(run) for real, run in runs.items()}
+        facts = [asdict(check) for check in checks]
         click.echo(json.dumps({**counts_of(network), **proof.facts(), "kernel": facts}))
     else:
         _print_proof(network, proof, None)
-        for real, run in runs.items():
-            if run.failing is not None:
-                click.echo(
-                    f"built kernel, {real}: 0-1 input {' '.join(map(str, run.failing))} comes out wrong"
-                )
-            else:
-                rest = "" if run.complete else ", which do not settle it"
-                click.echo(
-                    f"built kernel, {real}: {run.inputs:,} 0-1 inputs, {run.what}, come out right{rest}"
-                )
+        for check in checks:
+            click.echo(check.sentence())
     sys.exit(EXIT_CODES[verdict])
 
 

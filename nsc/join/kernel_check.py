@@ -1,8 +1,7 @@
-"""Checks of built kernels: a package's kernel is run on the 0-1 inputs that settle its property."""
+"""Checks of built kernels: a package's functions and the exact kernel of its task, which calls run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,16 @@ import numpy.typing as npt
 
 from nsc.compiler.formats import read_network
 from nsc.compiler.network import Network
-from nsc.compiler.verify import Budget, Emitted, Property, check_emitted, parse, read_proof
+from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse, read_proof
+from nsc.contract.interface import Status
 from nsc.errors import PackageError, ToolchainError
+from nsc.join.check import Check
+from nsc.join.exact import exact_kernel_of
+from nsc.join.exact_check import on_negatives, run_in_every_way
+from nsc.join.relaxed_calls import RelaxedKernel
+from nsc.join.relaxed_check import broken_law, run_exactly
 from nsc.runtime.kernel import Kernel
+from nsc.runtime.library import Functions
 
 
 def read_package(folder: Path) -> tuple[Kernel, Network, Property]:
@@ -27,10 +33,11 @@ def read_package(folder: Path) -> tuple[Kernel, Network, Property]:
     return kernel, network, parse(proof.property, network.n)
 
 
-def check_package(
-    kernel: Kernel, network: Network, property_: Property, budget: Budget
-) -> Iterator[tuple[str, Emitted]]:
-    """Run the built CPU kernel; yield each arithmetic type with the outcome.
+def check_package(kernel: Kernel, network: Network, property_: Property, budget: Budget) -> list[Check]:
+    """Run the built CPU kernel, and the exact kernel of its task; return what each part did, for each type.
+
+    Values and P are compared at a steepness that makes them exact. What no such steepness shows, mixes and
+    gradients, is compared with P and with differences of results, on random samples.
 
     Raises:
         PackageError: the package has no CPU kernel.
@@ -44,19 +51,38 @@ def check_package(
     library = kernel.library()
     if library is None:
         raise ToolchainError(f"{kernel.name} could not be built")
-    ranks = list(range(network.n)) if kernel.outputs is None else list(kernel.outputs.ranks)
+    wires, ranks = (list(range(network.n)),) * 2
+    if kernel.outputs is not None:
+        wires, ranks = list(kernel.outputs.wires), list(kernel.outputs.ranks)
+    exact = exact_kernel_of(kernel)
+    checks = []
     for real in sorted(kernel.reals):
-        sort = library.functions[real].sort
+        relaxed = RelaxedKernel(kernel, library.functions[real], real)
+        parts: dict[str, Run] = {
+            "values and P": run_exactly(relaxed, wires, ranks),
+            "nsc_sort": on_negatives(_own_sort(kernel.name, library.functions[real], real, len(ranks))),
+        }
+        if exact is not None:
+            parts["exact kernel"] = on_negatives(run_in_every_way(exact, real))
+        # A wrong kernel may return any number.
+        with np.errstate(all="ignore"):
+            for part, run in parts.items():
+                checks.append(Check.of(part, real, check_emitted(network, property_, ranks, run, budget)))
+            wrong = broken_law(relaxed, network)
+        checks.append(Check("routings and gradients", real, relaxed.samples(), "random samples", None, wrong))
+    return checks
 
-        def run(
-            values: npt.NDArray[np.float64], real: str = real, sort: Callable[..., int] = sort
-        ) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
-            x = np.ascontiguousarray(values, dtype=np.dtype(real))
-            out = np.empty((len(x), len(ranks)), dtype=x.dtype)
-            indices = np.empty(out.shape, dtype=np.int64)
-            status = sort(len(x), x.ctypes.data, out.ctypes.data, indices.ctypes.data, None)
-            if status:
-                raise MemoryError(f"{kernel.name}: not enough memory to sort {len(x)} samples")
-            return out, indices
 
-        yield real, check_emitted(network, property_, ranks, run, budget)
+def _own_sort(name: str, functions: Functions, real: str, outputs: int) -> Run:
+    """Return what runs a package's own exact sort, which C programs call, and torch beyond 1,024 values."""
+
+    def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
+        x = np.ascontiguousarray(values, dtype=np.dtype(real))
+        out = np.empty((len(x), outputs), dtype=x.dtype)
+        indices = np.empty(out.shape, dtype=np.int64)
+        status = functions.sort(len(x), x.ctypes.data, out.ctypes.data, indices.ctypes.data, None)
+        if status != Status.OK:
+            raise MemoryError(f"{name}: not enough memory to sort {len(x)} samples")
+        return out, indices
+
+    return run

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nsc.contract.exact import ELEMENTS, MOST
+from nsc.contract.exact import ELEMENTS
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
 from nsc.runtime.devices import cpu, exact_cuda
@@ -86,27 +86,11 @@ def hard_sort(
 
 @functools.lru_cache(maxsize=256)
 def _exact_kernel(spec: str) -> ExactKernel | None:
-    """Return the exact kernel for the task of an operator; None for too many values, or without a proof."""
+    """Return the exact kernel for the task of an operator; None as `exact_kernel_of`."""
     # Most programs that load a package sort nothing exactly, and so need no compiler of networks.
-    from nsc.compiler.selection import median, ranks, top_k
-    from nsc.join.exact import exact_kernel
+    from nsc.join.exact import exact_kernel_of
 
-    kernel = find(spec)
-    if kernel.n > MOST:
-        return None
-    selection = None
-    if kernel.outputs is not None:
-        wanted = kernel.outputs.ranks
-        named = (
-            each
-            for each in (top_k(len(wanted)), *([median()] if kernel.n % 2 else []))
-            if tuple(each.outputs(kernel.n).values()) == wanted
-        )
-        selection = next(named, ranks(*wanted))
-    try:
-        return exact_kernel(kernel.n, selection)
-    except UnprovedError:
-        return None
+    return exact_kernel_of(find(spec))
 
 
 def _sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:

@@ -32,7 +32,9 @@ def test_a_window_becomes_a_package_and_its_kernel_is_verified():
     result = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120)
     assert result.returncode == 0
     out, _ = call("verify", folder)
-    assert out.endswith("built kernel, uint8: 512 0-1 inputs, all 2^9, come out right\n")
+    for dtype in ("uint8", "float32"):
+        assert f"built kernel, {dtype}, windows: 512 0-1 inputs, all 2^9, come out right\n" in out
+        assert f"built kernel, {dtype}, images: 20 images, in every mode, come out right\n" in out
     out, _ = call("compile", "--window", "3x3", "--rank", 4)  # the same
     assert "replaced" not in out
 
@@ -44,7 +46,7 @@ def test_json_has_the_proofs():
     assert (facts["window"], facts["rank"]) == ([2, 3, 4], 22)
     assert {proof["verdict"] for proof in (*facts["proofs"], *facts["stages"])} == {"proved"}
     checked, _ = call("verify", "generated/second", "--json")
-    assert json.loads(checked)["kernel"]["uint8"]["failing"] is None
+    assert [check["wrong"] for check in json.loads(checked)["kernel"]] == [None] * 4
 
 
 def test_a_wrong_kernel_is_found():

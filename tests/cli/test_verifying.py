@@ -105,10 +105,20 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     call(*line.split())
     out, err = call("verify", "generated/best_7_median")
     assert "median: proved: 7 wires, 13 comparators" in out
-    assert out.count("128 0-1 inputs, all 2^7, come out right") == 2
+    for part in ("values and P", "nsc_sort", "exact kernel"):
+        for dtype in ("float32", "float64"):
+            assert f"built kernel, {dtype}, {part}: 128 0-1 inputs, all 2^7, come out right\n" in out
+    assert out.endswith("built kernel, float64, routings and gradients: 33 random samples come out right\n")
     assert err == ""
     facts = json.loads(call("verify", "generated/best_7_median", "--json")[0])
-    assert facts["kernel"]["float64"] == {"inputs": 128, "complete": True, "what": "all 2^7", "failing": None}
+    assert facts["kernel"][0] == {
+        "part": "values and P",
+        "dtype": "float32",
+        "inputs": 128,
+        "what": "0-1 inputs, all 2^7,",
+        "complete": True,
+        "wrong": None,
+    }
     err = call("verify", "generated/best_7_median", "--property", "median", code=2)[1]
     assert "states its network and property itself" in err
     call("compile", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus")
@@ -125,7 +135,7 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     monkeypatch.setitem(BACKENDS, "cpu", replace(cpu, render=render_wrong))
     call("compile", "bitonic", "--n", 4, "--name", "wrong")
     out, _ = call("verify", "generated/wrong", code=1)
-    assert "built kernel, float32: 0-1 input 0 0 0 0 comes out wrong" in out
+    assert "built kernel, float32, nsc_sort: 0-1 input 0 0 0 0 comes out wrong" in out
 
 
 def test_verify_takes_a_family_in_the_place_of_a_file():

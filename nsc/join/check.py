@@ -1,0 +1,45 @@
+"""Check: what a run of a built kernel showed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsc.compiler.verify import Emitted
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one part of a built kernel did on the inputs that it was run on.
+
+    Attributes:
+        part: the part, in words.
+        dtype: the type of its values.
+        inputs: number of inputs that came out right.
+        what: the kind of inputs, in words.
+        complete: whether right results on them prove a kernel that only compares and exchanges; None: no
+            inputs would.
+        wrong: what came out wrong, in words; None: nothing.
+    """
+
+    part: str
+    dtype: str
+    inputs: int
+    what: str
+    complete: bool | None
+    wrong: str | None
+
+    @classmethod
+    def of(cls, part: str, dtype: str, emitted: Emitted) -> Check:
+        """Return the check that ran a part on 0-1 inputs."""
+        wrong = None
+        if emitted.failing is not None:
+            wrong = f"0-1 input {' '.join(map(str, emitted.failing))} comes out wrong"
+        return cls(part, dtype, emitted.inputs, f"0-1 inputs, {emitted.what},", emitted.complete, wrong)
+
+    def sentence(self) -> str:
+        """Return the check as a line of a report."""
+        where = f"built kernel, {self.dtype}, {self.part}"
+        if self.wrong is not None:
+            return f"{where}: {self.wrong}"
+        rest = ", which do not settle it" if self.complete is False else ""
+        return f"{where}: {self.inputs:,} {self.what} come out right{rest}"
