@@ -1,7 +1,7 @@
 """Verification: whether a network has a property: proved, refuted or unproved."""
 
 from nsc.compiler.verify.check import check_proof, read_proof
-from nsc.compiler.verify.emitted import Emitted, Run, check_emitted
+from nsc.compiler.verify.emitted import Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
@@ -31,6 +31,7 @@ __all__ = [
     "parse",
     "read_proof",
     "sort",
+    "stable_order",
     "verify",
     "verify_once",
 ]

@@ -43,6 +43,16 @@ class Emitted:
     failing: Vector | None
 
 
+def stable_order(inputs: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the order in which a stable sort puts 0-1 inputs (count, n), in linear time."""
+    ones = inputs.astype(bool)
+    zeros = np.cumsum(~ones, axis=1)
+    rank = np.where(ones, zeros[:, -1:] + np.cumsum(ones, axis=1), zeros) - 1
+    order = np.empty_like(rank)
+    np.put_along_axis(order, rank, np.arange(inputs.shape[1])[None], axis=1)
+    return order
+
+
 class _WrongError(Exception):
     """Ends a run at the first input that comes out wrong."""
 
@@ -72,7 +82,7 @@ def check_emitted(
     def visit(inputs: Inputs) -> None:
         nonlocal tried, failing
         values, indices = run(inputs.astype(np.float64))
-        order = np.argsort(inputs, axis=1, kind="stable")[:, ranks]
+        order = stable_order(inputs)[:, ranks]
         wrong = values != np.take_along_axis(inputs, order, axis=1)
         if indices is not None:
             wrong |= indices != order

@@ -69,7 +69,7 @@ def check_package(kernel: Kernel, network: Network, property_: Property, budget:
             for part, run in parts.items():
                 checks.append(Check.of(part, real, check_emitted(network, property_, ranks, run, budget)))
             wrong = broken_law(relaxed, network)
-        checks.append(Check("routings and gradients", real, relaxed.samples(), "random samples", None, wrong))
+        checks.append(Check("routings and gradients", real, relaxed.samples, "random samples", None, wrong))
     return checks
 
 

@@ -19,7 +19,7 @@ Numbers = npt.NDArray[Any]
 # Most numbers of the matrices P of a call.
 _MOST_OF_P = 1 << 22
 # Samples at once: more than two registers have lanes, so that some lanes of a kernel are idle.
-SAMPLES = 33
+_SAMPLES = 33
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,17 @@ class RelaxedKernel:
         self.mixes_ties = not kernel.error_free and kernel.sigmoid != "hard"
         self._functions = functions
 
-    def samples(self, most: int = SAMPLES) -> int:
-        """Return how many samples a call with matrices P takes, `most` at most."""
-        return max(1, min(most, _MOST_OF_P // self.n**2))
+    @property
+    def samples(self) -> int:
+        """How many samples a call with matrices P takes."""
+        return max(1, min(_SAMPLES, _MOST_OF_P // self.n**2))
 
     def forward(self, routing: Routing, operands: Operands) -> tuple[Array, Array, Array | None]:
         """Return values (batch, n), what is routed, and what is kept for `backward`."""
         batch, n = operands.x.shape
         columns = 0 if operands.payload is None else operands.payload.shape[-1]
         shape = {
-            Payload.NOTHING: (batch, n, n),
+            Payload.NOTHING: (batch, n, 0 if routing.name == "none" else n),
             Payload.COLUMNS: (batch, n, columns),
             Payload.RANKS: (batch, n, columns),
             Payload.TARGET: (batch,),
