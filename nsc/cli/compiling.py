@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from nsc.cli.completing import some_of
 from nsc.cli.filtering import check_options, compile_window, is_given, window_of
 from nsc.cli.headers import write_c_header
 from nsc.cli.reporting import reporting
@@ -71,6 +72,7 @@ from nsc.runtime.kernel import Kernel
     default=("float32",),
     show_default=True,
     metavar="TYPE,…",
+    shell_complete=some_of(dict.fromkeys((*REALS, *C_TYPES))),
     help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16. Of a C header: "
     f"types of values, {', '.join(C_TYPES)}.",
 )
@@ -80,6 +82,7 @@ from nsc.runtime.kernel import Kernel
     default=("cpu",),
     show_default=True,
     metavar="TARGET,…",
+    shell_complete=some_of((*TARGETS, C_HEADER)),
     help=f"Targets to compile for: {', '.join(TARGETS)}; or {C_HEADER} alone: a C header OUT/NAME.h.",
 )
 @list_option(

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from nsc.cli import completing
 from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import read_stream, readable
@@ -88,7 +89,12 @@ def network_options(required: bool = True) -> Callable[[Callable[..., Any]], Cal
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @click.argument("net", metavar="NETWORK" if required else "[NETWORK]", required=False)
+        @click.argument(
+            "net",
+            metavar="NETWORK" if required else "[NETWORK]",
+            required=False,
+            shell_complete=completing.networks,
+        )
         @click.option("--net", "alias", metavar="NETWORK", hidden=True)
         @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
         @click.option(
