@@ -39,12 +39,17 @@ from benchmarks.tables import Results, Section, sections
     type=click.Choice(list(registers.CHOICES)),
     help="Build kernels for these vector registers, in place of the widest that the machine has.",
 )
-def main(out: Path, only: str, wanted: str | None) -> None:
+@click.option("--redraw", is_flag=True, help="Measure nothing: draw the pictures of all results again.")
+def main(out: Path, only: str, wanted: str | None, redraw: bool) -> None:
     """Measure nsc and its peers on this machine's CPU: time, with one and two threads, memory, builds.
 
     Results are named by the machine's processor and registers, such as cpu-amd-epyc-7763-avx2.md. They are
     written at the end; an interrupted run leaves the old files as they are.
     """
+    if redraw:
+        for file in report.redraw(out):
+            click.echo(f"wrote {file}")
+        return
     sets = registers.available()
     if wanted is None:
         _run(out, only, sets)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 
+import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -14,6 +16,8 @@ from benchmarks.cases import AGAINST_PEERS, LOSS, VALUES, P
 from benchmarks.measure import Timing
 from benchmarks.memory import FLOAT_BYTES, MB, Peak
 
+# Of all pictures of the project: they have no ground of their own, and are read in light and in dark.
+INKS = Path(__file__).parents[1] / "docs" / "pictures" / "inks.mplstyle"
 # How the names of the pictures end, behind the name of the results.
 TIMES, GROWTH, MEMORY = ".png", "-growth.png", "-memory.png"
 COLORS = {
@@ -36,12 +40,13 @@ def draw_all(
     """Return the pictures for which there are results: how its file name ends to PNG."""
     points = list(growth.growth(timings, arithmetic)) if arithmetic else []
     pictures = {}
-    if curves := [t for t in timings if t.case in AGAINST_PEERS and t.case.network == "bitonic"]:
-        pictures[TIMES] = _png(draw_times(curves))
-    if points:
-        pictures[GROWTH] = _png(draw_growth(points))
-    if peaks:
-        pictures[MEMORY] = _png(draw_memory(peaks))
+    with matplotlib.style.context(INKS):
+        if curves := [t for t in timings if t.case in AGAINST_PEERS and t.case.network == "bitonic"]:
+            pictures[TIMES] = _png(draw_times(curves))
+        if points:
+            pictures[GROWTH] = _png(draw_growth(points))
+        if peaks:
+            pictures[MEMORY] = _png(draw_memory(peaks))
     return pictures
 
 

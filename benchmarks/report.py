@@ -6,11 +6,16 @@ import dataclasses
 import json
 import os
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks import growth, pictures
+from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import Case
 from benchmarks.machine import machine, processors
+from benchmarks.measure import Timing
+from benchmarks.memory import Peak
 from benchmarks.tables import Results, Section, sections
 
 
@@ -31,6 +36,38 @@ def write(folder: Path, name: str, results: Results) -> list[Path]:
     for file in contents:
         os.replace(folder / f".{file}.partial", folder / file)
     return [folder / file for file in contents]
+
+
+def redraw(folder: Path) -> list[Path]:
+    """Draw the pictures of all results of a folder again, from their JSON; return their paths.
+
+    Results of earlier versions may lack what some picture needs: it stays as it is.
+    """
+    drawn = {}
+    for file in sorted(folder.glob("*.json")):
+        facts = json.loads(file.read_text(encoding="utf-8"))
+        timings = [
+            Timing(
+                _case_of(each),
+                each["peer"],
+                each["threads"],
+                *(each[key] * each["batch"] / 1e6 for key in ("us_per_sample", "lowest", "highest")),
+                each["rounds"],
+            )
+            for each in facts["timings"]
+        ]
+        limits = facts.get("arithmetics", [])
+        arithmetic = Arithmetic(**limits[-1]) if limits else None
+        peaks = [Peak(_case_of(each), each["peer"], each["threads"], each["mb"]) for each in facts["memory"]]
+        for ending, picture in pictures.draw_all(timings, arithmetic, peaks).items():
+            drawn[folder / (file.stem + ending)] = picture
+    for path, picture in drawn.items():
+        path.write_bytes(picture)
+    return list(drawn)
+
+
+def _case_of(facts: Mapping[str, Any]) -> Case:
+    return Case(facts["work"], facts["network"], facts["n"], facts["batch"])
 
 
 def others(folder: Path, name: str) -> str | None:

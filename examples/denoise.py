@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import matplotlib
+import matplotlib.style
 import torch
 from matplotlib.figure import Figure
 from rich.console import Console
@@ -21,6 +21,7 @@ from rich.table import Table
 from sklearn.datasets import load_sample_image
 from torch import Tensor
 
+from experiments.writing.pictures import INKS
 from nsc.nn import MedianFilter2d
 
 # Of the pixels, how many are white or black; and the standard deviation of the others' noise. Pixels are in
@@ -97,13 +98,13 @@ def main(steps: int, seed: int, out: Path) -> None:
 
 def draw(out: Path, images: dict[str, Tensor], clean: Tensor) -> None:
     """Write a PNG of a part of each image."""
-    matplotlib.rcParams.update({"font.size": 10})
-    figure = Figure(figsize=(11, 2.4), layout="constrained")
-    for axes, (name, image) in zip(figure.subplots(1, len(images)), images.items(), strict=True):
-        axes.imshow(image[ROWS, COLUMNS], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-        axes.set_title(f"{name}: {ratio(image, clean):.1f} dB", fontsize=9)
-        axes.axis("off")
-    figure.savefig(out, dpi=100)
+    with matplotlib.style.context(INKS):
+        figure = Figure(figsize=(11, 2.4), layout="constrained")
+        for axes, (name, image) in zip(figure.subplots(1, len(images)), images.items(), strict=True):
+            axes.imshow(image[ROWS, COLUMNS], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            axes.set_title(f"{name}: {ratio(image, clean):.1f} dB", fontsize=9)
+            axes.axis("off")
+        figure.savefig(out, dpi=100)
 
 
 if __name__ == "__main__":

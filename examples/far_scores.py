@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-import matplotlib
+import matplotlib.style
 import torch
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -29,6 +29,7 @@ from examples.digits import NOISE, evaluate
 from experiments.data import load
 from experiments.models import MODELS
 from experiments.samples import FourDigits
+from experiments.writing.pictures import INKS
 from nsc.operators.sorter import Sorter
 
 LEARNING_RATE = (
@@ -155,7 +156,11 @@ def main(n: int, gain: float, steps: int, batch: int, seeds: int, test_numbers: 
 
 def draw(out: Path, title: str, runs: dict[str, list[list[Step]]]) -> None:
     """Write a PNG: both shares of each loss, a line for each seed."""
-    matplotlib.rcParams.update({"font.size": 10})
+    with matplotlib.style.context(INKS):
+        _drawn(title, runs).savefig(out, dpi=100)
+
+
+def _drawn(title: str, runs: dict[str, list[list[Step]]]) -> Figure:
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     figure.suptitle(title, fontsize=11)
     left, right = figure.subplots(1, 2)
@@ -171,7 +176,7 @@ def draw(out: Path, title: str, runs: dict[str, list[list[Step]]]) -> None:
     for axes in (left, right):
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(out, dpi=100)
+    return figure
 
 
 if __name__ == "__main__":

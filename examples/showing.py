@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
@@ -18,7 +18,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from torch import Tensor
 
-BLUE, RED = "#1f5fa8", "#c1392b"
+from experiments.writing.pictures import INKS
+
+BLUE, RED = "#0072b2", "#d9363e"
 SMOOTHED = 20
 SHOWN = 10
 TILE = 82  # points, the width of an image
@@ -69,7 +71,12 @@ def table(before: dict[str, float], after: dict[str, float], n: int) -> Table:
 
 def draw(file: Path, title: str, losses: list[float], before: Reading, after: Reading) -> None:
     """Write a PNG: the loss of each step, P before and after, and images in the order of their scores."""
-    matplotlib.rcParams.update({"font.size": 10, "axes.titlesize": 11})
+    with matplotlib.style.context([INKS, {"font.size": 10, "axes.titlesize": 11}]):
+        figure = _drawn(title, losses, before, after)
+        figure.savefig(file, format="png", dpi=130)
+
+
+def _drawn(title: str, losses: list[float], before: Reading, after: Reading) -> Figure:
     figure = Figure(figsize=(13, 6.6), layout="constrained")
     figure.suptitle(title, fontsize=13)
     upper, lower = figure.subfigures(2, 1, squeeze=False, height_ratios=[4.3, 2]).flat
@@ -86,7 +93,7 @@ def draw(file: Path, title: str, losses: list[float], before: Reading, after: Re
     left.set_ylabel("rank in the network's output")
     upper.colorbar(image, ax=[left, right], label="weight", extend="max", shrink=0.9)
     draw_scored(lower.subplots(), after)
-    figure.savefig(file, format="png", dpi=130)
+    return figure
 
 
 def draw_losses(axes: Axes, losses: list[float], n: int) -> None:
@@ -116,7 +123,7 @@ def draw_scored(axes: Axes, reading: Reading) -> None:
     for image, score, number, expected, place in zip(
         reading.images[order, 0], scores, numbers, sorted(numbers), places, strict=True
     ):
-        colour = "black" if number == expected else RED
+        colour = matplotlib.rcParams["text.color"] if number == expected else RED
         pixels = OffsetImage(
             image.numpy(), zoom=TILE / image.shape[1], cmap="gray_r", interpolation="nearest"
         )

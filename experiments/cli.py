@@ -229,7 +229,7 @@ def runtime_(names: tuple[str, ...], sizes: tuple[int, ...], out: Path) -> None:
 @main.command("report")
 @_OUT
 def report_(out: Path) -> None:
-    """Write one page of all tables in a folder, and print where it is."""
+    """Write one page of all tables in a folder and their pictures, and print where it is."""
     click.echo(f"wrote {report(out)}")
 
 

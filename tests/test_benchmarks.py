@@ -411,6 +411,12 @@ def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
     assert all(f"## {section.title}" in text for section in tables.sections(results))
     assert text.count("## ") == 8
     assert text.count("\n- avx") == 2
+    drawn = {f: f.read_bytes() for f in files[2:]}
+    for f in drawn:
+        f.unlink()
+    assert sorted(report.redraw(files[0].parent)) == sorted(drawn)
+    assert files[4].read_bytes() == drawn[files[4]]
+    assert len(files[2].read_bytes()) == pytest.approx(len(drawn[files[2]]), rel=0.05)  # times were rounded
 
 
 def test_a_table_has_a_row_for_each_peer():

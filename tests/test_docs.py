@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from page import steps
+from PIL import Image
 
 import experiments
 import nsc
@@ -119,6 +120,31 @@ def test_the_index_names_every_page_once():
         named += [f"{folder}{page}" for page in re.findall(r"\]\((\w[\w/-]*\.md)\)", lines)]
     pages = [str(page.relative_to("docs")) for page in PAGES if page.parts[0] == "docs"]
     assert sorted(named) == sorted({*pages} - {"index.md"})
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parts[0] in ("README.md", "docs")], ids=str)
+def test_relaxations_have_one_name(page):
+    """What a relaxation is to users is a sigmoid in formulas and in the code alone."""
+    assert "sigmoid" not in re.sub(r"sigmoid function", "", "\n".join(prose(page, tables=True))).lower()
+
+
+def test_pictures_are_read_in_light_and_in_dark():
+    """A picture is one of a pair, or it has no ground of its own."""
+    pictures = set()
+    for page in (*PAGES, *(p.relative_to(ROOT) for p in ROOT.glob("*/results/*.md"))):
+        text = (ROOT / page).read_text("utf-8")
+        for light in re.findall(r"<picture>\s*<source [^>]*dark\)[^>]*>\s*<img src=\"([^\"]+)", text):
+            assert (ROOT / page).parent.joinpath(light.replace(".png", "-dark.png")).exists(), light
+        pictures |= {(ROOT / page).parent / name for name in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)}
+        assert len(re.findall("<img", text)) == len(re.findall("<picture>", text)), page
+    for picture in sorted(pictures):
+        if picture.suffix == ".svg":
+            text = picture.read_text("utf-8")
+            assert "prefers-color-scheme:dark" in text, picture
+            assert 'width="100%"' not in text, picture
+        else:
+            image = Image.open(picture).convert("RGBA")
+            assert image.getpixel((0, 0))[3] == 0, f"{picture} has a ground"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

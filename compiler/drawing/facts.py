@@ -32,8 +32,13 @@ class Start:
 
     def __post_init__(self) -> None:
         numbers = () if self.values is None else tuple(map(real, self.values))
-        if not all(number is not None and abs(number) < float("inf") for number in numbers):
-            raise NetworkError(f"{argument('values')} must be finite numbers, got {self.values!r}")
+        for wire, number in enumerate(numbers):
+            if number is None or not abs(number) < float("inf"):
+                wrong = (self.values or ())[wire]
+                raise NetworkError(
+                    f"{argument('values')} must be finite numbers, got {wrong!r} for wire {wire}, of "
+                    f"{count(len(numbers), 'value')}"
+                )
         object.__setattr__(self, "values", None if self.values is None else numbers)
         steepness = None if self.steepness is None else real(self.steepness)
         if self.steepness is not None and (steepness is None or not 0 < steepness < float("inf")):

@@ -38,14 +38,17 @@ def write(folder: Path, finished: Finished) -> list[Path]:
 
 
 def report(folder: Path) -> Path:
-    """Write all tables of a folder as one page into its README.md; return its path.
+    """Write all tables of a folder as one page into its README.md, and their pictures; return its path.
 
     Raises:
         ExperimentError: the folder has no table, or one that is damaged, or a README.md that is no such page,
             or cannot be written to.
     """
+    from experiments.writing import pictures
+
     _check_report(folder / REPORT)
-    return _write_all(folder, {REPORT: page(folder).encode()})[0]
+    drawn = {f"{each.stem}.png": pictures.draw(each) for each in _tables(folder)}
+    return _write_all(folder, {REPORT: page(folder).encode(), **drawn})[0]
 
 
 def _check_report(path: Path) -> None:
@@ -72,10 +75,7 @@ def page(folder: Path) -> str:
     Raises:
         ExperimentError: the folder has no table, or one that is damaged.
     """
-    found = [json_table.read(path) for path in sorted(folder.glob("*.json")) if json_table.is_table(path)]
-    if not found:
-        known = "make one first, for example `python -m experiments mnist`"
-        raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")
+    found = _tables(folder)
     found.sort(key=lambda each: (_place(each.source), each.name, each.profile))
     head = paragraph(
         "Every section is one table, made by the command below its heading. NAME-PROFILE.csv has a line for "
@@ -85,6 +85,14 @@ def page(folder: Path) -> str:
     return (
         "\n\n".join([HEADING, head, paragraph(how_to_read(found)), _index(found), *sections]).rstrip() + "\n"
     )
+
+
+def _tables(folder: Path) -> list[Finished]:
+    found = [json_table.read(path) for path in sorted(folder.glob("*.json")) if json_table.is_table(path)]
+    if not found:
+        known = "make one first, for example `python -m experiments mnist`"
+        raise ExperimentError(f"{folder} has no tables (NAME-PROFILE.json): {known}")
+    return found
 
 
 def _index(found: Sequence[Finished]) -> str:

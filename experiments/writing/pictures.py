@@ -6,7 +6,9 @@ import io
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 from matplotlib.lines import Line2D
@@ -17,13 +19,15 @@ from experiments.writing import figures
 from experiments.writing.quantities import METRICS, Metric
 from experiments.writing.records import Column, Finished, Panel, Row
 
-# Colours that can be told apart by the colour-blind, without the yellow, which is too light for lines.
+# Colours that can be told apart by the colour-blind, on light and on dark: without the yellow and the black.
 # Source: Okabe and Ito, Color Universal Design, 2008.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#9467BD")
 LINES: tuple[LineStyleType, ...] = ("-", "--", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 REFERENCE = "#8C8C8C"
 
+# Of all pictures of the project: they have no ground of their own, and are read in light and in dark.
+INKS = Path(__file__).parents[2] / "docs" / "pictures" / "inks.mplstyle"
 WIDTH, HEIGHT = 4.4, 3.7  # inches, of one pair of axes
 MOST_IN_ROW = 4
 # Rows stand beside each other within this share of the step between two columns, so that bars do not overlap.
@@ -41,6 +45,11 @@ class Style:
 
 def draw(finished: Finished) -> bytes:
     """Return the picture as PNG: the paper's numbers beside ours, or below them if they lie far apart."""
+    with matplotlib.style.context(INKS):
+        return _drawn(finished)
+
+
+def _drawn(finished: Finished) -> bytes:
     rows = list(dict.fromkeys(row for panel in finished.panels for row in panel.rows))
     styles = _styles(rows)
     metrics = [(panel, metric) for panel in finished.panels for metric in panel.metrics]

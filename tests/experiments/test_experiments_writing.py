@@ -598,7 +598,11 @@ def test_a_report_has_all_tables_with_links_that_lead_somewhere(tmp_path):
     pictures = re.findall(r"!\[.*?\]\((.*?)\)", text)
     assert len(pictures) == 4
     assert all((tmp_path / picture).is_file() for picture in pictures)
+    drawn = {picture: (tmp_path / picture).read_bytes() for picture in pictures}
+    for picture in pictures:
+        (tmp_path / picture).unlink()
     assert report(tmp_path).read_text(encoding="utf-8") == text
+    assert drawn == {picture: (tmp_path / picture).read_bytes() for picture in pictures}
 
 
 def test_a_folder_without_tables_has_no_report(tmp_path):
