@@ -5,20 +5,21 @@ from nsc.compat import DiffSortNet    # was: from diffsort import DiffSortNet
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from nsc.arguments import is_name
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
-from nsc.errors import LoweringError, OperandError, OperandTypeError, torch_needed
+from nsc.errors import LoweringError, OperandError, torch_needed
 
 with torch_needed("nsc.compat"):
     import torch
     from torch import Tensor
 
     from nsc.api import compile
+    from nsc.operators.on_demand import on_demand
+    from nsc.operators.operands import check_tensor
     from nsc.operators.sorter import Sorter
 
 # diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
@@ -111,8 +112,7 @@ class DiffSortNet(torch.nn.Module):
             OperandError: vectors that are not (batch, size).
             OperandTypeError: vectors that are no tensor.
         """
-        if not isinstance(vectors, Tensor):
-            raise OperandTypeError(f"DiffSortNet sorts a tensor, got {type(vectors).__name__}")
+        check_tensor("DiffSortNet", "vectors", vectors)
         if vectors.dim() != 2 or vectors.shape[1] != self.size:
             raise OperandError(
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
@@ -128,8 +128,7 @@ class DiffSortNet(torch.nn.Module):
                 f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {self.distribution!r}"
             )
         sigmoid, has_art = DISTRIBUTIONS[self.distribution]
-        relaxation = Relaxation(sigmoid, self.art_lambda if has_art else 0.0)
-        return _operator(*self._network, relaxation, real, self._targets)
+        return _operator(*self._network, sigmoid, self.art_lambda if has_art else 0.0, real, self._targets)
 
 
 def _targets(device: object) -> tuple[str, ...]:
@@ -148,11 +147,13 @@ def _targets(device: object) -> tuple[str, ...]:
     return ("cpu", "cuda") if kind == "cuda" else ("cpu",)
 
 
-@functools.cache
-def _operator(network: str, size: int, relaxation: Relaxation, real: str, targets: tuple[str, ...]) -> Sorter:
+@on_demand
+def _operator(
+    network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
+) -> Sorter:
     return compile(
         NETWORKS[network](size),
-        relaxation=relaxation,
+        relaxation=Relaxation(sigmoid, art_lambda),
         dtypes=(real,),
         targets=targets,
         name=f"{network}_{size}",

@@ -83,7 +83,7 @@ LEFT_OUT = {
     "torch.compile, torch.func, export, processes, threads, diffsort": (
         "runtime/test_modes.py",
         "runtime/test_modules.py",
-        "runtime/test_transforms.py",
+        "runtime/test_torch_modes.py",
         "runtime/test_compat.py",
     ),
     "families, sizes and properties of CPU kernels, and all relaxations but the logistic": (

@@ -267,14 +267,3 @@ def anchors(page):
     """Return the anchors of a page's headings, as GitHub makes them."""
     headings = [line.lstrip("#").strip() for line in prose(page) if re.match("#+ ", line)]
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def test_the_tests_that_the_table_of_modes_names_exist():
-    text = (ROOT / "docs" / "torch-modes.md").read_text(encoding="utf-8")
-    references = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text)
-    assert len(references) >= 30
-    for file, test in references:
-        source = (ROOT / "tests" / "runtime" / file).read_text(encoding="utf-8")
-        assert f"def {test}(" in source, f"{file} has no {test}"
-    rows = [line for line in text.splitlines() if line.startswith("|")][2:]
-    assert all("::test_" in row for row in rows)

@@ -9,9 +9,12 @@ from torch import Tensor
 
 from nsc.arguments import flag
 from nsc.errors import OperandError, OperandTypeError
-from nsc.nn.layer import Layer
+from nsc.nn.layer import Layer, call
 from nsc.operators.filters import Filter, checked_options, compile_filter
 from nsc.operators.selector import Selector
+
+# For torch.fx it is one node.
+torch.fx.wrap("call")
 
 
 class RankFilter2d(torch.nn.Module):
@@ -68,19 +71,14 @@ class RankFilter2d(torch.nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the filtered images."""
         if self.relaxation is None:
-            return self.filter(x, self.mode, self.cval)
-        return self.filter.relaxed(x, self.relaxation.steepness, self.mode, self.cval)
+            return call(self.filter, "__call__", None, x, self.mode, self.cval)  # type: ignore[no-any-return]
+        log_steepness = self.relaxation.log_steepness
+        return call(self.filter, "relaxed", log_steepness, x, mode=self.mode, cval=self.cval)  # type: ignore[no-any-return]
 
     @property
-    def steepness(self) -> Tensor:
-        """The steepness as a 0-d tensor.
-
-        Raises:
-            OperandError: an exact filter, which has none.
-        """
-        if self.relaxation is None:
-            raise OperandError(f"{type(self).__name__}: an exact filter has no steepness: use relaxed=True")
-        return self.relaxation.steepness
+    def steepness(self) -> Tensor | None:
+        """The steepness as a 0-d tensor; None: an exact filter has none."""
+        return None if self.relaxation is None else self.relaxation.steepness
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""

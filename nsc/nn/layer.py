@@ -13,6 +13,7 @@ from nsc.api import with_dtype
 from nsc.arguments import flag, real, shown
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operator import Operator
+from nsc.operators.packaged import Packaged
 
 AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
@@ -69,25 +70,28 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         return self
 
     def _relaxed(self, method: str, *operands: Any, **options: Any) -> Any:
-        return _call(self.operator, method, self.log_steepness, *operands, **options)
+        return call(self.operator, method, self.log_steepness, *operands, **options)
 
     def _exact(self, method: str, x: Tensor, **options: Any) -> Any:
-        return _call(self.operator, method, None, x, **options)
+        return call(self.operator, method, None, x, **options)
 
 
 def _steepness(log_steepness: Tensor) -> Tensor:
     return log_steepness.exp().reshape(())
 
 
-def _call(
-    operator: Operator, method: str, log_steepness: Tensor | None, *operands: Any, **options: Any
+def call(
+    operator: Packaged, method: str, log_steepness: Tensor | None, *operands: Any, **options: Any
 ) -> Any:
-    """Call an operator's method. For torch.fx it is one node: methods cannot check the symbols of a trace."""
+    """Call a method of an operator or filter.
+
+    For torch.fx it is one node, as methods cannot check the symbols of a trace; modules that call it say so.
+    """
     steepness = () if log_steepness is None else (_steepness(log_steepness),)
     return getattr(operator, method)(*operands, *steepness, **options)
 
 
-torch.fx.wrap("_call")
+torch.fx.wrap("call")
 
 
 def refuse_options(network: Operator, **options: object) -> None:

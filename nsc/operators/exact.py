@@ -21,9 +21,10 @@ from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
 from nsc.runtime.devices import cpu, exact_cuda
 from nsc.runtime.devices.exact_cuda import ExactProgram
+from nsc.runtime.devices.table import DEVICES
 from nsc.runtime.dispatch import entries
-from nsc.runtime.dispatch.autograd import below
-from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
+from nsc.runtime.dispatch.registering import below, is_differentiated, register
+from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.exact import LEAST_COLUMNS, ExactKernel, Layout, layout_of, places_fit
 from nsc.runtime.kernel import Kernel, find
 
@@ -70,18 +71,21 @@ def hard_sort(
     if index_dtype not in (torch.int64, torch.int32):
         raise OperandTypeError(f"{caller}: index_dtype must be torch.int64 or torch.int32, got {index_dtype}")
     way, spec, is_short = way_of(x), kernel.spec, index_dtype == torch.int32
-    if values_only and way is not PLAIN:
-        return torch.ops.nsc.exact_values(x, axis, descending, spec)  # type: ignore[no-any-return]
-    if not x.requires_grad:
+    if way is not PLAIN:
         if values_only:
-            return _values(x, axis, descending, spec)
-        if way is PLAIN:
-            return Sorted(*_sort(x, axis, descending, is_short, spec))
-    sort = _sort if way is PLAIN else torch.ops.nsc.exact_sort
-    indices = sort(x.detach(), axis, descending, is_short, spec)[1]
-    # A gather has all of torch's derivatives.
-    values = x.gather(axis, indices.long() if is_short else indices)
+            return torch.ops.nsc.exact_values(x, axis, descending, spec)  # type: ignore[no-any-return]
+        return Sorted(*torch.ops.nsc.exact_sort(x, axis, descending, is_short, spec))
+    if values_only and not x.requires_grad:
+        return _values(x, axis, descending, spec)
+    values, indices = _sort(x.detach(), axis, descending, is_short, spec)
+    if x.requires_grad:
+        values = _gathered(x, axis, indices)
     return values if values_only else Sorted(values, indices)
+
+
+def _gathered(x: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """Return the values of x at indices along an axis. A gather has all of torch's derivatives."""
+    return x.gather(axis, indices.long())
 
 
 @functools.lru_cache(maxsize=256)
@@ -184,7 +188,8 @@ def _by_others(
     outputs = find(spec).outputs
     if outputs is not None:
         wanted = torch.tensor(outputs.ranks, device=x.device)
-        values, indices = values.index_select(dim, wanted), indices.index_select(dim, wanted)
+        # torch indexes the wider unsigned integers, but has no index_select of them.
+        values, indices = (_moved_back(each.movedim(dim, -1)[..., wanted], dim) for each in (values, indices))
     return values, indices
 
 
@@ -256,13 +261,16 @@ def _empty_values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
     return x.new_empty((*x.shape[:dim], len(outputs.ranks), *x.shape[dim + 1 :]))
 
 
+def _differentiable_sort(keyset: Any, x: Tensor, dim: int, *options: Any) -> tuple[Tensor, Tensor]:
+    """Return what `nsc::exact_sort` does, with derivatives where one may be asked for."""
+    values, indices = below("exact_sort", keyset, (x.detach(), dim, *options))
+    return _gathered(x, dim, indices) if is_differentiated(x) else values, indices
+
+
 def _differentiable_values(keyset: Any, x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
-    """Return what `nsc::exact_values` does, with torch's derivatives where one may be asked for."""
-    if way_of() is Way.FORWARD or (torch.is_grad_enabled() and torch._C._any_requires_grad(x)):
-        if x.dim() == 0:
-            return x.clone()
-        indices = below("exact_sort", keyset, (x.detach(), dim, descending, False, spec))[1]
-        return x.gather(dim, indices)
+    """Return what `nsc::exact_values` does, with derivatives where one may be asked for."""
+    if is_differentiated(x):
+        return _differentiable_sort(keyset, x, dim, descending, False, spec)[0]
     return below("exact_values", keyset, (x, dim, descending, spec))  # type: ignore[no-any-return]
 
 
@@ -281,26 +289,19 @@ def _vmap(
     return results, 0 if isinstance(results, Tensor) else (0, 0)
 
 
-_library: Any = torch.library.Library("nsc", "FRAGMENT")  # type: ignore[no-untyped-call]
-for _name, _schema, _implementation, _fake in (
-    (
-        "exact_sort",
-        "(Tensor x, int dim, bool descending, bool is_short, str kernel) -> (Tensor, Tensor)",
-        _sort,
-        _fake_sort,
-    ),
-    (
-        "exact_values",
-        "(Tensor x, int dim, bool descending, str kernel) -> Tensor",
-        _values,
-        _empty_values,
-    ),
-):
-    _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
-    for _device in ("CPU", "CUDA"):
-        _library.impl(_name, _implementation, _device)
-    torch.library.register_fake(f"nsc::{_name}", _fake, lib=_library)
-    torch.library.register_vmap(
-        f"nsc::{_name}", functools.partial(_vmap, getattr(torch.ops.nsc, _name)), lib=_library
-    )
-_library.impl("exact_values", _differentiable_values, "Autograd", with_keyset=True)
+register(
+    "exact_sort",
+    "(Tensor x, int dim, bool descending, bool is_short, str kernel) -> (Tensor, Tensor)",
+    dict.fromkeys(DEVICES, _sort),
+    fake=_fake_sort,
+    vmap=_vmap,
+    autograd=_differentiable_sort,
+)
+register(
+    "exact_values",
+    "(Tensor x, int dim, bool descending, str kernel) -> Tensor",
+    dict.fromkeys(DEVICES, _values),
+    fake=_empty_values,
+    vmap=_vmap,
+    autograd=_differentiable_values,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -11,28 +11,27 @@ from torch import Tensor
 from nsc.arguments import is_name, real, whole
 from nsc.compiler.driver import compile_network
 from nsc.compiler.formats import parse_network
+from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
-from nsc.contract.folding import Folded, fold
 from nsc.contract.manifest import MANIFEST, NETWORK, digest
 from nsc.contract.windows import MODES, FilterManifest
-from nsc.errors import OperandError, OperandTypeError, PackageError, ToolchainError
+from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
-from nsc.join.filters import compiled_filter, window_kernel
-from nsc.operators.exact import DTYPE_NAMES, select_rows
-from nsc.operators.operands import Steepness
+from nsc.join.filters import compiled_filter
+from nsc.operators.exact import DTYPE_NAMES
+from nsc.operators.on_demand import on_demand
+from nsc.operators.operands import Steepness, check_tensor
+from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
-from nsc.runtime.devices.cpu import thread_pool
+from nsc.operators.windows import apply_filter, axes_of, filtered, keep, windows_of
 from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.window import Images, WindowKernel
+from nsc.runtime.window import WindowKernel
 from nsc.version import VERSION
 
-# Kernels of packages that were loaded, by the digest of their text.
-_loaded: dict[str, WindowKernel] = {}
 
-
-class Filter:
+class Filter(Packaged):
     """A rank filter of images: each pixel becomes the value of one rank of the window around it.
 
     Images are (…, rows, columns), or (…, planes, rows, columns) for a window that has planes, of any leading
@@ -62,6 +61,7 @@ class Filter:
         if MANIFEST not in files:
             raise PackageError("no readable manifest: there is none: compile the package again")
         manifest = FilterManifest.from_text(files[MANIFEST])
+        super().__init__(f"{manifest.name}-{digest(files[MANIFEST])[:16]}", files)
         kernel = WindowKernel.from_files(manifest, files)
         self.name = manifest.name
         planes, rows, columns = manifest.window
@@ -70,9 +70,7 @@ class Filter:
         if self.network.digest != manifest.network:
             raise PackageError(f"{self.name}: {NETWORK} is another network than the manifest says")
         self.output = manifest.output
-        self._key = f"{_key_of(self.window)}@{digest(kernel.source.text)[:16]}"
-        self._selectors: dict[str, Selector] = {}
-        _loaded.setdefault(self._key, kernel)
+        self._key = keep(self.window, kernel)
 
     def __repr__(self) -> str:
         return f"Filter({self.name}: {self.window.words})"
@@ -91,8 +89,9 @@ class Filter:
             OperandError: too few axes, no such mode, or a cval that the dtype does not have.
         """
         cval = self._checked(x, mode, cval)
-        if way_of(x) is PLAIN and not x.requires_grad:
-            return _filter(x, self._key, mode, cval)
+        if way_of(x) is PLAIN:
+            needs_gradient = x.requires_grad and torch.is_grad_enabled()
+            return (apply_filter if needs_gradient else filtered)(x, self._key, mode, cval)
         return torch.ops.nsc.window_filter(x, self._key, mode, cval)  # type: ignore[no-any-return]
 
     def relaxed(
@@ -115,7 +114,7 @@ class Filter:
         cval = self._checked(x, mode, cval)
         if not x.is_floating_point():
             raise OperandTypeError(f"{self.name}.relaxed: x must be of a float dtype, got {x.dtype}")
-        windows = _windows(x, self.window, mode, cval)
+        windows = windows_of(x, self.window, mode, cval)
         return self.selector(x.dtype).select(windows, steepness).squeeze(-1)
 
     def selector(self, dtype: torch.dtype = torch.float32) -> Selector:
@@ -125,23 +124,12 @@ class Filter:
         9
         """
         real_ = "float64" if dtype == torch.float64 else "float32"
-        if real_ not in self._selectors:
-            request = Request(
-                self.network,
-                select=ranks(self.window.rank),
-                wires=(self.output,),
-                dtypes=(real_,),
-                name=f"{self.name}_soft",
-                version=VERSION,
-            )
-            self._selectors[real_] = Selector(compile_network(request, budget_of(keeps=True)).package.files)
-        return self._selectors[real_]
+        return _selector(self.network, self.window.rank, self.output, real_, f"{self.name}_soft")
 
     def _checked(self, x: Tensor, mode: str, cval: float) -> float:
         """Return cval as a number of Python."""
-        if not isinstance(x, Tensor):
-            raise OperandTypeError(f"{self.name}: x must be a tensor, got {type(x).__name__}")
-        axes = _axes(self.window)
+        check_tensor(self.name, "x", x)
+        axes = axes_of(self.window)
         if x.dim() < axes:
             raise OperandError(
                 f"{self.name}: x must have {axes} axes or more, rows and columns last, got shape "
@@ -207,147 +195,10 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
     return Filter(compiled_filter(Window.of(size, rank)).package.files)
 
 
-def _axes(window: Window) -> int:
-    return 3 if window.planes > 1 else 2
-
-
-def _key_of(window: Window) -> str:
-    return f"{'x'.join(map(str, window.shape))}:{window.rank}"
-
-
-def _window_of(key: str) -> Window:
-    size, rank = key.partition("@")[0].split(":")
-    planes, rows, columns = map(int, size.split("x"))
-    return Window(planes, rows, columns, int(rank))
-
-
-def _kernel(key: str) -> WindowKernel:
-    """Return the kernel that a registered operator names; that of a package exists where it was loaded."""
-    return _loaded.get(key) or window_kernel(_window_of(key))
-
-
-def _filter(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
-    """Implement `nsc::window_filter`."""
-    window = _window_of(key)
-    if not x.is_cpu:
-        return _by_windows(x, window, mode, cval)
-    kernel, folded = _kernel(key), fold(window.shape[-_axes(window) :])
-    lying, images = _lying(x, folded)
-    try:
-        kernel.load(DTYPE_NAMES[x.dtype], images.channels)
-    except ToolchainError:
-        return _by_windows(x, window, mode, cval)
-    values = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if values.numel():
-        outside = torch.tensor(cval, dtype=x.dtype)
-        kernel.call(
-            DTYPE_NAMES[x.dtype],
-            lying.data_ptr(),
-            images,
-            folded.before,
-            values.data_ptr(),
-            MODES[mode],
-            outside.data_ptr(),
-            thread_pool(),
-        )
-    return values
-
-
-def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
-    """Return images whose columns lie side by side; with one leading axis or none, other strides are free."""
-    axes = 3 if folded.window[0] > 1 else 2
-    is_free = not folded.behind and axes <= x.dim() <= axes + 1
-    if is_free and x.stride(-1) == 1 and min(x.stride()) >= 0 and x.numel():
-        lengths, strides = [1] * (4 - x.dim()) + list(x.shape), [0] * (4 - x.dim()) + list(x.stride())
-        if axes == 2 and x.dim() == 3:
-            lengths, strides = [lengths[1], 1, *lengths[2:]], [strides[1], 0, *strides[2:]]
-        return x, Images(
-            (lengths[0], lengths[1], lengths[2], lengths[3]), (strides[0], strides[1], strides[2])
-        )
-    x = x.contiguous()
-    return x, Images.without_gaps(tuple(x.shape), folded)
-
-
-def _by_windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
-    if not x.numel():
-        return x.clone()
-    if x.dtype == torch.bool:
-        return _by_windows(x.to(torch.uint8), window, mode, cval).to(torch.bool)
-    return select_rows(_windows(x, window, mode, cval), window.rank)
-
-
-def _windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
-    """Return each pixel's window: (…, rows, columns, values)."""
-    axes = _axes(window)
-    sizes = window.shape[-axes:]
-    for axis, size in enumerate(sizes, start=x.dim() - axes):
-        x = _extended(x, axis, size, mode, cval)
-    for axis, size in enumerate(sizes, start=x.dim() - axes):
-        x = x.unfold(axis, size, 1)
-    return x.flatten(start_dim=-axes)
-
-
-def _extended(x: Tensor, axis: int, size: int, mode: str, cval: float) -> Tensor:
-    """Return images with the pixels outside that windows of a size have along an axis."""
-    length, before = x.shape[axis], size // 2
-    if size == 1 or not length:
-        return x
-    if mode == "constant":
-        ends = [
-            x.new_full((*x.shape[:axis], count, *x.shape[axis + 1 :]), cval)
-            for count in (before, size - 1 - before)
-        ]
-        return torch.cat([ends[0], x, ends[1]], dim=axis)
-    places = torch.arange(-before, length + size - 1 - before, device=x.device)
-    return x.index_select(axis, _inside(places, length, mode))
-
-
-def _inside(places: Tensor, length: int, mode: str) -> Tensor:
-    """Return the places inside an image whose pixels stand at any places."""
-    if mode == "nearest":
-        return places.clamp(0, length - 1)
-    if mode == "wrap":
-        return places.remainder(length)
-    if mode == "reflect":
-        at = places.remainder(2 * length)
-        return torch.minimum(at, 2 * length - 1 - at)
-    at = places.remainder(max(1, 2 * length - 2))
-    return torch.minimum(at, (2 * length - 2 - at).clamp(min=0))
-
-
-def _backward(context: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-    x, values = context.saved_tensors
-    window = _window_of(context.key)
-    with torch.enable_grad():
-        # The gradient of a sum of windows' pixels, each times the share of the result that it is: 0 or 1.
-        pixels = torch.zeros_like(x, requires_grad=True)
-        spread = _windows(pixels, window, context.mode, 0.0)
-    windows = _windows(x, window, context.mode, context.cval)
-    is_value = (windows == values.unsqueeze(-1)) | (windows.isnan() & values.isnan().unsqueeze(-1))
-    is_first = is_value & (is_value.cumsum(dim=-1) == 1)
-    weights = is_first.to(grad.dtype) * grad.unsqueeze(-1)
-    (result,) = torch.autograd.grad(spread, pixels, weights, create_graph=torch.is_grad_enabled())
-    return result, None, None, None
-
-
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, ctx.key, ctx.mode, ctx.cval = inputs
-    ctx.save_for_backward(x, output)
-
-
-def _vmap(info: Any, dims: Sequence[Any], x: Tensor, key: str, mode: str, cval: float) -> tuple[Tensor, int]:
-    return torch.ops.nsc.window_filter(x.movedim(dims[0], 0), key, mode, cval), 0
-
-
-_library: Any = torch.library.Library("nsc", "FRAGMENT")  # type: ignore[no-untyped-call]
-_library.define(
-    "window_filter(Tensor x, str kernel, str mode, Scalar cval) -> Tensor",
-    tags=(torch.Tag.pt2_compliant_tag,),
-)
-for _device in ("CPU", "CUDA"):
-    _library.impl("window_filter", _filter, _device)
-torch.library.register_fake(
-    "nsc::window_filter", lambda x, key, mode, cval: x.new_empty(x.shape), lib=_library
-)
-torch.library.register_autograd("nsc::window_filter", _backward, setup_context=_setup, lib=_library)
-torch.library.register_vmap("nsc::window_filter", _vmap, lib=_library)
+@on_demand
+def _selector(network: Network, rank: int, output: int, real: str, name: str) -> Selector:
+    """Return the operator of one window's values for an arithmetic type."""
+    request = Request(
+        network, select=ranks(rank), wires=(output,), dtypes=(real,), name=name, version=VERSION
+    )
+    return Selector(compile_network(request, budget_of(keeps=True)).package.files)

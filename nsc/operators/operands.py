@@ -40,14 +40,7 @@ class Operands:
 
     def check_tensor(self, method: str, what: str, value: Any) -> None:
         """Raise OperandTypeError unless an argument is a tensor with dense memory."""
-        if not isinstance(value, Tensor):
-            raise OperandTypeError(
-                f"{self._name}.{method}: {what} must be a tensor, got {type(value).__name__}{_advice(value)}"
-            )
-        if value.layout is not torch.strided or value.is_nested or value.is_quantized:
-            raise OperandTypeError(
-                f"{self._name}.{method}: {what} must be a dense tensor, {_not_dense(value)}"
-            )
+        check_tensor(f"{self._name}.{method}", what, value)
 
     def check_device(self, method: str, x: Tensor, other: Tensor) -> None:
         """Raise OperandError unless another tensor is where x is."""
@@ -179,6 +172,22 @@ class Operands:
         return number
 
 
+def check_tensor(caller: str, what: str, value: Any) -> None:
+    """Raise OperandTypeError unless an argument is a tensor with dense memory.
+
+    Args:
+        caller: what was called, for messages.
+        what: the argument's name.
+        value: the argument.
+    """
+    if not isinstance(value, Tensor):
+        raise OperandTypeError(
+            f"{caller}: {what} must be a tensor, got {type(value).__name__}{_advice(value)}"
+        )
+    if value.layout is not torch.strided or value.is_nested or value.is_quantized:
+        raise OperandTypeError(f"{caller}: {what} must be a dense tensor, {_not_dense(value)}")
+
+
 class Axis(NamedTuple):
     """The axis that a call sorts along.
 
@@ -258,7 +267,7 @@ class _Devices(dict[torch.device, bool]):
 
 def _advice(value: Any) -> str:
     if isinstance(value, torch.fx.Proxy):
-        return ": torch.fx traces nsc.nn.SortingNetwork, not this method; torch.export traces both"
+        return ": torch.fx traces modules of nsc.nn, not this method; torch.export traces both"
     return ""
 
 
@@ -266,7 +275,7 @@ def _not_dense(tensor: Tensor) -> str:
     """Return what a tensor is that has no dense memory, and how it gets some."""
     if tensor.is_nested:
         return (
-            "got a nested one: pad it with torch.nested.to_padded_tensor, or sort the tensors of .unbind() "
+            "got a nested one: pad it with torch.nested.to_padded_tensor, or take the tensors of .unbind() "
             "one at a time"
         )
     if tensor.is_quantized:

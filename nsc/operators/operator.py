@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.exact import Sorted, hard_sort
 from nsc.operators.operands import Axis, Operands, Steepness, cast, tensor_of, unfolded
+from nsc.operators.packaged import Packaged
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
 from nsc.runtime.kernel import Kernel, register
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from nsc.compiler.verify import Proof
 
 
-class Operator:
+class Operator(Packaged):
     """One compiled network: what Sorter and Selector share. Pickles, copies and compares by its package.
 
     >>> import nsc
@@ -39,6 +40,7 @@ class Operator:
             PackageError: files that no `nsc compile` of this version wrote.
         """
         self._kernel = register(files)
+        super().__init__(self._kernel.spec, self._kernel.files)
         self._operands = Operands(self._kernel, self.default_steepness)
 
     @property
@@ -173,12 +175,6 @@ class Operator:
         self._operands.check_tensor(method, "x", x)
         return self._operands.axis(method, x, dim)
 
-    def __fx_create_arg__(self, tracer: Any) -> Any:
-        """Become an attribute of the module that torch.fx traces, where the graph finds it."""
-        name = tracer.get_fresh_qualname("_sorting_network")
-        setattr(tracer.root, name, self)
-        return tracer.create_node("get_attr", name, (), {})
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"
 
@@ -202,12 +198,3 @@ class Operator:
             },
             shown(self.network) or "",
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Operator) and self._kernel.spec == other._kernel.spec
-
-    def __hash__(self) -> int:
-        return hash(self._kernel.spec)
-
-    def __reduce__(self) -> tuple[type[Operator], tuple[dict[str, str]]]:
-        return type(self), (dict(self._kernel.files),)

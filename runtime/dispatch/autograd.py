@@ -1,9 +1,8 @@
 """Autograd: the gradients of the operators, on every way.
 
-`PlainRelax` and `PlainMeanLoss` stand around the C calls for plain tensors. The registered operators have
-kernels for the dispatcher's Autograd key, which are their derivatives in every transform: torch's own
-`register_autograd` would not do, as its formulas are refused inside torch.func, and silently zero in forward
-mode. Forward mode, and the derivatives of `nsc::relax_backward`, are those of the plain torch reference.
+`PlainRelax` and `PlainMeanLoss` stand around the C calls for plain tensors. `RELAX`, `RELAX_BACKWARD` and
+`LOSS` are the operators' kernels for the dispatcher's Autograd key, see `registering`. Forward mode, and the
+derivatives of `nsc::relax_backward`, are those of the plain torch reference.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from nsc.runtime import reference
 from nsc.runtime.checks import check_values
 from nsc.runtime.derivatives import reference_vjp, second_vjp
 from nsc.runtime.devices.table import BY_DEVICE
+from nsc.runtime.dispatch.registering import AutogradKernel, below, is_differentiated
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.kernel import find
 from nsc.runtime.shapes import has_columns
@@ -44,7 +44,7 @@ def relax_gradients(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | 
         return (None,) * 5
     inputs = ctx.saved_tensors[:3]
     grads = torch.ops.nsc.relax_backward(
-        _dense(values_grad), _dense(routed_grad), *inputs, ctx.routing, ctx.spec
+        dense(values_grad), dense(routed_grad), *inputs, ctx.routing, ctx.spec
     )
     return grads[0], grads[1], grads[2] if has_columns(ctx.routing) else None, None, None
 
@@ -61,14 +61,15 @@ def loss_gradients(ctx: Any, losses_grad: Tensor | None, *_: Any) -> Gradients:
     if losses_grad is None:
         return (None,) * 5
     *inputs, x_grad, steepness_grad = ctx.saved_tensors
-    losses_grad = _dense(losses_grad)
+    losses_grad = dense(losses_grad)
     if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
         grads = torch.ops.nsc.relax_backward(None, losses_grad, *inputs, ctx.routing, ctx.spec)
         return grads[0], grads[1], None, None, None
     return losses_grad.unsqueeze(-1) * x_grad, losses_grad * steepness_grad, None, None, None
 
 
-def _dense(grad: Any) -> Any:
+def dense(grad: Any) -> Any:
+    """Return a gradient, such as that of torch's sparse embeddings, with dense memory; None as it is."""
     return grad if grad is None or grad.layout is torch.strided else grad.to_dense()
 
 
@@ -112,7 +113,7 @@ class PlainMeanLoss(torch.autograd.Function):
             return (None,) * 5
         saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
         x, steepness, target, x_grad, steepness_grad = saved
-        loss_grad = _dense(mean_grad) / x.shape[0]
+        loss_grad = dense(mean_grad) / x.shape[0]
         if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
             losses_grad = loss_grad.expand(x.shape[0])
             grads = torch.ops.nsc.relax_backward(
@@ -129,15 +130,8 @@ apply_relax: Callable[..., Any] = super(torch.autograd.Function, PlainRelax).app
 apply_mean_loss: Callable[..., Any] = super(torch.autograd.Function, PlainMeanLoss).apply
 
 
-def below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
-    """Call the kernels of an operator that lie below its Autograd kernel."""
-    with torch._C._AutoDispatchBelowAutograd():
-        operator = getattr(torch.ops.nsc, name).default
-        return operator.redispatch(keyset & torch._C._after_autograd_keyset, *args)
-
-
 def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
-    """Do the same inside a Function. It turns gradients off, which outer levels of torch.func below need."""
+    """Do the same as `below`, inside a Function, which turns off the gradients that outer levels need."""
     with torch.enable_grad():
         return below(name, keyset, args)
 
@@ -203,7 +197,7 @@ def _loss_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
 
 def _autograd_kernel(
     name: str, function: type[_SingleLevelFunction], by_reference: Callable[..., Any]
-) -> Callable[..., Any]:
+) -> AutogradKernel:
     """Return an operator's kernel for the Autograd key.
 
     Args:
@@ -229,10 +223,12 @@ def _autograd_kernel(
     return call
 
 
-# The operators' kernels for the Autograd key. `hard_sort` has none: `entries.hard_sort` gathers the values
-# anew where a gradient is needed.
-AUTOGRAD_KERNELS: dict[str, Callable[..., Any]] = {
-    "relax": _autograd_kernel("relax", _Relax, _relax_by_reference),
-    "relax_backward": _autograd_kernel("relax_backward", _RelaxBackward, _relax_backward_by_reference),
-    "loss": _autograd_kernel("loss", _Loss, _loss_by_reference),
-}
+RELAX = _autograd_kernel("relax", _Relax, _relax_by_reference)
+RELAX_BACKWARD = _autograd_kernel("relax_backward", _RelaxBackward, _relax_backward_by_reference)
+LOSS = _autograd_kernel("loss", _Loss, _loss_by_reference)
+
+
+def sort_by_gather(keyset: Any, x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
+    """Return what `nsc::hard_sort` does; a gather has all of torch's derivatives."""
+    values, indices = below("hard_sort", keyset, (x.detach(), spec))
+    return x.gather(-1, indices) if is_differentiated(x) else values, indices

@@ -63,13 +63,8 @@ def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
 
     Ties keep their order; NaN comes last.
     """
-    match way_of(x):
-        case Way.PLAIN:
-            sort = BY_DEVICE[x.device].hard_sort
-            if not x.requires_grad:
-                return sort(x, kernel.spec)  # type: ignore[no-any-return]
-        case _:
-            sort = torch.ops.nsc.hard_sort
+    if way_of(x) is not PLAIN:
+        return torch.ops.nsc.hard_sort(x, kernel.spec)  # type: ignore[no-any-return]
+    values, indices = BY_DEVICE[x.device].hard_sort(x.detach(), kernel.spec)
     # A gather has all of torch's derivatives.
-    indices = sort(x.detach(), kernel.spec)[1]
-    return x.gather(-1, indices), indices
+    return x.gather(-1, indices) if x.requires_grad else values, indices

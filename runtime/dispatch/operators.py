@@ -1,39 +1,22 @@
-"""The operators as torch's dispatcher knows them: one static family, its kernel named by a string.
+"""The operators of relaxed networks as torch's dispatcher knows them, their kernel named by a string.
 
 `nsc::relax` and `nsc::relax_backward` do everything soft, `nsc::loss` a loss and its gradient at once,
-`nsc::hard_sort` everything exact. They are defined once at import; kernels are built when first
+`nsc::hard_sort` what a package sorts exactly. They are defined once at import; kernels are built when first
 called. Compiled, traced and exported programs keep the string, so they find their kernel in any process
 that has imported its package.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from nsc.runtime.devices.table import DEVICES
-from nsc.runtime.dispatch.autograd import AUTOGRAD_KERNELS
+from nsc.runtime.dispatch.autograd import LOSS, RELAX, RELAX_BACKWARD, sort_by_gather
+from nsc.runtime.dispatch.registering import register
 from nsc.runtime.shapes import empty_grads, empty_loss, empty_outputs, empty_sorted
-
-_SCHEMAS = {
-    "relax": "(Tensor x, Tensor steepness, Tensor? payload, str routing, str kernel)"
-    " -> (Tensor values, Tensor routed)",
-    "relax_backward": "(Tensor? values_grad, Tensor? routed_grad, Tensor x, Tensor steepness,"
-    " Tensor? payload, str routing, str kernel) -> (Tensor, Tensor, Tensor)",
-    "loss": "(Tensor x, Tensor steepness, Tensor target, str routing, str kernel)"
-    " -> (Tensor losses, Tensor x_grad, Tensor steepness_grad)",
-    "hard_sort": "(Tensor x, str kernel) -> (Tensor, Tensor)",
-}
-_FAKES: dict[str, Callable[..., Any]] = {
-    "relax": empty_outputs,
-    "relax_backward": empty_grads,
-    "loss": empty_loss,
-    "hard_sort": empty_sorted,
-}
 
 
 def _vmap(call: Callable[..., Any], info: Any, dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
@@ -52,16 +35,35 @@ def _vmap(call: Callable[..., Any], info: Any, dims: tuple[Any, ...], *args: Any
     )
 
 
-_library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
-for _name, _schema in _SCHEMAS.items():
-    _library.define(_name + _schema, tags=(torch.Tag.pt2_compliant_tag,))
-    for _device, _implementation in DEVICES.items():
-        _library.impl(_name, getattr(_implementation, _name), _device.upper())
-    torch.library.register_fake(f"nsc::{_name}", _FAKES[_name], lib=_library)
-    torch.library.register_vmap(
-        f"nsc::{_name}",
-        functools.partial(_vmap, getattr(torch.ops.nsc, _name)),
-        lib=_library,
+for _name, _schema, _fake, _autograd in (
+    (
+        "relax",
+        "(Tensor x, Tensor steepness, Tensor? payload, str routing, str kernel)"
+        " -> (Tensor values, Tensor routed)",
+        empty_outputs,
+        RELAX,
+    ),
+    (
+        "relax_backward",
+        "(Tensor? values_grad, Tensor? routed_grad, Tensor x, Tensor steepness,"
+        " Tensor? payload, str routing, str kernel) -> (Tensor, Tensor, Tensor)",
+        empty_grads,
+        RELAX_BACKWARD,
+    ),
+    (
+        "loss",
+        "(Tensor x, Tensor steepness, Tensor target, str routing, str kernel)"
+        " -> (Tensor losses, Tensor x_grad, Tensor steepness_grad)",
+        empty_loss,
+        LOSS,
+    ),
+    ("hard_sort", "(Tensor x, str kernel) -> (Tensor, Tensor)", empty_sorted, sort_by_gather),
+):
+    register(
+        _name,
+        _schema,
+        {device: getattr(module, _name) for device, module in DEVICES.items()},
+        fake=_fake,
+        vmap=_vmap,
+        autograd=_autograd,
     )
-for _name, _kernel in AUTOGRAD_KERNELS.items():
-    _library.impl(_name, _kernel, "Autograd", with_keyset=True)

@@ -20,7 +20,8 @@ import nsc.numpy
 from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
 from nsc.nn import MedianFilter2d, RankFilter2d
-from nsc.operators import filters
+from nsc.operators import windows
+from nsc.operators.exact import DTYPE_NAMES
 
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool")
 FLOATS = ("float64", "float32", "float16")
@@ -60,7 +61,7 @@ def test_any_dtype_in_any_mode_is_scipys(dtype, data):
     x = images(shape, dtype, data.draw(st.integers(0, 1000)))
     expected = ndimage.median_filter(_for_scipy(x), size=size, mode=mode, cval=cval)
     assert (nsc.numpy.median_filter(x, size, mode, cval) == expected).all()
-    if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in filters.DTYPE_NAMES:
+    if hasattr(torch, dtype) and torch.tensor([], dtype=getattr(torch, dtype)).dtype in DTYPE_NAMES:
         result = filter_of(size, int(np.prod(size)) // 2)(torch.from_numpy(x), mode, cval)
         assert result.dtype == getattr(torch, dtype)
         assert (result.numpy() == expected).all()
@@ -87,7 +88,7 @@ def test_any_window_and_rank_is_scipys(data):
         result = filter_of(size, rank)(torch.from_numpy(x), mode, -7)
         assert (result.numpy() == expected).all()
         window = filter_of(size, rank).window
-        assert (filters._by_windows(torch.from_numpy(x), window, mode, -7).numpy() == expected).all()
+        assert (windows.by_windows(torch.from_numpy(x), window, mode, -7).numpy() == expected).all()
 
 
 def origins(size):

@@ -17,6 +17,7 @@ from networks import partly_tabled
 
 import nsc
 from nsc.compiler import families
+from nsc.operators.exact import DTYPE_NAMES
 
 WIRES = (1, 2, 3, 8, 17, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
@@ -196,14 +197,24 @@ def test_a_long_axis_is_sorted_by_the_package(no_exact_kernels, monkeypatch):
     assert (op.hard_sort(x.bfloat16(), values_only=True, descending=True).diff() <= 0).all()
 
 
-def test_a_long_axis_is_selected_from(no_exact_kernels):
-    op = long_operator(2048, select=nsc.ranks(2000, 0, 7))
-    for x in (torch.randn(3, 2048, 2), torch.randint(0, 100, (3, 2048, 2))):
-        expected = torch.sort(x, dim=1, stable=True)
-        values, indices = op.hard_select(x, 1)
-        assert torch.equal(indices, expected.indices[:, [2000, 0, 7]])
-        assert torch.equal(values, expected.values[:, [2000, 0, 7]])
-        assert torch.equal(op.hard_select(x, 1, values_only=True), values)
+@pytest.mark.parametrize("dtype", DTYPE_NAMES, ids=str)
+def test_a_long_axis_is_selected_from(dtype, no_exact_kernels):
+    """Of tensors of any dtype and of one axis or more, in a call and in programs of torch."""
+    op, wanted = long_operator(2048, select=nsc.ranks(2000, 0, 7)), [2000, 0, 7]
+    for shape, dim in (((3, 2048, 2), 1), ((2048,), 0)):
+        x = torch.randint(0, 100, shape).to(dtype)
+        expected = torch.sort(x.double(), dim=dim, stable=True)
+
+        def select(x, dim=dim):
+            return op.hard_select(x, dim)
+
+        mapped = torch.vmap(select)(torch.stack([x, x]))
+        for values, indices in (select(x), [each[1] for each in mapped]):
+            assert values.is_contiguous()
+            assert values.dtype == dtype
+            assert torch.equal(indices, expected.indices.movedim(dim, 0)[wanted].movedim(0, dim))
+            assert torch.equal(values.double(), expected.values.movedim(dim, 0)[wanted].movedim(0, dim))
+        assert torch.equal(op.hard_select(x, dim, values_only=True), select(x).values)
 
 
 def test_transforms_of_a_long_axis(no_exact_kernels):

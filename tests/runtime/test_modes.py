@@ -1,4 +1,4 @@
-"""Programs that torch compiles, traces, converts, checkpoints or shares are right, or refused in one line."""
+"""What the table of torch modes, test_torch_modes.py, has no cell for: more operands, and torch.ops.nsc."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ import pytest
 import torch
 import torch._dynamo.testing
 from torch.autograd import forward_ad
-from torch.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
-from torch.utils.checkpoint import checkpoint
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 import nsc
-from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
+from nsc.nn import SortingNetwork
 
 N = 3
 DOUBLE = torch.float64
 
 
 @functools.cache
-def operator(n=N):
-    return nsc.compile("bitonic", n, dtypes=("float32", "float64"))
+def operator(n=N, error_free=False):
+    return nsc.compile("bitonic", n, error_free=error_free, dtypes=("float32", "float64"))
 
 
 def ranks(*lead, n=N):
@@ -56,20 +55,6 @@ def gradient(function, x):
     return torch.autograd.grad(function(leaf).square().sum(), leaf)[0]
 
 
-# Checkpoints.
-
-
-@pytest.mark.parametrize("use_reentrant", [False, True])
-@pytest.mark.parametrize("method", METHODS)
-def test_checkpoint(method, use_reentrant):
-    """A checkpoint gives each saved tensor out once, to a first and to a second derivative."""
-    function = methods()[method]
-    x = torch.randn(4, N, requires_grad=True)
-    total = checkpoint(lambda a: function(2 * a), x, use_reentrant=use_reentrant).square().sum()
-    total.backward(create_graph=not use_reentrant)
-    torch.testing.assert_close(x.grad.detach(), gradient(lambda a: function(2 * a), x))
-
-
 def test_saved_tensors_are_read_once_by_every_operator():
     op, spec = operator(), operator().kernel.spec
     steepness, target = torch.ones(4), ranks(4)
@@ -77,7 +62,6 @@ def test_saved_tensors_are_read_once_by_every_operator():
         lambda x: torch.ops.nsc.relax(x, steepness, None, "permutation", spec)[1],
         lambda x: torch.ops.nsc.loss(x, steepness, target, "cross_entropy", spec)[0],
         lambda x: vmap(op.sort)(x),
-        *methods().values(),
     ]
     for call in calls:
         times = collections.Counter()
@@ -96,16 +80,6 @@ def _counted(times):
 
 
 # torch.compile.
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_compiled_autograd(method):
-    """The backward pass of an eager call may be compiled."""
-    torch._dynamo.reset()
-    function, x = methods()[method], torch.randn(4, N, requires_grad=True)
-    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
-        function(x).square().sum().backward()
-    torch.testing.assert_close(x.grad, gradient(function, x))
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
@@ -127,26 +101,7 @@ def test_a_changing_float_steepness_does_not_recompile(method, backend):
         compiled(x, -1.0)
 
 
-@pytest.mark.parametrize("transform", ["grad", "vmap_grad", "vjp", "jacrev", "vmap"])
-@pytest.mark.parametrize("method", METHODS)
-def test_compile_over_func(method, transform):
-    torch._dynamo.reset()
-    function = methods(1)[method]
-    total = lambda a: function(a).square().sum()  # noqa: E731
-    row = lambda a: total(a.unsqueeze(0))  # noqa: E731
-    call, x = {
-        "grad": (grad(total), torch.randn(1, N)),
-        "vmap_grad": (vmap(grad(row)), torch.randn(4, N)),
-        "vjp": (lambda a: vjp(function, a)[1](torch.ones_like(function(a)))[0], torch.randn(1, N)),
-        "jacrev": (jacrev(function), torch.randn(1, N)),
-        "vmap": (vmap(row), torch.randn(4, N)),
-    }[transform]
-    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(x), call(x))
-    torch.testing.assert_close(compiled(x + 1), call(x + 1))
-
-
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["sort_with_permutation", "cross_entropy", "hard_sort"])
 def test_a_gradient_through_a_compiled_gradient(method):
     torch._dynamo.reset()
     function = methods(4, n=2)[method]  # torch traces each comparator of the reference: one is enough
@@ -156,41 +111,31 @@ def test_a_gradient_through_a_compiled_gradient(method):
     torch.testing.assert_close(gradient(compiled, x), gradient(call, x))
 
 
-@pytest.mark.parametrize("transform", [jacfwd, hessian, lambda f: lambda x: jvp(f, (x,), (x,))[1]])
-def test_compile_over_forward_mode_is_refused(transform):
-    torch._dynamo.reset()
-    op = operator()
-    call = transform(lambda a: op.sort(a).square().sum())
-    with pytest.raises(Exception, match=r"forward mode .* is not compiled: call it outside torch.compile"):
-        torch.compile(call, fullgraph=True, backend="aot_eager")(torch.randn(N))
-
-
 # torch.func.
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_linearize(method):
-    function = methods()[method]
-    x, tangent = torch.randn(4, N, dtype=DOUBLE), torch.randn(4, N, dtype=DOUBLE)
-    out, linear = linearize(function, x)
-    expected = jvp(function, (x,), (tangent,))
-    torch.testing.assert_close(out, expected[0])
-    torch.testing.assert_close(linear(tangent), expected[1])
-    torch.testing.assert_close(linear(2 * tangent), 2 * expected[1])
+def registered(name):
+    """Return an operator of torch.ops.nsc as a function of x, to a number."""
+    spec, steepness, target = operator().kernel.spec, torch.ones(2, dtype=DOUBLE), ranks(2)
+    weights, call = torch.randn(2, N, dtype=DOUBLE), getattr(torch.ops.nsc, name)
+    median = nsc.compile_filter((1, 2), 1)
+    return {
+        "relax": lambda x: (call(x, steepness, None, "none", spec)[0] * weights).sum(),
+        "loss": lambda x: call(x, steepness, target, "cross_entropy", spec)[0].sum(),
+        "relax_backward": lambda x: call(weights, None, x, steepness, None, "none", spec)[0].sum(),
+        "hard_sort": lambda x: (call(x, spec)[0].square() * weights).sum(),
+        "exact_sort": lambda x: (call(x, 1, True, True, spec)[0].square() * weights).sum(),
+        "exact_values": lambda x: (call(x, 1, False, spec).square() * weights).sum(),
+        "window_filter": lambda x: (call(x, median._key, "wrap", 0.0).square() * weights).sum(),
+    }[name]
 
 
-@pytest.mark.parametrize("name", ["relax", "loss", "relax_backward"])
+@pytest.mark.parametrize(
+    "name", [name[5:] for name in torch._C._dispatch_get_all_op_names() if name.startswith("nsc::")]
+)
 def test_the_registered_operators_themselves_are_right_in_every_transform(name):
     """They are public operators of torch, so every transform of them must be right, or refused by name."""
-    spec, steepness, target = operator().kernel.spec, torch.ones(2, dtype=DOUBLE), ranks(2)
-    weights = torch.randn(2, N, dtype=DOUBLE)
-    function = {
-        "relax": lambda x: (torch.ops.nsc.relax(x, steepness, None, "none", spec)[0] * weights).sum(),
-        "loss": lambda x: torch.ops.nsc.loss(x, steepness, target, "cross_entropy", spec)[0].sum(),
-        "relax_backward": lambda x: torch.ops.nsc.relax_backward(
-            weights, None, x, steepness, None, "none", spec
-        )[0].sum(),
-    }[name]
+    function = registered(name)
     x, tangent = torch.randn(2, N, dtype=DOUBLE), torch.randn(2, N, dtype=DOUBLE)
     leaf = x.clone().requires_grad_()
     (expected,) = torch.autograd.grad(function(leaf), leaf)
@@ -227,18 +172,6 @@ def test_a_tangent_of_the_cotangent_is_not_lost():
 # Graphs of torch.jit and torch.fx.
 
 
-@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("method", METHODS)
-def test_jit_trace(method, tmp_path):
-    function = methods()[method]
-    traced = torch.jit.trace(function, (torch.randn(4, N),))
-    traced.save(str(tmp_path / "traced.pt"))
-    for program in (traced, torch.jit.load(str(tmp_path / "traced.pt"))):
-        x = torch.randn(4, N)
-        assert torch.equal(program(x), function(x))
-        torch.testing.assert_close(gradient(program, x), gradient(function, x))
-
-
 def test_fx_symbolic_trace_of_a_module():
     model = torch.nn.Sequential(torch.nn.Linear(N, N), SortingNetwork(operator(), learnable=True))
     traced = torch.fx.symbolic_trace(model)
@@ -255,66 +188,10 @@ def test_fx_symbolic_trace_of_a_module():
     torch.testing.assert_close(compiled(x), model(x))
 
 
-class Method(torch.nn.Module):
-    def forward(self, x):
-        return operator().sort(x)
-
-
-def test_fx_of_an_operators_method_says_what_it_traces():
-    with pytest.raises(nsc.OperandTypeError, match=r"torch\.fx traces nsc\.nn.SortingNetwork"):
-        torch.fx.symbolic_trace(Method())
-
-
-def test_export_of_a_module():
-    model = torch.nn.Sequential(torch.nn.Linear(N, N), SortingNetwork(operator(), learnable=True))
-    x = torch.randn(4, N)
-    program = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},))
-    assert "nsc.relax" in str(program.graph)
-    y = torch.randn(7, N)
-    torch.testing.assert_close(program.module()(y), model(y))
-
-
-class Loss(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.operator = operator()
-
-    def forward(self, x, target):
-        return self.operator.cross_entropy(x, target)
-
-
-def with_batches():
-    """Return modules that take batches, and what makes operands for a batch of so many samples."""
-    scores = lambda batch: (torch.randn(batch, N, requires_grad=True),)  # noqa: E731
-    labelled = lambda batch: (*scores(batch), torch.randint(N, (batch,)))  # noqa: E731
-    return {
-        "SortingNetwork": (SortingNetwork(operator(), learnable=True), scores),
-        "SelectionNetwork": (SelectionNetwork("bitonic", N, select=nsc.median()), scores),
-        "cross_entropy": (Loss(), lambda batch: (*scores(batch), ranks(batch))),
-        "TopKCrossEntropy": (TopKCrossEntropy(N, (0.5, 0.5)), labelled),
-        "TopKCrossEntropy, m": (TopKCrossEntropy(N, (0.5, 0.5), 2, top1="softmax"), labelled),
-    }
-
-
-@pytest.mark.parametrize("name", list(with_batches()))
-def test_one_graph_and_one_program_serve_every_batch(name):
-    torch._dynamo.reset()
-    module, operands = with_batches()[name]
-    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
-    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend=counter)
-    given = operands(4)
-    batch = torch.export.Dim("batch")
-    program = torch.export.export(module, given, dynamic_shapes=tuple({0: batch} for _ in given)).module()
-    for size in (4, 7, 2):
-        given = operands(size)
-        for call in (compiled, program):
-            torch.testing.assert_close(call(*given), module(*given))
-    assert counter.frame_count == 1
-
-
 def test_aot_inductor(tmp_path):
     """The compiled program finds its kernel by name in a process that has the operator."""
-    program = torch.export.export(Method(), (torch.randn(4, N),))
+    model = SortingNetwork(operator())
+    program = torch.export.export(model, (torch.randn(4, N),))
     path = torch._inductor.aoti_compile_and_package(
         program,
         package_path=str(tmp_path / "sort.pt2"),
@@ -324,31 +201,23 @@ def test_aot_inductor(tmp_path):
         },
     )
     x = torch.randn(4, N)
-    torch.testing.assert_close(torch._inductor.aoti_load_package(path)(x), operator().sort(x))
+    torch.testing.assert_close(tuple(torch._inductor.aoti_load_package(path)(x)), model(x))
 
 
 # Tensors that are not plain memory.
 
 
-def test_tensors_with_a_negation_bit():
+def test_other_operands_with_a_negation_bit():
     """They share the memory of the tensor that they negate, so kernels must not read it unchanged."""
     op = operator()
     x, payload, steepness = torch.randn(4, N), torch.randn(4, N, 2), torch.tensor(-2.0)
-    negated = torch._neg_view(x)
-    assert negated.is_neg()
-    for method, call in methods().items():
-        assert torch.equal(call(negated), call(-x)), method
-        plain = gradient(call, -x)
-        leaf = x.clone().requires_grad_()
-        (ours,) = torch.autograd.grad(call(torch._neg_view(leaf)).square().sum(), leaf)
-        torch.testing.assert_close(ours, -plain)
+    assert torch._neg_view(x).is_neg()
     assert torch.equal(op.route(x, torch._neg_view(payload)), op.route(x, -payload))
     assert torch.equal(op.sort(x, torch._neg_view(steepness)), op.sort(x, 2.0))
     leaf, cotangent = x.clone().requires_grad_(), torch.randn(4, N)
     (ours,) = torch.autograd.grad(op.sort(leaf), leaf, torch._neg_view(cotangent))
     assert torch.equal(ours, torch.autograd.grad(op.sort(leaf), leaf, -cotangent)[0])
     z = torch.randn(4, N, dtype=torch.complex64)
-    assert torch.equal(op.sort(z.conj().imag), op.sort(-z.imag))
     with pytest.raises(nsc.OperandTypeError, match="complex64 is not served"):
         op.sort(z.conj())
 
@@ -368,20 +237,10 @@ def unusual():
 
 
 @pytest.mark.parametrize("kind", list(unusual()))
-def test_tensors_without_dense_memory_are_refused_in_one_line(kind):
+def test_other_operands_without_dense_memory_are_refused_in_one_line(kind):
     op, x = operator(), torch.randn(2, N)
     tensor, advice = unusual()[kind]
     operands = {
-        "x": [
-            op.sort,
-            op.sort_with_permutation,
-            op.rank,
-            op.hard_sort,
-            lambda t: op.topk(t, 1),
-            lambda t: op.route(t, torch.randn(2, N, 1)),
-            lambda t: op.cross_entropy(t, ranks(2)),
-            lambda t: op.binary_cross_entropy(t, ranks(2)),
-        ],
         "payload": [lambda t: op.route(x, t)],
         "steepness": [lambda t: op.sort(x, t)],
         "target": [lambda t: op.cross_entropy(x, t), lambda t: op.binary_cross_entropy(x, t)],
@@ -494,3 +353,131 @@ def test_cuda_graphs():
     x.copy_(torch.randn(4, N))
     graph.replay()
     torch.testing.assert_close(out.cpu(), op.sort(x.cpu(), 2.0))
+
+
+# The operators of torch.ops.nsc.
+
+
+def inputs(batch=3):
+    x = torch.randn(batch, N, dtype=DOUBLE, requires_grad=True)
+    steepness = torch.tensor(1.5, dtype=DOUBLE, requires_grad=True)
+    return x, steepness, torch.randn(batch, N, 2, dtype=DOUBLE, requires_grad=True)
+
+
+def operands(routing):
+    """Return the operands of `nsc::relax` for a routing."""
+    x, steepness, payload = inputs()
+    extra = {
+        "route": payload,
+        "transposed": payload,
+        "cross_entropy": ranks(3),
+        "rows": torch.tensor([[2, 0]]).expand(3, 2),
+    }.get(routing)
+    return x, steepness.expand(3), extra, routing, operator().kernel.spec
+
+
+@pytest.mark.parametrize("routing", ["none", "permutation", "route", "transposed", "cross_entropy", "rows"])
+def test_opcheck(routing):
+    torch.library.opcheck(torch.ops.nsc.relax, operands(routing))
+
+
+@pytest.mark.parametrize("routing", ["route", "cross_entropy"])
+def test_opcheck_of_the_backward(routing):
+    x, steepness, *rest = operands(routing)
+    values, routed = torch.ops.nsc.relax(x, steepness, *rest)
+    grads = (torch.randn_like(values), torch.randn_like(routed).requires_grad_())
+    torch.library.opcheck(torch.ops.nsc.relax_backward, (*grads, x, steepness.detach(), *rest))
+
+
+def test_opcheck_of_the_loss_and_of_exact_sorting():
+    x, steepness, _ = inputs()
+    spec = operator().kernel.spec
+    torch.library.opcheck(torch.ops.nsc.loss, (x, steepness.expand(3), ranks(3), "cross_entropy", spec))
+    torch.library.opcheck(torch.ops.nsc.hard_sort, (x, spec))
+
+
+def test_compile_with_inductor_and_a_changing_steepness_compiles_once():
+    torch._dynamo.reset()
+    op = operator()
+    counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+    compiled = torch.compile(lambda x, s: op.rank(2 * x, s) + 1, fullgraph=True, backend=counter)
+    x = torch.randn(4, N)
+    for steepness in (1.0, 2.0, 3.0):
+        s = torch.tensor(steepness)
+        torch.testing.assert_close(compiled(x, s), op.rank(2 * x, s) + 1)
+    assert counter.frame_count == 1
+
+
+def test_vmap_over_steepness_over_another_dim_and_nested():
+    op = operator()
+    x, s = torch.randn(N, 3, dtype=DOUBLE), torch.tensor([1.0, 2.0, 3.0], dtype=DOUBLE)
+    both = vmap(op.sort, in_dims=(1, 0))(x, s)
+    assert torch.equal(both, torch.stack([op.sort(x[:, i], s[i]) for i in range(3)]))
+    grid = vmap(vmap(op.sort, in_dims=(None, 0)), in_dims=(1, None))(x, s)
+    assert torch.equal(grid[2, 1], op.sort(x[:, 2], s[1]))
+    payload = torch.randn(N, 2, dtype=DOUBLE)
+    routed = vmap(op.route, in_dims=(1, None))(x, payload)
+    assert torch.equal(routed[1], op.route(x[:, 1], payload))
+
+
+def test_transforms_of_the_error_free_form_agree():
+    """Its gradients are no differences of its values."""
+    op = operator(error_free=True)
+    x, tangent = torch.randn(N, dtype=DOUBLE), torch.randn(N, dtype=DOUBLE)
+
+    def function(a):
+        values, P = op.sort_with_permutation(a, 1.5)
+        return values + P.square().sum(0)
+
+    leaf = x.clone().requires_grad_()
+    expected = torch.autograd.functional.jacobian(function, leaf)
+    assert expected.abs().sum() > 0
+    torch.testing.assert_close(jacrev(function)(x), expected)
+    torch.testing.assert_close(jacfwd(function)(x), expected)
+    torch.testing.assert_close(jvp(function, (x,), (tangent,))[1], expected @ tangent)
+    torch.testing.assert_close(vjp(function, x)[1](tangent)[0], tangent @ expected)
+    with forward_ad.dual_level():
+        out = forward_ad.unpack_dual(function(forward_ad.make_dual(x, tangent)))
+    torch.testing.assert_close(out.tangent, expected @ tangent)
+    total = lambda a: function(a).square().sum()  # noqa: E731
+    second = torch.autograd.functional.hessian(total, leaf)
+    torch.testing.assert_close(grad(total)(x), torch.autograd.grad(total(leaf), leaf)[0])
+    torch.testing.assert_close(hessian(total)(x), second)
+    torch.testing.assert_close(jacrev(jacrev(total))(x), second)
+    torch.testing.assert_close(jacrev(jacfwd(total))(x), second)
+
+
+def test_forward_mode_checks_its_operands_too():
+    op = operator()
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(torch.randn(2, N), torch.randn(2, N))
+        with pytest.raises(nsc.OperandError, match="each rank"):
+            op.cross_entropy(x, torch.zeros(2, N, dtype=torch.int64))
+        with pytest.raises(nsc.OperandError, match="above 0"):
+            op.sort(x, torch.tensor(-1.0))
+
+
+def test_a_loss_on_values_alone_gives_P_no_gradient_to_allocate():
+    gradients_of_P = []
+
+    class Probe(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if "relax_backward" in str(func):
+                gradients_of_P.append(args[1])
+            return func(*args, **(kwargs or {}))
+
+    x = torch.randn(2, N, requires_grad=True)
+    values, _ = operator().sort_with_permutation(x)
+    with Probe():
+        values.sum().backward()
+    assert gradients_of_P == [None]
+
+
+def test_no_way_warns():
+    op = operator()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = torch.randn(2, N, requires_grad=True)
+        op.sort(x).sum().backward()
+        vmap(grad(lambda a: op.sort(a).sum()))(x.detach())
+        op.hard_sort(x)[0].sum().backward()

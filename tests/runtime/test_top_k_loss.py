@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -190,29 +188,6 @@ def test_dtypes(dtype, m):
     (grad,) = torch.autograd.grad(value, x)
     assert grad.dtype == dtype
     assert grad.isfinite().all()
-
-
-@pytest.mark.parametrize("m", [None, 4])
-def test_modes_of_torch(m):
-    torch._dynamo.reset()
-    loss = TopKCrossEntropy(6, (0.5, 0, 0.5), m, learnable=True)
-    logits, labels = batch(6)
-    expected = loss(logits, labels)
-    expected_grad = torch.autograd.grad(expected, logits)[0]
-    program = torch.export.export(loss, (logits, labels)).module()
-    for same in (
-        torch.compile(loss, fullgraph=True, backend="aot_eager"),
-        torch.fx.symbolic_trace(loss),
-        copy.deepcopy(loss),
-        pickle.loads(pickle.dumps(loss)),
-        program,
-        lambda x, y: torch.func.vmap(loss)(x, y).mean(),
-    ):
-        value = same(logits, labels)
-        torch.testing.assert_close(value, expected)
-        torch.testing.assert_close(torch.autograd.grad(value, logits)[0], expected_grad)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        torch.testing.assert_close(loss(logits, labels), expected)
 
 
 def test_weights_may_be_numbers_of_any_kind():

@@ -1,0 +1,34 @@
+"""What an operator and a filter are alike in: each is made of a package's files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class Packaged:
+    """Made of a package's files, by which it pickles, copies and compares.
+
+    Args:
+        spec: a name that stands for the files' content.
+        files: name to text.
+    """
+
+    def __init__(self, spec: str, files: Mapping[str, str]) -> None:
+        self._spec = spec
+        self._files = files
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Packaged) and self._spec == other._spec
+
+    def __hash__(self) -> int:
+        return hash(self._spec)
+
+    def __reduce__(self) -> tuple[type[Packaged], tuple[dict[str, str]]]:
+        return type(self), (dict(self._files),)
+
+    def __fx_create_arg__(self, tracer: Any) -> Any:
+        """Become an attribute of the module that torch.fx traces, where the graph finds it."""
+        name = tracer.get_fresh_qualname("_package")
+        setattr(tracer.root, name, self)
+        return tracer.create_node("get_attr", name, (), {})

@@ -1,0 +1,212 @@
+"""Windows of images: the operator `nsc::window_filter`, and each pixel's window as torch writes it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nsc.compiler.windows import Window
+from nsc.contract.folding import Folded, fold
+from nsc.contract.manifest import digest
+from nsc.contract.windows import MODES
+from nsc.errors import ToolchainError
+from nsc.join.filters import window_kernel
+from nsc.operators.exact import DTYPE_NAMES, select_rows
+from nsc.runtime.devices.cpu import thread_pool
+from nsc.runtime.devices.table import DEVICES
+from nsc.runtime.dispatch.autograd import dense
+from nsc.runtime.dispatch.registering import below, is_differentiated, register
+from nsc.runtime.window import Images, WindowKernel
+
+# Kernels of packages that were loaded, by the digest of their text.
+_loaded: dict[str, WindowKernel] = {}
+
+
+def keep(window: Window, kernel: WindowKernel) -> str:
+    """Return the name by which `filtered` finds the kernel of a package in this process."""
+    key = f"{'x'.join(map(str, window.shape))}:{window.rank}@{digest(kernel.source.text)[:16]}"
+    _loaded.setdefault(key, kernel)
+    return key
+
+
+def axes_of(window: Window) -> int:
+    """Return how many of the last axes are those of an image."""
+    return 3 if window.planes > 1 else 2
+
+
+def _window_of(key: str) -> Window:
+    size, rank = key.partition("@")[0].split(":")
+    planes, rows, columns = map(int, size.split("x"))
+    return Window(planes, rows, columns, int(rank))
+
+
+def _kernel(key: str) -> WindowKernel:
+    """Return the kernel that a registered operator names; that of a package exists where it was loaded."""
+    return _loaded.get(key) or window_kernel(_window_of(key))
+
+
+def filtered(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
+    """Implement `nsc::window_filter`."""
+    window = _window_of(key)
+    if not x.is_cpu:
+        return by_windows(x, window, mode, cval)
+    kernel, folded = _kernel(key), fold(window.shape[-axes_of(window) :])
+    lying, images = _lying(x, folded)
+    try:
+        kernel.load(DTYPE_NAMES[x.dtype], images.channels)
+    except ToolchainError:
+        return by_windows(x, window, mode, cval)
+    values = torch.empty_like(x, memory_format=torch.contiguous_format)
+    if values.numel():
+        outside = torch.tensor(cval, dtype=x.dtype)
+        kernel.call(
+            DTYPE_NAMES[x.dtype],
+            lying.data_ptr(),
+            images,
+            folded.before,
+            values.data_ptr(),
+            MODES[mode],
+            outside.data_ptr(),
+            thread_pool(),
+        )
+    return values
+
+
+def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
+    """Return images whose columns lie side by side; with one leading axis or none, other strides are free."""
+    axes = 3 if folded.window[0] > 1 else 2
+    is_free = not folded.behind and axes <= x.dim() <= axes + 1
+    if is_free and x.stride(-1) == 1 and min(x.stride()) >= 0 and x.numel():
+        lengths, strides = [1] * (4 - x.dim()) + list(x.shape), [0] * (4 - x.dim()) + list(x.stride())
+        if axes == 2 and x.dim() == 3:
+            lengths, strides = [lengths[1], 1, *lengths[2:]], [strides[1], 0, *strides[2:]]
+        return x, Images(
+            (lengths[0], lengths[1], lengths[2], lengths[3]), (strides[0], strides[1], strides[2])
+        )
+    x = x.contiguous()
+    return x, Images.without_gaps(tuple(x.shape), folded)
+
+
+def by_windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+    """Do what `filtered` does where there is no kernel for images: select from each pixel's window."""
+    if not x.numel():
+        return x.clone()
+    if x.dtype == torch.bool:
+        return by_windows(x.to(torch.uint8), window, mode, cval).to(torch.bool)
+    return select_rows(windows_of(x, window, mode, cval), window.rank)
+
+
+def windows_of(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+    """Return each pixel's window: (…, rows, columns, values)."""
+    axes = axes_of(window)
+    sizes = window.shape[-axes:]
+    for axis, size in enumerate(sizes, start=x.dim() - axes):
+        x = _extended(x, axis, size, mode, cval)
+    for axis, size in enumerate(sizes, start=x.dim() - axes):
+        x = x.unfold(axis, size, 1)
+    return x.flatten(start_dim=-axes)
+
+
+def _extended(x: Tensor, axis: int, size: int, mode: str, cval: float) -> Tensor:
+    """Return images with the pixels outside that windows of a size have along an axis."""
+    length, before = x.shape[axis], size // 2
+    if size == 1 or not length:
+        return x
+    if mode == "constant":
+        ends = [
+            x.new_full((*x.shape[:axis], count, *x.shape[axis + 1 :]), cval)
+            for count in (before, size - 1 - before)
+        ]
+        return torch.cat([ends[0], x, ends[1]], dim=axis)
+    places = torch.arange(length + size - 1, device=x.device)
+    return x.index_select(axis, _inside(places, before, length, mode))
+
+
+def _inside(places: Tensor, before: int, length: int, mode: str) -> Tensor:
+    """Return the places inside an image of the pixels at places, counted from `before` pixels outside."""
+    if mode == "nearest":
+        return (places - before).clamp(0, length - 1)
+    period = {"wrap": length, "reflect": 2 * length, "mirror": max(1, 2 * length - 2)}[mode]
+    at = (places + -before % period).remainder(period)  # Inductor fails at remainders of negative numbers
+    if mode == "wrap":
+        return at
+    return torch.minimum(at, (period - 1 if mode == "reflect" else period) - at)
+
+
+def _places(x: Tensor, values: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+    """Return where in its flat image the pixel of each result lies; -1: outside.
+
+    Of several pixels of a window that have its value it is the first.
+    """
+    if not x.numel():
+        return torch.zeros_like(x, dtype=torch.int64)
+    windows, values = windows_of(x, window, mode, cval), values.unsqueeze(-1)
+    # 0 and -0 are equal and two values; NaN is one.
+    is_same = (windows == values) & (windows.signbit() == values.signbit())
+    is_value = is_same | windows.isnan() & values.isnan()
+    first = is_value.to(torch.uint8).argmax(-1, keepdim=True)
+    image = x.shape[-axes_of(window) :]
+    numbered = torch.arange(math.prod(image), device=x.device).reshape(image)
+    places = windows_of(numbered, window, mode, -1)
+    return places.expand(windows.shape).gather(-1, first).squeeze(-1)
+
+
+class PlainFilter(torch.autograd.Function):
+    """The filter for plain tensors. Only the backward pass looks for the places of pixels."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, key: str, mode: str, cval: float) -> Tensor:
+        values = filtered(x, key, mode, cval)
+        ctx.options = _window_of(key), mode, cval
+        ctx.save_for_backward(x, values)
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, values = ctx.saved_tensors
+        places = _places(x.detach(), values.detach(), *ctx.options)
+        flat = (*x.shape[: -axes_of(ctx.options[0])], -1)
+        grads, places = torch.where(places < 0, 0, dense(grad)).reshape(flat), places.reshape(flat)
+        moved = torch.zeros_like(grads).scatter_add(-1, places.clamp(min=0), grads)
+        return moved.reshape(x.shape), None, None, None
+
+
+# How it is called; see `dispatch.autograd`.
+apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter).apply
+
+
+def _differentiable(keyset: Any, x: Tensor, key: str, mode: str, cval: float) -> Tensor:
+    """Return what `nsc::window_filter` does, with derivatives where one may be asked for."""
+    values: Tensor = below("window_filter", keyset, (x.detach(), key, mode, cval))
+    if not is_differentiated(x):
+        return values
+    window = _window_of(key)
+    places = _places(x.detach(), values, window, mode, cval)
+    flat = (*x.shape[: -axes_of(window)], -1)
+    # A gather has all of torch's derivatives.
+    gathered = x.reshape(flat).gather(-1, places.clamp(min=0).reshape(flat))
+    return torch.where(places < 0, values, gathered.reshape(x.shape))
+
+
+def _fake(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+def _vmap(
+    call: Callable[..., Tensor], info: Any, dims: tuple[Any, ...], x: Tensor, *rest: Any
+) -> tuple[Tensor, int]:
+    return call(x.movedim(dims[0], 0), *rest), 0
+
+
+register(
+    "window_filter",
+    "(Tensor x, str kernel, str mode, Scalar cval) -> Tensor",
+    dict.fromkeys(DEVICES, filtered),
+    fake=_fake,
+    vmap=_vmap,
+    autograd=_differentiable,
+)

@@ -1,0 +1,225 @@
+"""What users call with a tensor, kind by kind: the columns of the table of torch modes.
+
+A public method of an operator, a module of nsc.nn or nsc.compat, and whatever else takes tensors, is in one
+of COLUMNS, as a function of x alone. Payloads and the steepness are made of x, so that the derivative in x
+covers theirs.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import nsc
+from nsc.compat import DiffSortNet
+from nsc.nn import MedianFilter2d, RankFilter2d, SelectionNetwork, SortingNetwork, TopKCrossEntropy
+
+N = 3
+RANKS = torch.tensor([2, 0, 1])
+BOTH = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a subject, an operator or a module, with x."""
+
+    name: str
+    subject: Any
+    call: Callable[[Any, Tensor], Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A kind of things.
+
+    Attributes:
+        heading: in the table of docs/torch-modes.md.
+        make: returns its calls, on subjects that were not called before where they can be.
+        shape: of x; the first axis is that of samples.
+    """
+
+    heading: str
+    make: Callable[[], list[Call]]
+    shape: tuple[int, ...] = (2, N)
+
+    def program(self) -> Program:
+        return Program(self.make())
+
+
+class Program(torch.nn.Module):
+    """The calls of a column, as one module: x to a tuple of tensors."""
+
+    def __init__(self, calls: list[Call]) -> None:
+        super().__init__()
+        self.calls = [(each.call, f"subject{place}") for place, each in enumerate(calls)]
+        for (_, name), each in zip(self.calls, calls, strict=True):
+            setattr(self, name, each.subject)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(joined(call(getattr(self, name), x)) for call, name in self.calls)
+
+
+def joined(result: Any) -> Tensor:
+    """Return values and the rows of P beside them, or other results, as one tensor; without indices."""
+    if isinstance(result, Tensor):
+        return result
+    values, other = result
+    return torch.cat((values.unsqueeze(-1), other), -1) if other.dim() > values.dim() else values
+
+
+# What torch.fx traces cannot be looked at.
+torch.fx.wrap("joined")
+
+
+def dense(x: Tensor) -> Tensor:
+    """Return x, of which operands are made; or in its place, where it has no dense memory, another tensor."""
+    if isinstance(x, Tensor) and (x.layout is not torch.strided or x.is_nested or x.is_quantized):
+        return torch.zeros(2, N)
+    return x
+
+
+def steepness(x: Tensor) -> Tensor:
+    return 1 + dense(x).square().mean()
+
+
+def payload(x: Tensor) -> Tensor:
+    return torch.stack((dense(x).square(), 1 - dense(x)), -1)
+
+
+def ranks(x: Tensor) -> Tensor:
+    return torch.zeros_like(dense(x), dtype=torch.int64) + RANKS.to(x.device)
+
+
+def labels(x: Tensor) -> Tensor:
+    return torch.ones_like(dense(x)[..., 0], dtype=torch.int64)
+
+
+def exactly(result: Any) -> Tensor:
+    """Return values where they stand, each times its place, so that wrong places show."""
+    values, indices = result
+    return values * (1 + indices)
+
+
+def _sorter() -> list[Call]:
+    op = nsc.compile("bitonic", N, dtypes=BOTH)
+    calls: dict[str, Callable[[Any, Tensor], Any]] = {
+        "sort": lambda op, x: op.sort(x, steepness(x)),
+        "sort_with_permutation": lambda op, x: op.sort_with_permutation(x, steepness(x)),
+        "rank": lambda op, x: op.rank(x, 2.0),
+        "route": lambda op, x: op.route(x, payload(x), steepness(x)),
+        "topk": lambda op, x: op.topk(x, 2),
+    }
+    return [Call(f"Sorter.{name}", op, call) for name, call in calls.items()]
+
+
+def _losses() -> list[Call]:
+    op = nsc.compile("bitonic", N, dtypes=BOTH)
+    calls: dict[str, Callable[[Any, Tensor], Any]] = {
+        "loss": lambda op, x: op.loss("cross_entropy", x, ranks(x)),
+        "cross_entropy": lambda op, x: op.cross_entropy(x, ranks(x), steepness(x)),
+        "binary_cross_entropy": lambda op, x: op.binary_cross_entropy(x, ranks(x), steepness(x)),
+    }
+    return [Call(f"Sorter.{name}", op, call) for name, call in calls.items()]
+
+
+def _selector() -> list[Call]:
+    op = nsc.compile("bitonic", N, select=nsc.top_k(2), dtypes=BOTH)
+    calls: dict[str, Callable[[Any, Tensor], Any]] = {
+        "select": lambda op, x: op.select(x, steepness(x)),
+        "select_with_rows": lambda op, x: op.select_with_rows(x),
+        "route": lambda op, x: op.route(x, payload(x), steepness(x)),
+    }
+    return [Call(f"Selector.{name}", op, call) for name, call in calls.items()]
+
+
+def _exact() -> list[Call]:
+    sorter, selector = nsc.compile("bitonic", N), nsc.compile("bitonic", N, select=nsc.top_k(2))
+    return [
+        Call("Sorter.hard_sort", sorter, lambda op, x: exactly(op.hard_sort(x))),
+        Call("Sorter.hard_sort", sorter, lambda op, x: op.hard_sort(x, descending=True, values_only=True)),
+        Call("Selector.hard_select", selector, lambda op, x: exactly(op.hard_select(x))),
+        Call("Selector.hard_select", selector, lambda op, x: op.hard_select(x, values_only=True)),
+    ]
+
+
+def _filter() -> list[Call]:
+    return [
+        Call("Filter.__call__", nsc.compile_filter(2, 2), lambda op, x: op(x)),
+        Call("Filter.__call__", nsc.compile_filter((1, 3), 0), lambda op, x: op(x, "constant", 0.25)),
+    ]
+
+
+def _relaxed_filter() -> list[Call]:
+    return [
+        Call("Filter.relaxed", nsc.compile_filter((1, 2), 1), functools.partial(_relaxed, mode))
+        for mode in ("reflect", "nearest", "mirror", "wrap", "constant")
+    ]
+
+
+def _relaxed(mode: str, op: Any, x: Tensor) -> Tensor:
+    return op.relaxed(x, steepness(x), mode, 0.25)
+
+
+def _networks() -> list[Call]:
+    sorting = SortingNetwork("odd_even", N, learnable=True, dtypes=BOTH)
+    selection = SelectionNetwork("odd_even", N, select=nsc.median(), learnable=True, dtypes=BOTH)
+    return [
+        Call("SortingNetwork", sorting, lambda layer, x: layer(x)),
+        Call("SortingNetwork", sorting, lambda layer, x: layer.route(x, payload(x))),
+        Call("SortingNetwork", sorting, lambda layer, x: layer.cross_entropy(x, ranks(x))),
+        Call("SelectionNetwork", selection, lambda layer, x: layer(x)),
+    ]
+
+
+def _filter_layers() -> list[Call]:
+    return [
+        Call("RankFilter2d", RankFilter2d((1, 2), 0), lambda layer, x: layer(x)),
+        Call("MedianFilter2d", MedianFilter2d((1, 3), "mirror"), lambda layer, x: layer(x)),
+    ]
+
+
+def _relaxed_filter_layers() -> list[Call]:
+    layer = RankFilter2d((1, 2), 1, relaxed=True, learnable=True)
+    return [Call("RankFilter2d", layer, lambda layer, x: layer(x))]
+
+
+def _top_k() -> list[Call]:
+    def make(*arguments: Any, **options: Any) -> Any:
+        return TopKCrossEntropy(*arguments, network="odd_even", learnable=True, dtypes=BOTH, **options)
+
+    def call(layer: Any, x: Tensor) -> Any:
+        return layer(x, labels(x))
+
+    return [
+        Call("TopKCrossEntropy", make(N, (0.5, 0.5)), call),
+        Call("TopKCrossEntropy", make(N, (1,), 2, top1="softmax"), call),
+    ]
+
+
+def _diffsort() -> list[Call]:
+    def call(layer: Any, x: Tensor) -> Any:
+        values, permutation = layer(x.reshape(-1, N) if dense(x) is x else x)
+        return (values.unsqueeze(1) @ permutation.square()).reshape(x.shape)
+
+    return [Call("DiffSortNet", DiffSortNet("bitonic", N, steepness=3.0), call)]
+
+
+IMAGES = (2, 3, 4)
+COLUMNS = {
+    "sorter": Column("`Sorter`", _sorter),
+    "losses": Column("its losses", _losses),
+    "selector": Column("`Selector`", _selector),
+    "exact": Column("`hard_sort`, `hard_select`", _exact),
+    "filter": Column("`Filter`", _filter, IMAGES),
+    "relaxed filter": Column("`Filter.relaxed`", _relaxed_filter, IMAGES),
+    "networks": Column("`SortingNetwork`, `SelectionNetwork`", _networks),
+    "filter layers": Column("`MedianFilter2d`, `RankFilter2d`", _filter_layers, IMAGES),
+    "relaxed filter layers": Column("these, relaxed", _relaxed_filter_layers, IMAGES),
+    "top-k": Column("`TopKCrossEntropy`", _top_k),
+    "diffsort": Column("`DiffSortNet`", _diffsort),
+}

@@ -1,0 +1,531 @@
+"""Every kind of thing that users call works in every mode of torch, or is refused in one line.
+
+The modes are the rows of one table, MODES, the kinds of things its columns, see called.py. A cell works if
+its values are those of the eager call, and its derivatives the differences of these values. It is the
+table of docs/torch-modes.md.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import io
+import pickle
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from called import COLUMNS, Program
+from torch.autograd import forward_ad
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from torch.utils.checkpoint import checkpoint
+
+import nsc
+import nsc.compat
+import nsc.nn
+from nsc.operators.packaged import Packaged
+
+PAGE = Path(__file__).parents[2] / "docs" / "torch-modes.md"
+DOUBLE = torch.float64
+
+
+class Cell:
+    """A column in a mode: its program, an input, and what is expected of both."""
+
+    def __init__(self, key: str) -> None:
+        self.column = COLUMNS[key]
+        self.program = self.column.program().double()
+        self.x = _input(self.column.shape)
+        self.expected = _expected(key)
+
+    def flat(self, x: torch.Tensor) -> torch.Tensor:
+        """Return all results as one vector."""
+        return flat(self.program(x))
+
+    def total(self, x: torch.Tensor) -> torch.Tensor:
+        """Return a number that depends on all results, with second derivatives even of linear ones."""
+        return total(self.program(x))
+
+
+class Expected:
+    """The results of the eager calls, and the differences of them that are their derivatives."""
+
+    def __init__(self, key: str) -> None:
+        program = COLUMNS[key].program().double()
+        x = _input(COLUMNS[key].shape)
+        self.values = flat(program(x)).detach()
+        self.jacobian = _differences(lambda x: flat(program(x)).detach(), x)
+        self.gradient = 2 * self.values @ self.jacobian.flatten(1)
+        self.gradient = self.gradient.view(x.shape)
+
+        def gradient(x):
+            leaf = x.clone().requires_grad_()
+            return torch.autograd.grad(total(program(leaf)), leaf)[0].flatten()
+
+        self.hessian = _differences(gradient, x).view(*x.shape, *x.shape)
+        self.tangent = torch.randn(x.shape, dtype=DOUBLE, generator=torch.Generator().manual_seed(1))
+        self.pushed = self.jacobian.flatten(1) @ self.tangent.flatten()
+
+
+@functools.cache
+def _expected(key: str) -> Expected:
+    return Expected(key)
+
+
+def _input(shape: tuple[int, ...], seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
+
+
+def _differences(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of a vector, (…, *x.shape), by central differences."""
+    step = 1e-6
+    columns = [
+        (function(x + step * unit) - function(x - step * unit)) / (2 * step)
+        for unit in torch.eye(x.numel(), dtype=DOUBLE).view(-1, *x.shape)
+    ]
+    return torch.stack(columns, -1).view(-1, *x.shape)
+
+
+def flat(results: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    return torch.cat([each.reshape(-1) for each in results])
+
+
+def total(results: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    return sum(each.square().sum() for each in results)
+
+
+def close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    """Check what is compared with differences."""
+    torch.testing.assert_close(actual.detach(), expected, rtol=1e-5, atol=1e-7)
+
+
+same = functools.partial(torch.testing.assert_close, rtol=1e-12, atol=1e-12)
+
+
+def gradient(function: Callable[..., Any], x: torch.Tensor) -> torch.Tensor:
+    leaf = x.detach().clone().requires_grad_()
+    return torch.autograd.grad(total(function(leaf)), leaf)[0]
+
+
+# The rows. Each is a mode's name in the page, and what shows that a cell works.
+
+MODES: dict[str, Callable[[Cell], None]] = {}
+
+
+def mode(name: str) -> Callable[[Callable[[Cell], None]], Callable[[Cell], None]]:
+    def add(check: Callable[[Cell], None]) -> Callable[[Cell], None]:
+        MODES[name] = check
+        return check
+
+    return add
+
+
+@mode("gradients: `backward`, `torch.autograd`")
+def gradients(cell: Cell) -> None:
+    close(torch.autograd.functional.jacobian(cell.flat, cell.x), cell.expected.jacobian)
+    close(gradient(cell.program, cell.x), cell.expected.gradient)
+
+
+@mode("second derivatives: `create_graph=True`")
+def second_derivatives(cell: Cell) -> None:
+    close(torch.autograd.functional.hessian(cell.total, cell.x), cell.expected.hessian)
+
+
+@mode("batched gradients: `is_grads_batched=True`")
+def batched_gradients(cell: Cell) -> None:
+    leaf = cell.x.clone().requires_grad_()
+    out = cell.flat(leaf)
+    (rows,) = torch.autograd.grad(out, leaf, torch.eye(out.numel(), dtype=DOUBLE), is_grads_batched=True)
+    close(rows, cell.expected.jacobian)
+
+
+@mode("`torch.autograd.forward_ad`")
+def forward_mode(cell: Cell) -> None:
+    with forward_ad.dual_level():
+        out = cell.flat(forward_ad.make_dual(cell.x, cell.expected.tangent))
+        values, tangent = forward_ad.unpack_dual(out)
+    assert tangent is not None
+    same(values, cell.expected.values)
+    close(tangent, cell.expected.pushed)
+
+
+@mode("`torch.no_grad`, `torch.inference_mode`")
+def without_gradients(cell: Cell) -> None:
+    for context in (torch.no_grad(), torch.inference_mode()):
+        with context:
+            result = cell.flat(cell.x.clone().requires_grad_())
+        same(result, cell.expected.values)
+        assert not result.requires_grad
+
+
+@mode("`func.grad`")
+def func_grad(cell: Cell) -> None:
+    close(grad(cell.total)(cell.x), cell.expected.gradient)
+
+
+@mode("`func.vjp`, `func.jacrev`")
+def func_reverse(cell: Cell) -> None:
+    values, pull = vjp(cell.flat, cell.x)
+    same(values, cell.expected.values)
+    close(pull(2 * values)[0], cell.expected.gradient)
+    close(jacrev(cell.flat)(cell.x), cell.expected.jacobian)
+
+
+@mode("`func.jvp`, `func.jacfwd`, `func.linearize`")
+def func_forward(cell: Cell) -> None:
+    values, pushed = jvp(cell.flat, (cell.x,), (cell.expected.tangent,))
+    same(values, cell.expected.values)
+    close(pushed, cell.expected.pushed)
+    close(jacfwd(cell.flat)(cell.x), cell.expected.jacobian)
+    values, linear = linearize(cell.flat, cell.x)
+    same(values, cell.expected.values)
+    close(linear(2 * cell.expected.tangent), 2 * cell.expected.pushed)
+
+
+@mode("`func.hessian`, and other pairs of these")
+def func_second(cell: Cell) -> None:
+    for second in (hessian, lambda f: jacrev(jacrev(f)), lambda f: jacrev(jacfwd(f))):
+        close(second(cell.total)(cell.x), cell.expected.hessian)
+    rows = grad(lambda x: (grad(cell.total)(x) * cell.expected.tangent).sum())(cell.x)
+    close(rows, torch.tensordot(cell.expected.tangent, cell.expected.hessian, cell.x.dim()))
+
+
+@mode("`func.vmap`, of `func.grad` too")
+def func_vmap(cell: Cell) -> None:
+    x = torch.stack([cell.x, cell.x.flip(-1), 2 * cell.x])
+    for lead in (x, x[:, 0]):  # samples, and one
+        rows = looped(cell.program, lead)
+        for mapped in (vmap(cell.program)(lead), vmap(cell.program, in_dims=-1)(lead.movedim(0, -1))):
+            same(mapped, rows)
+        same(vmap(grad(cell.total))(lead), torch.stack([gradient(cell.program, row) for row in lead]))
+    same(vmap(vmap(cell.program))(x), looped(lambda row: looped(cell.program, row), x))
+
+
+def looped(function: Callable[..., Any], x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tuple(torch.stack(each) for each in zip(*map(function, x), strict=True))
+
+
+@mode("`torch.compile`, `fullgraph=True`")
+def compiled(cell: Cell) -> None:
+    program = torch.compile(cell.program, fullgraph=True, dynamic=False, backend="aot_eager")
+    same(flat(program(cell.x)), cell.expected.values)
+    close(gradient(program, cell.x), cell.expected.gradient)
+
+
+@mode("`torch.compile`, `dynamic=True`")
+def compiled_for_any_batch(cell: Cell) -> None:
+    """One graph serves all sizes of the batch, one more where a gradient is needed."""
+    torch._dynamo.utils.counters.clear()
+    program = torch.compile(cell.program, fullgraph=True, dynamic=True, backend="aot_eager")
+    for batch in (2, 5, 7):
+        x = _input((batch, *cell.x.shape[1:]))
+        same(flat(program(x)), cell.flat(x))
+        same(gradient(program, x), gradient(cell.program, x))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 2
+
+
+@mode("`torch.compile` by Inductor")
+def compiled_by_inductor(cell: Cell) -> None:
+    program = torch.compile(cell.program, fullgraph=True)
+    same(flat(program(cell.x)), cell.expected.values)
+
+
+@mode("`torch.compile` of `grad`, `vjp`, `jacrev`, `vmap`")
+def compiled_transforms(cell: Cell) -> None:
+    def all_(x):
+        return (
+            grad(cell.total)(x),
+            vjp(cell.flat, x)[1](2 * cell.flat(x))[0],
+            jacrev(cell.flat)(x),
+            vmap(grad(cell.total))(x),
+        )
+
+    program = torch.compile(all_, fullgraph=True, backend="aot_eager")
+    by_grad, by_vjp, by_jacrev, _ = program(cell.x)
+    close(by_grad, cell.expected.gradient)
+    close(by_vjp, cell.expected.gradient)
+    close(by_jacrev, cell.expected.jacobian)
+    same(program(cell.x + 1)[3], vmap(grad(cell.total))(cell.x + 1))
+
+
+@mode("`torch.compile` of `jvp`, `jacfwd`, `hessian`")
+def compiled_forward(cell: Cell) -> None:
+    program = torch.compile(lambda x, t: jvp(cell.flat, (x,), (t,))[1], fullgraph=True, backend="aot_eager")
+    close(program(cell.x, cell.expected.tangent), cell.expected.pushed)
+
+
+@mode("compiled autograd")
+def compiled_autograd(cell: Cell) -> None:
+    with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+        leaf = cell.x.clone().requires_grad_()
+        cell.total(leaf).backward()
+    close(leaf.grad, cell.expected.gradient)
+
+
+@mode("`torch.export`")
+def exported(cell: Cell) -> None:
+    exported = torch.export.export(cell.program, (cell.x,))
+    assert "torch.ops.nsc" in str(exported.graph_module.code)
+    program = exported.module()
+    same(flat(program(cell.x)), cell.expected.values)
+    close(gradient(program, cell.x), cell.expected.gradient)
+
+
+@mode("`torch.export` for any batch")
+def exported_for_any_batch(cell: Cell) -> None:
+    shapes = ({0: torch.export.Dim("batch")},)
+    program = torch.export.export(cell.program, (cell.x,), dynamic_shapes=shapes).module()
+    for batch in (2, 5):
+        x = _input((batch, *cell.x.shape[1:]))
+        same(flat(program(x)), cell.flat(x))
+
+
+@mode("`torch.jit.trace`")
+def jit_traced(cell: Cell) -> None:
+    traced = torch.jit.trace(cell.program, (cell.x,))
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    for program in (traced, torch.jit.load(file)):
+        same(flat(program(cell.x)), cell.expected.values)
+        close(gradient(program, cell.x), cell.expected.gradient)
+
+
+@mode("`torch.fx.symbolic_trace`")
+def fx_traced(cell: Cell) -> None:
+    traced = torch.fx.symbolic_trace(cell.program)
+    for program in (traced, copy.deepcopy(traced)):
+        same(flat(program(cell.x)), cell.expected.values)
+        close(gradient(program, cell.x), cell.expected.gradient)
+
+
+@mode("checkpoints, reentrant or not")
+def checkpointed(cell: Cell) -> None:
+    for use_reentrant in (False, True):
+        leaf = cell.x.clone().requires_grad_()
+        total(checkpoint(cell.program, leaf, use_reentrant=use_reentrant)).backward(
+            create_graph=not use_reentrant
+        )
+        close(leaf.grad, cell.expected.gradient)
+
+
+@mode("`saved_tensors_hooks`")
+def saved_tensors(cell: Cell) -> None:
+    """Each saved tensor is read once."""
+    times: Counter[int] = Counter()
+
+    def unpack(box):
+        times[id(box)] += 1
+        return box[0]
+
+    leaf = cell.x.clone().requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: [tensor], unpack):
+        out = cell.total(leaf)
+    out.backward()
+    assert set(times.values()) == {1}
+    close(leaf.grad, cell.expected.gradient)
+
+
+@mode("`pickle`, `torch.save`, `deepcopy`")
+def copied(cell: Cell) -> None:
+    for call, name in cell.program.calls:
+        subject = getattr(cell.program, name)
+        file = io.BytesIO()
+        torch.save(subject, file)
+        file.seek(0)
+        for other in (
+            pickle.loads(pickle.dumps(subject)),
+            torch.load(file, weights_only=False),
+            copy.deepcopy(subject),
+            copy.copy(subject),
+        ):
+            same(call(other, cell.x), call(subject, cell.x))
+            if not isinstance(subject, torch.nn.Module):
+                assert other == subject
+                assert hash(other) == hash(subject)
+
+
+@mode("`state_dict`, `func.functional_call`, gradients of parameters")
+def parameters(cell: Cell) -> None:
+    start = {name: value.detach() for name, value in cell.program.named_parameters()}
+    state = cell.column.program().double()
+    with torch.no_grad():
+        for value in state.parameters():
+            value += 1
+    state.load_state_dict(cell.program.state_dict())
+    same(flat(state(cell.x)), cell.expected.values)
+
+    def of_shift(shift):
+        moved = {name: value + shift for name, value in start.items()}
+        return flat(functional_call(cell.program, moved, (cell.x,)))
+
+    zero = torch.zeros(1, dtype=DOUBLE)
+    expected = _differences(lambda shift: of_shift(shift).detach(), zero)
+    assert bool(start) == bool(expected.abs().sum() > 0)
+    if start:
+        close(jacrev(of_shift)(zero), expected)
+
+
+@mode("`hasattr`, `inspect.getmembers`, `repr`")
+def inspected(cell: Cell) -> None:
+    for _, name in cell.program.calls:
+        subject = getattr(cell.program, name)
+        assert repr(subject).startswith(type(subject).__name__)
+        assert not hasattr(subject, "no_such_name")
+        assert all(hasattr(subject, member) for member, _ in inspect.getmembers(subject))
+
+
+@mode("autocast")
+def autocast(cell: Cell) -> None:
+    program, x = cell.column.program(), cell.x.to(torch.bfloat16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        results = program(x)
+    for actual, expected in zip(results, program(x.float()), strict=True):
+        torch.testing.assert_close(actual.float(), expected, rtol=0.02, atol=0.02)
+
+
+@mode("shapes alone: tensors on meta, fake tensors")
+def without_memory(cell: Cell) -> None:
+    with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as fake:
+        faked = cell.program(fake.from_tensor(cell.x))
+    for results in (faked, cell.program.to("meta")(cell.x.to("meta"))):
+        for actual, expected in zip(results, cell.column.program().double()(cell.x), strict=True):
+            assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+
+
+@mode("negated and conjugate views")
+def negated(cell: Cell) -> None:
+    """They share the memory of the tensor that they negate, so kernels must not read it unchanged."""
+    same(flat(cell.program(torch._neg_view(-cell.x))), cell.expected.values)
+    z = torch.complex(cell.x, -cell.x)
+    same(flat(cell.program(z.conj().imag)), cell.expected.values)
+    leaf = (-cell.x).requires_grad_()
+    total(cell.program(torch._neg_view(leaf))).backward()
+    close(-leaf.grad, cell.expected.gradient)
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+@mode("subclasses of tensors")
+def subclasses(cell: Cell) -> None:
+    same(flat(cell.program(cell.x.as_subclass(Subclass))).as_subclass(torch.Tensor), cell.expected.values)
+
+
+def unusual(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return tensors without dense memory, by words of the advice that refuses them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these kinds are prototypes
+        return {
+            r"sparse_coo: .*\.to_dense\(\)": x.to_sparse(),
+            r"sparse_csr: .*\.to_dense\(\)": x.flatten(0, -2).to_sparse_csr(),
+            r"_mkldnn: .*\.to_dense\(\)": x.float().to_mkldnn(),
+            r"a nested one: .*to_padded_tensor": torch.nested.nested_tensor([x, x[:1]]),
+            r"a nested one: .*\.unbind\(\)": torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged),
+            r"a quantized one: .*\.dequantize\(\)": torch.quantize_per_tensor(x.float(), 0.1, 0, torch.qint8),
+        }
+
+
+@mode("sparse, MKL-DNN, nested and quantized tensors")
+def without_dense_memory(cell: Cell) -> None:
+    """Every call refuses every kind; what is raised last speaks for all."""
+    *others, last = unusual(cell.x).items()
+    for words, tensor in others:
+        with pytest.raises(nsc.OperandTypeError, match=f"must be a dense tensor, got .*{words}"):
+            cell.program(tensor)
+    cell.program(last[1])
+
+
+# What is refused, by words of the message: a mode's row, and its columns.
+REFUSED: dict[str, dict[str, str]] = {
+    "`torch.compile` of `jvp`, `jacfwd`, `hessian`": {
+        key: r"forward mode .* is not compiled: call it outside torch\.compile"
+        for key in COLUMNS
+        if key not in ("exact", "filter", "filter layers")
+    },
+    "`torch.fx.symbolic_trace`": dict.fromkeys(
+        ("sorter", "losses", "selector", "exact", "filter", "relaxed filter", "diffsort"),
+        r"torch\.fx traces modules of nsc\.nn, not this method; torch\.export traces both",
+    ),
+    "sparse, MKL-DNN, nested and quantized tensors": dict.fromkeys(COLUMNS, "must be a dense tensor"),
+}
+
+
+# A mode of modules alone.
+OF_MODULES = "`state_dict`, `func.functional_call`, gradients of parameters"
+
+
+@pytest.fixture
+def alone():
+    """Leave nothing of a compiled program to the next test, nor the level of one that was refused."""
+    torch._dynamo.reset()
+    yield
+    while forward_ad._current_level >= 0:
+        forward_ad.exit_dual_level()
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name in MODES for key in COLUMNS])
+def test_a_cell(name, key):
+    cell, message = Cell(key), REFUSED.get(name, {}).get(key)
+    if message is None:
+        MODES[name](cell)
+        return
+    for call in cell.column.make():  # each call is refused
+        cell.program = Program([call]).double()
+        error = Exception if "compile" in name else nsc.NscError  # torch.compile wraps it
+        with pytest.raises(error, match=message):
+            MODES[name](cell)
+
+
+def test_every_kind_of_thing_is_in_a_column():
+    """What users call with tensors: public methods of what is made of packages, and modules."""
+    operators = [kind for kind in descendants(Packaged) if kind.__name__ in nsc.__all__]
+    modules = [
+        thing
+        for room in (nsc.nn, nsc.compat)
+        for name, thing in vars(room).items()
+        if inspect.isclass(thing) and issubclass(thing, torch.nn.Module)
+    ]
+    public = {
+        f"{kind.__name__}.{value.__name__}"
+        for kind in operators
+        for name, value in vars(kind).items()
+        if inspect.isfunction(value) and (name == "__call__" or not name.startswith("_"))
+    } - {"Filter.selector"}  # it takes no tensor, and returns a Selector
+    public |= {module.__name__ for module in modules}
+    called = {call.name for column in COLUMNS.values() for call in column.make()}
+    assert public == called
+
+
+def descendants(kind):
+    return [kind, *(each for child in kind.__subclasses__() for each in descendants(child))]
+
+
+def test_the_page_has_the_table():
+    assert REFUSED.keys() <= MODES.keys()
+    lines = [["mode", *(column.heading for column in COLUMNS.values())], ["---"] * (1 + len(COLUMNS))]
+    lines += [[name, *(sign(name, key) for key in COLUMNS)] for name in MODES]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    assert table in PAGE.read_text(encoding="utf-8"), f"docs/torch-modes.md lacks this table:\n\n{table}"
+
+
+def sign(name, key):
+    if name == OF_MODULES and not isinstance(COLUMNS[key].make()[0].subject, torch.nn.Module):
+        return ""
+    return "✗" if key in REFUSED.get(name, {}) else "✓"
+
+
+def test_every_operator_of_torch_is_registered_with_all_that_modes_ask():
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("nsc::")]
+    assert len(names) >= 7
+    for name in names:
+        for key in ("CPU", "CUDA", "Meta", "Autograd", "FuncTorchBatched"):
+            assert torch._C._dispatch_has_kernel_for_dispatch_key(name, key), (name, key)
