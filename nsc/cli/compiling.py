@@ -161,7 +161,7 @@ def compile_command(
     if source is None:
         raise click.UsageError(f"{MISSING}; or --window AxB")
     start = time.perf_counter()
-    with reporting(verbose, as_json) as progress:
+    with reporting(verbose) as progress:
         request = source.request(
             progress,
             relaxation=Relaxation(relaxation, art_lambda, error_free),

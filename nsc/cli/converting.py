@@ -69,7 +69,7 @@ def optimize_command(
     """
     if as_json and output.path is None:
         raise click.UsageError("--json goes to standard output: name a file for the network, with -o")
-    with reporting(verbose, as_json) as progress:
+    with reporting(verbose) as progress:
         original = source.network(progress)
         property_, budget = stated.property(original.n), limits.budget(progress)
         proof = verify_network(original, property_, budget)

@@ -72,7 +72,7 @@ def compile_window(
             f"--dtype of a filter: some of {', '.join(ELEMENTS)}, got {', '.join(unknown)}"
         )
     start = time.perf_counter()
-    with reporting(verbose, as_json) as progress:
+    with reporting(verbose) as progress:
         compiled = compile_filter(window, name, VERSION, limits.budget(progress))
         package = compiled.package
         progress.phase("build")

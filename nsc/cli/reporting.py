@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 import click
+from rich import progress
 from rich.console import Console
-from rich.markup import escape
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nsc.compiler.progress import SILENT, Progress
 
@@ -18,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., object])
 # Seconds between two counts: on a terminal, which forgets them, and in lines, which stay.
 _TERMINAL_PAUSE = 0.1
 _LINES_PAUSE = 10.0
+# Seconds after which a terminal shows what takes so long.
+_LATE = 2.0
 
 
 class _Reporter:
@@ -40,21 +44,37 @@ class _Reporter:
 
 
 @contextmanager
-def reporting(verbose: bool, quiet: bool = False) -> Iterator[Progress]:
-    """Yield the progress that the user sees: lines if verbose, else a line that changes on a terminal.
+def reporting(verbose: bool) -> Iterator[Progress]:
+    """Yield the progress that the user sees.
 
-    Args:
-        verbose: whether to print a line a phase, on a terminal or not.
-        quiet: whether a terminal shows nothing, because the answer is for programs.
+    If verbose, a line a phase. Else, where standard error is a terminal, a line that appears after two
+    seconds, changes, and is removed in the end. Else nothing.
     """
     console = Console(stderr=True)
     if verbose:
         yield _Reporter(lambda text: click.echo(f"nsc: {text}", err=True), _LINES_PAUSE)
-    elif console.is_terminal and not quiet:
-        with console.status("") as line:
-            yield _Reporter(lambda text: line.update(escape(text)), _TERMINAL_PAUSE)
+    elif console.is_interactive:  # a terminal that can remove a line
+        with _late_line(console) as show:
+            yield _Reporter(show, _TERMINAL_PAUSE)
     else:
         yield SILENT
+
+
+@contextmanager
+def _late_line(console: Console) -> Iterator[Callable[[str], None]]:
+    """Yield a function that changes the text of a line with a clock, which appears after some seconds."""
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    line = progress.Progress(*columns, console=console, transient=True, redirect_stdout=False)
+    task = line.add_task("")
+    timer = threading.Timer(_LATE, line.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda text: line.update(task, description=text)
+    finally:
+        timer.cancel()
+        timer.join()
+        line.stop()
 
 
 def verbose_option(function: F) -> F:

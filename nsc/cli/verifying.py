@@ -87,7 +87,7 @@ def verify_command(
             )
         _verify_package(Path(source.name), limits, as_json, verbose)
     failure = None
-    with reporting(verbose, as_json) as progress:
+    with reporting(verbose) as progress:
         network = source.network(progress)
         if proof_file is not None:
             wanted = stated.property(network.n) if stated.is_stated else None
@@ -113,7 +113,7 @@ def verify_command(
 
 def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) -> NoReturn:
     """Prove the network of a package, run its built kernel, and end the process with the exit code."""
-    with reporting(verbose, as_json) as progress:
+    with reporting(verbose) as progress:
         progress.phase("read")
         budget = limits.budget(progress)
         if is_filter(folder):

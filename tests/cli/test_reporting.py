@@ -1,7 +1,9 @@
 """Progress: a line per phase in a pipe with --verbose, phase and counts on a terminal."""
 
+import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,11 +93,12 @@ def test_progress_is_not_reported_per_comparator():
     assert all(phase.removeprefix("prove by ") in {*METHODS, "sampling"} for phase in calls.phases)
 
 
-def test_a_terminal_shows_the_phase_and_erases_it():
+def at_a_terminal(*words, term="xterm-256color"):
+    """Run the command with a terminal as standard error; return its exit code and what each stream got."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "nsc", "verify", "bitonic", "--n", "256"]
+    command = [sys.executable, "-m", "nsc", *words]
     running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm-256color"}
+        command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": term}
     )
     os.close(theirs)
     output = b""
@@ -106,6 +109,30 @@ def test_a_terminal_shows_the_phase_and_erases_it():
             break
     os.close(ours)
     out, _ = running.communicate(timeout=60)
-    assert out.startswith(b"sorts: 256 wires")
-    assert b"prove by" in output
-    assert output.rstrip().endswith(b"\x1b[2K")
+    return running.returncode, out, output
+
+
+# No method settles it within the time.
+LONG = ("verify", "pairwise", "--n", "200", "--time-limit", "4")
+
+
+def test_a_terminal_shows_the_phase_of_a_long_proof_and_removes_it():
+    code, out, output = at_a_terminal(*LONG, "--json")
+    assert (code, json.loads(out)["verdict"]) == (3, "unproved")
+    assert output.count(b"\n") == 1
+    line = re.sub(rb"\x1b\[[\d;?]*[a-zA-Z]", b"", output)
+    assert re.search(rb" prove by \w[^\r]* 0:00:0[2-9]", line)
+    shown, removed = output.rsplit(b"\n", 1)
+    assert removed.endswith(b"\x1b[1A\x1b[2K")  # up, and clear
+    assert b"prove by" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "term"),
+    [(("verify", "best", "--n", "6"), "xterm-256color"), (LONG, "dumb")],
+    ids=["short", "dumb"],
+)
+def test_a_terminal_shows_nothing_of_a_short_proof_or_where_it_cannot_remove_it(words, term):
+    _, out, output = at_a_terminal(*words, term=term)
+    assert out
+    assert output == b""
