@@ -4,6 +4,10 @@ The contract of `build`: look for a valid entry; else take the lock, look again 
 a private folder, check, and publish with an atomic rename. An entry is a binary and a record
 with its SHA-256, checked at every hit, because loading a damaged binary would end the process. A
 binary is never rewritten in place. When locks do not work the rename alone keeps entries whole.
+
+Whoever can write to the folder, or to a file in it, can run code in this process. So the folder and each
+file that is read must belong to this user, and nobody else may write to them. Files are made for their owner alone,
+whatever the umask. What was checked is then what is loaded: only its owner could change it in between.
 """
 
 from __future__ import annotations
@@ -137,7 +141,7 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Arti
             return Artifact(binary, _command(compiler, binary), cached=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_owner(folder)
-    lock = filelock.FileLock(folder / f"{entry}.lock")
+    lock = filelock.FileLock(folder / f"{entry}.lock", mode=0o600)
     with contextlib.suppress(filelock.Timeout, NotImplementedError):
         lock.acquire(timeout=_LOCK_SECONDS)
     try:
@@ -153,31 +157,47 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Arti
 
 
 def check_owner(folder: Path) -> None:
-    """Refuse a folder, or a file, in which somebody else could plant code.
+    """Refuse a folder in which somebody else could plant code.
 
     Raises:
         PermissionError: it belongs to another user, or others may write to it.
     """
+    _check_status(folder, folder.stat(), 0o700)
+
+
+def read_own(path: Path) -> bytes:
+    """Return what a file of a folder that was checked holds, if nobody else could have written it.
+
+    Raises:
+        PermissionError: it belongs to another user, or others may write to it.
+        OSError: there is none, it cannot be read, or it is a link.
+    """
+    # The rights are those of the file that is open, whatever its name stands for by then.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        _check_status(path, status, 0o600)
+        if not stat.S_ISREG(status.st_mode):
+            raise PermissionError(f"{path} is no plain file: remove it")
+        return file.read()
+
+
+def _check_status(path: Path, status: os.stat_result, rights: int) -> None:
     if not hasattr(os, "getuid"):
         return
-    status = folder.stat()
     if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(
-            f"{folder} belongs to another user or others may write to it: chmod it to 700 or set "
+            f"{path} belongs to another user or others may write to it: chmod it to {rights:o} or set "
             "NSC_CACHE_DIR"
         )
 
 
 def _valid(binary: Path, record: Path) -> bool:
     try:
-        recorded = json.loads(record.read_text(encoding="utf-8"))["sha256"]
-        return bool(recorded == _digest(binary))
-    except (OSError, ValueError, KeyError, TypeError):
+        recorded = json.loads(read_own(record))["sha256"]
+        return bool(recorded == hashlib.sha256(read_own(binary)).hexdigest())
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _command(compiler: Compiler, binary: Path) -> tuple[str, ...]:
@@ -193,10 +213,10 @@ def _compile(folder: Path, entry: str, compiler: Compiler, source: str) -> None:
         text.write_text(source, encoding="utf-8")
         compiler.compile(text, binary)
         command = shlex.join(compiler.command_for(text, binary))
-        record.write_text(
-            json.dumps({"sha256": _digest(binary), "command": command}, indent=1), encoding="utf-8"
-        )
-        for part in (text, binary, record):
+        digest = hashlib.sha256(binary.read_bytes()).hexdigest()
+        record.write_text(json.dumps({"sha256": digest, "command": command}, indent=1), encoding="utf-8")
+        for part, rights in ((text, 0o600), (binary, 0o700), (record, 0o600)):
+            part.chmod(rights)
             os.replace(part, folder / part.name)
 
 

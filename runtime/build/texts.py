@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsc.runtime.build.cache import check_owner, user_folder
+from nsc.runtime.build.cache import check_owner, read_own, user_folder
 
 _MOST_BYTES = 1 << 20
 
@@ -32,9 +32,8 @@ class Texts:
         path = self._path(name)
         try:
             check_owner(path.parent)
-            check_owner(path)
-            with path.open(encoding="utf-8") as file:
-                return file.read(_MOST_BYTES)
+            text = read_own(path).decode()
+            return text if len(text) <= _MOST_BYTES else None
         except (OSError, ValueError):
             return None
 

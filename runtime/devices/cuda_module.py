@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from nsc.errors import BuildError, DeviceError, PackageError, ToolchainError
+from nsc.runtime.build.cache import read_own
 from nsc.runtime.build.nvrtc import INSTALL
 from nsc.runtime.devices.launches import Block
 from nsc.wording import count
@@ -128,7 +129,7 @@ class Module:
         self._name = name
         self._driver = _cupy().cuda.driver
         self._device = device
-        image = binary.read_bytes()
+        image = read_own(binary)
         if stated.encode() not in image:
             raise PackageError(
                 f"the manifest of {name} and the kernels in {binary} are not of one package: compile it again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -23,6 +24,7 @@ from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, toolchain
+from nsc.runtime.build.texts import Texts
 from nsc.runtime.kernel import Kernel
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +161,7 @@ def test_a_killed_build_is_built_again_and_swept_up(folder, tmp_path):
     assert builds(tmp_path) == 2
 
 
-@pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty", "no record", "bad record"])
+@pytest.mark.parametrize("damage", ["truncate", "corrupt", "empty", "no record", "bad record", "deep record"])
 def test_a_damaged_entry_is_built_again(folder, damage):
     library = tiny().binary
     record = library.with_suffix(".json")
@@ -173,7 +175,7 @@ def test_a_damaged_entry_is_built_again(folder, damage):
     elif damage == "no record":
         record.unlink()
     else:
-        record.write_text("[]")
+        record.write_text("[]" if damage == "bad record" else "[" * 100_000)
     rebuilt = tiny()
     assert not rebuilt.cached
     assert rebuilt.binary == library
@@ -235,6 +237,39 @@ def test_a_cache_folder_that_others_may_write_to_is_not_trusted(folder):
     with pytest.warns(RuntimeWarning, match="others may write"):
         artifact = tiny()
     assert folder not in artifact.binary.parents
+
+
+def test_files_are_their_owners_alone_whatever_the_umask(folder):
+    """Other users' rights are those of the folder's files, of whatever kind, and of the folder."""
+    folder.mkdir(mode=0o755)
+    before = os.umask(0)
+    try:
+        tiny()
+        Texts("1").write("proof", "text")
+    finally:
+        os.umask(before)
+    files = [*folder.iterdir()]
+    assert {path.suffix for path in files} == {".cpp", ".so", ".json", ".lock"}
+    assert [path.name for path in files if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("change", ["group", "world", "owner", "link"])
+@pytest.mark.parametrize("suffix", [".so", ".json"])
+def test_a_file_that_another_may_have_written_is_built_again(folder, tmp_path, suffix, change):
+    path = tiny().binary.with_suffix(suffix)
+    if change == "link":
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+    elif change == "owner":
+        if os.getuid() != 0:
+            pytest.skip("only root gives files away")
+        os.chown(path, 12345, -1)
+    else:
+        path.chmod(0o620 if change == "group" else 0o602)
+    assert not tiny().cached
+    assert tiny().cached
+    status = path.lstat()
+    assert (status.st_uid, status.st_mode & 0o077) == (os.getuid(), 0)
 
 
 def test_a_named_compiler_that_is_missing(folder, monkeypatch):
@@ -338,7 +373,7 @@ def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
     library = kernel().build().binary
     record = library.with_suffix(".json")
     library.write_bytes(b"no library")
-    record.write_text(json.dumps({"sha256": cache._digest(library)}))
+    record.write_text(json.dumps({"sha256": hashlib.sha256(library.read_bytes()).hexdigest()}))
     with pytest.raises(BuildError, match="cannot load"):
         kernel().library()
 
