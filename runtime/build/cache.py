@@ -6,8 +6,8 @@ with its SHA-256, checked at every hit, because loading a damaged binary would e
 binary is never rewritten in place. When locks do not work the rename alone keeps entries whole.
 
 Whoever can write to the folder, or to a file in it, can run code in this process. So the folder and each
-file that is read must belong to this user, and nobody else may write to them. Files are made for their owner alone,
-whatever the umask. What was checked is then what is loaded: only its owner could change it in between.
+file that is read must belong to this user, and nobody else may write to them. Files are made for their owner
+alone, whatever the umask. What was checked is then what is loaded: only its owner could change it in between.
 """
 
 from __future__ import annotations
