@@ -63,7 +63,7 @@ suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # a busy machine builds kernels slowly
 nb_merge_streams = True
 nb_output_stderr = "remove"
 

@@ -12,6 +12,7 @@ from commands import call, check_refused
 
 import nsc
 from nsc.compiler.families import FAMILIES
+from nsc.compiler.schedule import TERMS
 
 
 def test_list_shows_every_family():
@@ -116,3 +117,11 @@ def test_list_shows_constructions_for_the_top_k():
         check_refused(["list", *bad])
     for bad in ([], ["--n", 8], ["bitonic"]):
         check_refused(["explain", *bad])
+
+
+def test_explain_says_what_its_words_mean():
+    lines = call("explain", "bitonic", "--n", 64)[0].splitlines()
+    meanings = [line.partition(": ")[0] for line in lines if line.partition(": ")[0] in TERMS]
+    assert meanings == [*TERMS]
+    figures = " ".join(line for line in lines if line.partition(": ")[0] not in TERMS)
+    assert all(term in figures for term in TERMS)
