@@ -121,12 +121,12 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
     values = np.empty(x.shape, x.dtype)
     if not values.size:
         return values
-    kernel = with_compiler(lambda: _built(window, NAMES[x.dtype]))
+    images = Images.without_gaps(x.shape, folded)
+    kernel = with_compiler(lambda: _built(window, NAMES[x.dtype], images.channels))
     if kernel is None:
         sizes, before = (_along_axes(numbers, folded, x.ndim) for numbers in (folded.window, folded.before))
         sizes = [max(1, size) for size in sizes]
         return filter_by_numpy(x, sizes, before, window.rank, mode, outside)
-    images = Images.without_gaps(x.shape, folded)
 
     def do(part: int, parts: int) -> None:
         addresses = lying.ctypes.data, images, folded.before, values.ctypes.data
@@ -136,9 +136,9 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
     return values
 
 
-def _built(window: Window, dtype: str) -> WindowKernel:
+def _built(window: Window, dtype: str, channels: int) -> WindowKernel:
     kernel = window_kernel(window)
-    kernel.load(dtype)
+    kernel.load(dtype, channels)
     return kernel
 
 
