@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from nsc.arguments import flag
+from nsc.contract.folding import origins_of
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.layer import Layer, call
 from nsc.operators.filters import Filter, checked_options, compile_filter
 from nsc.operators.selector import Selector
+from nsc.operators.windows import sizes_of
 
 # For torch.fx it is one node.
 torch.fx.wrap("call")
@@ -29,13 +32,14 @@ class RankFilter2d(torch.nn.Module):
         mode: what stands outside of an image: reflect, nearest, mirror, wrap or constant, as in
             scipy.ndimage.
         cval: the value outside, for the mode constant.
+        origin: how many pixels earlier windows begin, one number or two, as in scipy.ndimage.
         relaxed: whether the network is relaxed; memory is then that of the images times the values of a
             window.
         steepness: of the relaxation, in units of a pixel^(λ − 1), λ = 0.25; None: 2 × the network's depth.
         learnable: whether the steepness is a parameter.
 
     Raises:
-        WindowError: no such window, or no rank for an even number of values.
+        WindowError: no such window or origin, or no rank for an even number of values.
         OperandError: no such mode, or a steepness that is not above 0 or is no use.
         OperandTypeError: an option of another type.
 
@@ -49,6 +53,7 @@ class RankFilter2d(torch.nn.Module):
         rank: int | None = None,
         mode: str = "reflect",
         cval: float = 0.0,
+        origin: int | Sequence[int] = 0,
         *,
         relaxed: bool = False,
         steepness: float | None = None,
@@ -61,7 +66,7 @@ class RankFilter2d(torch.nn.Module):
                 f"{type(self).__name__}: size must have rows and columns, got {size!r}: "
                 "use nsc.compile_filter"
             )
-        self.mode = mode
+        self.mode, self.origin = mode, origins_of(sizes_of(self.filter.window), origin)
         self.cval = checked_options(type(self).__name__, torch.get_default_dtype(), mode, cval)
         is_relaxed = flag("relaxed", relaxed, OperandTypeError)
         if not is_relaxed and (steepness is not None or flag("learnable", learnable, OperandTypeError)):
@@ -70,10 +75,10 @@ class RankFilter2d(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the filtered images."""
-        if self.relaxation is None:
-            return call(self.filter, "__call__", None, x, self.mode, self.cval)  # type: ignore[no-any-return]
-        log_steepness = self.relaxation.log_steepness
-        return call(self.filter, "relaxed", log_steepness, x, mode=self.mode, cval=self.cval)  # type: ignore[no-any-return]
+        method = "__call__" if self.relaxation is None else "relaxed"
+        log_steepness = None if self.relaxation is None else self.relaxation.log_steepness
+        options = {"mode": self.mode, "cval": self.cval, "origin": self.origin}
+        return call(self.filter, method, log_steepness, x, **options)  # type: ignore[no-any-return]
 
     @property
     def steepness(self) -> Tensor | None:
@@ -83,7 +88,8 @@ class RankFilter2d(torch.nn.Module):
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
         outside = f", cval={self.cval:g}" if self.mode == "constant" else ""
-        return f"{self.filter.window.words}, mode={self.mode!r}{outside}"
+        shifted = f", origin={self.origin}" if any(self.origin) else ""
+        return f"{self.filter.window.words}, mode={self.mode!r}{outside}{shifted}"
 
 
 class MedianFilter2d(RankFilter2d):
@@ -100,12 +106,15 @@ class MedianFilter2d(RankFilter2d):
         size: Any,
         mode: str = "reflect",
         cval: float = 0.0,
+        origin: int | Sequence[int] = 0,
         *,
         relaxed: bool = False,
         steepness: float | None = None,
         learnable: bool = False,
     ) -> None:
-        super().__init__(size, None, mode, cval, relaxed=relaxed, steepness=steepness, learnable=learnable)
+        super().__init__(
+            size, None, mode, cval, origin, relaxed=relaxed, steepness=steepness, learnable=learnable
+        )
 
 
 class _Relaxed(Layer[Selector]):

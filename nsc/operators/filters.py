@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
+from nsc.contract.folding import origins_of
 from nsc.contract.manifest import MANIFEST, NETWORK, digest
 from nsc.contract.windows import MODES, FilterManifest
 from nsc.errors import OperandError, OperandTypeError, PackageError
@@ -25,7 +26,7 @@ from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import Steepness, check_tensor
 from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
-from nsc.operators.windows import apply_filter, axes_of, filtered, keep, windows_of
+from nsc.operators.windows import Windows, apply_filter, filtered, keep, sizes_of, windows_of
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.window import WindowKernel
 from nsc.version import VERSION
@@ -75,27 +76,40 @@ class Filter(Packaged):
     def __repr__(self) -> str:
         return f"Filter({self.name}: {self.window.words})"
 
-    def __call__(self, x: Tensor, mode: str = "reflect", cval: float = 0.0) -> Tensor:
+    def __call__(
+        self, x: Tensor, mode: str = "reflect", cval: float = 0.0, origin: int | Sequence[int] = 0
+    ) -> Tensor:
         """Return the filtered images.
+
+        Images in channels_last are filtered where they lie, and so are the results.
 
         Args:
             x: images.
             mode: what stands outside of an image, as in scipy.ndimage: reflect (d c b a | a b c d | d c b a),
                 nearest (a a a | a b c d | d d d), mirror (d c b | a b c d | c b a), wrap, or constant.
             cval: the value outside, for the mode constant.
+            origin: how many pixels earlier windows begin, one number for all axes or one for each: with
+                (size - 1) // 2 a window ends at its pixel, with -(size // 2) it begins there.
 
         Raises:
             OperandTypeError: x is no tensor, or of a dtype that is not served.
             OperandError: too few axes, no such mode, or a cval that the dtype does not have.
+            WindowError: an origin with which a pixel is not in its window.
         """
-        cval = self._checked(x, mode, cval)
+        windows = self._checked(x, mode, cval, origin)
+        arguments = x, self._key, mode, windows.cval, windows.origin
         if way_of(x) is PLAIN:
             needs_gradient = x.requires_grad and torch.is_grad_enabled()
-            return (apply_filter if needs_gradient else filtered)(x, self._key, mode, cval)
-        return torch.ops.nsc.window_filter(x, self._key, mode, cval)  # type: ignore[no-any-return]
+            return (apply_filter if needs_gradient else filtered)(*arguments)
+        return torch.ops.nsc.window_filter(*arguments)  # type: ignore[no-any-return]
 
     def relaxed(
-        self, x: Tensor, steepness: Steepness = None, mode: str = "reflect", cval: float = 0.0
+        self,
+        x: Tensor,
+        steepness: Steepness = None,
+        mode: str = "reflect",
+        cval: float = 0.0,
+        origin: int | Sequence[int] = 0,
     ) -> Tensor:
         """Return the images of the relaxed network.
 
@@ -104,18 +118,17 @@ class Filter(Packaged):
         window's pixel is a relaxed median, or other rank; None as steepness is 2 × the depth of the network.
 
         Raises:
-            OperandTypeError, OperandError: as in a call, or a dtype that is no float.
+            OperandTypeError, OperandError, WindowError: as in a call, or a dtype that is no float.
 
         >>> image = torch.rand(8, 8, requires_grad=True)
         >>> compile_filter(3).relaxed(image).sum().backward()
         >>> bool(image.grad.abs().min() > 0)
         True
         """
-        cval = self._checked(x, mode, cval)
+        windows = self._checked(x, mode, cval, origin)
         if not x.is_floating_point():
             raise OperandTypeError(f"{self.name}.relaxed: x must be of a float dtype, got {x.dtype}")
-        windows = windows_of(x, self.window, mode, cval)
-        return self.selector(x.dtype).select(windows, steepness).squeeze(-1)
+        return self.selector(x.dtype).select(windows_of(x, windows), steepness).squeeze(-1)
 
     def selector(self, dtype: torch.dtype = torch.float32) -> Selector:
         """Return the operator of one window's values, (…, values), that `relaxed` applies to all.
@@ -126,10 +139,10 @@ class Filter(Packaged):
         real_ = "float64" if dtype == torch.float64 else "float32"
         return _selector(self.network, self.window.rank, self.output, real_, f"{self.name}_soft")
 
-    def _checked(self, x: Tensor, mode: str, cval: float) -> float:
-        """Return cval as a number of Python."""
+    def _checked(self, x: Tensor, mode: str, cval: float, origin: object) -> Windows:
         check_tensor(self.name, "x", x)
-        axes = axes_of(self.window)
+        sizes = sizes_of(self.window)
+        axes = len(sizes)
         if x.dim() < axes:
             raise OperandError(
                 f"{self.name}: x must have {axes} axes or more, rows and columns last, got shape "
@@ -139,7 +152,8 @@ class Filter(Packaged):
             raise OperandTypeError(
                 f"{self.name}: dtype {x.dtype} is not served: {', '.join(DTYPE_NAMES.values())} are"
             )
-        return checked_options(self.name, x.dtype, mode, cval)
+        cval = checked_options(self.name, x.dtype, mode, cval)
+        return Windows(sizes, origins_of(sizes, origin), mode, cval)
 
 
 def checked_options(name: str, dtype: torch.dtype, mode: str, cval: float) -> float:

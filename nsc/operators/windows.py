@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from nsc.compiler.windows import Window
-from nsc.contract.folding import Folded, fold
+from nsc.contract.folding import MOST_CHANNELS, Folded, fold
 from nsc.contract.manifest import digest
 from nsc.contract.windows import MODES
 from nsc.errors import ToolchainError
@@ -33,9 +34,34 @@ def keep(window: Window, kernel: WindowKernel) -> str:
     return key
 
 
-def axes_of(window: Window) -> int:
-    """Return how many of the last axes are those of an image."""
-    return 3 if window.planes > 1 else 2
+@dataclass(frozen=True)
+class Windows:
+    """The windows of all pixels of an image.
+
+    Attributes:
+        sizes: along the last axes.
+        origin: how many pixels earlier they begin along each, as in scipy.ndimage.
+        mode, cval: what stands outside of the image.
+    """
+
+    sizes: tuple[int, ...]
+    origin: tuple[int, ...]
+    mode: str
+    cval: float
+
+    @property
+    def axes(self) -> int:
+        """How many of the last axes are those of an image."""
+        return len(self.sizes)
+
+
+def sizes_of(window: Window) -> tuple[int, ...]:
+    """Return the sizes of a window along the last axes of images."""
+    return window.shape if window.planes > 1 else window.shape[1:]
+
+
+def _windows(key: str, mode: str, cval: float, origin: Sequence[int]) -> Windows:
+    return Windows(sizes_of(_window_of(key)), tuple(origin), mode, cval)
 
 
 def _window_of(key: str) -> Window:
@@ -49,27 +75,48 @@ def _kernel(key: str) -> WindowKernel:
     return _loaded.get(key) or window_kernel(_window_of(key))
 
 
-def filtered(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
+def filtered(x: Tensor, key: str, mode: str, cval: float, origin: Sequence[int]) -> Tensor:
     """Implement `nsc::window_filter`."""
-    window = _window_of(key)
-    if not x.is_cpu:
-        return by_windows(x, window, mode, cval)
-    kernel, folded = _kernel(key), fold(window.shape[-axes_of(window) :])
+    windows = _windows(key, mode, cval, origin)
+    if not _is_channels_last(x, windows.axes):
+        return _filtered(x, key, windows)
+    channel = -windows.axes - 1
+    behind = replace(windows, sizes=(*windows.sizes, 1), origin=(*windows.origin, 0))
+    return _filtered(x.movedim(channel, -1), key, behind).movedim(-1, channel)
+
+
+def _is_channels_last(x: Tensor, axes: int) -> bool:
+    """Say whether the axis in front of an image's axes lies behind them in memory, as in channels_last."""
+    return x.dim() > axes and not x.is_contiguous() and x.movedim(-axes - 1, -1).is_contiguous()
+
+
+def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
+    """Return the filtered images without gaps."""
+    folded = fold(windows.sizes, windows.origin)
+    behind = folded.behind
+    if not folded.is_column and math.prod(x.shape[x.dim() - behind :]) > MOST_CHANNELS:
+        last, first = tuple(range(-behind, 0)), tuple(range(behind))
+        planes = replace(windows, sizes=windows.sizes[:-behind], origin=windows.origin[:-behind])
+        return _filtered(x.movedim(last, first), key, planes).movedim(first, last).contiguous()
     lying, images = _lying(x, folded)
     try:
-        kernel.load(DTYPE_NAMES[x.dtype], images.channels)
+        kernel = _kernel(key) if x.is_cpu else None
+        if kernel is not None:
+            kernel.load(DTYPE_NAMES[x.dtype], images.channels)
     except ToolchainError:
-        return by_windows(x, window, mode, cval)
+        kernel = None
+    if kernel is None:
+        return by_windows(x, windows, _window_of(key).rank)
     values = torch.empty_like(x, memory_format=torch.contiguous_format)
     if values.numel():
-        outside = torch.tensor(cval, dtype=x.dtype)
+        outside = torch.tensor(windows.cval, dtype=x.dtype)
         kernel.call(
             DTYPE_NAMES[x.dtype],
             lying.data_ptr(),
             images,
             folded.before,
             values.data_ptr(),
-            MODES[mode],
+            MODES[windows.mode],
             outside.data_ptr(),
             thread_pool(),
         )
@@ -91,29 +138,28 @@ def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
     return x, Images.without_gaps(tuple(x.shape), folded)
 
 
-def by_windows(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+def by_windows(x: Tensor, windows: Windows, rank: int) -> Tensor:
     """Do what `filtered` does where there is no kernel for images: select from each pixel's window."""
     if not x.numel():
-        return x.clone()
+        return x.clone(memory_format=torch.contiguous_format)
     if x.dtype == torch.bool:
-        return by_windows(x.to(torch.uint8), window, mode, cval).to(torch.bool)
-    return select_rows(windows_of(x, window, mode, cval), window.rank)
+        return by_windows(x.to(torch.uint8), windows, rank).to(torch.bool)
+    return select_rows(windows_of(x, windows), rank)
 
 
-def windows_of(x: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+def windows_of(x: Tensor, windows: Windows) -> Tensor:
     """Return each pixel's window: (…, rows, columns, values)."""
-    axes = axes_of(window)
-    sizes = window.shape[-axes:]
-    for axis, size in enumerate(sizes, start=x.dim() - axes):
-        x = _extended(x, axis, size, mode, cval)
-    for axis, size in enumerate(sizes, start=x.dim() - axes):
+    first = x.dim() - windows.axes
+    for axis, (size, origin) in enumerate(zip(windows.sizes, windows.origin, strict=True), start=first):
+        x = _extended(x, axis, size, size // 2 + origin, windows.mode, windows.cval)
+    for axis, size in enumerate(windows.sizes, start=first):
         x = x.unfold(axis, size, 1)
-    return x.flatten(start_dim=-axes)
+    return x.flatten(start_dim=-windows.axes)
 
 
-def _extended(x: Tensor, axis: int, size: int, mode: str, cval: float) -> Tensor:
-    """Return images with the pixels outside that windows of a size have along an axis."""
-    length, before = x.shape[axis], size // 2
+def _extended(x: Tensor, axis: int, size: int, before: int, mode: str, cval: float) -> Tensor:
+    """Return images with the pixels outside that windows of a size have along an axis, `before` in front."""
+    length = x.shape[axis]
     if size == 1 or not length:
         return x
     if mode == "constant":
@@ -137,63 +183,66 @@ def _inside(places: Tensor, before: int, length: int, mode: str) -> Tensor:
     return torch.minimum(at, (period - 1 if mode == "reflect" else period) - at)
 
 
-def _places(x: Tensor, values: Tensor, window: Window, mode: str, cval: float) -> Tensor:
+def _places(x: Tensor, values: Tensor, windows: Windows) -> Tensor:
     """Return where in its flat image the pixel of each result lies; -1: outside.
 
     Of several pixels of a window that have its value it is the first.
     """
     if not x.numel():
         return torch.zeros_like(x, dtype=torch.int64)
-    windows, values = windows_of(x, window, mode, cval), values.unsqueeze(-1)
+    pixels, values = windows_of(x, windows), values.unsqueeze(-1)
     # 0 and -0 are equal and two values; NaN is one.
-    is_same = (windows == values) & (windows.signbit() == values.signbit())
-    is_value = is_same | windows.isnan() & values.isnan()
+    is_same = (pixels == values) & (pixels.signbit() == values.signbit())
+    is_value = is_same | pixels.isnan() & values.isnan()
     first = is_value.to(torch.uint8).argmax(-1, keepdim=True)
-    image = x.shape[-axes_of(window) :]
+    image = x.shape[-windows.axes :]
     numbered = torch.arange(math.prod(image), device=x.device).reshape(image)
-    places = windows_of(numbered, window, mode, -1)
-    return places.expand(windows.shape).gather(-1, first).squeeze(-1)
+    places = windows_of(numbered, replace(windows, cval=-1))
+    return places.expand(pixels.shape).gather(-1, first).squeeze(-1)
 
 
 class PlainFilter(torch.autograd.Function):
     """The filter for plain tensors. Only the backward pass looks for the places of pixels."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, key: str, mode: str, cval: float) -> Tensor:
-        values = filtered(x, key, mode, cval)
-        ctx.options = _window_of(key), mode, cval
+    def forward(ctx: Any, x: Tensor, key: str, *options: Any) -> Tensor:
+        values = filtered(x, key, *options)
+        ctx.windows = _windows(key, *options)
         ctx.save_for_backward(x, values)
         return values
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, values = ctx.saved_tensors
-        places = _places(x.detach(), values.detach(), *ctx.options)
-        flat = (*x.shape[: -axes_of(ctx.options[0])], -1)
+        places = _places(x.detach(), values.detach(), ctx.windows)
+        flat = (*x.shape[: -ctx.windows.axes], -1)
         grads, places = torch.where(places < 0, 0, dense(grad)).reshape(flat), places.reshape(flat)
         moved = torch.zeros_like(grads).scatter_add(-1, places.clamp(min=0), grads)
-        return moved.reshape(x.shape), None, None, None
+        return moved.reshape(x.shape), None, None, None, None
 
 
 # How it is called; see `dispatch.autograd`.
 apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter).apply
 
 
-def _differentiable(keyset: Any, x: Tensor, key: str, mode: str, cval: float) -> Tensor:
+def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
     """Return what `nsc::window_filter` does, with derivatives where one may be asked for."""
-    values: Tensor = below("window_filter", keyset, (x.detach(), key, mode, cval))
+    values: Tensor = below("window_filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values
-    window = _window_of(key)
-    places = _places(x.detach(), values, window, mode, cval)
-    flat = (*x.shape[: -axes_of(window)], -1)
+    windows = _windows(key, *options)
+    places = _places(x.detach(), values, windows)
+    flat = (*x.shape[: -windows.axes], -1)
     # A gather has all of torch's derivatives.
     gathered = x.reshape(flat).gather(-1, places.clamp(min=0).reshape(flat))
     return torch.where(places < 0, values, gathered.reshape(x.shape))
 
 
-def _fake(x: Tensor, key: str, mode: str, cval: float) -> Tensor:
-    return x.new_empty(x.shape)
+def _fake(x: Tensor, key: str, *options: Any) -> Tensor:
+    axes = len(sizes_of(_window_of(key)))
+    if not _is_channels_last(x, axes):
+        return x.new_empty(x.shape)
+    return x.new_empty(x.movedim(-axes - 1, -1).shape).movedim(-1, -axes - 1)
 
 
 def _vmap(
@@ -204,7 +253,7 @@ def _vmap(
 
 register(
     "window_filter",
-    "(Tensor x, str kernel, str mode, Scalar cval) -> Tensor",
+    "(Tensor x, str kernel, str mode, Scalar cval, int[] origin) -> Tensor",
     dict.fromkeys(DEVICES, filtered),
     fake=_fake,
     vmap=_vmap,

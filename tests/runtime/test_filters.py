@@ -17,8 +17,10 @@ from torch.library import opcheck
 
 import nsc
 import nsc.numpy
+from nsc.compiler.windows import Window
 from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
+from nsc.join.filters import window_kernel
 from nsc.nn import MedianFilter2d, RankFilter2d
 from nsc.operators import windows
 from nsc.operators.exact import DTYPE_NAMES
@@ -84,11 +86,12 @@ def test_any_window_and_rank_is_scipys(data):
     x = images(shape, "int16", data.draw(st.integers(0, 1000)))
     expected = ndimage.rank_filter(x, rank, size=size, mode=mode, cval=-7, origin=origin)
     assert (nsc.numpy.rank_filter(x, rank, size, mode, -7, origin) == expected).all()
-    if not np.any(origin):
-        result = filter_of(size, rank)(torch.from_numpy(x), mode, -7)
-        assert (result.numpy() == expected).all()
-        window = filter_of(size, rank).window
-        assert (windows.by_windows(torch.from_numpy(x), window, mode, -7).numpy() == expected).all()
+    result = filter_of(size, rank)(torch.from_numpy(x), mode, -7, origin)
+    assert (result.numpy() == expected).all()
+    shifts = (origin,) * len(size) if isinstance(origin, int) else origin
+    all_windows = windows.Windows(size, shifts, mode, -7)
+    sorted_ = windows.by_windows(torch.from_numpy(x), all_windows, int(rank % np.prod(size)))
+    assert (sorted_.numpy() == expected).all()
 
 
 def origins(size):
@@ -204,12 +207,40 @@ def test_opencv_has_the_same_median():
                 assert (nsc.numpy.median_filter(x, (size, size, 1), "nearest") == expected).all()
 
 
+def test_channels_last_is_filtered_where_it_lies():
+    """Results are those of a copy in torch's usual order, in the layout of the images."""
+    image = torch.from_numpy(images((2, 20, 30, 3), "uint8", 0))
+    volume = torch.randn(2, 3, 5, 6, 7).to(memory_format=torch.channels_last_3d)
+    many = torch.randn(1, 40, 9, 8).to(memory_format=torch.channels_last)
+    for x, size in (
+        (image.movedim(-1, 1), (3, 3)),
+        (image[0].movedim(-1, 0), (3, 2)),  # an image as OpenCV or Pillow has it
+        (image.movedim(-1, 1), (3, 1)),
+        (volume, (3, 3, 2)),
+        (many, (3, 3)),
+    ):
+        median = filter_of(size, int(np.prod(size)) // 2)
+        origin = (-1,) + (0,) * (len(size) - 1)
+        result = median(x, "mirror", 0, origin)
+        assert result.stride() == x.stride()
+        assert torch.equal(result, median(x.contiguous(), "mirror", 0, origin))
+        opcheck(torch.ops.nsc.window_filter, (x, median._key, "mirror", 0, origin))
+
+
+def test_only_the_kernel_for_the_channels_is_built():
+    x = images((9, 30, 3), "uint8", 0)
+    nsc.numpy.rank_filter(x, 2, (3, 3, 1))
+    assert window_kernel(Window(1, 3, 3, 2))._libraries.keys() == {3}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gradient_goes_to_the_pixel_that_has_the_value(mode):
     x = torch.randn(2, 6, 7, dtype=torch.float64, requires_grad=True)
     median = filter_of((3, 2), 3)
-    assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1), x)
+    assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1, (1, -1)), x)
     assert torch.autograd.gradgradcheck(lambda x: median(x, mode, 0.1), x)
+    last = x.detach().movedim(0, -1).contiguous().movedim(-1, 0).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: median(x, mode, 0.1, (1, -1)), last)
 
 
 def test_the_gradient_of_ties_goes_to_the_first():
@@ -234,7 +265,7 @@ def test_the_relaxed_filter_is_differentiable_and_near_the_exact_one(mode):
 def test_torch_transforms():
     x = torch.randn(3, 8, 9)
     median = filter_of(3)
-    opcheck(torch.ops.nsc.window_filter, (x.requires_grad_(), median._key, "wrap", 0.0))
+    opcheck(torch.ops.nsc.window_filter, (x.requires_grad_(), median._key, "wrap", 0.0, (0, 1)))
     x = x.detach()
     assert torch.equal(torch.vmap(median)(x), median(x))
     assert torch.equal(torch.vmap(median, in_dims=2)(x.movedim(0, 2)), median(x))
@@ -251,6 +282,9 @@ def test_layers():
     layer(x).sum().backward()
     assert layer.relaxation.log_steepness.grad.isfinite().all()
     assert torch.allclose(layer(x), filter_of(3).relaxed(x, 2.0, "mirror"))
+    shifted = MedianFilter2d(3, "mirror", origin=(0, 1), relaxed=True, steepness=2.0)
+    assert torch.allclose(shifted(x), filter_of(3).relaxed(x, 2.0, "mirror", origin=(0, 1)))
+    assert torch.equal(MedianFilter2d(3, origin=1)(x), filter_of(3)(x, origin=(1, 1)))
     assert layer.double()(x.double()).dtype == torch.float64
     again = MedianFilter2d(3, "mirror", relaxed=True, learnable=True)
     again.load_state_dict(layer.state_dict())
@@ -291,6 +325,10 @@ def test_layers():
             WindowError,
             "origin must be an integer",
         ),
+        (lambda: filter_of(3)(torch.zeros(3, 3), origin=(0, 2)), WindowError, "in -1 … 1"),
+        (lambda: filter_of(3)(torch.zeros(3, 3), origin="0"), WindowError, "must be an integer"),
+        (lambda: filter_of(3).relaxed(torch.zeros(3, 3), origin=2), WindowError, "in -1 … 1"),
+        (lambda: MedianFilter2d(3, origin=2), WindowError, "in -1 … 1"),
         (lambda: nsc.numpy.median_filter(np.zeros(3), 3, "edge"), OperandError, "mode"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 128), OperandError, "cval"),
         (lambda: nsc.numpy.median_filter(np.zeros(3, "i1"), 3, "constant", 0.5), OperandError, "cval"),

@@ -126,7 +126,7 @@ def registered(name):
         "hard_sort": lambda x: (call(x, spec)[0].square() * weights).sum(),
         "exact_sort": lambda x: (call(x, 1, True, True, spec)[0].square() * weights).sum(),
         "exact_values": lambda x: (call(x, 1, False, spec).square() * weights).sum(),
-        "window_filter": lambda x: (call(x, median._key, "wrap", 0.0).square() * weights).sum(),
+        "window_filter": lambda x: (call(x, median._key, "wrap", 0.0, (0, 0)).square() * weights).sum(),
     }[name]
 
 
