@@ -19,6 +19,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection, ranks
 from nsc.compiler.verify import Budget
 from nsc.contract.interface import REALS
+from nsc.contract.targets import TARGETS
 from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
@@ -28,7 +29,7 @@ from nsc.version import VERSION
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Options", "compile", "with_dtype"]
+__all__ = ["Options", "compile", "serving"]
 
 AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
@@ -187,23 +188,29 @@ def _kept(key: _Key) -> Operator:
     return key.kind(compile_network(key.request, key.budget).package.files)
 
 
-def with_dtype(operator: AnyOperator, dtype: torch.dtype) -> AnyOperator:
-    """Return an operator of the same network that serves another dtype too.
+def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> AnyOperator:
+    """Return an operator of the same network that serves another dtype and another device too.
 
     Args:
-        operator: any, loaded ones too; it is returned itself where it serves the dtype.
-        dtype: a dtype of tensors; for one that no arithmetic type serves, the operator is returned.
+        operator: any, loaded ones too; it is returned itself where it serves both.
+        dtype: a dtype of tensors; one that no arithmetic type serves changes nothing.
+        device: a device of tensors; one that no target serves changes nothing.
     """
     kernel, name = operator.kernel, str(dtype).removeprefix("torch.")
-    missing = [real.name for real in REALS.values() if name in real.serves and name not in kernel.serves]
-    if not missing:
+    reals = [real.name for real in REALS.values() if name in real.serves and name not in kernel.serves]
+    targets = [
+        target.name
+        for target in TARGETS.values()
+        if device.type in target.devices and target.name not in kernel.sources
+    ]
+    if not reals and not targets:
         return operator
     outputs = kernel.outputs
     request = Request(
         network=parse_network(kernel.files["network.json"], format="nsc"),
         relaxation=Relaxation(kernel.sigmoid, kernel.art_lambda, kernel.error_free),
-        dtypes=(*sorted(kernel.reals), *missing),
-        targets=tuple(kernel.sources),
+        dtypes=(*sorted(kernel.reals), *reals),
+        targets=(*kernel.sources, *targets),
         name=kernel.name,
         unproved=True,  # as it was accepted before
         version=VERSION,

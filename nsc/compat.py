@@ -11,7 +11,7 @@ from nsc.arguments import is_name
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.relaxations import Relaxation
-from nsc.errors import LoweringError, OperandError, torch_needed
+from nsc.errors import LoweringError, OperandError, VerificationError, torch_needed
 
 with torch_needed("nsc.compat"):
     import torch
@@ -65,7 +65,8 @@ class DiffSortNet(torch.nn.Module):
     Raises:
         LoweringError: an unknown network, distribution or device, or two distributions.
         NetworkError: no size that there is a network for.
-        VerificationError: a size for which diffsort's network does not sort, such as bitonic 22.
+        VerificationError: a size for which diffsort's own network does not sort, such as bitonic 22, where
+            `nsc.compile("bitonic", 22)` does.
 
     >>> values, P = DiffSortNet("bitonic", 4, steepness=50.0)(torch.tensor([[3.0, 1.0, 2.0, 0.0]]))
     >>> values.round()
@@ -103,7 +104,15 @@ class DiffSortNet(torch.nn.Module):
         self._network = sorting_network_type, self.size
         self._targets = targets
         # Refuses a bad size, distribution or art_lambda here; builds nothing yet.
-        self._operator("float32")
+        try:
+            self._operator("float32")
+        except VerificationError as error:
+            raise VerificationError(
+                f"DiffSortNet: diffsort's own {sorting_network_type} network does not sort {self.size} "
+                f'values; nsc.compile("{sorting_network_type}", {self.size}) does',
+                error.counterexample,
+                error.failing_input,
+            ) from None
 
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.

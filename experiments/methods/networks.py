@@ -12,7 +12,7 @@ import nsc
 from experiments.errors import ExperimentError
 from experiments.methods.records import Loss, Method, Truth, tempered
 from experiments.user_files import checked, with_digest
-from nsc.api import with_dtype
+from nsc.api import serving
 from nsc.compiler.describe import describe
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.relaxations import SIGMOIDS
@@ -90,7 +90,7 @@ class NetworkLoss:
         name = "binary_cross_entropy" if self.bce else "cross_entropy"
 
         def loss(scores: Tensor, truth: Truth) -> Tensor:
-            return with_dtype(op, scores.dtype).loss(name, scores, truth.ranks, steepness)
+            return serving(op, scores.dtype, scores.device).loss(name, scores, truth.ranks, steepness)
 
         return loss
 

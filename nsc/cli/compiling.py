@@ -30,6 +30,7 @@ from nsc.compiler.selection import Selection
 from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
 from nsc.contract.targets import C_HEADER, TARGETS
+from nsc.runtime.build import nvrtc
 from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
 
@@ -212,7 +213,11 @@ def compile_command(
     if replaced:
         click.echo(f"replaced: {place} held another package")
     if "cuda" in request.targets and not architectures:
-        click.echo("the CUDA kernels are built on first use; --arch sm_NN builds them now")
+        click.echo(
+            "the CUDA kernels are built on first use; --arch sm_NN builds them now"
+            if nvrtc.is_installed()
+            else f"the CUDA kernels are written and cannot be built here, without CuPy: {nvrtc.INSTALL}"
+        )
     click.echo(
         f"{built if artifacts else 'written'}, in {seconds:.2f} s; use it with: nsc.load({str(place)!r})"
     )

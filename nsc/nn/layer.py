@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor
 
-from nsc.api import with_dtype
+from nsc.api import serving
 from nsc.arguments import flag, real, shown
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operator import Operator
@@ -21,16 +21,15 @@ AnyOperator = TypeVar("AnyOperator", bound=Operator)
 class Layer(torch.nn.Module, Generic[AnyOperator]):
     """An operator and its steepness.
 
-    Where a layer is converted to another dtype, as by `.double()`, its network is compiled for that dtype
-    too. `.half()` and `.bfloat16()` round the steepness like every other value.
+    Where a layer is converted to another dtype, as by `.double()`, or moved to a GPU, as by `.to("cuda")`,
+    its network is compiled for these tensors too. `.half()` and `.bfloat16()` round the steepness like every
+    other value.
     """
 
     log_steepness: Tensor
 
     def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
         super().__init__()
-        # The dtype of the parameters of other layers that a model creates now, and of their outputs.
-        self.operator = with_dtype(operator, torch.get_default_dtype())
         start = operator.default_steepness if steepness is None else real(steepness)
         if start is None or not 0 < start < math.inf:
             kind, value = (
@@ -46,6 +45,8 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
             self.log_steepness = torch.nn.Parameter(log)
         else:
             self.register_buffer("log_steepness", log)
+        # The dtype and the device of the parameters of other layers that are made at the same time.
+        self.operator = serving(operator, torch.get_default_dtype(), log.device)
 
     @property
     def steepness(self) -> Tensor:
@@ -66,7 +67,9 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Layer[AnyOperator]:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
-        self.operator = with_dtype(self.operator, fn(torch.empty(0)).dtype)
+        # Of a buffer the dtype is another than theirs.
+        dtype = fn(torch.empty(0)).dtype
+        self.operator = serving(self.operator, dtype, self.log_steepness.device)
         return self
 
     def _relaxed(self, method: str, *operands: Any, **options: Any) -> Any:

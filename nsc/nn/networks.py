@@ -24,7 +24,7 @@ class SortingNetwork(Layer[Sorter]):
     """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
 
     Its methods are those of `Sorter`, at the module's steepness. A module that is converted to another
-    dtype, as by `.double()`, compiles its network for that dtype too.
+    dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
     Args:
         network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
@@ -119,7 +119,7 @@ class SelectionNetwork(Layer[Selector]):
     """A network for some ranks alone: x (…, n) to their values (…, k) and their rows of P (…, k, n).
 
     Its methods are those of `Selector`, at the module's steepness. A module that is converted to another
-    dtype, as by `.double()`, compiles its network for that dtype too.
+    dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
     Args:
         network: a Selector, or what `nsc.compile` takes.

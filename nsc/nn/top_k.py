@@ -51,7 +51,7 @@ class TopKCrossEntropy(Layer[Selector]):
     finite logits; bfloat16 and float16 are computed in float32. An error-free network (`error_free=True`) has
     the gradient of the soft one; for float16 logits near ±6e4 it can exceed the range of float16. A NaN among
     the logits that are compared makes the loss NaN. A module that is converted to another dtype, as by
-    `.double()`, compiles its network for that dtype too.
+    `.double()`, or moved to a GPU, compiles its network for it too.
 
     Cost per sample: O(len(p_k) · size of the network); m bounds the size where there are many classes.
 

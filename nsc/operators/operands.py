@@ -95,10 +95,7 @@ class Operands:
         if x.shape[-1] != self._n:
             raise _wrong_length(f"{self._name}.{method}", x.shape[-1], "on its last axis", self._n)
         if not self._devices[x.device]:
-            raise OperandError(
-                f"{self._name}.{method}: x is on {x.device}, this op is compiled for "
-                f"{', '.join(self._targets)}: move x, or compile with {argument('targets', tuple(TARGETS))}"
-            )
+            raise OperandError(f"{self._name}.{method}: x is on {x.device}, {self._served(x.device)}")
         arithmetic = self._serves.get(dtype)
         if arithmetic is None:
             wider = f"compile it with {argument('dtypes', ('float32', 'float64'))}"
@@ -108,6 +105,16 @@ class Operands:
                 f"{', '.join(self._dtypes)}: {advice}"
             )
         return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
+
+    def _served(self, device: torch.device) -> str:
+        """Return for which tensors there are kernels, where there are none for a device, and what to do."""
+        known = [kind for target in TARGETS.values() for kind in target.devices]
+        if device.type not in known:
+            return f"nsc has kernels for {' and '.join(known)} alone: move x with .cpu()"
+        return (
+            f"this op is compiled for {', '.join(self._targets)}: move x, or compile with "
+            f"{argument('targets', tuple(TARGETS))}"
+        )
 
     def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way) -> Tensor:
         """Return the steepness as (batch,), one value seen batch times, in the dtype of the keys.

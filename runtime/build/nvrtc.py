@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import re
 import struct
 from dataclasses import dataclass
@@ -95,6 +96,11 @@ class Nvrtc:
             ) from None
         finally:
             nvrtc.destroyProgram(program)
+
+
+def is_installed() -> bool:
+    """Return whether there is CuPy, through which NVRTC is called; nothing is loaded."""
+    return importlib.util.find_spec("cupy") is not None
 
 
 def find_nvrtc(architecture: str) -> Nvrtc:

@@ -36,6 +36,15 @@ def test_compile_writes_a_package_and_says_how_to_use_it():
     assert result.returncode == 0
 
 
+def test_without_cupy_the_cuda_kernels_are_written_and_cannot_be_built(monkeypatch):
+    command = "compile", "bitonic", "--n", 4, "--target", "cuda", "--name", "for_gpus"
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    said = "the CUDA kernels are written and cannot be built here, without CuPy: pip install cupy-cuda13x"
+    assert said in call(*command)[0]
+    assert Path("generated/for_gpus/for_gpus.cu").exists()
+    assert "no CUDA compiler" in call(*command, "--arch", "sm_90", code=2)[1]
+
+
 def test_compile_for_some_ranks_writes_a_package_and_says_how_to_use_it():
     Path("small.txt").write_text("[(0,1)]\n[(1,2)]\n[(0,1)]", encoding="utf-8")
     out, _ = call("compile", "small.txt", "--ranks", "2,0", "--out", "generated")

@@ -6,17 +6,19 @@ import collections
 import copy
 import functools
 import pickle
+import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 import torch._dynamo.testing
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 import nsc
-from nsc.nn import SortingNetwork
+from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
 
 N = 3
 DOUBLE = torch.float64
@@ -319,6 +321,40 @@ def test_a_converted_module_takes_its_dtype(dtype, source):
         assert torch.equal(layer(x)[1], expected.sort_with_permutation(x, layer.steepness)[1])
     assert layer.operator.n == N
     assert layer.operator.kernel.sigmoid == "cauchy"
+
+
+@pytest.mark.parametrize("learnable", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [
+        functools.partial(SortingNetwork, "bitonic", N),
+        functools.partial(SelectionNetwork, "bitonic", N, select=nsc.median()),
+        functools.partial(TopKCrossEntropy, N, (0.5, 0.5)),
+    ],
+    ids=["SortingNetwork", "SelectionNetwork", "TopKCrossEntropy"],
+)
+def test_a_module_that_is_moved_to_a_gpu_is_compiled_for_it(make, learnable):
+    """Torch's fake tensors of a GPU reach the operator; without a GPU they have no autograd and no slices."""
+    layer = make(learnable=learnable)
+    assert tuple(layer.operator.kernel.sources) == ("cpu",)
+    assert tuple(copy.deepcopy(layer).to("meta").operator.kernel.sources) == ("cpu",)
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        # What .to("cuda") of a model does.
+        torch.nn.Sequential(layer)._apply(lambda tensor: torch.empty_like(tensor, device="cuda"))
+        assert layer.log_steepness.device.type == "cuda"
+        out = layer.operator(torch.empty(4, N, device="cuda"), layer.steepness)
+        assert out.device.type == "cuda"
+    assert tuple(layer.operator.kernel.sources) == ("cpu", "cuda")  # it may come back
+
+
+def test_a_device_that_nsc_has_no_kernels_for():
+    with FakeTensorMode():
+        for kind in ("mps", "xpu"):
+            said = f"x is on {kind}:0, nsc has kernels for cpu and cuda alone: move x with .cpu()"
+            with pytest.raises(nsc.OperandError, match=re.escape(said)):
+                operator().sort(torch.empty(2, N, device=kind))
+        with pytest.raises(nsc.OperandError, match=r"compiled for cpu: move x, or compile with targets="):
+            operator().sort(torch.empty(2, N, device="cuda"))
 
 
 def test_an_operator_says_in_pythons_words_how_float64_is_served():
