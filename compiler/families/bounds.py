@@ -1,8 +1,8 @@
 """Lower bounds of the size and the depth of a sorting network on n wires: those with a published proof.
 
 The list of best known networks states higher sizes since April 2025, 44 for 13 wires. They rest on a bound
-for the paths of the two largest values (Van Voorhis, Toward a lower bound for sorting networks, 1972). No
-sound proof of that bound is known to be published, so nsc does not use it.
+for the paths of the two largest values (Van Voorhis, Toward a lower bound for sorting networks, 1972). We
+know of no complete published proof of that bound, so nsc does not use it.
 """
 
 from __future__ import annotations

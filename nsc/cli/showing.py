@@ -20,7 +20,8 @@ from nsc.compiler.verify import sort
 from nsc.errors import NetworkError
 from nsc.wording import count
 
-LARGEST_DIAGRAM = 64
+# Of a diagram in the terminal, which has a column for one comparator or a few.
+MOST_WIRES, MOST_COMPARATORS = 64, 1 << 14
 
 
 @click.command("list")
@@ -94,14 +95,17 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
 @click.command("show")
 @network_options()
 def show_command(source: Source) -> None:
-    """Draw a network of at most 64 wires as a Knuth diagram, and print its counts.
+    """Draw a network of at most 64 wires and 16,384 comparators as a Knuth diagram, and print its counts.
 
     A circle keeps the minimum, a filled one the maximum; without UTF-8, o and @. In a terminal the diagram
     has colours, and goes on below where it is wider than the window.
     """
     network = source.network()
-    if network.n > LARGEST_DIAGRAM:
-        click.echo(f"no diagram: {count(network.n, 'wire')}, at most {LARGEST_DIAGRAM} fit a terminal")
+    if network.n > MOST_WIRES:
+        click.echo(f"no diagram: {count(network.n, 'wire')}, at most {MOST_WIRES} fit a terminal")
+    elif network.size > MOST_COMPARATORS:
+        comparators = count(network.size, "comparator")
+        click.echo(f"no diagram: {comparators}, at most {MOST_COMPARATORS:,} fit a terminal")
     else:
         _draw(network)
     click.echo(f"{network.counts}")

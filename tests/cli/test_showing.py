@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from commands import call, check_refused
@@ -43,6 +44,9 @@ def test_show_draws_networks_that_fit():
     out, _ = call("show", "bitonic", "--n", 65)
     assert "○" not in out
     assert out.splitlines()[0] == "no diagram: 65 wires, at most 64 fit a terminal"
+    Path("long.cn").write_text("0:1," * (1 << 14) + "0:1", encoding="utf-8")
+    out, _ = call("show", "long.cn")
+    assert out.splitlines()[0] == "no diagram: 16,385 comparators, at most 16,384 fit a terminal"
     # Piped, a diagram is whole however wide it is, and plain.
     out, _ = call("show", "odd_even", "--n", 60)
     assert {len(line) for line in out.splitlines()[:60]} == {3 + 60 * 4 + 1}
