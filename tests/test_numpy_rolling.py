@@ -94,6 +94,18 @@ def test_windows_beyond_the_largest_filter():
         assert np.array_equal(found[places], expected, equal_nan=True)
 
 
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("window", [4, 9, 10**12])
+def test_windows_beyond_the_series(window, center):
+    x = np.array([4.0, 1.0, 3.0])
+    ahead = (window - 1) // 2 if center else 0
+    for least in (None, 1, 3):
+        rolling = exact.rolling(x, window, min_periods=least, center=center)
+        expected = by_definition(np.median, x, window, least or window, ahead)
+        assert np.array_equal(rolling.median(), expected, equal_nan=True)
+    assert np.isnan(exact.rolling(x, window, center=center).rank()).all()
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -224,6 +224,7 @@ def test_trimmed_means_are_scipys(dtype, proportion):
         (lambda: exact.quantile([1.0], np.nan), nsc.OperandError, "q must be in 0 … 1"),
         (lambda: exact.percentile([1.0], [1, -1]), nsc.OperandError, "q must be in 0 … 100"),
         (lambda: exact.quantile([1.0], "half"), nsc.OperandTypeError, "q must be one real number or some"),
+        (lambda: exact.quantile([1.0], np.ma.array([0.5])), nsc.OperandTypeError, "q is masked"),
         (lambda: exact.quantile([1.0], True), nsc.OperandTypeError, "q must be one real number or some"),
         (lambda: exact.quantile([1.0], 0.5, method="best"), nsc.OperandError, "method must be one of inv"),
         (lambda: exact.quantile([1.0], 0.5, method=["linear"]), nsc.OperandError, "method must be one of"),

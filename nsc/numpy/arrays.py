@@ -25,29 +25,55 @@ def read(function: str, array: ArrayLike) -> Array:
 
     Raises:
         OperandTypeError: a type that is not of ELEMENTS, or a class whose meaning the result would lose.
+        OperandError: lists of different lengths.
     """
-    _check_class(function, array)
-    x = np.asarray(array)
+    x = plain(function, array)
     native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
     dtype_name(function, native)  # refuses others
     return native
 
 
-def _check_class(function: str, array: object) -> None:
-    """Refuse arrays that say more than their values, also in lists: a mask, a unit, a matrix's product."""
-    if isinstance(array, list | tuple):
+def plain(function: str, array: ArrayLike, name: str = "the array") -> Array:
+    """Return an array of any type, without arrays that say more than their values, also in lists.
+
+    Args:
+        function: the function that was called, for messages.
+        array: what the caller passed.
+        name: of the argument, for messages.
+
+    Raises:
+        OperandTypeError: a class whose meaning the result would lose: a mask, a unit, a matrix's product.
+        OperandError: lists of different lengths.
+    """
+    _check_items(function, array, name, 0)
+    try:
+        x = np.asanyarray(array)
+    except ValueError as error:
+        raise OperandError(f"nsc.numpy.{function}: {name} is no array of numbers: {error}") from None
+    _check_class(function, x, name)
+    return np.asarray(x)
+
+
+def _check_items(function: str, array: object, name: str, depth: int) -> None:
+    # Arrays have at most 64 axes.
+    if isinstance(array, list | tuple) and depth < 64:
         for item in array:
-            if isinstance(item, list | tuple | np.ndarray):
-                _check_class(function, item)
-    elif isinstance(array, np.ma.MaskedArray):
+            if isinstance(item, np.ndarray):
+                _check_class(function, item, name)
+            elif isinstance(item, list | tuple):
+                _check_items(function, item, name, depth + 1)
+
+
+def _check_class(function: str, x: Array, name: str) -> None:
+    if isinstance(x, np.ma.MaskedArray):
         raise OperandTypeError(
-            f"nsc.numpy.{function}: the array is masked, and masks are not read: fill it, with NaN for "
-            "nanmedian and its like, as x.filled(np.nan), or use numpy.ma"
+            f"nsc.numpy.{function}: {name} is masked, and masks are not read: fill it, as x.filled(np.nan) "
+            "for nanmedian and its like, or use numpy.ma"
         )
-    elif isinstance(array, np.ndarray) and type(array) not in (np.ndarray, np.memmap):
+    if type(x) not in (np.ndarray, np.memmap):
         raise OperandTypeError(
-            f"nsc.numpy.{function}: the array is a {type(array).__name__}, which the result would not be: "
-            "pass np.asarray(x)"
+            f"nsc.numpy.{function}: {name} is a {type(x).__name__}, which the result would not be: pass "
+            "np.asarray(x)"
         )
 
 

@@ -34,14 +34,18 @@ class Rolling:
     """
 
     def __init__(self, x: Array, axis: int, window: int, least: int, ahead: int, workers: int) -> None:
-        self._axis, self._window, self._least, self._ahead = axis, window, least, ahead
-        self._workers = workers
+        self._repr = f"Rolling(window={window}, axis={axis}, min_periods={least})"
+        self._axis, self._least, self._workers = axis, least, workers
         moved = np.moveaxis(x, axis, -1)
+        # A window reaches no further than the array.
+        most = max(0, moved.shape[-1] - 1)
+        self._ahead, self._before = min(ahead, most), min(window - 1 - ahead, most)
+        self._window = self._before + 1 + self._ahead
         self._shape = moved.shape
         self._rows = np.ascontiguousarray(moved).reshape(math.prod(moved.shape[:-1]), moved.shape[-1])
 
     def __repr__(self) -> str:
-        return f"Rolling(window={self._window}, axis={self._axis}, min_periods={self._least})"
+        return self._repr
 
     def median(self) -> Array:
         """Return the medians, of an even number of values the mean of the two middle ones.
@@ -121,8 +125,8 @@ class Rolling:
     def _by_rule(self, rule: Rule, dtype: np.dtype[Any]) -> Array:
         outer, columns = self._rows.shape
         results = np.full((outer, columns), np.nan, dtype)
-        whole_ones = slice(self._window - 1 - self._ahead, max(0, columns - self._ahead))
-        if not results.size:
+        whole_ones = slice(self._before, max(0, columns - self._ahead))
+        if not results.size or self._least > self._window:
             pass
         elif not self._has_filter():
             results[:] = self._sorted_windows(rule, dtype, slice(0, columns))
@@ -175,8 +179,7 @@ class Rolling:
         """Return the array with NaN where windows reach out of it."""
         outer, columns = self._rows.shape
         padded = np.full((outer, columns + self._window - 1), np.nan, float_of(self._rows))
-        before = self._window - 1 - self._ahead
-        padded[:, before : before + columns] = self._rows
+        padded[:, self._before : self._before + columns] = self._rows
         return padded
 
     def _back(self, results: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
-from nsc.numpy.arrays import Array, Axes
+from nsc.numpy.arrays import Array, Axes, plain
 from nsc.numpy.methods import METHODS, Place, is_of_values, place_of
 from nsc.numpy.reducing import Call, Rule
 from nsc.numpy.weights import Weights, weighted_quantiles
@@ -148,7 +148,7 @@ def _quantile(
 
 def levels_of(function: str, q: ArrayLike) -> Array:
     """Return quantiles in 0 … 1, of the type that NumPy computes with."""
-    given = np.asarray(q)
+    given = plain(function, q, "q")
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise OperandTypeError(f"nsc.numpy.{function}: q must be one real number or some, got {q!r}")
     whole = 100 if function.endswith("percentile") else 1

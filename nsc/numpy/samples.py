@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nsc.compiler.selection import Selection
+from nsc.contract.exact import MOST
 from nsc.numpy.arrays import Array, dtype_name
 from nsc.numpy.kernels import by_numpy, kernel_for, work_of
 from nsc.runtime.exact import Layout, layout_of, places_fit
@@ -138,7 +139,7 @@ def each_block(
 def _parts(shape: tuple[int, ...], value_bytes: int) -> list[tuple[slice, slice, slice]]:
     """Return blocks: of several slabs of samples, or of some of the columns of one."""
     outer, n, inner = shape
-    samples = max(_LANES, BLOCK_BYTES // (n * value_bytes) // _LANES * _LANES)
+    samples = max(1 if n > MOST else _LANES, BLOCK_BYTES // (n * value_bytes) // _LANES * _LANES)
     every = slice(None)
     if inner > samples:
         starts = range(0, inner, samples)
