@@ -5,6 +5,7 @@ from nsc.compat import DiffSortNet    # was: from diffsort import DiffSortNet
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from nsc.arguments import is_name
@@ -160,9 +161,14 @@ def _targets(device: object) -> tuple[str, ...]:
 def _operator(
     network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
 ) -> Sorter:
+    return _compiled(network, size, Relaxation(sigmoid, art_lambda), real, targets)
+
+
+@functools.cache
+def _compiled(network: str, size: int, relaxation: Relaxation, real: str, targets: tuple[str, ...]) -> Sorter:
     return compile(
         NETWORKS[network](size),
-        relaxation=Relaxation(sigmoid, art_lambda),
+        relaxation=relaxation,
         dtypes=(real,),
         targets=targets,
         name=f"{network}_{size}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -210,6 +211,7 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
 
 
 @on_demand
+@functools.lru_cache(maxsize=64)
 def _selector(network: Network, rank: int, output: int, real: str, name: str) -> Selector:
     """Return the operator of one window's values for an arithmetic type."""
     request = Request(
