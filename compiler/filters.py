@@ -114,7 +114,15 @@ def compile_filter(
     whole = whole_network(planned)
     network = whole.network
     check_name(name := name or window.label)
-    facts = stated_facts(window.shape, window.rank, network.digest)
+    stated = {
+        "name": name,
+        "window": window.shape,
+        "rank": window.rank,
+        "output": whole.output,
+        "network": network.digest,
+    }
+    texts = {NETWORK: write_network(network), PROOF: proof.windows[0].to_json()}
+    facts = stated_facts(stated, {file: digest(text) for file, text in texts.items()})
     command = f"nsc compile --window {window.size_text} --rank {window.rank}"
     head = WindowHead(
         name=name,

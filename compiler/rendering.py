@@ -33,7 +33,7 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     backends = {target: BACKENDS[target] for target in request.targets}
     lowered = {target: backend.lower(schedule, relaxation) for target, backend in backends.items()}
     launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
-    network_text = write_network(network)
+    texts = {NETWORK: write_network(network), PROOF: proof.to_json()}
     manifest = Manifest(
         name=name,
         nsc=request.version,
@@ -50,7 +50,7 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
         reals=request.dtypes,
         targets=request.targets,
         cuda=launches.get("cuda"),
-        files={NETWORK: digest(network_text)},
+        files={name: digest(text) for name, text in texts.items()},
     )
     sources = {
         manifest.sources[target]: backend.render(
@@ -65,8 +65,7 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
         "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
         **sources,
         **interface,
-        NETWORK: network_text,
-        PROOF: proof.to_json(),
+        **texts,
     }
     files[MANIFEST] = manifest.with_files(files).to_text()
     return Package(name, MappingProxyType(files))

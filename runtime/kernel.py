@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import warnings
 from collections.abc import Mapping
@@ -18,15 +17,12 @@ import numpy.typing as npt
 
 from nsc.contract.interface import REALS
 from nsc.contract.launch import Launch
-from nsc.contract.manifest import MANIFEST, NETWORK, Manifest, check_stated
+from nsc.contract.manifest import MANIFEST, NETWORK, Manifest, read_files
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.library import Library
 from nsc.wording import argument
-
-# The facts that a kernel's source states: the string that its nsc_facts holds or returns.
-_STATED = re.compile(r'\bnsc_facts\b[^"\n]*("(?:[^"\\\n]|\\.)*")')
 
 
 @dataclass(frozen=True)
@@ -79,8 +75,6 @@ class Kernel:
         self.serves = {dtype: real for real in self.manifest.reals for dtype in REALS[real].serves}
         # Target to source text.
         self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
-        for target, file in self.manifest.sources.items():
-            check_stated(self.manifest.stated(target), _stated_in(files[file]), file)
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
         self._lock = threading.Lock()
         self._library: Library | None = None
@@ -96,17 +90,7 @@ class Kernel:
         Raises:
             PackageError: no such folder, or not one that nsc wrote.
         """
-        try:
-            text = (folder / MANIFEST).read_text(encoding="utf-8")
-            names = Manifest.from_text(text).files
-            files = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-        except PackageError as error:
-            raise PackageError(f"{folder} is no package that this nsc reads: {error}") from None
-        except (OSError, ValueError) as error:
-            raise PackageError(
-                f"{folder} is no package that nsc compile wrote ({error}): compile it again"
-            ) from None
-        return cls(files | {MANIFEST: text})
+        return cls(read_files(folder, Manifest, "package"))
 
     def build(self) -> cache.Artifact:
         """Return the built library, compiled unless the cache has it.
@@ -185,15 +169,6 @@ def _outputs(manifest: Manifest) -> Outputs | None:
         return None
     wires, ranks = zip(*manifest.outputs, strict=True)
     return Outputs(wires, ranks)
-
-
-def _stated_in(source: str) -> object:
-    """Return what a source states of its kernel; None where it states nothing."""
-    literal = _STATED.search(source)
-    try:
-        return None if literal is None else json.loads(literal[1])
-    except (ValueError, RecursionError):
-        return None
 
 
 def _expanded(items: list[list[int]]) -> Pairs:

@@ -71,7 +71,7 @@ class WindowKernel:
         """Return the kernel of a package.
 
         Raises:
-            PackageError: a missing or changed file.
+            PackageError: a missing or changed file, or one that says something else than the manifest.
         """
         manifest.check_files(files)
         text = files[manifest.source]

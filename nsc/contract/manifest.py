@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from nsc.contract.interface import KERNEL_ABI, REALS
 from nsc.contract.launch import Launch
@@ -23,6 +25,8 @@ PACKAGE_FORMAT = "nsc-package/1"
 MANIFEST = "manifest.json"
 NETWORK = "network.json"
 PROOF = "proof.json"
+# Those of which kernels state the SHA-256.
+STATED_FILES = (NETWORK, PROOF)
 
 _AGAIN = "compile the package again"
 
@@ -87,7 +91,7 @@ class Manifest:
         self._check("files", isinstance(self.files, Mapping) and are_texts(self.files))
         if not all(map(is_inside, self.files)):
             raise PackageError(f"the manifest lists a file outside the folder: {_AGAIN}")
-        self._check_lists([NETWORK])
+        self._check_lists(STATED_FILES)
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
 
     @property
@@ -98,29 +102,27 @@ class Manifest:
     def stated(self, target: str) -> str:
         """Return what a target's kernel states of itself, as JSON: the facts that its calls depend on."""
         facts = self._facts()
-        stated = {key: facts[key] for key in _STATED} | {NETWORK: self.files[NETWORK]}
+        stated = {key: facts[key] for key in _STATED} | {name: self.files[name] for name in STATED_FILES}
         return json.dumps(stated | {"cuda": facts["cuda"]} if target == "cuda" else stated)
 
     def with_files(self, texts: Mapping[str, str]) -> Manifest:
         """Return the manifest of a package of these texts.
 
         Raises:
-            PackageError: a target's source or the proof is not among them, or the network is another one.
+            PackageError: a target's source is not among them, or the network or the proof is another one.
         """
         manifest = replace(self, files={name: digest(text) for name, text in texts.items()})
-        manifest._check_lists([*self.sources.values(), PROOF])
-        manifest._check("files", manifest.files[NETWORK] == self.files[NETWORK])
+        manifest._check_lists([*self.sources.values(), *STATED_FILES])
+        for name in STATED_FILES:
+            manifest._check("files", manifest.files[name] == self.files[name])
         return manifest
 
     def check_files(self, texts: Mapping[str, str]) -> None:
-        """Raise PackageError unless the package's files are those that nsc wrote."""
+        """Raise PackageError unless the package's files are those that nsc wrote, and say what it says."""
         check_texts(self.name, self.files, texts)
-        proof = _parsed(texts[PROOF])
-        verdict = proof.get("verdict") if isinstance(proof, dict) else None
-        if verdict != self.proof:
-            raise PackageError(
-                f"{self.name}: {PROOF} says {verdict!r}, the manifest says {self.proof!r}: {_AGAIN}"
-            )
+        check_proof(self.name, texts[PROOF], self.proof)
+        for target, file in self.sources.items():
+            check_stated(self.stated(target), stated_in(texts[file]), file)
 
     def to_text(self) -> str:
         """Return the manifest as it is written, JSON."""
@@ -193,7 +195,7 @@ class Manifest:
             raise PackageError(f"{self.name}: the manifest does not list {missing}: {_AGAIN}")
 
 
-# What a kernel states of itself, beside the digest of the network's file and its launch parameters.
+# What a kernel states of itself, beside the SHA-256 of STATED_FILES and its launch parameters.
 _STATED = (
     "abi",
     "name",
@@ -205,7 +207,13 @@ _STATED = (
     "art_lambda",
     "error_free",
     "reals",
+    "network",
+    "proof",
 )
+# Where a kernel's source states it: the string that nsc_facts, or nsc_window_facts, holds or returns.
+_STATEMENT = re.compile(r'\bnsc_(?:window_)?facts\b[^"\n]*("(?:[^"\\\n]|\\.)*")')
+# The verdicts of proofs that packages have.
+_ACCEPTED = ("proved", "unproved")
 
 
 def digest(text: str) -> str:
@@ -227,6 +235,64 @@ def check_texts(name: str, files: Mapping[str, str], texts: Mapping[str, str]) -
                 f"{name}: {file} was changed or is missing since nsc wrote it: {_AGAIN} (an edited source is "
                 "not covered by its proof)"
             )
+
+
+class Listing(Protocol):
+    """A manifest of any kind: it lists the package's other files."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Name to SHA-256."""
+
+    @classmethod
+    def from_text(cls, text: str) -> Listing:
+        """Return the manifest that a text holds, or raise PackageError."""
+
+
+def read_files(folder: Path, kind: type[Listing], word: str) -> dict[str, str]:
+    """Return the texts of a folder that nsc wrote, its manifest among them.
+
+    Args:
+        folder: the folder.
+        kind: of manifest.
+        word: what a package of this kind is called.
+
+    Raises:
+        PackageError: no such folder, or one that nsc did not write.
+    """
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        files = {name: (folder / name).read_text(encoding="utf-8") for name in kind.from_text(text).files}
+    except PackageError as error:
+        raise PackageError(f"{folder} is no {word} that this nsc reads: {error}") from None
+    except (OSError, ValueError) as error:
+        raise PackageError(
+            f"{folder} is no {word} that nsc compile wrote ({error}): compile it again"
+        ) from None
+    return files | {MANIFEST: text}
+
+
+def check_proof(name: str, text: str, verdict: str) -> None:
+    """Raise PackageError unless a package's proof has a verdict with which kernels are made.
+
+    Args:
+        name: of the package, for messages.
+        text: of the proof.
+        verdict: what the manifest says.
+    """
+    proof = _parsed(text)
+    found = proof.get("verdict") if isinstance(proof, dict) else None
+    if found != verdict or verdict not in _ACCEPTED:
+        raise PackageError(
+            f"{name}: {PROOF} says {found!r}, the manifest says {verdict!r}, and kernels are "
+            f"{' or '.join(_ACCEPTED)}: {_AGAIN}"
+        )
+
+
+def stated_in(source: str) -> object:
+    """Return what a source states of its kernel, JSON; None where it states nothing."""
+    literal = _STATEMENT.search(source)
+    return None if literal is None else _parsed(literal[1])
 
 
 def check_stated(wanted: str, stated: object, where: str) -> None:

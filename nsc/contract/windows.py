@@ -10,7 +10,19 @@ from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, are_texts, check_texts, is_inside
+from nsc.contract.manifest import (
+    MANIFEST,
+    NETWORK,
+    PROOF,
+    STATED_FILES,
+    are_texts,
+    check_proof,
+    check_stated,
+    check_texts,
+    is_inside,
+    read_files,
+    stated_in,
+)
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
 
@@ -112,11 +124,14 @@ class FilterManifest:
     @property
     def stated(self) -> str:
         """What the kernel states of itself, JSON."""
-        return stated_facts(self.window, self.rank, self.network)
+        facts = {key: getattr(self, key) for key in ("name", "window", "rank", "output", "network")}
+        return stated_facts(facts, self.files)
 
     def check_files(self, texts: Mapping[str, str]) -> None:
-        """Raise PackageError unless the package's files are those that nsc wrote."""
+        """Raise PackageError unless the package's files are those that nsc wrote, and say what it says."""
         check_texts(self.name, self.files, texts)
+        check_proof(self.name, texts[PROOF], "proved")
+        check_stated(self.stated, stated_in(texts[self.source]), self.source)
 
     def to_text(self) -> str:
         """Return the manifest as it is written, JSON."""
@@ -160,9 +175,14 @@ class FilterManifest:
             )
 
 
-def stated_facts(window: tuple[int, int, int], rank: int, network: str) -> str:
-    """Return what a filter's kernel states of itself, JSON."""
-    return json.dumps({"abi": FILTER_ABI, "window": window, "rank": rank, "network": network})
+def stated_facts(facts: Mapping[str, object], digests: Mapping[str, str]) -> str:
+    """Return what a filter's kernel states of itself, JSON: what its calls depend on.
+
+    Args:
+        facts: name, window, rank, output and network, as of FilterManifest.
+        digests: file to SHA-256, of STATED_FILES at least.
+    """
+    return json.dumps({"abi": FILTER_ABI, **facts} | {name: digests[name] for name in STATED_FILES})
 
 
 def is_filter(folder: Path) -> bool:
@@ -180,13 +200,4 @@ def read_filter_files(folder: Path) -> dict[str, str]:
     Raises:
         PackageError: no such folder, or one that nsc did not write.
     """
-    try:
-        text = (folder / MANIFEST).read_text(encoding="utf-8")
-        names = FilterManifest.from_text(text).files
-        return {name: (folder / name).read_text(encoding="utf-8") for name in names} | {MANIFEST: text}
-    except PackageError as error:
-        raise PackageError(f"{folder} is no filter that this nsc reads: {error}") from None
-    except (OSError, ValueError) as error:
-        raise PackageError(
-            f"{folder} is no filter that nsc compile wrote ({error}): compile it again"
-        ) from None
+    return read_files(folder, FilterManifest, "filter")

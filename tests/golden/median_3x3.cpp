@@ -635,7 +635,7 @@ Status filter_all(const Images<typename Element::Key> &images, typename Element:
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
 // What this kernel is. The runtime compares it with what it asked for.
-NSC_API const char *nsc_window_facts() { return "{\"abi\": 2, \"window\": [1, 3, 3], \"rank\": 4, \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\"}"; }
+NSC_API const char *nsc_window_facts() { return "{\"abi\": 2, \"name\": \"median_3x3\", \"window\": [1, 3, 3], \"rank\": 4, \"output\": 8, \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"aef2edca031249c3a41f19fbd5886b0d3f96a15f1b635a581c39ed5a6de63332\"}"; }
 
 // Filters images. lengths: how many, their planes, rows and columns; strides: from one to the next of the first three, in
 // values; the pixels of a row lie side by side, results without gaps. before: how many planes, rows and columns a window

@@ -1,6 +1,7 @@
 """A manifest agrees with the network and the built kernel, or the package is refused."""
 
 import ctypes
+import json
 import subprocess
 import sys
 import threading
@@ -8,12 +9,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from edit_manifests import changed
 
 import nsc
 from nsc.compiler.driver import compile_network
+from nsc.compiler.filters import compile_filter
 from nsc.compiler.package import write
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
+from nsc.compiler.windows import Window
+from nsc.contract.manifest import digest
+from nsc.join.budget import budget_of
+from nsc.operators.filters import Filter
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.library import Library
 
@@ -33,7 +42,91 @@ def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, tmp_path):
     assert [line for line in lines if not line.startswith(("refused", "right"))] == []
     # Facts that no call depends on may be edited.
     right = {line.split(" -- ")[1].split(":")[0] for line in lines if line.startswith("right")}
-    assert right <= {"command", "network", "outputs", "art_lambda", "sources", "cuda", "files"}
+    assert right <= {"command", "outputs", "art_lambda", "sources", "cuda", "files"}
+
+
+KINDS = {
+    "sorter": lambda: compile_network(Request("bitonic", 4, targets=("cpu", "cuda"))).package,
+    "selector": lambda: compile_network(Request("bitonic", 6, select=top_k(2))).package,
+    "unproved": lambda: (
+        compile_network(
+            Request("pairwise", 40, unproved=True, name="unproved"), budget_of(time_limit=0)
+        ).package
+    ),
+    "filter": lambda: compile_filter(Window.of((2, 3), 1)).package,
+}
+JSON = ("manifest.json", "proof.json", "network.json")
+# What may be edited, in packages of every kind, and why.
+HARMLESS = {
+    ("manifest.json", "nsc"): "another version builds anew",
+    ("manifest.json", "command"): "it is shown, and nothing depends on it",
+}
+
+
+def loaded(files):
+    """Load the files of a package of any kind."""
+    if is_filter_text(files["manifest.json"]):
+        return Filter(files)
+    kernel = Kernel(files)
+    return (Sorter if kernel.outputs is None else Selector)(files)
+
+
+def refusal(files):
+    """Return why a package is not loaded; None: it is."""
+    try:
+        loaded(files)
+    except nsc.PackageError as error:
+        return str(error)
+    return None
+
+
+def is_filter_text(manifest):
+    return '"nsc-filter/' in manifest or '"window"' in manifest
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fact_of_a_package_of_every_kind_is_checked_when_it_is_loaded(kind):
+    """Digests of edited files are made anew, so that only the meaning differs."""
+    files = dict(KINDS[kind]().files)
+    loaded(files)
+    accepted = []
+    for file in JSON:
+        facts = json.loads(files[file])
+        if "command" in facts:  # refusals are worded as in Python
+            facts["command"] = "by hand"
+        for key in facts.keys() - {"files"}:
+            less = {name: value for name, value in facts.items() if name != key}
+            for edit in (less, *({**facts, key: value} for value in changed(facts[key]))):
+                text = json.dumps(edit)
+                if text == json.dumps(facts):
+                    continue
+                texts = {**files, file: text}
+                if file != "manifest.json":
+                    manifest = json.loads(files["manifest.json"])
+                    manifest["files"][file] = digest(text)
+                    texts["manifest.json"] = json.dumps(manifest)
+                message = refusal(texts)
+                if message is None:
+                    accepted.append((file, key))
+                else:
+                    assert "\n" not in message
+    assert set(accepted) <= HARMLESS.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("verdict", ["refuted", "proved", "unproved", "", None])
+def test_a_verdict_edited_in_the_proof_and_in_the_manifest_is_refused(kind, verdict):
+    files = dict(KINDS[kind]().files)
+    manifest, proof = (json.loads(files[name]) for name in ("manifest.json", "proof.json"))
+    if proof["verdict"] == verdict:
+        return
+    files["proof.json"] = json.dumps(proof | {"verdict": verdict})
+    manifest["files"]["proof.json"] = digest(files["proof.json"])
+    if "proof" in manifest:
+        manifest["proof"] = verdict
+    files["manifest.json"] = json.dumps(manifest)
+    with pytest.raises(nsc.PackageError):
+        loaded(files)
 
 
 def test_an_edited_number_of_wires_is_named():
