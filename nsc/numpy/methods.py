@@ -2,7 +2,7 @@
 
 Source: R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
 (1996), for nine methods; NumPy's documentation for the other four, and for the names. Operations and their
-order are those of numpy.quantile, so that results have the same bits.
+order are those of NumPy 2.4, so that results have the same bits.
 """
 
 from __future__ import annotations
