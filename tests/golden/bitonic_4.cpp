@@ -2376,8 +2376,8 @@ void route_columns_back(Vec<real> *grad, const NarrowCone &cone, Mixes<Vec<real>
         });
 }
 
-// Calls visit(rows, numbers, count) for runs of numbers that stand side by side in each sample's matrix: place(i) is
-// the row that holds the i-th of them. Held columns of a wider matrix have a run for each of its rows.
+// Calls visit(first, length, place) for runs of `length` numbers from number `first` of each sample's matrix on: place(i)
+// is the row that holds the i-th of them. Held columns of a wider matrix have a run for each of its rows.
 template <class Visit>
 inline void for_each_run(int64_t column, int64_t width, Visit visit) {
     if (width == wires) return visit(0, wires * wires, [](int64_t i) { return i / wires * pitch + i % wires; });
