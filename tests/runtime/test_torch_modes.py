@@ -237,6 +237,8 @@ def compiled_by_inductor(cell: Cell) -> None:
 
 @mode("`torch.compile` of `grad`, `vjp`, `jacrev`, `vmap`")
 def compiled_transforms(cell: Cell) -> None:
+    cell.program.requires_grad_(False)  # torch would trace second derivatives, of parameters, for a minute
+
     def all_(x):
         return (
             grad(cell.total)(x),
