@@ -51,8 +51,10 @@ def redraw(folder: Path) -> list[Path]:
                 _case_of(each),
                 each["peer"],
                 each["threads"],
-                *(each[key] * each["batch"] / 1e6 for key in ("us_per_sample", "lowest", "highest")),
-                each["rounds"],
+                seconds=each["us_per_sample"] * each["batch"] / 1e6,
+                low=each["lowest"] * each["batch"] / 1e6,
+                high=each["highest"] * each["batch"] / 1e6,
+                rounds=each["rounds"],
             )
             for each in facts["timings"]
         ]

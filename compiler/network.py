@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nsc.arguments import integer
+from nsc.arguments import integer, path_of
 from nsc.compiler.diagram import shown
 from nsc.errors import NetworkError
 from nsc.wording import count
@@ -198,7 +198,7 @@ class Network:
         ...     Network.from_layers(2, [[(0, 1)]]).save(f"{folder}/two.cn").read_text()
         '0:1\\n'
         """
-        formats, place = _formats(), Path(path)
+        formats, place = _formats(), path_of("a network's file", path, NetworkError)
         name = formats.format_of_path(place) if format is None else format
         formats.save_network(self, place, name)
         for loss in formats.losses(self, name):

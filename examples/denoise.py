@@ -80,12 +80,14 @@ def main(steps: int, seed: int, out: Path) -> None:
     relaxed = MedianFilter2d(3, relaxed=True, learnable=True)
     learned = photograph(LEARNED)
     learn(relaxed, noisy(learned, seed + 1), learned, steps)
+    steepness = relaxed.steepness
+    assert steepness is not None  # it is relaxed
     with torch.inference_mode():
         images = {
             "noisy": x,
             "median 3 × 3": MedianFilter2d(3)(x),
             "median 5 × 5": MedianFilter2d(5)(x),
-            f"relaxed 3 × 3, steepness {relaxed.steepness.item():.1f}": relaxed(x),
+            f"relaxed 3 × 3, steepness {steepness.item():.1f}": relaxed(x),
         }
     table = Table("image", "signal-to-noise ratio, dB")
     for name, image in images.items():

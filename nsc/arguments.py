@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Iterable
 from numbers import Real
+from pathlib import Path
 from typing import TypeGuard
 
 from nsc.errors import NscError
@@ -51,6 +53,17 @@ def real(value: object) -> float | None:
         return float(scalar)
     except OverflowError:
         return math.inf if scalar > 0 else -math.inf  # type: ignore[operator]
+
+
+def path_of(what: str, value: object, error: type[NscError]) -> Path:
+    """Return the path that a str or a PathLike names; any other value raises the error.
+
+    >>> path_of("a page", "page.html", NscError).name
+    'page.html'
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise error(f"{what} is named by a str or a Path, got {value!r}")
+    return Path(value)
 
 
 def wholes(values: object) -> tuple[int, ...] | None:

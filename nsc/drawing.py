@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from nsc.arguments import path_of
 from nsc.compiler.describe import Named
 from nsc.compiler.drawing import Start, gather, render_page
 from nsc.compiler.formats import save
@@ -54,7 +55,7 @@ class Explorer:
         Raises:
             NetworkError: a file that cannot be written.
         """
-        place = Path(path)
+        place = path_of("a page's file", path, NetworkError)
         save(self.html.encode(), place)
         return place
 

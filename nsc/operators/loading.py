@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsc.arguments import path_of
 from nsc.contract.windows import is_filter, read_filter_files
 from nsc.errors import PackageError
 from nsc.operators.operator import Operator
@@ -35,7 +35,7 @@ def load(folder: str | Path) -> Operator:
     ...     load(folder) == operator
     True
     """
-    path = _path(folder)
+    path = path_of("a package's folder", folder, PackageError)
     if is_filter(path):
         raise PackageError(f"{path} is a filter: load it with nsc.load_filter")
     kernel = Kernel.from_folder(path)
@@ -60,10 +60,4 @@ def load_filter(folder: str | Path) -> Filter:
     # Filters come with the compiler of networks, which other packages do not need.
     from nsc.operators.filters import Filter
 
-    return Filter(read_filter_files(_path(folder)))
-
-
-def _path(folder: str | Path) -> Path:
-    if not isinstance(folder, str | os.PathLike):
-        raise PackageError(f"a package is named by its folder, a str or a Path, got {folder!r}")
-    return Path(folder)
+    return Filter(read_filter_files(path_of("a package's folder", folder, PackageError)))
