@@ -59,8 +59,11 @@ def check_filter(
     checks = []
     for dtype in CHECKED:
         run = _run_windows(kernel, manifest, dtype)
-        emitted = check_emitted(network, property_, [manifest.rank], run, budget)
-        checks += [Check.of("windows", dtype, emitted), _check_images(kernel, manifest, dtype, channels=1)]
+        found = check_emitted(network, property_, [manifest.rank], {"windows": run}, budget)
+        checks += [
+            Check.of("windows", dtype, found["windows"]),
+            _check_images(kernel, manifest, dtype, channels=1),
+        ]
     return [*checks, _check_images(kernel, manifest, CHECKED[0], channels=3)]
 
 
