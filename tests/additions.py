@@ -97,7 +97,7 @@ values = op.sort(x, 1.5)
 plain = reference.relax(op.kernel, x, torch.full((1,), 1.5, dtype=torch.float64), None, "none")[0]
 assert torch.allclose(values, plain, rtol=1e-12), (values, plain)
 assert torch.autograd.gradcheck(lambda x: op.sort(x, 1.5), x)
-assert "  toy: {" in nsc.draw("bitonic", 4, relaxation="toy").html
+assert "toy: {" in nsc.draw("bitonic", 4, relaxation="toy").html
 """,
 )
 

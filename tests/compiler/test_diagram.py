@@ -79,5 +79,5 @@ def test_the_style_of_a_picture_is_its_own():
     text = svg(FAMILIES["bitonic"](4))
     style = re.search(r"<style>(.*?)</style>", text)[1]
     for rule in re.findall(r"([^{}]+)\{", style):
-        assert all(selector.startswith(".nsc-network ") for selector in rule.split(",")), rule
+        assert all(re.match(r"\.nsc-network( |$)", selector) for selector in rule.split(",")), rule
     assert text.startswith('<svg class="nsc-network" ')

@@ -564,31 +564,36 @@ def test_an_operator_has_its_network_and_proof(tmp_path):
     assert nsc.compile("bitonic", 4).proof.sentence() == "sorts"
 
 
-def resigned(files, name, text):
-    """Return a package's files with another text in one of them, whose digest the manifest has."""
-    manifest = json.loads(files["manifest.json"])
-    manifest["files"][name] = hashlib.sha256(text.encode()).hexdigest()
-    return {**files, name: text, "manifest.json": json.dumps(manifest)}
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def restated(files, old, new):
+    """Return a package's files with another fact in manifest and source, which agree on all else."""
+    texts = {name: text.replace(old, new) for name, text in files.items() if not name.endswith(".json")}
+    manifest = json.loads(files["manifest.json"].replace(old, new))
+    manifest["files"] |= {name: sha256(text) for name, text in texts.items()}
+    return {**files, **texts, "manifest.json": json.dumps(manifest)}
 
 
 def test_a_proof_of_something_else_is_refused():
-    """Of another network, or of another property of this one, though the manifest has its digest."""
+    """Of another network, or of another property of this one, though manifest and source have its digest."""
     operator = nsc.compile("odd_even", 5, select=nsc.ranks(3, 4))
     files = dict(operator.kernel.files)
     for proof, message in (
-        (nsc.compile("odd_even", 5).proof, r"proof\.json: the proof is of network "),
+        (nsc.compile("odd_even", 5).proof, r"proof\.json: the proof is of another network"),
         (
             nsc.verify(operator.network, property="top-1"),
             r"proof\.json is of top-1: compile the package again",
         ),
     ):
-        edited = nsc.Selector(resigned(files, "proof.json", proof.to_json()))
+        text = proof.to_json()
+        edited = restated(files, sha256(files["proof.json"]), sha256(text)) | {"proof.json": text}
         with pytest.raises(nsc.PackageError, match=message):
-            edited.proof  # noqa: B018
-    manifest = json.loads(files["manifest.json"]) | {"network": "0" * 64}
-    operator = nsc.Selector({**files, "manifest.json": json.dumps(manifest)})
+            nsc.Selector(edited).proof  # noqa: B018
+    edited = restated(files, json.loads(files["manifest.json"])["network"], "0" * 64)
     with pytest.raises(nsc.PackageError, match=r"network\.json is not the manifest's network"):
-        operator.network  # noqa: B018
+        nsc.Selector(edited).network  # noqa: B018
 
 
 def test_a_package_is_loaded_without_the_compiler(tmp_path):
