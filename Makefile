@@ -1,7 +1,8 @@
 # make demo   a compiled network trains a model on handwritten digits
-# make test   lint, types, tests: what .ci/run calls
+# make test   lint, types, and all tests but the nightly ones: what .ci/run calls
 # make check  the same
-# make test-quick  for the edit loop: lint and some tests of every room in about a minute; says what it leaves out
+# make test-quick  for the edit loop: lint and the tests that are not slow; says what it leaves out and why
+# make test-all  lint, types and all tests
 # make docs   the site, with every example run, into docs/_build/html
 # make bench  speed against peers, into benchmarks/results
 PYTHON ?= python3
@@ -9,26 +10,26 @@ VENV := .venv
 BIN := $(VENV)/bin
 SITE := docs/_build/html
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
-# Beside the newest, which is the environment's: what torch for CUDA 13.0 brings. Tests compile by both.
+# Tests compile by two NVRTCs: the environment's newest, and 13.0 as torch for CUDA 13.0 brings it.
 INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
 
 # Tests and pages start a hundred processes that import torch: keep compiled modules, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 # Two workers have the cores: threads of OpenMP that wait for work sleep instead of taking a core from the other.
-test check test-quick: export OMP_WAIT_POLICY := passive
+test check test-quick test-all: export OMP_WAIT_POLICY := passive
 
-.PHONY: demo docs test test-quick check bench clean
+.PHONY: demo docs test test-quick test-all check bench clean
 
 demo: $(VENV)/examples.stamp
 	$(BIN)/python -m examples.digits
 
-test check: $(VENV)/test.stamp
+test check test-all: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy experiments examples benchmarks/__main__.py benchmarks/gpu/__main__.py benchmarks/tensor_cores.py \
+	$(BIN)/mypy experiments examples benchmarks/__main__.py benchmarks/gpu/__main__.py \
 		tests/typed_calls.py
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(filter test-all,$@),,--daily)
 
 test-quick: $(VENV)/test.stamp
 	$(BIN)/ruff check .

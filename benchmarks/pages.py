@@ -9,51 +9,60 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks.exact import CASES, MEMORY, WORKS, ExactCase
+from benchmarks.exact import CASES, MEMORY, PLANES, WORKS, ExactCase
 
 ROOT = Path(__file__).parents[1]
 PAGE, README = ROOT / "docs" / "speed.md", ROOT / "README.md"
 
+# A table that this program writes stands between these lines.
+BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
+# The times of README: n and batch, and peers by their names there.
+TIMES = ((16, 100), (32, 100), (128, 16), (512, 2), (1024, 1))
+PEERS = {
+    "nsc": "nsc",
+    "compiled torch": "compiled torch",
+    "indexed torch": "indexed torch",
+    "diffsort 0.2.0": "diffsort",
+}
 _MISSING = "–"
-_HEAD = "| nsc | peer | nsc is faster |\n|---|---|---|\n"
+_WORDS = {MEMORY: "the memory alone", PLANES: "nsc.numpy, a colour at a time"}
 
 
 def main() -> None:
     """Write the tables anew."""
-    page = PAGE.read_text("utf-8")
-    results = results_of(page)
-    PAGE.write_text(updated(page, results), encoding="utf-8")
-    README.write_text(readme(README.read_text("utf-8"), results), encoding="utf-8")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
 
 
-def results_of(page: str) -> Mapping[str, Any]:
-    """Return the results that a page names."""
-    (name,) = re.findall(r"\(\.\./(benchmarks/results/cpu-[^)]*)\.md\)", page)
-    return json.loads((ROOT / f"{name}.json").read_text("utf-8"))  # type: ignore[no-any-return]
+def pages() -> dict[Path, str]:
+    """Return both pages with their tables as the results that docs/speed.md names have them."""
+    speed = PAGE.read_text("utf-8")
+    (name,) = re.findall(r"\(\.\./(benchmarks/results/cpu-[^)]*)\.md\)", speed)
+    results = json.loads((ROOT / f"{name}.json").read_text("utf-8"))
+    ratios = "| nsc | peer | nsc is faster |\n|---|---|---|\n" + "".join(_rows(results["exact"]))
+    times = _times(results["timings"])
+    return {PAGE: _marked(speed, ratios), README: _marked(README.read_text("utf-8"), times)}
 
 
-def updated(page: str, results: Mapping[str, Any]) -> str:
-    """Return docs/speed.md with its table of exact sorting as the results have it, or without figures."""
-    before, after = page.split(_HEAD)
-    rest = re.sub(r"\A(\|.*\n)*", "", after)
-    return before + _HEAD + "".join(_rows(results.get("exact", ()))) + rest
+def _marked(page: str, table: str) -> str:
+    """Return a page with another table between its marks."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
 
 
-def readme(page: str, results: Mapping[str, Any]) -> str:
-    """Return README with the times of P and a gradient in its table."""
+def _times(timings: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table of P and a gradient, microseconds a sample on two threads."""
     times = {
         (t["n"], t["batch"], t["peer"]): t["us_per_sample"]
-        for t in results["timings"]
+        for t in timings
         if (t["work"], t["network"], t["threads"]) == ("P + gradient", "bitonic", 2)
     }
-    head, *rows = re.findall(r"^\| (n, batch|\d+, \d+) \|(.*)\|$", page, re.MULTILINE)
-    peers = [name.strip().removesuffix(" 0.2.0") for name in head[1].split("|")]
-    for size, cells in rows:
-        n, batch = map(int, size.split(", "))
-        found = [times.get((n, batch, peer)) for peer in peers]
+    lines = [f"| n, batch | {' | '.join(PEERS)} |", f"|---|{'---:|' * len(PEERS)}"]
+    for n, batch in TIMES:
+        found = [times.get((n, batch, peer)) for peer in PEERS.values()]
         shown = ["" if time is None else f"{time:,.{1 if time < 10 else 0}f}" for time in found]
-        page = page.replace(f"| {size} |{cells}|", f"| {size} | {' | '.join(shown)} |")
-    return page
+        lines.append(f"| {n}, {batch} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _rows(timings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -68,7 +77,7 @@ def _rows(timings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         key = (case.work, case.dtype, case.shape, case.axis, case.window)
         ours = single.get((*key, WORKS[case.work].peers[peer].against))
         theirs = single.get((*key, peer))
-        return f"{theirs / ours:.{1 if theirs < 10 * ours else 0}f}×" if ours and theirs else _MISSING
+        return f"{theirs / ours:,.{1 if theirs < 10 * ours else 0}f}×" if ours and theirs else _MISSING
 
     for kind, group in groupby(CASES, key=lambda case: case.kind):
         cases = list(group)
@@ -76,8 +85,7 @@ def _rows(timings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             sizes = ", ".join(str(case.n) for case in cases)
             ratios = [ratio(case, peer) for case in cases]
             shown = "" if set(ratios) == {_MISSING} else ", ".join(ratios)
-            name = "the memory alone" if peer == MEMORY else f"`{peer}`"
-            yield f"| {kind}, n = {sizes} | {name} | {shown} |\n"
+            yield f"| {kind}, n = {sizes} | {_WORDS.get(peer, f'`{peer}`')} | {shown} |\n"
 
 
 if __name__ == "__main__":

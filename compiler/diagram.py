@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from nsc.compiler.network import Comparators, Network
+from nsc.compiler.network import Comparators, Network
 
 # Of a diagram in a notebook, where each comparator is an element of the page.
 _MOST_WIRES, _MOST_COMPARATORS = 128, 4000
@@ -31,7 +29,6 @@ def knuth_diagram(network: Network) -> str:
     ``●`` marks the end that keeps the maximum and ``○`` the one that keeps the minimum. Comparators
     of a layer stand side by side where they would cross; ``┆`` on the last line ends a layer.
 
-    >>> from nsc.compiler.network import Network
     >>> print(knuth_diagram(Network.from_layers(3, [[(0, 1)], [(1, 2)]])))
     0 ─○───────
     1 ─●───○───

@@ -19,7 +19,7 @@ from nsc.compiler.verify import UNTIMED, Budget, Proof, Property, Verdict, verif
 from nsc.compiler.verify.question import BudgetError
 from nsc.compiler.verify.reachable import FEW_STATES
 from nsc.compiler.verify.sat import FEW_CONFLICTS
-from nsc.errors import LoweringError, NscError, UnprovedError, VerificationError
+from nsc.errors import NscError, UnprovedError, VerificationError
 from nsc.wording import argument
 
 
@@ -91,13 +91,7 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
         PropertyError: ranks or wires that the network does not have.
         VerificationError: the network does not sort, or does not select what it should.
         UnprovedError: no method settled it, and the request does not accept that.
-        LoweringError: the request is for a C header, see `compile_header`.
     """
-    if request.is_header:
-        raise LoweringError(
-            f"{argument('targets', request.targets)} is for a C header, and this makes operators: "
-            "nsc.c_header returns the header's text"
-        )
     budget = Budget() if budget is None else budget
     scheduled, proof = scheduled_network(request, budget)
     budget.progress.phase("render")
@@ -108,7 +102,7 @@ def compile_header(request: Request, budget: Budget | None = None) -> CompiledHe
     """Describe, transform, prove and schedule as `compile_network`, and render a C header.
 
     Args:
-        request: what to compile, for the target c.
+        request: what to compile, as a header.
         budget: as of `compile_network`.
 
     Raises:
@@ -127,8 +121,23 @@ def scheduled_network(request: Request, budget: Budget) -> tuple[Schedule, Proof
     budget.progress.phase("transform")
     network, proof = _first_that_holds(candidates(described, property_, request, budget), property_, request)
     budget.progress.phase("schedule")
+    return _scheduled(network, request), proof
+
+
+def compile_again(network: Network, proof: Proof, request: Request) -> Package:
+    """Schedule and render a network that was compiled and proved before, for other types or targets.
+
+    Args:
+        network: the compiled network.
+        proof: that it does what the request says.
+        request: for this network, as it stands.
+    """
+    return render(request, _scheduled(network, request), proof)
+
+
+def _scheduled(network: Network, request: Request) -> Schedule:
     outputs = request.outputs(network.n)
-    return schedule(network, None if outputs is None else tuple(outputs), request.straight_line), proof
+    return schedule(network, None if outputs is None else tuple(outputs), request.straight_line)
 
 
 def candidates(

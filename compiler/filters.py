@@ -12,12 +12,12 @@ from nsc.compiler.naming import proof_line
 from nsc.compiler.network import Network
 from nsc.compiler.package import Package, check_name
 from nsc.compiler.passes.restrict import half_operations
-from nsc.compiler.targets import window as target
-from nsc.compiler.targets.records import FilterFacts, FilterModule, WindowHead
+from nsc.compiler.targets import filter as target
+from nsc.compiler.targets.records import FilterFacts, FilterHead, FilterModule
 from nsc.compiler.verify import Budget
-from nsc.compiler.windows import Plan, Window, WindowProof, fuse, operations, plan, prove_plan, whole_network
-from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, digest
-from nsc.contract.windows import FilterManifest, WindowSource, stated_facts
+from nsc.compiler.windows import FilterProof, Plan, Window, fuse, operations, plan, prove_plan, whole_network
+from nsc.contract.filters import FilterSource
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, FilterManifest, digest
 from nsc.templates import fill
 
 
@@ -33,15 +33,17 @@ class CompiledFilter:
         proof: that they select the rank.
         source: the generated text.
         head: what its first lines say.
+        manifest: what its package is; of the files it lists those that every package has.
     """
 
     window: Window
     plan: Plan
     network: Network
     output: int
-    proof: WindowProof
-    source: WindowSource
-    head: WindowHead
+    proof: FilterProof
+    source: FilterSource
+    head: FilterHead
+    manifest: FilterManifest
 
     @property
     def whole_operations(self) -> int:
@@ -76,16 +78,7 @@ class CompiledFilter:
             NETWORK: write_network(self.network),
             PROOF: self.proof.windows[0].to_json(),
         }
-        manifest = FilterManifest(
-            name=source.name,
-            nsc=source.version,
-            command=head.command,
-            window=window.shape,
-            rank=window.rank,
-            output=self.output,
-            network=self.network.digest,
-            files={name: digest(text) for name, text in texts.items()},
-        )
+        manifest = self.manifest.with_files(texts)
         return Package(source.name, MappingProxyType(texts | {MANIFEST: manifest.to_text()}))
 
 
@@ -114,20 +107,25 @@ def compile_filter(
     whole = whole_network(planned)
     network = whole.network
     check_name(name := name or window.label)
-    stated = {
-        "name": name,
-        "window": window.shape,
-        "rank": window.rank,
-        "output": whole.output,
-        "network": network.digest,
-    }
     texts = {NETWORK: write_network(network), PROOF: proof.windows[0].to_json()}
-    facts = stated_facts(stated, {file: digest(text) for file, text in texts.items()})
-    command = f"nsc compile --window {window.size_text} --rank {window.rank}"
-    head = WindowHead(
+    command = f"nsc filter {window.size_text} --rank {window.rank}"
+    manifest = FilterManifest(
+        name=name,
+        nsc=version,
+        command=command if name == window.label else f"{command} --name {name}",
+        network=network.digest,
+        proof=proof.windows[0].verdict.value,
+        targets=("cpu",),
+        files={file: digest(text) for file, text in texts.items()},
+        window=window.shape,
+        rank=window.rank,
+        output=whole.output,
+    )
+    facts = manifest.stated("cpu")
+    head = FilterHead(
         name=name,
         purpose=window.words,
-        command=command if name == window.label else f"{command} --name {name}",
+        command=manifest.command,
         version=version,
         proof=proof_line(proof.windows[0]),
         shared=f"{operations(planned, fuse(planned)):g} minima and maxima",
@@ -135,5 +133,5 @@ def compile_filter(
         digest=network.digest,
         facts=json.dumps(facts),
     )
-    source = WindowSource(name, version, window.shape, window.rank, facts, target.render(head, planned))
-    return CompiledFilter(window, planned, network, whole.output, proof, source, head)
+    source = FilterSource(name, version, window.shape, window.rank, facts, target.render(head, planned))
+    return CompiledFilter(window, planned, network, whole.output, proof, source, head, manifest)

@@ -60,7 +60,8 @@ def command(request: Request, name: str) -> str:
     of the machine reaches the generated text.
     """
     family = request.network if is_family(request.network) else None
-    words = ["nsc compile", f"{family} --n {request.n}" if family else "network.json"]
+    kind = "header" if request.is_header else "compile"
+    words = [f"nsc {kind}", f"{family} --n {request.n}" if family else "network.json"]
     if request.name is not None or not family:
         words.append(f"--name {name}")
     default, relaxation = Relaxation(), request.relaxation
@@ -72,7 +73,7 @@ def command(request: Request, name: str) -> str:
         words.append("--error-free")
     if request.dtypes != ("float32",):
         words.append(f"--dtype {','.join(request.dtypes)}")
-    if request.targets != ("cpu",):
+    if request.targets != ("cpu",) and not request.is_header:
         words.append(f"--target {','.join(request.targets)}")
     if request.select is not None:
         words.append(request.select.option)

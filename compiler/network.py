@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nsc.arguments import integer, path_of
-from nsc.compiler.diagram import shown
 from nsc.errors import NetworkError
 from nsc.wording import count
 
@@ -357,7 +356,8 @@ class Network:
 
     def _repr_svg_(self) -> str | None:
         """Return the diagram, which a notebook shows; None for large networks."""
-        return shown(self)
+        svg: str | None = _formats().shown(self)
+        return svg
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Network) and self.digest == other.digest

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from nsc.contract.manifest import MANIFEST, PACKAGE_FORMAT
-from nsc.contract.windows import FILTER_FORMAT
 from nsc.errors import LoweringError
 from nsc.strict_json import read_json
 from nsc.wording import argument
@@ -133,8 +132,7 @@ def _listed(place: Path) -> list[str] | None:
     """Return the files that a package's manifest lists, None where there is no such manifest."""
     try:
         manifest = read_json((place / MANIFEST).read_text(encoding="utf-8"))
-        ours = [format_.split("/")[0] for format_ in (PACKAGE_FORMAT, FILTER_FORMAT)]
-        is_ours = str(manifest["format"]).split("/")[0] in ours
+        is_ours = str(manifest["format"]).split("/")[0] == PACKAGE_FORMAT.split("/")[0]
         return [*map(str, manifest["files"])] if is_ours else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -218,5 +216,5 @@ def _is_header(place: Path) -> bool:
         not place.is_symlink()
         and len(begin) > 3
         and begin[0].startswith(f"/* {place.name}: ")
-        and begin[2].startswith(" * Made by: nsc compile ")
+        and begin[2].startswith(" * Made by: nsc header ")
     )

@@ -13,7 +13,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.targets import BACKENDS, Header, c, interface_text, module_text
 from nsc.compiler.verify import Proof
-from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, Manifest, digest
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, RelaxedManifest, digest
 
 
 def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
@@ -34,13 +34,14 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     lowered = {target: backend.lower(schedule, relaxation) for target, backend in backends.items()}
     launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
     texts = {NETWORK: write_network(network), PROOF: proof.to_json()}
-    manifest = Manifest(
+    manifest = RelaxedManifest(
         name=name,
         nsc=request.version,
         command=header.command,
         n=network.n,
         size=network.size,
         depth=network.depth,
+        selection=None if request.select is None else request.select.form,
         outputs=None if outputs is None else tuple(outputs.items()),
         network=network.digest,
         proof=proof.verdict.value,

@@ -14,7 +14,7 @@ from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Property, sort
 from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
-from nsc.contract.targets import C_HEADER, TARGETS
+from nsc.contract.targets import TARGETS
 from nsc.errors import LoweringError, NetworkError
 from nsc.wording import argument
 
@@ -28,7 +28,7 @@ class Request:
         relaxation: how comparators are softened.
         dtypes: arithmetic types to compile for, keys of REALS; for a C header types of values, keys of
             C_TYPES.
-        targets: what machines to compile for, keys of TARGETS, or C_HEADER alone.
+        targets: what machines to compile for, keys of TARGETS; a C header is for all.
         name: the package's name; None: `naming.default_name`.
         unproved: whether a network that no exact method settled is accepted.
         version: the version of nsc, for headers.
@@ -36,14 +36,14 @@ class Request:
         wires: the wires that carry what is selected, as `Selection.property_of` takes them.
         remove_redundant: whether comparators that never exchange anything are removed, which changes soft
             values.
+        is_header: whether a C header is compiled, not a package.
         straight_line: comparators that get straight-line code; tests and experiments choose fewer, which
             builds sooner and computes the same values.
 
     Raises:
         NetworkError: n or an index base that is no integer.
-        LoweringError: an unknown dtype or target, no dtype, a C header with another target or a relaxation,
-            a flag that is no bool, a value that is no Selection, wires without a selection, or a name that no
-            package may have.
+        LoweringError: an unknown dtype or target, no dtype, a flag that is no bool, a value that is no
+            Selection, wires without a selection, or a name that no package may have.
     """
 
     network: Named
@@ -59,6 +59,7 @@ class Request:
     select: Selection | None = None
     wires: Sequence[int] | None = None
     remove_redundant: bool = False
+    is_header: bool = False
     straight_line: int = STRAIGHT_LINE
 
     def __post_init__(self) -> None:
@@ -70,12 +71,8 @@ class Request:
             value = getattr(self, name)
             if not isinstance(value, bool):
                 object.__setattr__(self, name, flag(name, value, LoweringError))
-        if C_HEADER in self.targets:
-            self._check_header()
-            object.__setattr__(self, "dtypes", _some_of("dtypes", self.dtypes, C_TYPES))
-        else:
-            for name, known in (("dtypes", REALS), ("targets", TARGETS)):
-                object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
+        for name, known in (("dtypes", C_TYPES if self.is_header else REALS), ("targets", TARGETS)):
+            object.__setattr__(self, name, _some_of(name, getattr(self, name), known))
         if self.name is not None:
             check_name(self.name)
         if self.select is not None and not isinstance(self.select, Selection):
@@ -96,31 +93,6 @@ class Request:
                 )
             object.__setattr__(self, "wires", numbers)
 
-    @property
-    def is_header(self) -> bool:
-        """Whether a C header is compiled, not a package."""
-        return self.targets == (C_HEADER,)
-
-    def _check_header(self) -> None:
-        """Raise LoweringError unless the request is one that a C header can serve."""
-        if any(target != C_HEADER for target in self.targets):
-            raise LoweringError(
-                f"a C header stands alone: give {argument('targets', (C_HEADER,))} without other targets, "
-                f"got {', '.join(map(repr, self.targets))}"
-            )
-        object.__setattr__(self, "targets", (C_HEADER,))
-        default = Relaxation()
-        for name, value, usual in (
-            ("relaxation", self.relaxation.sigmoid, default.sigmoid),
-            ("art_lambda", self.relaxation.art_lambda, default.art_lambda),
-            ("error_free", self.relaxation.error_free, default.error_free),
-        ):
-            if value != usual:
-                raise LoweringError(
-                    f"{argument(name, value)} is for relaxed operators, and a C header sorts exactly: leave "
-                    "it out"
-                )
-
     def property_of(self, n: int) -> Property:
         """Return what the compiled network on n wires must do: each output wire carries one rank.
 
@@ -134,16 +106,10 @@ class Request:
         return None if self.select is None else self.select.outputs(n, self.wires)
 
 
-_NOTES = {
-    "dtypes": " (float32 also serves bfloat16 and float16)",
-    "targets": f" (or {C_HEADER} alone, a C header)",
-}
-
-
 def _some_of(name: str, names: tuple[str, ...], known: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names in the order of the known ones, each once."""
     if not names or [word for word in names if not is_name(word, known)]:
-        note = _NOTES.get(name, "") if known is not C_TYPES else ""
+        note = " (float32 also serves bfloat16 and float16)" if known is REALS else ""
         raise LoweringError(
             f"{argument(name)} must be some of {', '.join(known)}{note}, got "
             f"{', '.join(map(repr, names)) or 'none'}"

@@ -7,8 +7,9 @@ how packages, their headers and commands name it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from nsc.arguments import integer, wholes
 from nsc.compiler.verify.property import Property, middle_ranks, ranked, top
@@ -27,6 +28,9 @@ class Selection(ABC):
     {3: 3, 2: 2}
     """
 
+    # What packages call selections of this form, a key of SELECTIONS.
+    form: ClassVar[str]
+
     @abstractmethod
     def property_of(self, n: int, wires: Sequence[int] | None = None) -> Property:
         """Return what a network on n wires must do: a wire for each selected rank.
@@ -43,6 +47,10 @@ class Selection(ABC):
     def outputs(self, n: int, wires: Sequence[int] | None = None) -> dict[int, int]:
         """Return each output wire with its rank, in the order in which an operator gives them."""
         return self.property_of(n, wires).ranks
+
+    def wires_of(self, outputs: Sequence[int]) -> tuple[int, ...]:
+        """Return the wires of results as `outputs` takes them, given in the order of the results."""
+        return tuple(outputs)
 
     @property
     @abstractmethod
@@ -64,6 +72,8 @@ class Selection(ABC):
 class TopK(Selection):
     """The k largest values, largest first."""
 
+    form: ClassVar[str] = "top_k"
+
     k: int
 
     def __post_init__(self) -> None:
@@ -81,6 +91,9 @@ class TopK(Selection):
     def outputs(self, n: int, wires: Sequence[int] | None = None) -> dict[int, int]:
         return dict(reversed(super().outputs(n, wires).items()))
 
+    def wires_of(self, outputs: Sequence[int]) -> tuple[int, ...]:
+        return tuple(reversed(outputs))
+
     @property
     def label(self) -> str:
         return f"top_{self.k}"
@@ -97,6 +110,8 @@ class TopK(Selection):
 @dataclass(frozen=True, repr=False)
 class Median(Selection):
     """The middle value of an odd n."""
+
+    form: ClassVar[str] = "median"
 
     def __repr__(self) -> str:
         return "nsc.median()"
@@ -127,6 +142,8 @@ class Median(Selection):
 @dataclass(frozen=True, repr=False)
 class Ranks(Selection):
     """The values of some ranks, in this order; rank 0 is the smallest value."""
+
+    form: ClassVar[str] = "ranks"
 
     ranks: tuple[int, ...]
 
@@ -161,6 +178,14 @@ class Ranks(Selection):
     @property
     def option(self) -> str:
         return f"--ranks {','.join(map(str, self.ranks))}"
+
+
+# Of each form, the selection of some ranks in order.
+SELECTIONS: dict[str, Callable[[tuple[int, ...]], Selection]] = {
+    TopK.form: lambda ranks: TopK(len(ranks)),
+    Median.form: lambda ranks: Median(),
+    Ranks.form: Ranks,
+}
 
 
 def _as_given(selection: Selection) -> str:

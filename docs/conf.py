@@ -49,11 +49,13 @@ extensions = [
     "sphinx_click",
 ]
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # the theme's own underlines names of modules as if they were links
 html_title = "nsc"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_extra_path = ["site"]  # the first page's address without a name
 html_show_sourcelink = False
+html_use_index = html_domain_indices = False  # no page leads to them, and the search finds more
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -82,6 +84,7 @@ def setup(app: Sphinx) -> None:
     """Have formulas as MathML, which browsers show by themselves, and the explorers of all families."""
     app.connect("source-read", _show_explorers)
     app.connect("source-read", _show_pictures)
+    app.connect("autodoc-process-signature", _name_types)
     app.connect("build-finished", _write_explorers)
     app.add_html_math_renderer(
         "mathml", inline_renderers=(_visit_inline, None), block_renderers=(_visit_block, None)
@@ -107,6 +110,22 @@ def _show_pictures(app: Sphinx, page: str, source: list[str]) -> None:
         )
 
     source[0] = re.sub(r"<picture>.*?</picture>", pair, source[0], flags=re.DOTALL)
+
+
+def _name_types(
+    app: Sphinx,
+    what: str,
+    name: str,
+    item: object,
+    options: object,
+    arguments: str | None,
+    returned: str | None,
+) -> tuple[str | None, str | None]:
+    """Have types in unions by the names in autodoc_type_aliases too, not as references to these."""
+    arguments, returned = (
+        text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (arguments, returned)
+    )
+    return arguments, returned
 
 
 def _write_explorers(app: Sphinx, error: Exception | None) -> None:

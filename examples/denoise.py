@@ -21,7 +21,7 @@ from rich.table import Table
 from sklearn.datasets import load_sample_image
 from torch import Tensor
 
-from experiments.writing.pictures import INKS
+from examples.showing import INKS
 from nsc.nn import MedianFilter2d
 
 # Of the pixels, how many are white or black; and the standard deviation of the others' noise. Pixels are in

@@ -4,8 +4,7 @@
 
 One small CNN scores every image of a sample of n numbers. The only supervision is the rank of each
 number in its sample, through the cross entropy of a compiled sorting network. Images are real
-handwritten digits: scikit-learn's, or others that `experiments.data` knows. No test digit is used in
-training.
+handwritten digits, scikit-learn's. No test digit is used in training.
 
 Source: Petersen et al., ICML 2021, section 5.1, at the size of its largest experiment.
 """
@@ -21,28 +20,22 @@ from rich.console import Console
 from torch import nn
 
 import nsc
+from examples.four_digits import FourDigits, joined, load, metrics, scorer
 from examples.showing import Reading, draw, show_progress, table
-from experiments.data import DATA, joined, load
-from experiments.metrics import ranking_metrics
-from experiments.models import MODELS
-from experiments.samples import FourDigits
-from nsc.compiler.families import FAMILIES
-from nsc.compiler.relaxations import SIGMOIDS
-from nsc.errors import NscError
-from nsc.interrupts import INTERRUPTED
-from nsc.operators.sorter import Sorter
 
 # The peak of its cycle. It was chosen by the EM5 on the held-out digits, so the EM5 shown is optimistic.
 LEARNING_RATE = 1.2e-2
 # Standard deviation of the noise on training images. Without it the CNN learns the few training digits
 # by heart.
 NOISE = 0.1
-# The exact comparator has no gradient.
-RELAXATIONS = [name for name in SIGMOIDS if name != "hard"]
+# Without "hard", the exact comparator, which has no gradient.
+RELAXATIONS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal")
+# Shells' exit code for a process that Ctrl-C ended.
+INTERRUPTED = 130
 
 
 def train(
-    model: nn.Module, op: Sorter, samples: FourDigits, steps: int, steepness: float, seed: int
+    model: nn.Module, op: nsc.Sorter, samples: FourDigits, steps: int, steepness: float, seed: int
 ) -> Iterator[float]:
     """Train on one sample of op.n numbers a step, and yield the loss of each step."""
     generator = torch.Generator().manual_seed(seed)
@@ -70,10 +63,12 @@ def evaluate(model: nn.Module, samples: FourDigits, n: int, count: int, seed: in
             images, values = samples.draw(1000, generator)
             scores.append(model(images))
             numbers.append(values)
-    return ranking_metrics(torch.cat(scores), torch.cat(numbers), n)
+    return metrics(torch.cat(scores), torch.cat(numbers), n)
 
 
-def read_sample(model: nn.Module, op: Sorter, samples: FourDigits, steepness: float, seed: int) -> Reading:
+def read_sample(
+    model: nn.Module, op: nsc.Sorter, samples: FourDigits, steepness: float, seed: int
+) -> Reading:
     """Return the scores of one sample and its relaxed permutation matrix."""
     images, numbers = samples.draw(op.n, torch.Generator().manual_seed(seed))
     with torch.inference_mode():
@@ -91,14 +86,9 @@ def read_sample(model: nn.Module, op: Sorter, samples: FourDigits, steepness: fl
     type=click.FloatRange(0, min_open=True),
     help="Sharpness of the comparators.  [default: 2 × depth]",
 )
-@click.option("--model", type=click.Choice(list(MODELS)), default="half", help="What scores the images.")
 @click.option("--steps", type=click.IntRange(1), default=600, help="Training steps.")
 @click.option("--test-numbers", type=click.IntRange(5), default=50_000, help="To test on, at least.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Same seed, threads and machine, same run.")
-@click.option(
-    "--data", type=click.Choice([s.name for s in DATA.values() if s.kind == "digits"]), default="digits"
-)
-@click.option("--root", type=click.Path(path_type=Path), help="Folder with the files of mnist or fashion.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -110,12 +100,9 @@ def main(
     n: int | None,
     relaxation: str,
     steepness: float | None,
-    model: str,
     steps: int,
     test_numbers: int,
     seed: int,
-    data: str,
-    root: Path | None,
     out: Path,
 ) -> None:
     """Train a CNN to score handwritten four-digit numbers by their order alone."""
@@ -124,24 +111,24 @@ def main(
     try:
         # First: a folder that cannot be created should fail before the training, not after it.
         out.parent.mkdir(parents=True, exist_ok=True)
-        digits = load(data, root)
+        training, validation, held_out = load()
         # The validation part chooses nothing here, so it is trained on too.
-        learned, held_out = FourDigits(joined([digits.training, digits.validation])), FourDigits(digits.test)
+        learned = joined(training, validation)
         with console.status("compiling the network"):
-            op = nsc.compile(net, 1024 if n is None and net in FAMILIES else n, relaxation=relaxation)
+            op = nsc.compile(net, 1024 if n is None and not Path(net).exists() else n, relaxation=relaxation)
         steepness = op.default_steepness if steepness is None else steepness
         known, unknown = len(learned.labels), len(held_out.labels)
         console.print(f"{op}: {known:,} digits to train on, {unknown:,} to test on")
-        scorer = MODELS[model](learned.shape, 1)
-        before = evaluate(scorer, held_out, op.n, test_numbers, seed)
-        untrained = read_sample(scorer, op, held_out, steepness, seed)
-        losses = show_progress(train(scorer, op, learned, steps, steepness, seed), steps, console)
-        after = evaluate(scorer, held_out, op.n, test_numbers, seed)
-        trained = read_sample(scorer, op, held_out, steepness, seed)
+        model = scorer(learned.shape)
+        before = evaluate(model, held_out, op.n, test_numbers, seed)
+        untrained = read_sample(model, op, held_out, steepness, seed)
+        losses = show_progress(train(model, op, learned, steps, steepness, seed), steps, console)
+        after = evaluate(model, held_out, op.n, test_numbers, seed)
+        trained = read_sample(model, op, held_out, steepness, seed)
         console.print(table(before, after, op.n))
         title = f"{op.name}, {relaxation}: EM5 on held-out digits {before['em5']:.1%} → {after['em5']:.1%}"
         draw(out, title, losses, untrained, trained)
-    except (NscError, OSError) as error:
+    except (nsc.NscError, OSError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
         console.print("stopped before the end; no picture written")

@@ -26,7 +26,8 @@ body {{ margin: 0; padding: 12px 24px; font: 14px system-ui, sans-serif }}
 {frame}
 </html>
 """
-# The frame is as high as the page in it, which says how high that is, so that nothing scrolls in it.
+# The frame is as high as the page in it, which says how high that is, so that nothing scrolls in it. It tells
+# the page whether the site around is light or dark: a site may have a button for that.
 _FRAME = """<div class="nsc-families">
 <style>
 .nsc-families nav {{ display: flex; flex-wrap: wrap; gap: 8px; margin-bottom: 12px }}
@@ -55,6 +56,15 @@ _FRAME = """<div class="nsc-families">
     if (source !== frame.contentWindow || !(data?.nscHeight > 0)) return;
     frame.style.height = `${{data.nscHeight + 2}}px`; // and its border
   }});
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const tell = () => {{
+    const scheme = getComputedStyle(frame).colorScheme;
+    const isDark = scheme.includes("dark") && (system.matches || !scheme.includes("light"));
+    frame.contentWindow.postMessage({{ nscTheme: isDark ? "dark" : "light" }}, "*");
+  }};
+  frame.addEventListener("load", tell);
+  system.addEventListener("change", tell);
+  new MutationObserver(tell).observe(document.body, {{ attributeFilter: ["data-theme"] }});
 }})();
 </script>
 </div>

@@ -26,11 +26,8 @@ from torch import Tensor, nn
 
 import nsc
 from examples.digits import NOISE, evaluate
-from experiments.data import load
-from experiments.models import MODELS
-from experiments.samples import FourDigits
-from experiments.writing.pictures import INKS
-from nsc.operators.sorter import Sorter
+from examples.four_digits import FourDigits, load, scorer
+from examples.showing import INKS
 
 LEARNING_RATE = (
     2e-3  # at the peak of its cycle; scores that begin far apart bear less than those of digits.py
@@ -41,16 +38,16 @@ COLOURS = "#c1392b", "#1f5fa8"
 # While it trains, a model is tested every so many steps, on so many numbers.
 EVERY, TESTED = 20, 5_000
 
-Loss = Callable[[Sorter, Tensor, Tensor], Tensor]
+Loss = Callable[[nsc.Sorter, Tensor, Tensor], Tensor]
 
 
-def floored(op: Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
+def floored(op: nsc.Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
     """Return the cross entropy of a stored P, cut at FLOOR."""
     P = op.sort_with_permutation(scores)[1]
     return -P.gather(-2, ranks.unsqueeze(-2)).clamp_min(FLOOR).log().mean()
 
 
-def fused(op: Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
+def fused(op: nsc.Sorter, scores: Tensor, ranks: Tensor) -> Tensor:
     """Return nsc's cross entropy."""
     return op.cross_entropy(scores, ranks)
 
@@ -72,7 +69,7 @@ class Step:
 
 def train(
     model: nn.Module,
-    op: Sorter,
+    op: nsc.Sorter,
     loss: Loss,
     samples: tuple[FourDigits, FourDigits],
     gain: float,
@@ -131,8 +128,8 @@ def main(n: int, gain: float, steps: int, batch: int, seeds: int, test_numbers: 
     """Train from far-apart scores with a floored and with the fused loss."""
     out.parent.mkdir(parents=True, exist_ok=True)
     op = nsc.compile("bitonic", n)
-    data = load("digits")
-    samples = FourDigits(data.training), FourDigits(data.test)
+    training, _, held_out = load()
+    samples = training, held_out
     title = f"{op.name}, scores × {gain:g}, {steps} steps"
     table = Table(title=title, title_justify="left")
     table.add_column("loss")
@@ -143,7 +140,7 @@ def main(n: int, gain: float, steps: int, batch: int, seeds: int, test_numbers: 
         for name, loss in ((f"log of a stored P, cut at {FLOOR:g}", floored), ("nsc's cross_entropy", fused)):
             for seed in range(seeds):
                 torch.manual_seed(seed)
-                model = MODELS["half"](samples[0].shape, 1)
+                model = scorer(training.shape)
                 history = [*train(model, op, loss, samples, gain, steps, batch, seed)]
                 runs.setdefault(name, []).append(history)
                 metrics = evaluate(model, samples[1], n, test_numbers, seed)

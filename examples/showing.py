@@ -1,4 +1,4 @@
-"""What examples/digits.py shows: progress, a table, and a picture."""
+"""How the examples show what they found: progress, a table, and pictures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from torch import Tensor
 
-from experiments.writing.pictures import INKS
-
+# Plots without a ground of their own, in an ink that is read on white and on black: at least 4 : 1 on either.
+INKS = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor"), "747b85"),
+    **dict.fromkeys(("xtick.color", "ytick.color"), "747b85"),
+    "legend.frameon": False,
+}
 BLUE, RED = "#0072b2", "#d9363e"
 SMOOTHED = 20
 SHOWN = 10
@@ -71,7 +76,7 @@ def table(before: dict[str, float], after: dict[str, float], n: int) -> Table:
 
 def draw(file: Path, title: str, losses: list[float], before: Reading, after: Reading) -> None:
     """Write a PNG: the loss of each step, P before and after, and images in the order of their scores."""
-    with matplotlib.style.context([INKS, {"font.size": 10, "axes.titlesize": 11}]):
+    with matplotlib.style.context({**INKS, "font.size": 10, "axes.titlesize": 11}):
         figure = _drawn(title, losses, before, after)
         figure.savefig(file, format="png", dpi=130)
 

@@ -19,7 +19,7 @@ beside the paper's numbers.
     paper       the paper's numbers
     checking    what is refused before anything is trained
     making      a table from what the user asks to its figures
-    writing     tables as Markdown, CSV, JSON and pictures
+    writing     tables as JSON, Markdown and pictures
     user_files  a user's own method or data set, in one Python file
     cli         the commands
 """

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from nsc.headers import c_header
     from nsc.networks import network, optimize, verify
     from nsc.operators.filters import Filter, compile_filter
-    from nsc.operators.loading import load, load_filter
+    from nsc.operators.loading import load
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
@@ -75,7 +75,6 @@ _HOMES: dict[str, str | None] = {
     "compile_filter": "nsc.operators.filters",
     "draw": "nsc.drawing",
     "load": "nsc.operators.loading",
-    "load_filter": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
     "network": "nsc.networks",
     "nn": None,
@@ -117,7 +116,6 @@ __all__ = [
     "compile_filter",
     "draw",
     "load",
-    "load_filter",
     "median",
     "network",
     "nn",

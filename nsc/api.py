@@ -11,16 +11,16 @@ import torch
 
 from nsc.arguments import names
 from nsc.compiler.describe import Named, describe, is_family
-from nsc.compiler.driver import compile_network
-from nsc.compiler.formats import parse_network
+from nsc.compiler.driver import compile_again, compile_network
 from nsc.compiler.naming import package_name
 from nsc.compiler.relaxations import Relaxation, relaxation_of
 from nsc.compiler.request import Request
-from nsc.compiler.selection import Selection, ranks
-from nsc.compiler.verify import Budget
+from nsc.compiler.selection import Selection
+from nsc.compiler.verify import Budget, Verdict
 from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
 from nsc.join.budget import MAX_MEMORY, budget_of
+from nsc.join.exact import selection_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
@@ -205,16 +205,23 @@ def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> 
     ]
     if not reals and not targets:
         return operator
-    outputs = kernel.outputs
+    return cast(AnyOperator, _again(operator, (*sorted(kernel.reals), *reals), (*kernel.sources, *targets)))
+
+
+@functools.lru_cache(_MOST_KEPT)
+def _again(operator: Operator, dtypes: tuple[str, ...], targets: tuple[str, ...]) -> Operator:
+    """Return an operator of the same network and proof for some types and targets."""
+    kernel, network, proof = operator.kernel, operator.network, operator.proof
+    select, outputs = selection_of(kernel), kernel.outputs
     request = Request(
-        network=parse_network(kernel.files["network.json"], format="nsc"),
+        network=network,
         relaxation=Relaxation(kernel.sigmoid, kernel.art_lambda, kernel.error_free),
-        dtypes=(*sorted(kernel.reals), *reals),
-        targets=(*kernel.sources, *targets),
+        dtypes=dtypes,
+        targets=targets,
         name=kernel.name,
-        unproved=True,  # as it was accepted before
+        unproved=proof.verdict is Verdict.UNPROVED,
         version=VERSION,
-        select=None if outputs is None else ranks(*outputs.ranks),
-        wires=None if outputs is None else outputs.wires,
+        select=select,
+        wires=None if select is None or outputs is None else select.wires_of(outputs.wires),
     )
-    return _compiled(type(operator), request, budget_of(keeps=True))
+    return type(operator)(compile_again(network, proof, request).files)

@@ -1,4 +1,4 @@
-"""A C header from Python, without torch: the text that `nsc compile --target c` writes."""
+"""A C header from Python, without torch: the text that `nsc header` writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from nsc.compiler.describe import Named
 from nsc.compiler.driver import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
-from nsc.contract.targets import C_HEADER
 from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.version import VERSION
 
@@ -51,7 +50,6 @@ def c_header(
         network=network,
         n=n,
         dtypes=names(dtypes),
-        targets=(C_HEADER,),
         name=name,
         unproved=unproved,
         version=VERSION,
@@ -60,5 +58,6 @@ def c_header(
         select=select,
         wires=wires,
         remove_redundant=remove_redundant,
+        is_header=True,
     )
     return compile_header(request, budget_of(max_memory, time_limit)).header.text

@@ -16,16 +16,14 @@ from nsc.runtime.build.toolchain import find_toolchain
 
 @dataclass(frozen=True)
 class Interface:
-    """The C functions of a kernel.
+    """The C function of a kernel that does the work; beside it nsc_facts says what the kernel is.
 
     Attributes:
-        call: the name of the function that does the work.
-        facts: the name of the one that says what the kernel is.
-        arguments: the types that `call` takes; it returns a Status.
+        call: its name.
+        arguments: the types that it takes; it returns a Status.
     """
 
     call: str
-    facts: str
     arguments: tuple[Any, ...]
 
 
@@ -37,7 +35,7 @@ class ElementLibraries:
         version: of nsc.
         text: the source.
         facts: what a built library must state of itself.
-        interface: its C functions.
+        interface: its C function.
     """
 
     def __init__(self, name: str, version: str, text: str, facts: str, interface: Interface) -> None:
@@ -73,7 +71,7 @@ class ElementLibraries:
         path = self.build(element).binary
         try:
             library = ctypes.CDLL(str(path))
-            facts = getattr(library, self._interface.facts)
+            facts = library.nsc_facts
             function = getattr(library, self._interface.call)
         except (OSError, AttributeError) as error:
             raise BuildError(

@@ -15,7 +15,6 @@ _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # part and the number of parts.
 _INTERFACE = Interface(
     "nsc_exact_sort",
-    "nsc_exact_facts",
     (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER, _LONG, _LONG),
 )
 # Least samples side by side that are sorted where they lie; fewer are copied to rows first.

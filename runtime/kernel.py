@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsc.contract.interface import REALS
 from nsc.contract.launch import Launch
-from nsc.contract.manifest import MANIFEST, NETWORK, Manifest, read_files
+from nsc.contract.manifest import MANIFEST, NETWORK, RelaxedManifest, read_files
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
@@ -56,10 +56,7 @@ class Kernel:
                 interface.
         """
         self.files = MappingProxyType(dict(files))
-        if MANIFEST not in files:
-            raise PackageError("no readable manifest: there is none: compile the package again")
-        self.manifest = Manifest.from_text(files[MANIFEST])
-        self.manifest.check_files(files)
+        self.manifest = RelaxedManifest.of_files(files)
         self.name = self.manifest.name
         self.n = self.manifest.n
         self.size = self.manifest.size
@@ -90,7 +87,7 @@ class Kernel:
         Raises:
             PackageError: no such folder, or not one that nsc wrote.
         """
-        return cls(read_files(folder, Manifest, "package"))
+        return cls(read_files(folder))
 
     def build(self) -> cache.Artifact:
         """Return the built library, compiled unless the cache has it.
@@ -164,7 +161,7 @@ def find(spec: str) -> Kernel:
     return _kernels[spec]
 
 
-def _outputs(manifest: Manifest) -> Outputs | None:
+def _outputs(manifest: RelaxedManifest) -> Outputs | None:
     if manifest.outputs is None:
         return None
     wires, ranks = zip(*manifest.outputs, strict=True)

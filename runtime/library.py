@@ -19,13 +19,12 @@ class Functions:
 
     Attributes:
         kept: returns how many reals `forward` can keep for `backward`.
-        forward, backward, sort: each returns a `Status`.
+        forward, backward: each returns a `Status`.
     """
 
     kept: Callable[[int, int], int]
     forward: Callable[..., int]
     backward: Callable[..., int]
-    sort: Callable[..., int]
 
 
 class Library:
@@ -69,7 +68,6 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kept": [_WORD, _LONG],
     "forward": [*_CALL, *[_POINTER] * 4],
     "backward": [*_CALL, *[_POINTER] * 8],
-    "sort": [_LONG, *[_POINTER] * 4],
 }
 
 

@@ -98,18 +98,6 @@ def _first_rows(kernel: Kernel, x: Tensor, payload: Tensor | None, kind: Payload
     return torch.eye(kernel.n, dtype=x.dtype, device=x.device).expand(x.shape[0], kernel.n, kernel.n)
 
 
-def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sorted, or selected, values of x (batch, n), and the index of each in its sample.
-
-    Ties keep their order; NaN comes last.
-    """
-    values, indices = torch.sort(x, dim=-1, stable=True)
-    if kernel.outputs is not None:
-        ranks = list(kernel.outputs.ranks)
-        return values[:, ranks], indices[:, ranks]
-    return values, indices
-
-
 @dataclass(frozen=True)
 class _Mixes:
     """The weights of a layer's mixes: what a comparator's minimum takes of lo, and of hi."""

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from nsc.contract.routings import ROUTINGS, Payload
-from nsc.runtime.kernel import find
 
 _PAYLOADS = {name: routing.payload for name, routing in ROUTINGS.items()}
 
@@ -63,13 +62,6 @@ def empty_loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return uninitialised results of `nsc::loss`."""
     return x.new_empty((x.shape[0],)), x.new_empty(x.shape), x.new_empty((x.shape[0],))
-
-
-def empty_sorted(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Return uninitialised results of `nsc::hard_sort`."""
-    outputs = find(spec).outputs
-    shape = x.shape if outputs is None else (x.shape[0], len(outputs.wires))
-    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
 
 
 @functools.cache

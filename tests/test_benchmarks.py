@@ -25,7 +25,6 @@ from benchmarks import (
     measure,
     memory,
     networks,
-    pages,
     peers,
     pictures,
     registers,
@@ -42,6 +41,8 @@ from benchmarks.peers import WORKS
 from benchmarks.tables import Results
 from nsc.compiler.verify import Verdict, verify
 from nsc.runtime.build.toolchain import find_toolchain
+
+pytestmark = pytest.mark.nightly("the benchmarks run")
 
 
 @pytest.fixture(autouse=True)
@@ -242,39 +243,6 @@ def exact_times(case):
     ]
 
 
-def test_exact_times_stand_beside_their_targets():
-    case = exact.CASES[3]
-    section = tables.exact_sorting(Results(exact=exact_times(case)))
-    assert section.rows == [
-        (case.name, "nsc.numpy", "np.sort", "1", "3", "3×", "10×", "20×", "0.5", "1.5"),
-        (case.name, "nsc", "torch.sort", "2", "4", "2×", "20×", "40×", "1", "2"),
-    ]
-
-
-def test_the_page_of_speed_has_the_measured_ratios():
-    page = pages.PAGE.read_text("utf-8")
-    results = pages.results_of(page)
-    assert pages.updated(page, results) == page, "run python -m benchmarks.pages"
-    readme = pages.README.read_text("utf-8")
-    assert pages.readme(readme, results) == readme, "run python -m benchmarks.pages"
-
-
-def test_ratios_are_written_into_a_page(tmp_path, monkeypatch):
-    cases = exact.CASES[3:5]
-    files = report.write(
-        tmp_path / "benchmarks/results", "cpu-x", Results(exact=[*map_all(exact_times, cases)])
-    )
-    monkeypatch.setattr(pages, "ROOT", tmp_path)
-    head = "| nsc | peer | nsc is faster |\n|---|---|---|\n"
-    page = f"[x](../benchmarks/results/{files[1].name})\n\n{head}| old | | |\n\nend\n"
-    text = pages.updated(page, pages.results_of(page))
-    assert "| sort, float32, axis 0, n = 16, 32, 64 | `np.sort` | 3.0×, 3.0×, – |\n" in text
-    assert "| sort, float32, axis 0, n = 16, 32, 64 | `torch.sort` | 2.0×, 2.0×, – |\n" in text
-    assert "| median, float32, axis 0, n = 11 | the memory alone |  |\n" in text
-    assert text.endswith("|\n\nend\n")
-    assert "old" not in text
-
-
 def map_all(function, arguments):
     return (result for argument in arguments for result in function(argument))
 
@@ -417,29 +385,6 @@ def test_results_are_written_as_json_markdown_and_pictures(tmp_path):
     assert sorted(report.redraw(files[0].parent)) == sorted(drawn)
     assert files[4].read_bytes() == drawn[files[4]]
     assert len(files[2].read_bytes()) == pytest.approx(len(drawn[files[2]]), rel=0.05)  # times were rounded
-
-
-def test_a_table_has_a_row_for_each_peer():
-    results = everything()
-    section = tables.against_peers(results)
-    expected = [t for t in results.timings if t.threads == 1 and t.case not in cases.IRREGULAR]
-    assert [row[1] for row in section.rows] == [t.peer for t in expected]
-    for table in tables.sections(results):
-        assert {len(row) for row in table.rows} == {len(table.columns)}, table.title
-    first = [row for row in section.rows if row[0] == Case(P, "bitonic", 4, 100).name]
-    assert first == [(Case(P, "bitonic", 4, 100).name, "nsc", "1", "1", "", "")]
-    assert section.rows[1][1:] == ("diffsort", "2", "2", "2×", "2×")
-
-
-def test_the_second_thread_has_rows_where_both_have_work():
-    wide, narrow = Case(LOSS, "bitonic", 128, 2), Case(LOSS, "bitonic", 64, 2)
-    timings = [timed(case, k, seconds=3e-3 / k) for case in (wide, narrow) for k in (1, 2)]
-    rows = tables.two_threads(Results(timings)).rows
-    assert [(row[0], row[-1]) for row in rows] == [(wide.name, "2.00×")]
-
-
-def test_no_results_make_no_section():
-    assert tables.sections(Results()) == []
 
 
 def test_results_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch):

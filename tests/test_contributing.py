@@ -40,6 +40,7 @@ def test_an_addition_touches_the_files_that_are_listed(addition: Addition):
     assert touched == listed_files(addition.heading)
 
 
+@pytest.mark.nightly("additions run in a copy of the project")
 @pytest.mark.parametrize("addition", ADDITIONS, ids=lambda addition: addition.heading)
 def test_an_addition_works(addition: Addition, copy, tmp_path, monkeypatch):
     for file, change in addition.changes.items():

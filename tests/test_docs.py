@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
-import json
 import os
 import pkgutil
 import re
@@ -44,6 +43,7 @@ MOST_COLUMNS = 120
 MOST_CODE_COLUMNS = 96  # of a page of the site, see docs/static/site.css
 
 
+@pytest.mark.slow("docstrings run")
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests(name):
     examples = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
@@ -56,6 +56,7 @@ def test_there_are_doctests():
     assert sum(counts) >= 15
 
 
+@pytest.mark.slow("pages run")
 @pytest.mark.parametrize("page", RUNNING, ids=str)
 def test_a_pages_shell_lines_and_python_run(page, tmp_path):
     """They run in one folder in the order of the text, as a reader would run them."""
@@ -74,6 +75,7 @@ def test_a_pages_shell_lines_and_python_run(page, tmp_path):
         assert picture.read_text("utf-8") == stored.read_text("utf-8"), f"{stored} is not what nsc draws"
 
 
+@pytest.mark.slow("pages run")
 def test_a_step_that_fails_fails_its_page(tmp_path):
     for text, message in (
         ("```sh\nnsc list --n 0\n```\n", "page.md:2"),
@@ -98,6 +100,8 @@ def test_pages_run_what_they_show():
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_prose_is_at_most_120_columns_wide(page):
+    """And none of it is hidden: the site takes a line that begins with % for a comment."""
+    assert not [line for line in prose(page) if line.lstrip().startswith("%")]
     wide = [number for number, line in enumerate(prose(page), 1) if len(line) > MOST_COLUMNS]
     assert not wide, f"{page}: lines {wide} are wider than {MOST_COLUMNS}"
 
@@ -161,25 +165,11 @@ def test_targets_of_links_exist(page):
             assert anchor in anchors(goal), f"{page} links to {target}; {goal.name} has {anchors(goal)}"
 
 
-def test_the_readmes_table_of_speed_has_the_measured_times():
-    """They are the results that docs/speed.md names."""
-    speed = (ROOT / "docs" / "speed.md").read_text("utf-8")
-    (results,) = re.findall(r"\(\.\./(benchmarks/results/cpu-[^)]*)\.md\)", speed)
-    timings = json.loads((ROOT / f"{results}.json").read_text("utf-8"))["timings"]
-    measured = {
-        (timing["n"], timing["batch"], timing["peer"]): timing["us_per_sample"]
-        for timing in timings
-        if (timing["work"], timing["network"], timing["threads"]) == ("P + gradient", "bitonic", 2)
-    }
-    text = (ROOT / "README.md").read_text("utf-8")
-    head, _, *rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
-    peers = [peer.removesuffix(" 0.2.0") for peer in head[1:]]
-    assert len(rows) >= 5
-    for size, *cells in rows:
-        n, batch = map(int, size.split(", "))
-        for peer, cell in zip(peers, cells, strict=True):
-            time = measured.get((n, batch, peer))
-            assert cell.strip() == ("" if time is None else f"{time:,.{1 if time < 10 else 0}f}"), (n, peer)
+def test_measured_tables_are_those_of_the_results():
+    from benchmarks.pages import pages
+
+    for path, text in pages().items():
+        assert path.read_text("utf-8") == text, "run python -m benchmarks.pages"
 
 
 def public_functions():
@@ -201,6 +191,7 @@ def test_every_public_function_has_an_example(name, item):
     assert ">>> " in (item.__doc__ or ""), f"{name} needs an example in its docstring"
 
 
+@pytest.mark.nightly("the site is built")
 def test_the_site_is_built_without_a_warning(tmp_path, browser):
     """Its notebooks run, its links inside have targets, and its pages fit a phone."""
     options = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "2", "--conf-dir", ROOT / "docs"]

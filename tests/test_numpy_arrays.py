@@ -12,6 +12,8 @@ import pytest
 import nsc
 import nsc.numpy as exact
 
+pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
+
 # A call of every function, on an array and an axis of five values.
 CALLS = {
     "argsort": lambda x, axis=-1, **more: exact.argsort(x, axis, **more),

@@ -14,6 +14,8 @@ from scipy import stats
 import nsc
 import nsc.numpy as exact
 
+pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
+
 STATISTICS = {
     "median": (lambda rolling: rolling.median(), np.median),
     "min": (lambda rolling: rolling.min(), np.min),

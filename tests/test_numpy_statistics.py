@@ -18,6 +18,8 @@ import nsc
 import nsc.numpy as exact
 from nsc.numpy.methods import METHODS
 
+pytestmark = pytest.mark.slow("arrays of many types are compared with NumPy's")
+
 # Few lengths and types: each has a kernel.
 LENGTHS = (1, 2, 7)
 DTYPES = ("float16", "float32", "float64", "uint8", "int64")

@@ -29,7 +29,7 @@ def compiled(select: nsc.Selection | None, options: nsc.Selection) -> None:
 
 def loaded(x: Tensor) -> None:
     operator = nsc.load("generated/bitonic_16")
-    assert_type(operator, nsc.Operator)
+    assert_type(operator, nsc.Operator | nsc.Filter)
     if isinstance(operator, nsc.Selector):
         assert_type(operator.select_with_rows(x), tuple[Tensor, Tensor])
     elif isinstance(operator, nsc.Sorter):

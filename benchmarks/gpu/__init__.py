@@ -9,7 +9,6 @@ exit code is 1.
 
 - `--only TEXT` runs the cases whose name contains TEXT, and may be repeated. Without `--out` it writes
   nothing. With `--out`, its cases replace those of the same names in the files of that folder.
-- `--tensor-cores` also checks and times P on tensor cores, an experiment: three cases for each width.
 - `--resume` continues an interrupted run: it keeps the results in the files, failures too, and runs the other
   cases. After an access to a wrong address the GPU no longer answers; then the run resumes by itself.
 

@@ -20,7 +20,7 @@ import nsc
 from benchmarks.gpu import limits, report
 from benchmarks.gpu.building import Builds, architecture
 from benchmarks.gpu.failing import failure
-from benchmarks.gpu.jobs import JOBS, TENSOR_CORES_JOBS, Job, Outcome
+from benchmarks.gpu.jobs import JOBS, Job, Outcome
 from benchmarks.gpu.results import Results, path_of, write
 from nsc.wording import count
 
@@ -42,18 +42,11 @@ LIMITS = "limits"
     "these cases replace those of the same names in its files.",
 )
 @click.option("--resume", is_flag=True, help="Keep the results in the files, and run the other cases.")
-@click.option(
-    "--tensor-cores",
-    "with_tensor_cores",
-    is_flag=True,
-    help="Also check and time P on tensor cores, an experiment.",
-)
-def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_cores: bool) -> None:
+def main(out: Path | None, only: tuple[str, ...], resume: bool) -> None:
     """Run jobs, write after each, and exit with 1 if any of them failed."""
-    available = (*JOBS, *TENSOR_CORES_JOBS) if with_tensor_cores else JOBS
-    jobs = [job for job in available if not only or any(text in job.name for text in only)]
+    jobs = [job for job in JOBS if not only or any(text in job.name for text in only)]
     if not jobs:
-        names = "; ".join(job.name for job in available)
+        names = "; ".join(job.name for job in JOBS)
         raise click.UsageError(f"no case contains {' or '.join(map(repr, only))}; there are: {names}")
     if resume and only and out is None:
         raise click.UsageError("--resume needs results, --only without --out writes none: state --out too")
@@ -61,7 +54,6 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_core
         raise click.UsageError("torch sees no CUDA device: this benchmark is for machines with a GPU")
     if importlib.util.find_spec("platformdirs") is None:
         os.environ.setdefault("NSC_CACHE_DIR", tempfile.mkdtemp(prefix="nsc-"))
-    jobs = _fitting(jobs, architecture().shared_bytes)
     device = torch.cuda.get_device_name()
     path = None if only and out is None else path_of(out or RESULTS, device)
     results = _stored(path) if path is not None and (only or resume) else None
@@ -72,7 +64,7 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_core
     if not run.do(pending) and path is not None:
         click.echo("The GPU no longer answers. A new process runs the other cases.")
         options = ["--out", str(path.parent), *(word for text in only for word in ("--only", text))]
-        options += ["--resume", *(["--tensor-cores"] if with_tensor_cores else [])]
+        options.append("--resume")
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.gpu", *options])
     if path is not None:
         click.echo(f"{path}\n{path.with_suffix('.md')}")
@@ -84,20 +76,6 @@ def main(out: Path | None, only: tuple[str, ...], resume: bool, with_tensor_core
         click.echo(f"FAILED: {name}: {text}")
     click.echo(f"{count(len(jobs) - len(not_run), 'case')} run, {count(len(failures), 'failure')}")
     sys.exit(bool(failures or not_run))
-
-
-def _fitting(jobs: Iterable[Job], shared_bytes: int) -> list[Job]:
-    """Return the jobs whose blocks fit the shared memory of the device, and print the others."""
-    fitting = []
-    for job in jobs:
-        if job.block_bytes <= shared_bytes:
-            fitting.append(job)
-        else:
-            click.echo(
-                f"{job.name} left out: a block takes {job.block_bytes:,} bytes, "
-                f"the device has {shared_bytes:,}"
-            )
-    return fitting
 
 
 def versions() -> str:

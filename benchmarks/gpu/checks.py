@@ -14,11 +14,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks import tensor_cores
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import DEVICE
-from benchmarks.gpu.peers import tensor_cores_of
-from benchmarks.tensor_cores import TensorCores
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.runtime import reference
@@ -34,8 +31,6 @@ TIMES_FLOAT32 = 10
 STEEPNESS = 2.0
 PAYLOAD_COLUMNS, SELECTED_ROWS = 3, 2
 STREAMS = 4
-# Numbers of a wrong sample in a message.
-SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -155,34 +150,12 @@ def check(subject: Subject, batch: int) -> Iterator[str]:
         # Together, because a single sample's gradient of the steepness may happen to be near 0.
         for problem in _far(alone, partial(_references, kernel, [samples.at(sample) for sample in picked])):
             yield f"{routing}: {problem}"
-    yield from _check_exact(kernel, batch)
 
 
 def _joined(samples: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
     """Return the results of single samples as a batch."""
     results = list(samples)
     return {name: torch.cat([tensors[name] for tensors in results]) for name in results[0]}
-
-
-def _check_exact(kernel: Kernel, batch: int) -> Iterator[str]:
-    """Check exact sorting of ties, both zeros, infinities and NaN."""
-    x = torch.randn(batch, kernel.n, device=DEVICE).mul(2).round()  # rounds to both zeros
-    special = torch.rand_like(x)
-    for share, value in ((0.04, torch.nan), (0.08, torch.inf), (0.12, -torch.inf)):
-        x[(special > share - 0.04) & (special < share)] = value
-    outputs = cuda.hard_sort(x, kernel.spec)
-    # On the CPU, whose sort is another program than the device's.
-    expected = reference.hard_sort(kernel, x.cpu())
-    for name, a, b in zip(("values", "indices"), outputs, expected, strict=True):
-        a = a.cpu()
-        wrong = ((_bits(a) != _bits(b)) & ~(a.isnan() & b.isnan())).any(-1)
-        if wrong.any():
-            sample = int(wrong.nonzero()[0])
-            keys, ours, theirs = (v[sample].tolist()[:SHOWN] for v in (x, a, b))
-            yield (
-                f"exact sort, {name} of {int(wrong.sum()):,} samples of {batch:,} are not torch.sort's: "
-                f"sample {sample}, {keys} …, has {ours} …, not {theirs} …"
-            )
 
 
 def check_any_type(subject: Subject, batch: int) -> Iterator[str]:
@@ -368,23 +341,3 @@ def _sample_run(subject: Subject, batch: int) -> tuple[Kernel, _Samples, dict[st
     expected = _run(kernel, samples)
     torch.cuda.synchronize()
     return kernel, samples, expected
-
-
-# -------------------------------------------------------------------------------- the experiment
-
-
-def check_tensor_cores(subject: Subject, batch: int) -> Iterator[str]:
-    """Check P on tensor cores, and the gradients of x and of the steepness."""
-    yield from _check_tensor_cores(tensor_cores_of(subject), batch)
-
-
-def _check_tensor_cores(cores: TensorCores, batch: int) -> Iterator[str]:
-    torch.manual_seed(0)
-    samples = _draw("permutation", batch, cores.kernel.n)
-    samples = replace(samples, values_grad=torch.zeros_like(samples.x))
-    assert samples.routed_grad is not None
-    routed, x_grad, steepness_grad = tensor_cores.relaxed(
-        cores, samples.x, samples.steepness, samples.routed_grad
-    )
-    results = _named(None, routed, x_grad, steepness_grad, None)
-    yield from _far(results, partial(_run_reference, cores.kernel, samples))

@@ -6,16 +6,13 @@ A network, a size or a way to launch is a line of a table below; a work or a pee
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from benchmarks import tensor_cores
 from benchmarks.gpu import checks, timing
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import (
-    BESIDE_TENSOR_CORES,
-    EXACT,
     EXACT_WORKS,
     KEYS,
     LOSS_GRAD,
@@ -53,12 +50,9 @@ LAUNCH_CHECKS: dict[str, tuple[Check, str, int, int]] = {
 SIZES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((P, P_GRAD, LOSS_GRAD), (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)),
     KEYS: (16, 128, 1024),
-    EXACT: (4, 8, 16, 32, 64, 256),
     **dict.fromkeys(EXACT_WORKS, (16, 64, 256)),
 }
 TIMED_NETWORK = "bitonic"
-# Works and widths of the experiment.
-TENSOR_CORES_WORKS, TENSOR_CORES_SIZES = (P, P_GRAD), (128, 256, 512, 1024)
 MEMORY_WIRES, MEMORY_BATCH = 1024, 64
 
 
@@ -94,7 +88,6 @@ class Job:
         network, n: the network that it needs.
         run: runs the job; failures are in the outcome, or raised.
         is_timed: whether it needs the limits of the device.
-        block_bytes: shared memory that a block takes; 0 where every device has enough.
     """
 
     name: str
@@ -102,7 +95,6 @@ class Job:
     n: int
     run: Callable[[Subject, Limits | None], Outcome]
     is_timed: bool = False
-    block_bytes: int = 0
 
 
 def _check(name: str, check: Check, network: str, n: int, batch: int) -> Job:
@@ -157,17 +149,3 @@ _JOBS = (
     _memory(),
 )
 JOBS = tuple(sorted(_JOBS, key=lambda job: job.n))
-
-
-def _of_tensor_cores(n: int) -> Iterator[Job]:
-    end = f"tensor cores, {TIMED_NETWORK} {n}"
-    yield _check(f"check, {end}", checks.check_tensor_cores, TIMED_NETWORK, n, FEW)
-    for work in TENSOR_CORES_WORKS:
-        yield _timed(f"{work}, {end}", work, BESIDE_TENSOR_CORES, n)
-
-
-TENSOR_CORES_JOBS = tuple(
-    replace(job, block_bytes=tensor_cores.block_bytes(n))
-    for n in TENSOR_CORES_SIZES
-    for job in _of_tensor_cores(n)
-)

@@ -13,8 +13,7 @@ import torch
 
 from benchmarks.gpu.building import Mixes
 from benchmarks.gpu.events import DEVICE, rounds
-from benchmarks.gpu.peers import EXACT, EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, P
-from nsc.compiler.schedule import WIRES_PER_WARP
+from benchmarks.gpu.peers import EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, P
 
 SOURCE = Path(__file__).with_name("limits.cu")
 # As in limits.cu.
@@ -33,11 +32,10 @@ BACKWARD_OPERATIONS = 11
 # Instructions that a warp runs for a mix on 32 columns: those of a turn of its loop over codelets of 16 wires
 # and 32 comparators, in which each half warp mixes 32 columns. Loads and stores, the choice of one of two
 # shapes and the loop itself count. Code for a sample on one lane, or for lanes apart, does not run. The
-# backward pass has two loops: the first keeps the rows that codelets load. An exact sort: instructions for a
-# comparator of 32 samples. Counted in the machine code for 64 wires, sm_90, by NVRTC 13.5, and by a test.
+# backward pass has two loops: the first keeps the rows that codelets load. Counted in the machine code for 64
+# wires, sm_90, by NVRTC 13.5.
 FORWARD_INSTRUCTIONS = 329 / (32 * 2)
 BACKWARD_INSTRUCTIONS = (350 + 904) / (32 * 2)
-SORT_INSTRUCTIONS = 307 / 32
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
 
     Returns:
         "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, inside light cones for P
-        and for losses; "issue": instructions of the routing, or of an exact sort in registers.
+        and for losses; "issue": instructions of the routing.
     """
     if work in EXACT_WORKS:
         return {"memory": batch * n * EXACT_WORKS[work].value_bytes / limits.bytes_per_second}
@@ -118,14 +116,11 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
         P_GRAD: (FORWARD_INSTRUCTIONS + BACKWARD_INSTRUCTIONS) * columns,
         LOSS_GRAD: BACKWARD_INSTRUCTIONS * columns,
     }
-    if n <= WIRES_PER_WARP:
-        instructions[EXACT] = SORT_INSTRUCTIONS * mixes.comparators
     operations, size = {
         P: (FORWARD_OPERATIONS * columns, square),
         P_GRAD: ((FORWARD_OPERATIONS + BACKWARD_OPERATIONS) * columns, 2 * square),
         LOSS_GRAD: (BACKWARD_OPERATIONS * columns, 16 * n),
         KEYS: (FORWARD_OPERATIONS * mixes.comparators, 8 * n),
-        EXACT: (2 * mixes.comparators, 16 * n),
     }[work]
     seconds = {
         "memory": batch * size / limits.bytes_per_second,

@@ -11,14 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks import indexed, tensor_cores
+from benchmarks import indexed
 from benchmarks.gpu.building import ART_LAMBDA, Subject
 from benchmarks.gpu.events import DEVICE, Call
 from nsc.compiler.families import family_network
-from nsc.runtime.dispatch import entries
 
 STEEPNESS = 20.0
-P, P_GRAD, LOSS_GRAD, KEYS, EXACT = "P", "P + gradient", "cross entropy + gradient", "values", "exact sort"
+P, P_GRAD, LOSS_GRAD, KEYS = "P", "P + gradient", "cross entropy + gradient", "values"
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ MOST_SAMPLES = 1 << 16
 SMALL, MOST_SMALL_SAMPLES = 8, 1 << 20
 # The most wires for which diffsort's dense matrices take a few seconds.
 DIFFSORT_WIDEST = 512
-NSC, TENSOR_CORES = "nsc", "tensor cores"
+NSC = "nsc"
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Peer:
 def batch_of(work: str, subject: Subject) -> int:
     """Return the number of samples of a case."""
     n = subject.n
-    if work == EXACT or work in EXACT_WORKS:
+    if work in EXACT_WORKS:
         return MOST_SMALL_SAMPLES
     most = MOST_SMALL_SAMPLES if n <= SMALL else MOST_SAMPLES
     return max(1, min(most, P_BYTES // (4 * n * n)))
@@ -87,9 +86,9 @@ def batch_of(work: str, subject: Subject) -> int:
 
 def _nsc(work: str, subject: Subject, batch: int) -> Call:
     op = subject.operator
-    if work in (KEYS, EXACT):
+    if work == KEYS:
         x = torch.randn(batch, op.n, device=DEVICE)
-        return (lambda: op.sort(x, STEEPNESS)) if work == KEYS else lambda: entries.hard_sort(op.kernel, x)
+        return lambda: op.sort(x, STEEPNESS)
     if work == LOSS_GRAD:
         x, ranks = _scores(batch, op.n)
         return lambda: torch.autograd.grad(op.cross_entropy(x, ranks, STEEPNESS), x)
@@ -133,11 +132,6 @@ def _diffsort(work: str, subject: Subject, batch: int) -> Call:
     return _of_permutation(work, subject.n, batch, lambda x: sorter(x)[1].transpose(1, 2))
 
 
-def _torch_sort(work: str, subject: Subject, batch: int) -> Call:
-    x = torch.randn(batch, subject.n, device=DEVICE)
-    return lambda: torch.sort(x)
-
-
 def _hard_sort(work: str, subject: Subject, batch: int) -> Call:
     exact, x = _to_sort(work, subject, batch)
     op = subject.operator
@@ -157,33 +151,11 @@ def _to_sort(work: str, subject: Subject, batch: int) -> tuple[ExactWork, Tensor
     return exact, torch.rand(shape, device=DEVICE).mul(256).to(exact.dtype)
 
 
-def _tensor_cores(work: str, subject: Subject, batch: int) -> Call:
-    cores = tensor_cores_of(subject)
-    x = torch.randn(batch, subject.n, device=DEVICE)
-    steepness = torch.full((batch,), STEEPNESS, device=DEVICE)
-    if work == P:
-        return lambda: tensor_cores.permutation(cores, x, steepness)
-    grad = torch.randn(batch, subject.n, subject.n, device=DEVICE)
-    return lambda: tensor_cores.relaxed(cores, x, steepness, grad)
-
-
-def tensor_cores_of(subject: Subject) -> tensor_cores.TensorCores:
-    """Return the experiment on a compiled network."""
-    network = family_network(subject.network, subject.n)
-    return tensor_cores.TensorCores.of(network, subject.operator.kernel)
-
-
 def _fitting(work: str, subject: Subject) -> int:
     """Return the batch of a peer that keeps six tensors of the size of P for each layer."""
     n, depth = subject.n, family_network(subject.network, subject.n).depth
     properties: Any = torch.cuda.get_device_properties(0)
     fitting: int = properties.total_memory // PEER_PARTS // (4 * n * n * 6 * depth)
-    return min(batch_of(work, subject), fitting)
-
-
-def _fitting_tensor_cores(work: str, subject: Subject) -> int:
-    properties: Any = torch.cuda.get_device_properties(0)
-    fitting: int = properties.total_memory // PEER_PARTS // tensor_cores_of(subject).sample_bytes
     return min(batch_of(work, subject), fitting)
 
 
@@ -204,10 +176,7 @@ PEERS: dict[str, tuple[Peer, ...]] = {
     P_GRAD: _OF_PERMUTATION,
     LOSS_GRAD: _OF_PERMUTATION,
     KEYS: (_OWN,),
-    EXACT: (_OWN, Peer("torch.sort", batch_of, _torch_sort)),
     **dict.fromkeys(
         EXACT_WORKS, (Peer(NSC, batch_of, _hard_sort), Peer("torch.sort", batch_of, _sorted_by_torch))
     ),
 }
-# The peers for P and P_GRAD where the experiment takes part.
-BESIDE_TENSOR_CORES = (_OWN, Peer(TENSOR_CORES, _fitting_tensor_cores, _tensor_cores))

@@ -103,8 +103,7 @@ def _timings(cases: list[tuple[Timing, ...]]) -> list[str]:
         f"float32, steepness {STEEPNESS:g}, logistic with ART {ART_LAMBDA:g}, bitonic. Medians of up to "
         f"{ROUNDS} rounds in which the peers take turns, by CUDA events. The limit is the longest of these: "
         "inputs and outputs at the speed of a copy; operations of mixes inside light cones at the rate of "
-        "multiply-adds; instructions of the routing, or of an exact sort of at most 64 wires, as counted for "
-        "sm_90, at the rate of issue.",
+        "multiply-adds; instructions of the routing, as counted for sm_90, at the rate of issue.",
         _table(columns, 2, rows),
     ]
 

@@ -13,12 +13,11 @@ from unittest import mock
 
 import torch
 
-from benchmarks import tensor_cores
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repeats_of
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
-from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, TENSOR_CORES, Peer
+from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, Peer
 from nsc.runtime.devices import cuda, exact_cuda
 
 # The rounds of a peer end after this time, but not before LEAST_ROUNDS rounds.
@@ -146,7 +145,7 @@ def time_case(
     ]
     launches: list[LaunchTime] = []
     for turn in turns:
-        if turn.peer in (NSC, TENSOR_CORES):
+        if turn.peer == NSC:
             try:
                 launches += time_launches(turn.peer, turn.call)
             except Exception as error:
@@ -188,7 +187,7 @@ def time_launches(peer: str, call: Call) -> list[LaunchTime]:
     calls = []
     for _ in range(LAUNCH_CALLS):
         spans: list[_Span] = []
-        with _recording(cuda, spans), _recording(exact_cuda, spans), _recording(tensor_cores, spans):
+        with _recording(cuda, spans), _recording(exact_cuda, spans):
             call()
             torch.cuda.synchronize()
         times: dict[_Launch, list[float]] = defaultdict(list)

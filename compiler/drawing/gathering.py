@@ -38,7 +38,6 @@ from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.targets.cpp import NARROW
 from nsc.compiler.verify import CANONICAL_DIGEST, NETWORK_DIGEST, Budget, Verdict, diagnose, verify
 from nsc.compiler.verify import Proof as Outcome
-from nsc.contract.targets import C_HEADER
 from nsc.errors import NetworkError, VerificationError
 from nsc.wording import count
 
@@ -236,7 +235,7 @@ def _formats(network: Network, name: str) -> Iterator[Text]:
 
 def _sources(request: Request, scheduled: Schedule, outcome: Outcome, name: str) -> Iterator[Text]:
     request = replace(request, unproved=outcome.verdict is Verdict.UNPROVED)
-    plain = replace(request, targets=(C_HEADER,), relaxation=Relaxation())
+    plain = replace(request, is_header=True, relaxation=Relaxation())
     files = render(request, scheduled, outcome).files
     note = (
         "" if outcome.verdict is Verdict.PROVED else "The network is unproved: nsc compile needs --unproved."

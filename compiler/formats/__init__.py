@@ -24,6 +24,7 @@ that is an error, which names the option that decides.
   million comparators, and take its memory.
 """
 
+from nsc.compiler.diagram import shown
 from nsc.compiler.formats.json_lists import network_of_lists
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
@@ -53,6 +54,7 @@ __all__ = [
     "readable",
     "save",
     "save_network",
+    "shown",
     "writable",
     "write_network",
 ]

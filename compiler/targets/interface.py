@@ -28,19 +28,16 @@ def interface_text(header: Header, n: int, outputs: Mapping[int, int] | None, dt
         outputs: the selected wires with their ranks, in order; None: the network sorts.
         dtypes: the arithmetic types, keys of REALS.
     """
-    order = values = "the smallest first"
+    values = "the smallest first"
     routings = list(ROUTINGS.values())
     if outputs is not None:
-        ranks, wires = (", ".join(map(str, numbers)) for numbers in (outputs.values(), outputs))
-        order = f"those of rank {ranks}; 0 is the smallest"
+        wires = ", ".join(map(str, outputs))
         values = f"the results are those on wire {wires}"
         routings = [routing for routing in routings if routing.selector is not None]
     interface = Interface(
         header=header,
         version=KERNEL_ABI,
         wires=n,
-        sorted=n if outputs is None else len(outputs),
-        order=order,
         values=values,
         statuses=tuple(Code(status.name.lower(), status.value, _STATUSES[status]) for status in Status),
         routings=tuple(Code(routing.name, routing.code, _meaning(routing)) for routing in routings),

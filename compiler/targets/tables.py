@@ -137,7 +137,6 @@ def _schedule_tables(schedule: Schedule) -> records.Schedule:
     # C has no empty arrays: the tables end with an entry that is not used.
     pairs = [pair for shape in schedule.shapes for pair in shape] + [PlacedComparator(0, 0)]
     halved = schedule.halved
-    outputs = schedule.outputs or ()
     return records.Schedule(
         wires=schedule.network.n,
         comparators=schedule.network.size,
@@ -150,7 +149,6 @@ def _schedule_tables(schedule: Schedule) -> records.Schedule:
         turned=turned,
         turn_words=LONGEST // _WORD,
         halved=halved,
-        outputs=len(outputs),
         codelet_lines=wrapped([*codelets, "{}"]),
         spread_lines=wrapped([*(place for spread in begins for place in spread), 0]),
         shape_lines=wrapped([*shapes, "{0, 0, 0}"]),
@@ -158,7 +156,6 @@ def _schedule_tables(schedule: Schedule) -> records.Schedule:
             braced((pair.a, pair.b, pair.needed.value) if halved else (pair.a, pair.b)) for pair in pairs
         ),
         turn_lines=wrapped(braced(_words(pattern)) for pattern in turns),
-        output_lines=wrapped(outputs),
     )
 
 

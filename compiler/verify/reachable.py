@@ -6,10 +6,11 @@ The cost is polynomial for networks that merge sorted parts: a sorted component 
 patterns, so a bitonic or odd-even merge of n wires peaks at (n/2 + 1)² patterns. It is exponential for
 networks that join wires before they are sorted (pairwise, odd-even transposition); these end at the budget.
 
-A component with too many patterns is kept unseen: its wires join others, and once its comparators seem to
-sort it, SAT decides whether they do. If so, its patterns are the ascending ones. "Too many" is first more
-than FEW_STATES, because SAT settles most sorters sooner than larger joins. If that search fails, a second
-one makes every join that memory and time allow, unless SAT can try the whole network next.
+The patterns of a component that has too many are not stored. Later comparators still extend it; when random
+inputs come out of it sorted, SAT decides whether all do. If so, its patterns are the ascending ones. The
+first search allows FEW_STATES patterns, because SAT settles most sorters sooner than larger joins. If that
+search fails, a second one makes every join that memory and time allow, unless SAT can try the whole network
+next.
 
 If only some wires have ranks, other wires are forgotten once no comparator needs them, and each pattern
 carries the number of zeros among its inputs. Patterns with more than r + 1 zeros, where r is the highest

@@ -7,12 +7,13 @@ plan that is best then), proving (that it selects the rank).
 
 from nsc.compiler.windows.fusing import Instance, Loop, fuse, operations, plan
 from nsc.compiler.windows.plan import MOST_ROWS, Plan, Read, Stage
-from nsc.compiler.windows.proving import WholeNetwork, WindowProof, prove_plan, whole_network
+from nsc.compiler.windows.proving import FilterProof, WholeNetwork, prove_plan, whole_network
 from nsc.compiler.windows.window import MOST_VALUES, Window
 
 __all__ = [
     "MOST_ROWS",
     "MOST_VALUES",
+    "FilterProof",
     "Instance",
     "Loop",
     "Plan",
@@ -20,7 +21,6 @@ __all__ = [
     "Stage",
     "WholeNetwork",
     "Window",
-    "WindowProof",
     "fuse",
     "operations",
     "plan",

@@ -5,8 +5,8 @@ at its place or some columns further on. So a list of values that several window
 once. Two windows below each other share the rows that they have in common: a step makes two rows of
 results.
 
-Small windows are planned the other way round: the pixels of a row are sorted, and rows joined. All that
-windows below each other share is then at the same place, so that a step of many rows keeps it in registers.
+Small windows sort the pixels of rows, then join rows. All that windows below each other share is then at the
+same place, so that a step of many rows keeps it in registers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from nsc.errors import UnprovedError, VerificationError
 
 
 @dataclass(frozen=True)
-class WindowProof:
+class FilterProof:
     """What is proved of a plan.
 
     Attributes:
@@ -71,7 +71,7 @@ def whole_network(plan: Plan, result: int = 0) -> WholeNetwork:
     return WholeNetwork(Network.from_comparators(window.values, pairs), output)
 
 
-def prove_plan(plan: Plan, budget: Budget | None = None) -> WindowProof:
+def prove_plan(plan: Plan, budget: Budget | None = None) -> FilterProof:
     """Return the proofs of a plan.
 
     Args:
@@ -89,7 +89,7 @@ def prove_plan(plan: Plan, budget: Budget | None = None) -> WindowProof:
         claim = parse(f"rank-{plan.window.rank}", plan.window.values, [whole.output])
         windows.append(_proved(plan, verify_once(whole.network, claim, budget)))
     stages = [_proved(plan, verify_once(stage.network, stage.property_, budget)) for stage in plan.stages]
-    return WindowProof(tuple(windows), tuple(stages))
+    return FilterProof(tuple(windows), tuple(stages))
 
 
 def _proved(plan: Plan, proof: Proof) -> Proof:

@@ -1,11 +1,10 @@
-"""Finished tables as Markdown, CSV, JSON and pictures. This package trains nothing.
+"""Finished tables as JSON, Markdown and pictures. This package trains nothing.
 
 records     the frozen records of a finished table
 figures     mean, deviation, standard errors; whether two figures can be told apart
 comparing   which row is first, and which of the paper's orders are found again
 explaining  what the figures of a page mean, in sentences
 markdown    a table as a page
-csv_table   a table as CSV
 pictures    a table as a picture
 console     a table on the terminal
 json_table  a table as JSON, and back

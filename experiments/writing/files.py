@@ -1,4 +1,4 @@
-"""The files of finished tables: NAME-PROFILE.json, .csv, .md and .png, and the report of a folder."""
+"""The files of finished tables: NAME-PROFILE.json, .md and .png, and the report of a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 from experiments.errors import ExperimentError
 from experiments.writing import json_table
-from experiments.writing.csv_table import to_csv
 from experiments.writing.explaining import how_to_read
 from experiments.writing.markdown import markdown, paragraph, table
 from experiments.writing.records import Finished
@@ -20,7 +19,7 @@ HEADING = "# The paper's tables"
 
 
 def write(folder: Path, finished: Finished) -> list[Path]:
-    """Write a table as JSON, CSV, Markdown and a picture; return their paths.
+    """Write a table as JSON, Markdown and a picture; return their paths.
 
     Raises:
         ExperimentError: the folder cannot be written to; then the files are as they were.
@@ -30,7 +29,6 @@ def write(folder: Path, finished: Finished) -> list[Path]:
 
     contents = {
         f"{finished.stem}.md": markdown(finished).encode(),
-        f"{finished.stem}.csv": to_csv(finished).encode(),
         f"{finished.stem}.png": pictures.draw(finished),
         f"{finished.stem}.json": json_table.to_json(finished).encode(),
     }
@@ -78,8 +76,8 @@ def page(folder: Path) -> str:
     found = _tables(folder)
     found.sort(key=lambda each: (_place(each.source), each.name, each.profile))
     head = paragraph(
-        "Every section is one table, made by the command below its heading. NAME-PROFILE.csv has a line for "
-        "every training. This page is made from NAME-PROFILE.json by `python -m experiments report`."
+        "Every section is one table, made by the command below its heading. NAME-PROFILE.json has every "
+        "training. `python -m experiments report` makes this page from these files."
     )
     sections = [markdown(each, level=2) for each in found]
     return (

@@ -13,7 +13,7 @@ from experiments.writing.quantities import METRICS
 from experiments.writing.records import Column, Finished, Panel, Row, Tuned
 
 MOST_COLUMNS = 120
-# A field of the runs with more values than this is left to the CSV.
+# A field of the runs with more values than this is left to the JSON.
 MOST_VALUES = 12
 
 
@@ -167,7 +167,7 @@ def runs_table(finished: Finished) -> str:
         values = list(dict.fromkeys(getattr(run, field.name) for run in runs))
         text = ", ".join(map(_value, values))
         if len(values) > MOST_VALUES:
-            text = f"{len(values)} values: see the CSV"
+            text = f"{len(values)} values: see the JSON"
         lines.append([field.name.replace("_", " "), text])
     return table(["field", "values"], lines, left=2) if lines else ""
 

@@ -19,6 +19,8 @@ import click
 from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.drawing import draw_command
+from nsc.cli.filtering import filter_command
+from nsc.cli.headers import header_command
 from nsc.cli.shared import EXIT_CODES
 from nsc.cli.showing import explain_command, list_command, show_command
 from nsc.cli.verifying import verify_command
@@ -108,6 +110,8 @@ def main() -> None:
 
 for _command in (
     compile_command,
+    filter_command,
+    header_command,
     verify_command,
     convert_command,
     optimize_command,

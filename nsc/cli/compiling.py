@@ -5,53 +5,41 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from pathlib import Path
 
 import click
 
 from nsc.cli.completing import some_of
-from nsc.cli.filtering import check_options, compile_window, is_given, window_of
-from nsc.cli.headers import write_c_header
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import (
     Limits,
+    ResultOptions,
     counts_of,
     limit_options,
     list_option,
     numbers_of,
+    remove_redundant_option,
+    result_options,
     selection_options,
+    unproved_option,
     wires_option,
 )
-from nsc.cli.sources import MISSING, Source, network_options
+from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import replaces, write
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.selection import Selection
-from nsc.contract.c_types import C_TYPES
 from nsc.contract.interface import REALS
-from nsc.contract.targets import C_HEADER, TARGETS
+from nsc.contract.targets import TARGETS
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices.cubin import build as build_cuda
 from nsc.runtime.kernel import Kernel
 
 
 @click.command("compile")
-@network_options(required=False)
+@network_options
 @selection_options
-@click.option(
-    "--window",
-    metavar="AxB",
-    help="Compile a rank filter of images for windows such as 3x3, 5x7 or 3x3x3, with --median or --rank.",
-)
-@click.option(
-    "--rank", type=int, metavar="R", help="Select this rank of a window; 0 the smallest, -1 the largest."
-)
 @wires_option
-@click.option(
-    "--remove-redundant",
-    is_flag=True,
-    help="Remove comparators that never exchange anything, which changes soft values.",
-)
+@remove_redundant_option
 @click.option(
     "--relaxation",
     type=click.Choice(list(SIGMOIDS)),
@@ -73,9 +61,8 @@ from nsc.runtime.kernel import Kernel
     default=("float32",),
     show_default=True,
     metavar="TYPE,…",
-    shell_complete=some_of(dict.fromkeys((*REALS, *C_TYPES))),
-    help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16. Of a C header: "
-    f"types of values, {', '.join(C_TYPES)}.",
+    shell_complete=some_of(REALS),
+    help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16.",
 )
 @list_option(
     "--target",
@@ -83,8 +70,8 @@ from nsc.runtime.kernel import Kernel
     default=("cpu",),
     show_default=True,
     metavar="TARGET,…",
-    shell_complete=some_of((*TARGETS, C_HEADER)),
-    help=f"Targets to compile for: {', '.join(TARGETS)}; or {C_HEADER} alone: a C header OUT/NAME.h.",
+    shell_complete=some_of(TARGETS),
+    help=f"Targets to compile for: {', '.join(TARGETS)}.",
 )
 @list_option(
     "--arch",
@@ -92,36 +79,12 @@ from nsc.runtime.kernel import Kernel
     metavar="sm_NN,…",
     help="GPU architectures to build the CUDA kernels for now; default: they are built on first use.",
 )
-@click.option(
-    "-o",
-    "--out",
-    "folder",
-    type=click.Path(path_type=Path),
-    default="generated",
-    show_default=True,
-    help="Folder to write the package's folder, or the C header, to.",
-)
-@click.option(
-    "--name",
-    help="Name of the package or the header; default: the network's name, N and the options that are not "
-    "defaults.",
-)
+@result_options
 @limit_options
-@click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Print each phase on standard error, a line each, and the full build command.",
-)
-@click.pass_context
+@unproved_option
 def compile_command(
-    context: click.Context,
-    source: Source | None,
+    source: Source,
     select: Selection | None,
-    window: str | None,
-    rank: int | None,
     wires: str | None,
     remove_redundant: bool,
     relaxation: str,
@@ -130,12 +93,9 @@ def compile_command(
     dtypes: tuple[str, ...],
     targets: tuple[str, ...],
     architectures: tuple[str, ...],
-    folder: Path,
-    name: str | None,
+    result: ResultOptions,
     limits: Limits,
     unproved: bool,
-    as_json: bool,
-    verbose: bool,
 ) -> None:
     """Prove a network, write its package to OUT/NAME and build it.
 
@@ -144,31 +104,16 @@ def compile_command(
     network file leaves them. The family best may be another network, with other soft values, for every
     selection.
 
-    With --window, the package is a rank filter of images. --dtype then names the types of pixels to build for
-    now, of any float or integer type; others are built when they are first used.
-
-    --target c writes OUT/NAME.h instead: C functions that sort or select exactly, without dependencies.
-
     --dtype, --target and --arch take one value, several with commas, or are repeated.
     """
-    if window is not None:
-        check_options(context)
-        chosen = window_of(window, select, rank)
-        types = dtypes if is_given(context, "dtypes") else ()
-        compile_window(chosen, types, folder, name, limits, as_json, verbose)
-        return
-    if rank is not None:
-        raise click.UsageError("--rank is for --window; a network selects --ranks")
-    if source is None:
-        raise click.UsageError(f"{MISSING}; or --window AxB")
     start = time.perf_counter()
-    with reporting(verbose) as progress:
+    with reporting(result.verbose) as progress:
         request = source.request(
             progress,
             relaxation=Relaxation(relaxation, art_lambda, error_free),
             dtypes=dtypes,
             targets=targets,
-            name=name,
+            name=result.name,
             unproved=unproved,
             select=select,
             wires=numbers_of("--wires", wires),
@@ -176,19 +121,16 @@ def compile_command(
         )
         if architectures and "cuda" not in request.targets:
             raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")
-        if request.is_header:
-            write_c_header(request, limits.budget(progress), folder, as_json, start)
-            return
         compiled = compile_network(request, limits.budget(progress))
         kernel = Kernel(compiled.package.files)
         progress.phase("build")
         artifacts = [kernel.build()] if "cpu" in request.targets else []
         artifacts += [build_cuda(kernel, architecture) for architecture in architectures]
         progress.phase("write")
-        replaced = replaces(compiled.package, folder)
-        place = write(compiled.package, folder)
+        replaced = replaces(compiled.package, result.folder)
+        place = write(compiled.package, result.folder)
     seconds = time.perf_counter() - start
-    if as_json:
+    if result.as_json:
         facts = {
             "name": compiled.package.name,
             "folder": str(place),
@@ -207,7 +149,7 @@ def compile_command(
     built = "built before" if all(artifact.cached for artifact in artifacts) else "built"
     click.echo(f"{place}: {network.counts}")
     click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
-    if verbose:
+    if result.verbose:
         for artifact in artifacts:
             click.echo(shlex.join(artifact.command))
     if replaced:

@@ -28,7 +28,7 @@ from nsc.wording import count
 
 
 @click.command("convert")
-@network_options()
+@network_options
 @output_options
 @verbose_option
 def convert_command(source: Source, output: Output, verbose: bool) -> None:
@@ -40,14 +40,14 @@ def convert_command(source: Source, output: Output, verbose: bool) -> None:
     with reporting(verbose) as progress:
         network = source.network(progress)
         progress.phase("write")
-        text = output.write(network)
-    output.finish(network, text)
+        content = output.write_network(network)
+    output.finish(network, content)
     if output.path is not None:
         click.echo(f"{output.path}: {network.counts}, as {output.format}")
 
 
 @click.command("optimize")
-@network_options()
+@network_options
 @property_options
 @limit_options
 @output_options
@@ -77,11 +77,11 @@ def optimize_command(
             progress.phase("optimise")
             optimized = optimize(original, property_, budget)
             progress.phase("write")
-            text = output.write(optimized.network)
+            content = output.write_network(optimized.network)
     if proof.verdict is not Verdict.PROVED:
         click.echo(f"nsc: {proof.sentence()}, so nothing is written; see nsc verify", err=True)
         sys.exit(EXIT_CODES[proof.verdict])
-    output.finish(optimized.network, text)
+    output.finish(optimized.network, content)
     if as_json:
         counts = {
             "before": asdict(optimized.before),

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from nsc.cli.filtering import is_given
+from nsc.cli.outputs import Output
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     Limits,
+    is_given,
     limit_options,
     numbers_of,
     selection_options,
     wires_option,
 )
-from nsc.cli.sources import Source, network_options
+from nsc.cli.sources import STANDARD, Source, network_options
 from nsc.compiler.drawing import PICTURES, Start, gather, picture, render_page
-from nsc.compiler.formats import save, write_network
 from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.selection import Selection
 
-PAGE = ".html"
-# The drawings among the formats, by the suffix of a file.
-DRAWINGS = {".svg": "svg", ".tex": "tikz", ".tikz": "tikz"}
+PAGE = "html"
+# What draw writes, by the suffix of a file.
+SUFFIXES = {".html": PAGE, ".svg": "svg", ".tex": "tikz", ".tikz": "tikz", **PICTURES}
+FORMATS = list(dict.fromkeys(SUFFIXES.values()))
 # Options that a picture does not have.
 _OF_PAGES = (
     "top_k",
@@ -40,13 +42,20 @@ _OF_PAGES = (
 
 
 @click.command("draw")
-@network_options()
+@network_options
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, allow_dash=True),
     metavar="OUT",
-    help="File to write: .html, .svg, .tex, .png or .pdf. Default: NAME.html, in this folder.",
+    help="File to write: .html, .svg, .tex, .png or .pdf; - is standard output. Default: NAME.html, in this "
+    "folder.",
+)
+@click.option(
+    "--to",
+    type=click.Choice(FORMATS),
+    metavar="FORMAT",
+    help=f"Format to write: {', '.join(FORMATS)}. Default: by the suffix of OUT, or html.",
 )
 @selection_options
 @wires_option
@@ -69,6 +78,7 @@ def draw_command(
     context: click.Context,
     source: Source,
     out: Path | None,
+    to: str | None,
     select: Selection | None,
     wires: str | None,
     relaxation: str,
@@ -87,33 +97,56 @@ def draw_command(
     With --top-k, --median or --ranks, the page shows what these ranks need of the network.
     OUT is written whole or not at all; an existing OUT is replaced. .png and .pdf need matplotlib.
     """
-    suffix = PAGE if out is None else out.suffix.lower()
-    if suffix not in (PAGE, *DRAWINGS, *PICTURES):
-        known = ", ".join([PAGE, *DRAWINGS, *PICTURES])
-        raise click.UsageError(f"{out}: nsc draw writes {known}; nsc convert writes other formats")
-    if out is not None and suffix != PAGE:
+    output = _output(out, to)
+    if output is not None and output.format != PAGE:
         given = [name for name in _OF_PAGES if is_given(context, name)]
         if given:
             raise click.UsageError(
-                f"--{given[0].replace('_', '-')} is for a page, -o NAME.html, not for {out}"
+                f"--{given[0].replace('_', '-')} is for a page, -o NAME.html, not for {output.words}"
             )
         with reporting(verbose) as progress:
             network = source.network(progress)
             progress.phase("write")
-            if suffix in PICTURES:
-                save(picture(network, PICTURES[suffix]), out)
+            if output.format in PICTURES.values():
+                content = output.write(picture(network, output.format))
             else:
-                save(write_network(network, DRAWINGS[suffix]).encode(), out)
-        click.echo(f"{out}: {network.counts}")
-        return
-    with reporting(verbose) as progress:
-        request = source.request(
-            progress,
-            relaxation=Relaxation(relaxation, art_lambda, error_free),
-            select=select,
-            wires=numbers_of("--wires", wires),
+                content = output.write_network(network)
+        said = network.counts
+    else:
+        with reporting(verbose) as progress:
+            request = source.request(
+                progress,
+                relaxation=Relaxation(relaxation, art_lambda, error_free),
+                select=select,
+                wires=numbers_of("--wires", wires),
+            )
+            facts = gather(request, Start(steepness=steepness), limits.budget(progress))
+            output = output or Output(Path(f"{facts.name}.html"), PAGE)
+            content = output.write(render_page(facts).encode())
+        said = f"{facts.title}; {facts.proof.sentence}"
+    click.echo(content, nl=False)
+    if output.path is not None:
+        click.echo(f"{output.path}: {said}")
+
+
+def _output(out: Path | None, to: str | None) -> Output | None:
+    """Return where a drawing goes; None: into a page that has the network's name.
+
+    Raises:
+        click.UsageError: no format that draw writes, or a picture for a terminal.
+    """
+    if out is None:
+        if to not in (None, PAGE):
+            raise click.UsageError(f"--to {to}: name its file with -o; - is standard output")
+        return None
+    if str(out) == STANDARD:
+        output = Output(None, to or PAGE)
+        if output.format in PICTURES.values() and sys.stdout is not None and sys.stdout.isatty():
+            raise click.UsageError(f"{output.format} is not text: name a file with -o, or a pipe or > FILE")
+        return output
+    format = to or SUFFIXES.get(out.suffix.lower())
+    if format is None:
+        raise click.UsageError(
+            f"{out}: nsc draw writes {', '.join(SUFFIXES)}; nsc convert writes other formats"
         )
-        facts = gather(request, Start(steepness=steepness), limits.budget(progress))
-        place = Path(f"{facts.name}{PAGE}") if out is None else out
-        save(render_page(facts).encode(), place)
-    click.echo(f"{place}: {facts.title}; {facts.proof.sentence}")
+    return Output(out, format)

@@ -1,35 +1,92 @@
-"""The part of nsc compile that writes C headers."""
+"""nsc header."""
 
 from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import click
 
-from nsc.cli.shared import counts_of
+from nsc.cli.completing import some_of
+from nsc.cli.reporting import reporting
+from nsc.cli.shared import (
+    Limits,
+    ResultOptions,
+    counts_of,
+    limit_options,
+    list_option,
+    numbers_of,
+    remove_redundant_option,
+    result_options,
+    selection_options,
+    unproved_option,
+    wires_option,
+)
+from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import compile_header
 from nsc.compiler.package import replaces_header, write_header
-from nsc.compiler.request import Request
-from nsc.compiler.verify import Budget
+from nsc.compiler.selection import Selection
+from nsc.contract.c_types import C_TYPES
 
 
-def write_c_header(request: Request, budget: Budget, folder: Path, as_json: bool, start: float) -> None:
-    """Write a C header and print what it is, as packages are printed."""
-    compiled = compile_header(request, budget)
-    budget.progress.phase("write")
-    replaced = replaces_header(compiled.header, folder)
-    place = write_header(compiled.header, folder)
+@click.command("header")
+@network_options
+@selection_options
+@wires_option
+@remove_redundant_option
+@list_option(
+    "--dtype",
+    "dtypes",
+    default=("float32",),
+    show_default=True,
+    metavar="TYPE,…",
+    shell_complete=some_of(C_TYPES),
+    help=f"Types of values: {', '.join(C_TYPES)}.",
+)
+@result_options
+@limit_options
+@unproved_option
+def header_command(
+    source: Source,
+    select: Selection | None,
+    wires: str | None,
+    remove_redundant: bool,
+    dtypes: tuple[str, ...],
+    result: ResultOptions,
+    limits: Limits,
+    unproved: bool,
+) -> None:
+    """Prove a network and write C functions that sort or select exactly, without dependencies, to OUT/NAME.h.
+
+    With --top-k, --median or --ranks only these values are stored. --wires names the wires on which a network
+    file leaves them.
+
+    --dtype takes one value, several with commas, or is repeated.
+    """
+    start = time.perf_counter()
+    with reporting(result.verbose) as progress:
+        request = source.request(
+            progress,
+            dtypes=dtypes,
+            name=result.name,
+            unproved=unproved,
+            select=select,
+            wires=numbers_of("--wires", wires),
+            remove_redundant=remove_redundant,
+            is_header=True,
+        )
+        compiled = compile_header(request, limits.budget(progress))
+        progress.phase("write")
+        replaced = replaces_header(compiled.header, result.folder)
+        place = write_header(compiled.header, result.folder)
     network, proof, seconds = compiled.network, compiled.proof, time.perf_counter() - start
-    if as_json:
+    if result.as_json:
         facts = {
             "name": compiled.header.name,
             "header": str(place),
             "replaced": replaced,
             **counts_of(network),
             "proof": proof.facts(),
-            "targets": request.targets,
             "dtypes": request.dtypes,
             "seconds": round(seconds, 3),
         }

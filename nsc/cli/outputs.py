@@ -1,4 +1,4 @@
-"""How every command that writes a network is told where to and in which format."""
+"""How every command that writes a network or a drawing is told where to and in which format."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 import click
 
 from nsc.cli.sources import STANDARD
-from nsc.compiler.formats import format_of_path, losses, save_network, writable, write_network
+from nsc.compiler.formats import format_of_path, losses, save, writable, write_network
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where a network goes.
+    """Where a network or a drawing goes.
 
     Attributes:
         path: the file; None: standard output.
-        format: a name in FORMATS.
+        format: a name in FORMATS, or of a drawing.
     """
 
     path: Path | None
@@ -34,22 +34,26 @@ class Output:
         """What messages call it."""
         return "standard output" if self.path is None else str(self.path)
 
-    def write(self, network: Network) -> str:
-        """Write a network to the file; return its text for standard output, "" where a file is written.
+    def write(self, content: bytes) -> bytes:
+        """Write to the file; return what is to print: the content for standard output, b"" after a file.
 
         Raises:
             NetworkError: a file that cannot be written, or a standard output that is closed.
         """
         if self.path is not None:
-            save_network(network, self.path, self.format)
-            return ""
+            save(content, self.path)
+            return b""
         if sys.stdout is None:
             raise NetworkError("standard output is closed: name a file with -o")
-        return write_network(network, self.format)
+        return content
 
-    def finish(self, network: Network, text: str) -> None:
+    def write_network(self, network: Network) -> bytes:
+        """Write a network in the format, as `write` does."""
+        return self.write(write_network(network, self.format).encode())
+
+    def finish(self, network: Network, content: bytes) -> None:
         """Print what `write` returned, and on standard error what the format cannot hold of the network."""
-        click.echo(text.encode(), nl=False)
+        click.echo(content, nl=False)
         for note in losses(network, self.format):
             click.echo(f"nsc: note: {note}", err=True)
 

@@ -6,9 +6,11 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from nsc.compiler import selection
 from nsc.compiler.network import Network
@@ -49,6 +51,11 @@ class Limits:
     def budget(self, progress: Progress) -> Budget:
         """Return the budget; its time begins now."""
         return budget_of(self.max_memory, self.time_limit, progress)
+
+
+def is_given(context: click.Context, name: str) -> bool:
+    """Say whether an option stands on the command line."""
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def wires_option(function: F) -> F:
@@ -100,6 +107,57 @@ def property_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(stated=PropertyOptions(name, wires, presorted), **others)
 
     return command
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """The options that say where a result is written, and how a command tells of it."""
+
+    folder: Path
+    name: str | None
+    as_json: bool
+    verbose: bool
+
+
+def result_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --out, --name, --json and --verbose, as its argument `result`."""
+
+    @click.option(
+        "-o",
+        "--out",
+        "folder",
+        type=click.Path(path_type=Path),
+        default="generated",
+        show_default=True,
+        help="Folder to write the result to.",
+    )
+    @click.option("--name", help="Its name; default: what it is of, and the options that are not defaults.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        help="Print each phase on standard error, a line each, and build commands in full.",
+    )
+    @functools.wraps(function)
+    def command(*, folder: Path, name: str | None, as_json: bool, verbose: bool, **others: Any) -> Any:
+        return function(result=ResultOptions(folder, name, as_json, verbose), **others)
+
+    return command
+
+
+def unproved_option(function: F) -> F:
+    return click.option("--unproved", is_flag=True, help="Accept a network that no exact method settles.")(
+        function
+    )
+
+
+def remove_redundant_option(function: F) -> F:
+    return click.option(
+        "--remove-redundant",
+        is_flag=True,
+        help="Remove comparators that never exchange anything, which changes soft values.",
+    )(function)
 
 
 def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -93,7 +93,7 @@ def _list_top_k(n: int, k: int, as_json: bool) -> None:
 
 
 @click.command("show")
-@network_options()
+@network_options
 def show_command(source: Source) -> None:
     """Draw a network of at most 64 wires and 16,384 comparators as a Knuth diagram, and print its counts.
 
@@ -131,7 +131,7 @@ def _coloured(diagram: str) -> Text:
 
 
 @click.command("explain")
-@network_options()
+@network_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain_command(source: Source, as_json: bool) -> None:
     """Show how a network is scheduled: codelets, comparators per wire loaded, light cones.

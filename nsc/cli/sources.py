@@ -24,7 +24,7 @@ from nsc.version import VERSION
 # Names standard input, or output, in the place of a file.
 STANDARD = "-"
 
-MISSING = "give a network: a family with --n N, a network file, or - for standard input"
+_MISSING = "give a network: a family with --n N, a network file, or - for standard input"
 
 _NETWORK = f"NETWORK is a family ({', '.join(FAMILIES)}), a network file, or - for standard input."
 
@@ -82,51 +82,42 @@ class Source:
         )
 
 
-def network_options(required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command a network, as its argument `source`; None where none is named and none is required.
+def network_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a network, as its argument `source`.
 
     The network is the first argument. --net names it too, as commands of earlier versions did.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @click.argument(
-            "net",
-            metavar="NETWORK" if required else "[NETWORK]",
-            required=False,
-            shell_complete=completing.networks,
-        )
-        @click.option("--net", "alias", metavar="NETWORK", hidden=True)
-        @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
-        @click.option(
-            "--from",
-            "--format",
-            "format",
-            type=click.Choice(readable()),
-            metavar="FORMAT",
-            help=f"A file's format: {', '.join(readable())}. Default: found from its content.",
-        )
-        @click.option(
-            "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="Number of a file's first wire."
-        )
-        @functools.wraps(function)
-        def command(
-            *,
-            net: str | None,
-            alias: str | None,
-            n: int | None,
-            format: str | None,
-            index_base: int | None,
-            **others: Any,
-        ) -> Any:
-            if net is not None and alias is not None:
-                raise click.UsageError(f"the network is named twice, {net} and --net {alias}: name it once")
-            name = alias if net is None else net
-            if name is None and required:
-                raise click.UsageError(MISSING)
-            source = None if name is None else Source(name, n, format, index_base)
-            return function(source=source, **others)
+    @click.argument("net", metavar="NETWORK", required=False, shell_complete=completing.networks)
+    @click.option("--net", "alias", metavar="NETWORK", hidden=True)
+    @click.option("--n", type=int, metavar="N", help="Number of wires; a family needs it.")
+    @click.option(
+        "--from",
+        "--format",
+        "format",
+        type=click.Choice(readable()),
+        metavar="FORMAT",
+        help=f"A file's format: {', '.join(readable())}. Default: found from its content.",
+    )
+    @click.option(
+        "--index-base", type=click.IntRange(0, 1), metavar="0|1", help="Number of a file's first wire."
+    )
+    @functools.wraps(function)
+    def command(
+        *,
+        net: str | None,
+        alias: str | None,
+        n: int | None,
+        format: str | None,
+        index_base: int | None,
+        **others: Any,
+    ) -> Any:
+        if net is not None and alias is not None:
+            raise click.UsageError(f"the network is named twice, {net} and --net {alias}: name it once")
+        name = alias if net is None else net
+        if name is None:
+            raise click.UsageError(_MISSING)
+        return function(source=Source(name, n, format, index_base), **others)
 
-        command.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_NETWORK}"
-        return command
-
-    return decorate
+    command.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_NETWORK}"
+    return command

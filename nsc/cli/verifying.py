@@ -37,13 +37,11 @@ from nsc.compiler.verify import (
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST
-from nsc.contract.windows import is_filter
-from nsc.join.filter_check import check_filter, read_filter
-from nsc.join.kernel_check import check_package, read_package
+from nsc.join.claims import claim_of
 
 
 @click.command("verify")
-@network_options()
+@network_options
 @property_options
 @limit_options
 @click.option(
@@ -116,16 +114,11 @@ def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) 
     with reporting(verbose) as progress:
         progress.phase("read")
         budget = limits.budget(progress)
-        if is_filter(folder):
-            filter_kernel, manifest, network, property_ = read_filter(folder)
-            proof = verify_network(network, property_, budget)
-            progress.phase("run the built kernel")
-            checks = check_filter(filter_kernel, manifest, network, property_, budget)
-        else:
-            kernel, network, property_ = read_package(folder)
-            proof = verify_network(network, property_, budget)
-            progress.phase("run the built kernel")
-            checks = check_package(kernel, network, property_, budget)
+        claim = claim_of(folder)
+        network = claim.network
+        proof = verify_network(network, claim.property, budget)
+        progress.phase("run the built kernel")
+        checks = claim.check(budget)
     verdict = Verdict.REFUTED if any(check.wrong for check in checks) else proof.verdict
     if as_json:
         facts = [asdict(check) for check in checks]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 # The version of the interface: a runtime calls kernels of this version alone.
-KERNEL_ABI = 8
+KERNEL_ABI = 9
 
 
 class Status(IntEnum):

@@ -9,8 +9,6 @@ WARP = 32
 # Bytes of a row that a lane holds: two columns of float32, one of float64. Wider lanes share addresses,
 # weights and sums between more columns, and take more registers.
 LANE_BYTES = 8
-# Exact sorting keeps a key and an index of each value in shared memory: as much as this many values.
-ENTRY_REALS = 2
 # Pieces that the columns of a sample's P are cut into, each with its own sums of weight gradients. It is a
 # constant so that the bits depend neither on the number of threads nor on the batch.
 MOST_CHUNKS = 16
@@ -19,7 +17,6 @@ FUNCTIONS = (
     "keys",
     "keys_backward",
     "sum",
-    "sort",
     "route",
     "route_backward",
     "reversed",

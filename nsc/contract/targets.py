@@ -27,6 +27,3 @@ TARGETS: dict[str, Target] = {
         Target("cuda", ".cu", ("cuda",)),
     )
 }
-
-# Names, where targets are named, a header of C functions: no package, and nothing that nsc loads.
-C_HEADER = "c"

@@ -1,10 +1,12 @@
-"""Check: what a run of a built kernel showed."""
+"""Check: what a run of a built kernel showed; and what a package claims, with the check of its kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from nsc.compiler.verify import Emitted
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Budget, Emitted, Property
 
 
 @dataclass(frozen=True)
@@ -43,3 +45,18 @@ class Check:
             return f"{where}: {self.wrong}"
         rest = ", which do not settle it" if self.complete is False else ""
         return f"{where}: {self.inputs:,} {self.what} come out right{rest}"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a package claims.
+
+    Attributes:
+        network: its network.
+        property: what this was proved to do.
+        check: builds and runs its kernel, and returns what each part did.
+    """
+
+    network: Network
+    property: Property
+    check: Callable[[Budget], list[Check]]

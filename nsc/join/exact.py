@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from nsc.compiler.exact import compile_exact
-from nsc.compiler.selection import Selection, median, ranks, top_k
+from nsc.compiler.selection import SELECTIONS, Selection
 from nsc.contract.exact import MOST
-from nsc.errors import UnprovedError
+from nsc.errors import PackageError, UnprovedError
 from nsc.join.budget import budget_of
 from nsc.runtime.exact import ExactKernel
 from nsc.runtime.kernel import Kernel
@@ -28,23 +28,21 @@ def exact_kernel(n: int, select: Selection | None = None) -> ExactKernel:
     return ExactKernel(compile_exact(n, select, VERSION, budget_of(keeps=True)))
 
 
-def exact_kernel_of(kernel: Kernel) -> ExactKernel | None:
-    """Return the exact kernel for the task of a package; None for more than MOST values, or without a proof.
+def selection_of(kernel: Kernel) -> Selection | None:
+    """Return what a package selects; None: it sorts."""
+    form = kernel.manifest.selection
+    if form is None or kernel.outputs is None:
+        return None
+    if form not in SELECTIONS:
+        raise PackageError(f"{kernel.name} has the selection {form!r}, not one of {', '.join(SELECTIONS)}")
+    return SELECTIONS[form](kernel.outputs.ranks)
 
-    Where there is none, the package's own sort serves exact calls.
-    """
+
+def exact_kernel_of(kernel: Kernel) -> ExactKernel | None:
+    """Return the exact kernel for a package's task; None: more than MOST values, or no proof."""
     if kernel.n > MOST:
         return None
-    selection = None
-    if kernel.outputs is not None:
-        wanted = kernel.outputs.ranks
-        named = (
-            each
-            for each in (top_k(len(wanted)), *([median()] if kernel.n % 2 else []))
-            if tuple(each.outputs(kernel.n).values()) == wanted
-        )
-        selection = next(named, ranks(*wanted))
     try:
-        return exact_kernel(kernel.n, selection)
+        return exact_kernel(kernel.n, selection_of(kernel))
     except UnprovedError:
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
 from nsc.compiler.windows import MOST_ROWS
+from nsc.contract.filters import Mode
 from nsc.contract.folding import fold
-from nsc.contract.manifest import MANIFEST, NETWORK
-from nsc.contract.windows import FilterManifest, Mode, read_filter_files
-from nsc.join.check import Check
-from nsc.runtime.window import Images, WindowKernel
+from nsc.contract.manifest import NETWORK, FilterManifest
+from nsc.join.check import Check, Claim
+from nsc.runtime.filter import FilterKernel, Images
 
 # The types of pixels that are checked: one whose values are compared as they are, and one that has keys. The
 # kernels of others come from the same text.
@@ -35,21 +36,21 @@ _PADDING = {
 _OUTSIDE = 1
 
 
-def read_filter(folder: Path) -> tuple[WindowKernel, FilterManifest, Network, Property]:
-    """Return a package's kernel, its manifest, the network of a window, and what this must do.
+def filter_claim(files: Mapping[str, str]) -> Claim:
+    """Return what a package of a filter claims of the network of a window.
 
     Raises:
-        PackageError: `nsc compile --window` did not write the folder, or its files were changed since.
+        PackageError: nsc did not write the files, or they were changed since.
     """
-    files = read_filter_files(folder)
-    manifest = FilterManifest.from_text(files[MANIFEST])
-    kernel = WindowKernel.from_files(manifest, files)
+    manifest = FilterManifest.of_files(files)
+    kernel = FilterKernel.of_package(manifest, files)
     network = parse_network(files[NETWORK])
-    return kernel, manifest, network, parse(f"rank-{manifest.rank}", network.n, [manifest.output])
+    property_ = parse(f"rank-{manifest.rank}", network.n, [manifest.output])
+    return Claim(network, property_, partial(_check, kernel, manifest, network, property_))
 
 
-def check_filter(
-    kernel: WindowKernel, manifest: FilterManifest, network: Network, property_: Property, budget: Budget
+def _check(
+    kernel: FilterKernel, manifest: FilterManifest, network: Network, property_: Property, budget: Budget
 ) -> list[Check]:
     """Run the kernels of CHECKED; return what each did on windows, and on images in every mode.
 
@@ -67,7 +68,7 @@ def check_filter(
     return [*checks, _check_images(kernel, manifest, CHECKED[0], channels=3)]
 
 
-def _run_windows(kernel: WindowKernel, manifest: FilterManifest, dtype: str) -> Run:
+def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> Run:
     """Return what runs a kernel on windows that show whether it does the same as the network.
 
     The windows lie side by side, so that each lane has some, and again further down, once for each row of
@@ -101,7 +102,7 @@ def _window_of(manifest: FilterManifest) -> tuple[int, int, int]:
     return fold(manifest.window).window
 
 
-def _check_images(kernel: WindowKernel, manifest: FilterManifest, dtype: str, channels: int) -> Check:
+def _check_images(kernel: FilterKernel, manifest: FilterManifest, dtype: str, channels: int) -> Check:
     """Compare the filtered images of random numbers, their borders too, with sorted windows."""
     random, count, wrong = np.random.default_rng(0), 0, None
     lowest = 0 if np.dtype(dtype).kind == "u" else -50
@@ -129,7 +130,7 @@ def _sorted_windows(images: npt.NDArray[Any], manifest: FilterManifest, mode: Mo
 
 
 def _filtered(
-    kernel: WindowKernel, manifest: FilterManifest, images: npt.NDArray[Any], mode: Mode
+    kernel: FilterKernel, manifest: FilterManifest, images: npt.NDArray[Any], mode: Mode
 ) -> npt.NDArray[Any]:
     """Return the filtered images (count, planes, rows, columns, channels)."""
     images = np.ascontiguousarray(images)

@@ -7,7 +7,7 @@ from functools import cache
 from nsc.compiler.filters import CompiledFilter, compile_filter
 from nsc.compiler.windows import Window
 from nsc.join.budget import budget_of
-from nsc.runtime.window import WindowKernel
+from nsc.runtime.filter import FilterKernel
 from nsc.version import VERSION
 
 
@@ -22,6 +22,6 @@ def compiled_filter(window: Window) -> CompiledFilter:
 
 
 @cache
-def window_kernel(window: Window) -> WindowKernel:
+def filter_kernel(window: Window) -> FilterKernel:
     """Return the kernel of a window's filter; errors as in `compiled_filter`."""
-    return WindowKernel(compiled_filter(window).source)
+    return FilterKernel(compiled_filter(window).source)

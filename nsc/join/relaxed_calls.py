@@ -41,25 +41,13 @@ class Operands:
         payload = None if self.payload is None else self.payload[:count]
         return Operands(self.x[:count], self.steepness[:count], payload)
 
-    def moved(self, by: Operands, step: float) -> Operands:
-        """Return the operands some steps further; a payload that is no number stays."""
-        payload = self.payload
-        if payload is not None and by.payload is not None:
-            payload = (payload + step * by.payload).astype(self.x.dtype)
-        return Operands(
-            (self.x + step * by.x).astype(self.x.dtype),
-            (self.steepness + step * by.steepness).astype(self.x.dtype),
-            payload,
-        )
-
 
 class RelaxedKernel:
     """The relaxed functions of a built kernel for one arithmetic type, on NumPy's arrays.
 
     Attributes:
         error_free: whether results are exact, and gradients those of relaxed ones.
-        is_sorter: whether all wires carry their ranks.
-        mixes_ties: whether a comparator of equal values has the weights ½.
+        sigmoid, art_lambda: of its relaxation.
 
     Raises, in every call:
         MemoryError: too little memory.
@@ -67,9 +55,7 @@ class RelaxedKernel:
 
     def __init__(self, kernel: Kernel, functions: Functions, real: str) -> None:
         self.name, self.n, self.real, self.dtype = kernel.name, kernel.n, real, np.dtype(real)
-        self.error_free = kernel.error_free
-        self.is_sorter = kernel.outputs is None
-        self.mixes_ties = not kernel.error_free and kernel.sigmoid != "hard"
+        self.error_free, self.sigmoid, self.art_lambda = kernel.error_free, kernel.sigmoid, kernel.art_lambda
         self._functions = functions
 
     @property

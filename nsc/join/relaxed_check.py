@@ -1,4 +1,4 @@
-"""Checks of built relaxed kernels: exact where comparators are, and elsewhere true to what they say of P."""
+"""Checks of built relaxed kernels: exact where comparators are, and elsewhere those of the reference."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from nsc.compiler.network import Network
 from nsc.compiler.verify import stable_order
 from nsc.contract.routings import ROUTINGS, Payload, Routing
 from nsc.join.relaxed_calls import Array, Numbers, Operands, RelaxedKernel
+from nsc.join.relaxed_reference import Floats, Reference, loss_of_p
 
 # Comparators whose inputs differ by 1 or more have the weights 0 and 1 here, within 1e-19, in both types and
 # for every relaxation.
 _STEEP = 1e20
-# Most numbers of the matrices P that are looked at for each batch of 0-1 inputs, but for the first input.
+# Most numbers of the matrices P that are looked at for each batch of 0-1 inputs and for a loss, but for the
+# first matrix.
 _MOST_OF_P = 1 << 20
-# The largest error of a sum, as a part of its terms, and of a derivative taken from differences of values.
-_ROUNDING = {"float32": 1e-4, "float64": 1e-12}
-_DIFFERENCE = {"float32": 2.0**-7, "float64": 2.0**-10}
-_DERIVATIVE = 0.05
+# A kernel may lie so many times as far from the reference as the reference's runs with errors. These have
+# errors of two units. A weight is within four and a mix within one, so right kernels lie no further than the
+# runs, and mostly at a tenth. The rest is for chance: a run has less than 1/64 of its usual error once in 80
+# times, and all four of them once in 4e7 times.
+_MARGIN = 64
+# The error of what is worked out of the same P in two ways, in units and as a part of the error of an entry.
+_SAME_P = 16
 
 
 def run_exactly(
@@ -61,22 +66,25 @@ def run_exactly(
 
 
 def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
-    """Return a law that a relaxed kernel breaks on random inputs, in words; None: none was seen broken.
+    """Return what a relaxed kernel does wrong on random inputs, in words; None: nothing was seen.
 
-    P has rows and columns that sum to 1, and mixes ties half and half; values and all routings are what P
-    makes of their operands; a sample has the same results alone; a loss is 0 where the order is right and
-    exact; gradients are derivatives of the results. The error-free form keeps ties in place, and its
-    gradients are those of other values.
+    Values, all routings and their gradients are those of the reference. A loss is that of P, and so is its
+    gradient. A sample has the same results alone, and a gradient is the same without the steepness's.
     """
-    many = _random_operands(kernel, kernel.samples)
-    laws = [*_laws_of_p(kernel, many)]
-    if kernel.is_sorter:
-        laws += _laws_of_losses(kernel, many)
-    if kernel.mixes_ties:
-        laws.append(_law_of_ties(kernel, network))
-    if not kernel.error_free:
-        for routing in ROUTINGS.values():
-            laws += _laws_of_gradients(kernel, routing, many)
+    random = np.random.default_rng(kernel.n)
+    operands = _random_operands(kernel, random)
+    direction = Operands(random.standard_normal(operands.x.shape), random.standard_normal(kernel.samples) / 4)
+    reference = Reference(kernel, network, operands, direction)
+    p = kernel.forward(ROUTINGS["permutation"], operands)[1]
+    some = max(1, _MOST_OF_P // kernel.n**2)
+    # An entry of P has two roundings a layer each time that it is worked out of the same weights.
+    bound = _SAME_P * (2 * network.depth + 8) * float(np.finfo(kernel.dtype).eps)
+    laws: list[_Law] = []
+    for routing in ROUTINGS.values():
+        if routing.is_loss:
+            laws += _laws_of_a_loss(kernel, routing, operands.first(some), p[:some], bound)
+        else:
+            laws += _laws_of_a_routing(kernel, reference, routing, operands, direction, bound)
     return next((words for words, error, bound in laws if not error <= bound), None)
 
 
@@ -84,69 +92,135 @@ def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
 _Law = tuple[str, float, float]
 
 
-def _random_operands(kernel: RelaxedKernel, count: int) -> Operands:
-    random = np.random.default_rng(kernel.n)
+def _random_operands(kernel: RelaxedKernel, random: np.random.Generator) -> Operands:
+    count = kernel.samples
     x = np.argsort(random.random((count, kernel.n)), axis=1) + random.uniform(-0.25, 0.25, (count, kernel.n))
-    # Every second sample is soft, where gradients of weights count, and every second nearly exact.
+    x[2:3] = 0  # ties
+    # Every second sample is soft, where gradients of weights count, and every second nearly exact. One is so
+    # steep that logarithms are cut.
     steepness = np.where(np.arange(count) % 2, random.uniform(4, 8, count), random.uniform(1, 2, count))
+    steepness[3:4] *= 32
     return Operands(x.astype(kernel.dtype), steepness.astype(kernel.dtype))
 
 
-def _payload_of(kernel: RelaxedKernel, routing: Routing, count: int) -> Numbers | None:
-    random = np.random.default_rng(routing.code)
-    match routing.payload:
-        case Payload.NOTHING:
-            return None
-        case Payload.COLUMNS:
-            return random.standard_normal((count, kernel.n, 3)).astype(kernel.dtype)
-        case Payload.RANKS:
-            return random.integers(kernel.n, size=(count, 3))
-        case Payload.TARGET:
-            return np.argsort(random.random((count, kernel.n)), axis=1)
+def _laws_of_a_routing(
+    kernel: RelaxedKernel,
+    reference: Reference,
+    routing: Routing,
+    operands: Operands,
+    direction: Operands,
+    bound: float,
+) -> Iterator[_Law]:
+    count, random = len(operands.x), np.random.default_rng(routing.code)
+    shape = (count, kernel.n, 0 if routing.name == "none" else 3)
+    # What the routing mixes, how it changes along the direction, and the weights of the results in a sum.
+    columns = random.standard_normal(shape).astype(kernel.dtype)
+    along = random.standard_normal(shape) if routing.payload is Payload.COLUMNS else np.zeros(shape)
+    of_values = random.standard_normal(operands.x.shape).astype(kernel.dtype)
+    of_routed = random.standard_normal(shape).astype(kernel.dtype)
+    payload: Numbers | None = columns if routing.payload is Payload.COLUMNS else None
+    if routing.payload is Payload.RANKS:
+        payload = random.integers(kernel.n, size=(count, 3))
+        columns = (payload[:, None, :] == np.arange(kernel.n)[:, None]).astype(kernel.dtype)
+    operands = replace(operands, payload=payload)
+    values, routed, kept = kernel.forward(routing, operands)
+    mixed = routed
+    grads: tuple[Array | None, ...] = of_values, of_routed
+    if routing.name == "none":
+        grads = of_values, None
+    if routing.name == "permutation":
+        # A wrong P has wrong products with random columns.
+        mixed = _product(routed, columns)
+        grads = of_values, _product(of_routed, columns.swapaxes(1, 2)).astype(kernel.dtype)
+
+    what, wanted = f"the routing {routing.name!r}", reference.routed(routing, columns, along)
+    yield f"{what} has wrong values", *_beyond(kernel, values[..., None], reference.values.at)
+    yield f"{what} is wrong", *_beyond(kernel, mixed, wanted.at)
+    gradients, _ = kernel.backward(routing, operands, grads, kept, True)
+    terms = [(gradients.x, direction.x), (gradients.steepness, direction.steepness)]
+    if gradients.payload is not None:
+        terms.append((gradients.payload, along))
+    products = np.concatenate([(a.astype(float) * b).reshape(count, -1) for a, b in terms], axis=1)
+    change = (reference.values.along[..., 0] * of_values).sum(axis=2) + (wanted.along * of_routed).sum(
+        axis=(2, 3)
+    )
+    yield (
+        f"the gradient of {what} is wrong",
+        *_beyond(kernel, products.sum(axis=1), change, abs(products).sum(axis=1)),
+    )
+    yield from _laws_of_batches(kernel, routing, operands, (values, routed), grads, gradients, bound)
 
 
-def _laws_of_p(kernel: RelaxedKernel, operands: Operands) -> Iterator[_Law]:
-    bound, count = _ROUNDING[kernel.real], len(operands.x)
-    values, p, _ = kernel.forward(ROUTINGS["permutation"], operands)
-    for axis, lines in ((-1, "rows"), (-2, "columns")):
-        yield f"{lines} of P do not sum to 1", _distance(p.sum(axis), np.ones(()), np.ones(())), bound
-    yield "P has entries below 0", float(-p.min()), 0.0
-    plain = kernel.forward(ROUTINGS["none"], operands)[0]
-    sizes = abs(operands.x).max(axis=1, keepdims=True)
-    yield "values are not P x", _distance(values, _product(p, operands.x[..., None])[..., 0], sizes), bound
-    yield "values without P are others", _distance(values, plain, sizes), bound
-    alone = kernel.forward(ROUTINGS["none"], operands.first(1))[0]
-    yield "a sample alone has other values", _distance(values[:1], alone, sizes[:1]), bound
-    for routing in ROUTINGS.values():
-        payload = _payload_of(kernel, routing, count)
-        if payload is None or routing.is_loss:
-            continue
-        routed = kernel.forward(routing, replace(operands, payload=payload))[1]
-        if routing.payload is Payload.RANKS:
-            wanted = np.take_along_axis(p, payload[..., None].astype(np.int64), axis=1).swapaxes(1, 2)
-        else:
-            wanted = _product(p.swapaxes(1, 2) if routing.is_reversed else p, payload)
-        largest = np.asarray(max(1.0, float(abs(wanted).max())))
-        yield f"the routing {routing.name!r} is not that of P", _distance(routed, wanted, largest), bound
+def _beyond(
+    kernel: RelaxedKernel, got: Array, runs: Floats, sizes: Floats | None = None
+) -> tuple[float, float]:
+    """Return how much further results lie from the reference's than rounding brings them, and 0, the bound.
+
+    Args:
+        got: (batch, …).
+        runs: what the runs of the reference have in its place, (runs, batch, …).
+        sizes: the sizes of the numbers that were added up (batch,); None: of the results.
+    """
+    count = len(got)
+    errors = abs(got - runs[0]).reshape(count, -1).max(axis=1, initial=0)
+    chance = abs(runs[1:] - runs[0]).max(axis=0).reshape(count, -1).max(axis=1, initial=0)
+    sizes = abs(runs[0]).reshape(count, -1).max(axis=1, initial=0) if sizes is None else sizes
+    return float((errors - _MARGIN * (chance + np.finfo(kernel.dtype).eps * sizes)).max()), 0.0
 
 
-def _laws_of_losses(kernel: RelaxedKernel, operands: Operands) -> Iterator[_Law]:
-    ranks = np.argsort(np.argsort(operands.x, axis=1), axis=1)
-    exact = Operands(operands.x, np.full_like(operands.steepness, _STEEP), ranks)
-    for routing in ROUTINGS.values():
-        if routing.is_loss:
-            losses = kernel.forward(routing, exact)[1]
-            yield f"the loss {routing.name!r} of the truth is not 0", float(abs(losses).max()), 1e-6
+def _laws_of_batches(
+    kernel: RelaxedKernel,
+    routing: Routing,
+    operands: Operands,
+    results: tuple[Array, Array],
+    grads: tuple[Array | None, ...],
+    gradients: Operands,
+    bound: float,
+) -> Iterator[_Law]:
+    """Compare results and gradients with those of a sample alone, and without the steepness's."""
+    what = f"the routing {routing.name!r}"
+    first, first_grads = operands.first(1), (*(None if each is None else each[:1] for each in grads),)
+    for got, alone in zip(results, kernel.forward(routing, first)[:2], strict=True):
+        error = float(abs(got[:1] - alone).max(initial=0))
+        yield f"{what} is another for a sample alone", error, bound * float(1 + abs(got[:1]).max(initial=0))
+    sizes = 1 + abs(gradients.x).max(axis=1, keepdims=True)
+    others, _ = kernel.backward(routing, operands, grads, None, False)
+    of_first, _ = kernel.backward(routing, first, first_grads, None, True)
+    yield (
+        f"the gradient of {what} is another without the steepness's",
+        _distance(gradients.x, others.x, sizes),
+        bound,
+    )
+    for got, alone in ((gradients.x, of_first.x), (gradients.steepness, of_first.steepness)):
+        yield (
+            f"the gradient of {what} is another for a sample alone",
+            _distance(got[:1], alone, sizes[0]),
+            bound,
+        )
 
 
-def _law_of_ties(kernel: RelaxedKernel, network: Network) -> _Law:
-    operands = Operands(np.zeros((1, kernel.n), kernel.dtype), np.ones(1, kernel.dtype))
-    wanted = np.eye(kernel.n)
-    for layer in network.layers():
-        lo, hi = layer.T
-        wanted[lo] = wanted[hi] = (wanted[lo] + wanted[hi]) / 2
-    p = kernel.forward(ROUTINGS["permutation"], operands)[1][0]
-    return "ties are not mixed half and half", float(abs(p - wanted).max()), _ROUNDING[kernel.real]
+def _laws_of_a_loss(
+    kernel: RelaxedKernel, routing: Routing, operands: Operands, p: Array, bound: float
+) -> Iterator[_Law]:
+    near = operands.x + np.random.default_rng(routing.code).standard_normal(operands.x.shape)
+    target = np.argsort(np.argsort(near, axis=1), axis=1)
+    wanted, by_p = loss_of_p(kernel, routing, p.astype(float), target)
+    operands, what = replace(operands, payload=target), f"the loss {routing.name!r}"
+    values, losses, kept = kernel.forward(routing, operands)
+    yield f"{what} is wrong", _distance(losses, wanted, 1 + wanted), bound
+    gradients, others = kernel.backward(routing, operands, (None, None), kept, True)
+    assert others is not None
+    yield f"{what} is another with its gradient", _distance(losses, others, 1 + wanted), bound
+    grads = None, by_p.astype(kernel.dtype)
+    through, _ = kernel.backward(ROUTINGS["permutation"], replace(operands, payload=None), grads, None, True)
+    sizes = abs(through.x).max(axis=1)
+    yield f"the gradient of {what} is wrong", _distance(gradients.x, through.x, 1 + sizes[:, None]), bound
+    yield (
+        f"the gradient of {what} by steepness is wrong",
+        _distance(gradients.steepness, through.steepness, 1 + abs(through.steepness)),
+        bound,
+    )
+    yield from _laws_of_batches(kernel, routing, operands, (values, losses), (None, None), gradients, bound)
 
 
 def _product(p: Array, columns: Numbers) -> Array:
@@ -156,87 +230,3 @@ def _product(p: Array, columns: Numbers) -> Array:
 def _distance(got: Array, wanted: Array, sizes: Numbers) -> float:
     """Return the largest distance as a part of `sizes`; NaN where a result is NaN."""
     return float((abs(got - wanted) / sizes).max())
-
-
-def _laws_of_gradients(kernel: RelaxedKernel, routing: Routing, operands: Operands) -> Iterator[_Law]:
-    """Compare the gradients of a routing with differences of its results, along a random direction."""
-    count, random = len(operands.x), np.random.default_rng(routing.code)
-    operands = replace(operands, payload=_payload_of(kernel, routing, count))
-    values, routed, kept = kernel.forward(routing, operands)
-    # The weights of the results in a sum, whose gradient is asked for.
-    of_values = random.standard_normal(values.shape).astype(kernel.dtype)
-    of_routed = random.standard_normal(routed.shape).astype(kernel.dtype)
-    if routing.is_loss:
-        of_values[...], of_routed[...] = 0, 1
-    if routing.name == "none":
-        of_routed[...] = 0
-    values_grad = None if routing.is_loss else of_values
-    routed_grad = None if routing.is_loss or routing.name == "none" else of_routed
-
-    def backward(count: int, kept: Array | None, with_steepness: bool) -> tuple[Operands, Array | None]:
-        grads = (None if each is None else each[:count] for each in (values_grad, routed_grad))
-        return kernel.backward(routing, operands.first(count), (*grads,), kept, with_steepness)
-
-    gradients, losses = backward(count, kept, True)
-    others, _ = backward(count, None, False)
-    alone, _ = backward(1, None, True)
-    sizes, bound = 1 + abs(gradients.x).max(axis=1, keepdims=True), 10 * _ROUNDING[kernel.real]
-    what = f"the gradient of the routing {routing.name!r}"
-    yield f"{what} is another without the steepness's", _distance(gradients.x, others.x, sizes), bound
-    yield f"{what} is another for a sample alone", _distance(gradients.x[:1], alone.x, sizes[:1]), bound
-    steepness = abs(gradients.steepness[:1] - alone.steepness).max()
-    yield f"{what} by steepness is another for a sample alone", float(steepness / sizes[0, 0]), bound
-    if losses is not None:
-        yield (
-            f"the loss {routing.name!r} is another with its gradient",
-            _distance(losses, routed, 1 + routed),
-            bound,
-        )
-
-    def sum_at(point: Operands) -> npt.NDArray[np.float64]:
-        values, routed, _ = kernel.forward(routing, point)
-        parts = (of_values, values), (of_routed, routed)
-        sums: npt.NDArray[np.float64] = np.sum(
-            [(weight.astype(np.float64) * result).reshape(count, -1).sum(axis=1) for weight, result in parts],
-            axis=0,
-        )
-        return sums
-
-    direction = Operands(
-        random.standard_normal(operands.x.shape),
-        random.standard_normal(count) / 4,
-        None if gradients.payload is None else random.standard_normal(gradients.payload.shape),
-    )
-    wanted = _derivative(sum_at, operands, direction, _DIFFERENCE[kernel.real])
-    terms = [
-        (gradient.astype(np.float64) * along).reshape(count, -1)
-        for gradient, along in (
-            (gradients.x, direction.x),
-            (gradients.steepness, direction.steepness),
-            (gradients.payload, direction.payload),
-        )
-        if gradient is not None and along is not None
-    ]
-    together = np.concatenate(terms, axis=1)
-    sizes = np.linalg.norm(together, axis=1) + abs(wanted)
-    missed = abs(together.sum(axis=1) - wanted) / np.where(sizes > 0, sizes, 1)
-    # A step across a tie misses much: the medians of soft and of steep samples are not moved by a few.
-    error = float(max(np.median(half) for half in (missed[::2], missed[1::2]) if len(half)))
-    yield f"{what} is not its derivative", error, _DERIVATIVE
-
-
-def _derivative(
-    function: Callable[[Operands], npt.NDArray[np.float64]],
-    at: Operands,
-    direction: Operands,
-    step: float,
-) -> npt.NDArray[np.float64]:
-    """Return the derivative along a direction by differences of two widths, whose leading errors cancel.
-
-    Source: Richardson 1911.
-    """
-    wide, narrow = (
-        (function(at.moved(direction, width)) - function(at.moved(direction, -width))) / (2 * width)
-        for width in (step, step / 2)
-    )
-    return (4 * narrow - wide) / 3

@@ -12,9 +12,9 @@ from nsc.arguments import flag
 from nsc.contract.folding import origins_of
 from nsc.errors import OperandError, OperandTypeError
 from nsc.nn.layer import Layer, call
+from nsc.operators.filtering import sizes_of
 from nsc.operators.filters import Filter, checked_options, compile_filter
 from nsc.operators.selector import Selector
-from nsc.operators.windows import sizes_of
 
 # For torch.fx it is one node.
 torch.fx.wrap("call")

@@ -1,14 +1,13 @@
-"""Exact sorting and selection of NumPy arrays along short axes, by proved networks; needs no torch.
+"""Exact sorting and selection of NumPy arrays along short axes, by proved networks; needs no torch::
 
     import nsc.numpy
     values = nsc.numpy.sort(image, axis=0)
     values, indices = nsc.numpy.topk(scores, 8)
     middle = nsc.numpy.nanmedian(stack, axis=0)
 
-The first call for a length of the axis proves a network, and the first for a type builds its kernel in a
-second or two; both are kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN
-is larger than every number. Ties keep their order where indices are asked for. A sort of values alone leaves
--0 before 0.
+The first call for a length of the axis proves a network, and the first for a type builds its kernel; both are
+kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number.
+Ties keep their order where indices are asked for. A sort of values alone leaves -0 before 0.
 
 NumPy sorts axes of more than MOST values, and, after one warning, every axis where there is no compiler.
 Results are the same. Then -0 and 0 may come in any order.

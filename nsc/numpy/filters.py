@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name, real, whole, wholes
 from nsc.compiler.windows import Window
+from nsc.contract.filters import MODES, Mode
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
-from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
-from nsc.join.filters import compiled_filter, window_kernel
+from nsc.join.filters import compiled_filter, filter_kernel
 from nsc.numpy.arrays import NAMES, Array, read, thread_count
 from nsc.numpy.kernels import with_compiler
 from nsc.numpy.windows import filter_by_numpy
+from nsc.runtime.filter import FilterKernel, Images
 from nsc.runtime.threads import share_out
-from nsc.runtime.window import Images, WindowKernel
 
 
 def median_filter(
@@ -136,8 +136,8 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
     return values
 
 
-def _built(window: Window, dtype: str, channels: int) -> WindowKernel:
-    kernel = window_kernel(window)
+def _built(window: Window, dtype: str, channels: int) -> FilterKernel:
+    kernel = filter_kernel(window)
     kernel.load(dtype, channels)
     return kernel
 

@@ -16,20 +16,20 @@ from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
+from nsc.contract.filters import MODES
 from nsc.contract.folding import origins_of
-from nsc.contract.manifest import MANIFEST, NETWORK, digest
-from nsc.contract.windows import MODES, FilterManifest
+from nsc.contract.manifest import MANIFEST, NETWORK, FilterManifest, digest
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
 from nsc.join.filters import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
+from nsc.operators.filtering import Windows, apply_filter, filtered, keep, sizes_of, windows_of
 from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import Steepness, check_tensor
 from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
-from nsc.operators.windows import Windows, apply_filter, filtered, keep, sizes_of, windows_of
 from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.window import WindowKernel
+from nsc.runtime.filter import FilterKernel
 from nsc.version import VERSION
 
 
@@ -58,13 +58,11 @@ class Filter(Packaged):
         """Take a generated package's files.
 
         Raises:
-            PackageError: files that no `nsc compile --window` of this version wrote.
+            PackageError: files that no `nsc filter` of this version wrote.
         """
-        if MANIFEST not in files:
-            raise PackageError("no readable manifest: there is none: compile the package again")
-        manifest = FilterManifest.from_text(files[MANIFEST])
+        manifest = FilterManifest.of_files(files)
         super().__init__(f"{manifest.name}-{digest(files[MANIFEST])[:16]}", files)
-        kernel = WindowKernel.from_files(manifest, files)
+        kernel = FilterKernel.of_package(manifest, files)
         self.name = manifest.name
         planes, rows, columns = manifest.window
         self.window = Window(planes, rows, columns, manifest.rank)
@@ -102,7 +100,7 @@ class Filter(Packaged):
         if way_of(x) is PLAIN:
             needs_gradient = x.requires_grad and torch.is_grad_enabled()
             return (apply_filter if needs_gradient else filtered)(*arguments)
-        return torch.ops.nsc.window_filter(*arguments)  # type: ignore[no-any-return]
+        return torch.ops.nsc.filter(*arguments)  # type: ignore[no-any-return]
 
     def relaxed(
         self,
@@ -201,8 +199,7 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
         WindowError: no such window, or no rank for an even number of values.
         UnprovedError: no method settled its network.
 
-    Cost: half a second for 7 × 7, proof and plan; a second or two for each type of pixels when it is first
-    used.
+    Cost: a proof and a plan, and a build for each type of pixels when it is first used; all are kept on disk.
 
     >>> compile_filter(3)(torch.tensor([[1, 9, 3], [4, 5, 6], [7, 8, 2]]))[1, 1]
     tensor(5)

@@ -1,27 +1,27 @@
-"""Loading: from the folder that `nsc compile` wrote to its operator."""
+"""Loading: from the folder that `nsc compile` wrote to what its package is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsc.arguments import path_of
-from nsc.contract.windows import is_filter, read_filter_files
+from nsc.contract.manifest import MANIFEST, FilterManifest, Manifest, RelaxedManifest, read_files
 from nsc.errors import PackageError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.kernel import Kernel
 
 if TYPE_CHECKING:
     from nsc.operators.filters import Filter
 
 
-def load(folder: str | Path) -> Operator:
-    """Return the operator of a folder that `nsc compile` wrote; it is built on first use.
+def load(folder: str | Path) -> Operator | Filter:
+    """Return what a folder that `nsc compile` wrote is a package of; it is built on first use.
 
     Returns:
-        A Selector, if the package was compiled for some ranks alone, else a Sorter.
+        A Filter; a Selector, if a network was compiled for some ranks alone, else a Sorter.
 
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed.
@@ -35,29 +35,24 @@ def load(folder: str | Path) -> Operator:
     ...     load(folder) == operator
     True
     """
-    path = path_of("a package's folder", folder, PackageError)
-    if is_filter(path):
-        raise PackageError(f"{path} is a filter: load it with nsc.load_filter")
-    kernel = Kernel.from_folder(path)
-    return (Sorter if kernel.outputs is None else Selector)(kernel.files)
+    files = read_files(path_of("a package's folder", folder, PackageError))
+    return _MADE_OF[Manifest.from_text(files[MANIFEST]).kind](files)
 
 
-def load_filter(folder: str | Path) -> Filter:
-    """Return the filter of a folder that `nsc compile --window` wrote; it is built on first use.
+def _operator(files: Mapping[str, str]) -> Operator:
+    manifest = RelaxedManifest.from_text(files[MANIFEST])
+    return (Sorter if manifest.outputs is None else Selector)(files)
 
-    Raises:
-        PackageError: no such folder, or files that nsc did not write or that were changed.
 
-    >>> import tempfile
-    >>> from nsc.compiler.windows import Window
-    >>> from nsc.join.filters import compiled_filter
-    >>> with tempfile.TemporaryDirectory() as folder:  # `nsc compile --window` writes these files
-    ...     for name, text in compiled_filter(Window.of(3)).package.files.items():
-    ...         _ = Path(folder, name).write_text(text, encoding="utf-8")
-    ...     load_filter(folder)
-    Filter(median_3x3: the median of 3x3 pixels)
-    """
+def _filter(files: Mapping[str, str]) -> Filter:
     # Filters come with the compiler of networks, which other packages do not need.
     from nsc.operators.filters import Filter
 
-    return Filter(read_filter_files(path_of("a package's folder", folder, PackageError)))
+    return Filter(files)
+
+
+# By kinds of packages.
+_MADE_OF: dict[str, Callable[[Mapping[str, str]], Operator | Filter]] = {
+    RelaxedManifest.kind: _operator,
+    FilterManifest.kind: _filter,
+}

@@ -275,7 +275,7 @@ class Sorter(Operator):
         """Return exactly sorted values and indices, as torch.sort(stable=True).
 
         Up to 1,024 values it runs the smallest network that nsc has, proved when first used, whatever network
-        the operator relaxes. Beyond, it runs the operator's own, or torch.sort for dtypes not relaxed.
+        the operator relaxes. Beyond, it runs torch.sort.
 
         Args:
             x: n values along an axis, of any shape: floating-point numbers, integers or bool.

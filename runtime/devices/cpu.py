@@ -15,7 +15,6 @@ from nsc.contract.interface import Status
 from nsc.contract.routings import LOSSES, ROUTINGS
 from nsc.runtime import reference
 from nsc.runtime.checks import (
-    check_keys,
     check_tensors,
     check_values,
     checked_backward,
@@ -27,7 +26,6 @@ from nsc.runtime.derivatives import reference_vjp, through_loss
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.library import Functions
 from nsc.runtime.shapes import (
-    empty_sorted,
     has_columns,
     inner_contiguous,
     output_shapes,
@@ -203,23 +201,6 @@ def loss_unchecked(
     if status:
         raise _error(status, kernel, routing, steepness)
     return losses, x_grad, steepness_grad
-
-
-def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
-    kernel = find(spec)
-    check_keys(kernel, x)
-    library = kernel.library()
-    if library is None:
-        return reference.hard_sort(kernel, x)
-    values, indices = empty_sorted(x, spec)
-    x = x.contiguous()
-    status = library.functions[real_of(x.dtype)].sort(
-        x.shape[0], x.data_ptr(), values.data_ptr(), indices.data_ptr(), thread_pool()
-    )
-    if status:
-        raise _out_of_memory(kernel)
-    return values, indices
 
 
 def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:

@@ -19,13 +19,12 @@ from nsc.contract.interface import function_name
 from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, Launch
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError
-from nsc.runtime.checks import check_keys, check_tensors, checked_backward
+from nsc.runtime.checks import check_tensors, checked_backward
 from nsc.runtime.derivatives import through_loss
 from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.devices.cuda_program import Program, program_of
 from nsc.runtime.kernel import Kernel, find
 from nsc.runtime.shapes import (
-    empty_sorted,
     has_columns,
     inner_contiguous,
     is_loss,
@@ -152,23 +151,6 @@ def loss_unchecked(
             call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
             losses[first : first + count] = parts.sum(-1)
         return losses, x_grad, steepness_grad
-
-
-def hard_sort(x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
-    kernel = find(spec)
-    check_keys(kernel, x)
-    batch = x.shape[0]
-    try:
-        values, indices = empty_sorted(x, spec)
-        if batch:
-            program = program_of(kernel, x.device)
-            function = function_name("sort", real_of(x.dtype))
-            blocks = _ceil(batch, program.launches.blocks[function].items)
-            program.launch(function, blocks, (batch, x.contiguous(), values, indices))
-        return values, indices
-    except torch.OutOfMemoryError as error:
-        raise _out_of_memory(kernel, batch, 0, error) from None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from nsc.contract.exact import ELEMENTS, ExactSource
 from nsc.runtime.devices.cubin import build_exact
 from nsc.runtime.devices.cuda_module import Argument, Loaded, Module, find_device, index_of
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, ExactLaunches, exact_launches
+from nsc.runtime.devices.sorting import KernelSort
 from nsc.runtime.exact import Layout
 
 
@@ -59,39 +60,30 @@ class _CupyProgram(Module):
         super().__init__(source.name, binary, source.facts, self.launches.blocks, device)
 
 
-def sort(
-    program: ExactProgram,
-    x: Tensor,
-    layout: Layout,
-    descending: bool,
-    values: Tensor,
-    indices: Tensor | None,
-) -> None:
-    """Sort, or select, on torch's current stream.
+class CudaSort(KernelSort):
+    """Sorts tensors on a GPU, on torch's current stream; `sort` raises DeviceError if the driver refuses."""
 
-    Args:
-        program: for the type of x.
-        x: values; `layout` says where they lie.
-        layout: any strides that lie in x.
-        descending: whether the largest value comes first; only for a network that sorts.
-        values: takes the results, (slabs, samples, outputs) if the stride of wires is 1, else
-            (slabs, outputs, samples).
-        indices: takes their places, int64 or int32; None: values alone.
+    # Neighbouring threads read what lies side by side, however few samples there are.
+    least_columns = 1
 
-    Raises:
-        DeviceError: the driver refuses the launch, or an earlier kernel failed.
-    """
-    function = EXACT_VALUES if indices is None else EXACT_PAIRS
-    block = program.launches.blocks[function]
-    blocks = -(-layout.slabs * layout.samples // block.items)
-    arguments: tuple[Argument, ...] = (
-        x,
-        *(layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample),
-        int(descending),
-        block.items,
-        values,
-    )
-    if indices is not None:
-        arguments = (*arguments, indices, indices.itemsize)
-    if blocks:
-        program.launch(function, blocks, arguments)
+    def __init__(self, source: ExactSource, program: ExactProgram) -> None:
+        super().__init__(source)
+        self._program = program
+
+    def sort(
+        self, x: Tensor, layout: Layout, descending: bool, values: Tensor, indices: Tensor | None
+    ) -> None:
+        function = EXACT_VALUES if indices is None else EXACT_PAIRS
+        block = self._program.launches.blocks[function]
+        arguments: tuple[Argument, ...] = (
+            x,
+            *(layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample),
+            int(descending),
+            block.items,
+            values,
+        )
+        if indices is not None:
+            arguments = (*arguments, indices, indices.itemsize)
+        blocks = -(-layout.slabs * layout.samples // block.items)
+        if blocks:
+            self._program.launch(function, blocks, arguments)

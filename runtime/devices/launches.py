@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import REALS, function_name
-from nsc.contract.launch import ENTRY_REALS, FUNCTIONS, LANE_BYTES, WARP, Launch, sample_places
+from nsc.contract.launch import FUNCTIONS, LANE_BYTES, WARP, Launch, sample_places
 from nsc.errors import BuildError
 
 # Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
@@ -97,7 +97,6 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
             "keys": keys,
             "keys_backward": keys,
             "sum": Block(launch.keys_threads, launch.keys_threads, 0),
-            "sort": _sort_block(n, launch, real, shared_bytes),
         }
         blocks |= {function_name(name, real): block for name, block in by_name.items()}
     for function, block in blocks.items():
@@ -156,20 +155,6 @@ def _tile_lanes(n: int, launch: Launch, shared_bytes: int) -> int:
     lane_bytes = launch.routing_threads // launch.tile_threads * n * LANE_BYTES
     _check_fits("the narrowest tile", n, lane_bytes, shared_bytes)
     return min(launch.tile_lanes, 1 << ((shared_bytes // lane_bytes).bit_length() - 1))
-
-
-def _sort_block(n: int, launch: Launch, real: str, shared_bytes: int) -> Block:
-    """Return the block that sorts exactly, by templates/cuda/order.cu.j2."""
-    entry_bytes = ENTRY_REALS * REALS[real].bytes
-    if launch.tile_threads > WARP:  # threads share a sample, as those of the keys pass do
-        samples = launch.keys_threads // launch.sample_threads
-        return Block(launch.keys_threads, samples, samples * sample_places(n) * entry_bytes)
-    # A thread has a sample. A warp's samples are the columns of a tile whose rows are one place apart.
-    warp_bytes = (WARP + 1) * n * entry_bytes
-    warps = launch.keys_threads // WARP
-    while warps > 1 and warps * warp_bytes > shared_bytes:
-        warps //= 2
-    return Block(warps * WARP, warps * WARP, warps * warp_bytes)
 
 
 def _check_fits(subject: str, n: int, needed: int, shared_bytes: int) -> None:

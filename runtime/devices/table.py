@@ -79,9 +79,6 @@ class Implementation(Protocol):
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return what `loss` does, and None for a gradient of steepness that is not needed."""
 
-    def hard_sort(self, x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-        """Implement `nsc::hard_sort`; see `dispatch.entries.hard_sort`."""
-
 
 # Type of device, as torch names it, to the implementation for its tensors.
 DEVICES: dict[str, Implementation] = {"cpu": cpu, "cuda": cuda}

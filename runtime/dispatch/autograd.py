@@ -21,7 +21,7 @@ from nsc.runtime import reference
 from nsc.runtime.checks import check_values
 from nsc.runtime.derivatives import reference_vjp, second_vjp
 from nsc.runtime.devices.table import BY_DEVICE
-from nsc.runtime.dispatch.registering import AutogradKernel, below, is_differentiated
+from nsc.runtime.dispatch.registering import AutogradKernel, below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.kernel import find
 from nsc.runtime.shapes import has_columns
@@ -131,7 +131,7 @@ apply_mean_loss: Callable[..., Any] = super(torch.autograd.Function, PlainMeanLo
 
 
 def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
-    """Do the same as `below`, inside a Function, which turns off the gradients that outer levels need."""
+    """Call `below` from a Function's forward, where gradients are off, which levels of torch.func need."""
     with torch.enable_grad():
         return below(name, keyset, args)
 
@@ -226,9 +226,3 @@ def _autograd_kernel(
 RELAX = _autograd_kernel("relax", _Relax, _relax_by_reference)
 RELAX_BACKWARD = _autograd_kernel("relax_backward", _RelaxBackward, _relax_backward_by_reference)
 LOSS = _autograd_kernel("loss", _Loss, _loss_by_reference)
-
-
-def sort_by_gather(keyset: Any, x: Tensor, spec: str) -> tuple[Tensor, Tensor]:
-    """Return what `nsc::hard_sort` does; a gather has all of torch's derivatives."""
-    values, indices = below("hard_sort", keyset, (x.detach(), spec))
-    return x.gather(-1, indices) if is_differentiated(x) else values, indices

@@ -9,7 +9,7 @@ from torch import Tensor
 import nsc.runtime.dispatch.operators  # noqa: F401
 from nsc.runtime.devices.table import BY_DEVICE
 from nsc.runtime.dispatch.autograd import apply_mean_loss, apply_relax
-from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
+from nsc.runtime.dispatch.ways import PLAIN, Way
 from nsc.runtime.kernel import Kernel
 
 
@@ -56,15 +56,3 @@ def mean_loss(kernel: Kernel, way: Way, x: Tensor, steepness: Tensor, target: Te
     losses = relax(kernel, way, x, steepness, target, routing)[1]
     assert losses is not None
     return losses.mean()
-
-
-def hard_sort(kernel: Kernel, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sorted, or selected, values of x (batch, n), and the index of each in its sample.
-
-    Ties keep their order; NaN comes last.
-    """
-    if way_of(x) is not PLAIN:
-        return torch.ops.nsc.hard_sort(x, kernel.spec)  # type: ignore[no-any-return]
-    values, indices = BY_DEVICE[x.device].hard_sort(x.detach(), kernel.spec)
-    # A gather has all of torch's derivatives.
-    return x.gather(-1, indices) if x.requires_grad else values, indices

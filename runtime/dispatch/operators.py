@@ -1,9 +1,8 @@
 """The operators of relaxed networks as torch's dispatcher knows them, their kernel named by a string.
 
-`nsc::relax` and `nsc::relax_backward` do everything soft, `nsc::loss` a loss and its gradient at once,
-`nsc::hard_sort` what a package sorts exactly. They are defined once at import; kernels are built when first
-called. Compiled, traced and exported programs keep the string, so they find their kernel in any process
-that has imported its package.
+`nsc::relax` and `nsc::relax_backward` do everything soft, `nsc::loss` a loss and its gradient at once. They
+are defined once at import; kernels are built when first called. Compiled, traced and exported programs keep
+the string, so they find their kernel in any process that has imported its package.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any
 from torch import Tensor
 
 from nsc.runtime.devices.table import DEVICES
-from nsc.runtime.dispatch.autograd import LOSS, RELAX, RELAX_BACKWARD, sort_by_gather
+from nsc.runtime.dispatch.autograd import LOSS, RELAX, RELAX_BACKWARD
 from nsc.runtime.dispatch.registering import register
-from nsc.runtime.shapes import empty_grads, empty_loss, empty_outputs, empty_sorted
+from nsc.runtime.shapes import empty_grads, empty_loss, empty_outputs
 
 
 def _vmap(call: Callable[..., Any], info: Any, dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:
@@ -57,7 +56,6 @@ for _name, _schema, _fake, _autograd in (
         empty_loss,
         LOSS,
     ),
-    ("hard_sort", "(Tensor x, str kernel) -> (Tensor, Tensor)", empty_sorted, sort_by_gather),
 ):
     register(
         _name,

@@ -52,7 +52,7 @@ inline void derive_backward(Vec<real> *grad, Derivatives<Vec<real>> d, Vec<real>
         const Codelet codelet = codelets[c];
         const Vec<real> *shares = d.share + codelet.slot;
         if (!steepness_parts) {
-            run_shape<true>(codelet.shape, rows_of(codelet, grad), [shares](int32_t k, Vec<real> &a, Vec<real> &b, auto...) NSC_INLINE {
+            run_shape_backwards(codelet.shape, rows_of(codelet, grad), [shares](int32_t k, Vec<real> &a, Vec<real> &b, auto...) NSC_INLINE {
                 move_gradients<real>(a, b, shares[k]);
             });
             continue;

@@ -126,6 +126,12 @@ export function mount(element, facts, options = {}) {
     "change",
     () => !chosenTheme() && setTheme(systemTheme()),
   );
+  // A page that shows this one in a frame says when its own theme changes.
+  addEventListener("message", ({ source, data }) => {
+    if (source !== parent || !["light", "dark"].includes(data?.nscTheme)) return;
+    keepTheme(data.nscTheme);
+    setTheme(data.nscTheme);
+  });
   new ResizeObserver(() => state.mode === "soft" && update({})).observe(heatHost);
   render();
   return { state: () => ({ ...state }), update };

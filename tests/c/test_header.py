@@ -54,7 +54,7 @@ def header(name, types=TYPES):
     with pytest.MonkeyPatch.context() as patch:
         if name in FORCED:
             patch.setattr(c, "MOST_STRAIGHT", 0)
-        request = Request(*network, select=select, targets=("c",), dtypes=types, name=name)
+        request = Request(*network, select=select, is_header=True, dtypes=types, name=name)
         text = compile_header(request).header.text
     assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")
     return text
@@ -96,6 +96,7 @@ def signs(x):
     return np.where(np.isnan(x), x, np.copysign(1, x)) if x.dtype.kind == "f" else x
 
 
+@pytest.mark.slow("C compilers build headers")
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_form_is_numpys_sort(name, type_, functions):
@@ -118,6 +119,7 @@ def test_every_form_is_numpys_sort(name, type_, functions):
             np.testing.assert_array_equal(signs(values), signs(expected))
 
 
+@pytest.mark.slow("C compilers build headers")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["five", "table"])
 def test_results_may_stand_where_the_values_were(name, form, functions):
@@ -137,6 +139,7 @@ def test_samples_may_have_gaps(name, functions):
             np.testing.assert_array_equal(result, other)
 
 
+@pytest.mark.slow("C compilers build headers")
 @pytest.mark.parametrize(
     ("compiler", "standard"),
     [("gcc", "c17"), ("gcc", "c++11"), ("gcc", "c++20"), ("clang", "c11"), ("clang", "c++20")],
@@ -147,6 +150,7 @@ def test_compilers_take_every_text_without_a_warning(compiler, standard, tmp_pat
     build(compiler, standard, "-O0", "-c", program, "-o", tmp_path / "p.o")
 
 
+@pytest.mark.slow("C compilers build headers")
 @pytest.mark.parametrize(
     ("compiler", "standard", "level"),
     [
@@ -164,6 +168,7 @@ def test_a_number_of_samples_that_a_compiler_sees_is_no_reason_to_warn(compiler,
     build(compiler, standard, level, "-c", program, "-o", tmp_path / "p.o")
 
 
+@pytest.mark.slow("C compilers build headers")
 @pytest.mark.parametrize("level", ["-O1", "-O3"])
 def test_a_header_needs_no_library(level, tmp_path):
     text = source(every(("five", "table"), ("int32", "float64")))
@@ -193,6 +198,7 @@ def run_sanitized(level, text, checks, folder, *names):
     run(folder / "p")
 
 
+@pytest.mark.slow("C compilers build headers")
 def test_sanitizers_find_nothing(tmp_path):
     names = "five", "middle", "table_top"
     functions, checks = every(names, ("int8", "int64", "float32", "float64")), []
@@ -205,6 +211,7 @@ def test_sanitizers_find_nothing(tmp_path):
     run_sanitized("-O0", source(functions), checks, tmp_path, *names)
 
 
+@pytest.mark.slow("C compilers build headers")
 def test_sanitizers_find_nothing_where_a_compiler_sees_the_number_of_samples(tmp_path):
     functions = every(("two",), ("uint8", "float32"), BATCHES)
     checks = [
@@ -259,6 +266,7 @@ def conditional_jumps(path):
     return counts
 
 
+@pytest.mark.slow("C compilers build headers")
 @_ON_X86
 @pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
 def test_a_sample_of_integers_is_sorted_without_a_conditional_jump(level, tmp_path):
@@ -288,6 +296,7 @@ def test_batches_of_columns_run_in_vectors(type_, tmp_path):
     assert len(re.findall(r"\t(?:pcmpgt[bd]|pminub) ", code)) >= 60
 
 
+@pytest.mark.slow("C compilers build headers")
 @_ON_X86
 @pytest.mark.parametrize(
     ("compiler", "level"), [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O2")]
@@ -365,11 +374,6 @@ def test_bad_arguments_are_refused(options, message):
 def test_a_network_that_does_not_sort_has_no_header():
     with pytest.raises(VerificationError, match="does not sort"):
         nsc.c_header([(0, 1)], 3)
-
-
-def test_operators_have_no_header_for_a_target():
-    with pytest.raises(LoweringError, match=r"targets=\('c',\) is for a C header.*nsc.c_header"):
-        nsc.compile("best", 4, targets="c")
 
 
 def test_golden_text(golden):

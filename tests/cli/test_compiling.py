@@ -15,6 +15,8 @@ import nsc
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import FORMATS, readable
 
+pytestmark = pytest.mark.slow("commands build")
+
 
 def test_compile_writes_a_package_and_says_how_to_use_it():
     result = process("compile", "bitonic", "--n", 4)
@@ -165,8 +167,8 @@ def test_an_unproved_network_needs_an_option():
     assert "--unproved" in err
 
 
-def test_compile_writes_a_c_header_and_says_how_to_use_it():
-    line = "compile best --n 5 --dtype int32,uint8 --target c"
+def test_header_writes_a_c_header_and_says_how_to_use_it():
+    line = "header best --n 5 --dtype int32,uint8"
     out, err = call(*line.split(), "--out", "include")
     first, proof, last = out.splitlines()
     assert first == "include/best_5.h: 5 wires, 9 comparators, 5 layers"
@@ -180,10 +182,10 @@ def test_compile_writes_a_c_header_and_says_how_to_use_it():
 
 
 def test_a_c_header_prints_json_and_says_what_it_replaced():
-    line = "compile odd_even --n 3 --target c --json --median --out ."
+    line = "header odd_even --n 3 --json --median --out ."
     facts = json.loads(call(*line.split())[0])
     assert (facts["name"], facts["header"]) == ("odd_even_3_median", "odd_even_3_median.h")
-    assert (facts["targets"], facts["dtypes"], facts["replaced"]) == (["c"], ["float32"], False)
+    assert (facts["dtypes"], facts["replaced"]) == (["float32"], False)
     assert (facts["n"], facts["proof"]["property"]) == (3, "median")
     stamp = Path(facts["header"]).stat().st_mtime_ns
     assert json.loads(call(*line.split())[0])["replaced"] is False
@@ -197,7 +199,7 @@ def test_a_c_header_prints_json_and_says_what_it_replaced():
 
 def test_a_c_header_of_a_users_network():
     Path("four.json").write_text(FORMATS["nsc"].example, encoding="utf-8")
-    call("compile", "four.json", "--target", "c", "--out", ".")
+    call("header", "four.json", "--out", ".")
     text = Path("four_4.h").read_text(encoding="utf-8")
     assert "C(0, 2) C(1, 3)" in text
     assert "void four_4_float32(const float *x, float *values)" in text
@@ -205,6 +207,6 @@ def test_a_c_header_of_a_users_network():
 
 def test_a_file_that_nsc_did_not_write_is_kept():
     Path("odd_even_3.h").write_text("/* mine */", encoding="utf-8")
-    _, err = call("compile", "odd_even", "--n", 3, "--target", "c", "--out", ".", code=2)
+    _, err = call("header", "odd_even", "--n", 3, "--out", ".", code=2)
     assert err.startswith("nsc: odd_even_3.h exists and is no header that nsc wrote: choose another --name")
     assert Path("odd_even_3.h").read_text(encoding="utf-8") == "/* mine */"

@@ -1,7 +1,11 @@
 """nsc draw: pages and pictures, written whole or not at all."""
 
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +56,30 @@ def test_draw_writes_pictures(file, begins):
     assert Path(file).read_bytes() == content
 
 
+@pytest.mark.parametrize("format", ["html", "svg", "tikz"])
+def test_draw_writes_text_to_standard_output(format):
+    """The same bytes as to a file, and nothing else; the page of - is the default."""
+    call("draw", "bitonic", "--n", 8, "--to", format, "-o", "a")
+    shown = call("draw", "bitonic", "--n", 8, "--to", format, "-o", "-")
+    assert shown == (Path("a").read_text("utf-8"), "")
+    assert paths() == ["a"]
+    if format == "html":
+        assert call("draw", "bitonic", "--n", 8, "-o", "-") == shown
+
+
+def test_a_picture_is_refused_on_a_terminal_alone():
+    command = [sys.executable, "-m", "nsc", "draw", "bitonic", "--n", "8", "-o", "-", "--to"]
+    piped = subprocess.run([*command, "png"], capture_output=True)
+    assert piped.returncode == 0
+    assert piped.stdout.startswith(b"\x89PNG")
+    ours, theirs = pty.openpty()
+    shown = subprocess.run([*command, "png"], stdout=theirs, stderr=subprocess.PIPE, text=True)
+    assert shown.returncode == 2
+    assert shown.stderr.endswith("\nError: png is not text: name a file with -o, or a pipe or > FILE\n")
+    os.close(theirs)
+    os.close(ours)
+
+
 def test_draw_refuses_and_writes_nothing(monkeypatch):
     for bad in (
         ["bitonic"],
@@ -59,6 +87,8 @@ def test_draw_refuses_and_writes_nothing(monkeypatch):
         ["insertion", "--n", 1024, "-o", "a.png"],
         ["bitonic", "--n", 8, "-o", "a.what"],
         ["bitonic", "--n", 8, "-o", "missing/a.html"],
+        ["bitonic", "--n", 8, "--to", "svg"],
+        ["bitonic", "--n", 8, "--to", "svg", "-o", "-", "--steepness", 3],
         ["bitonic", "--n", 8, "-o", "a.svg", "--steepness", 3],
         ["bitonic", "--n", 8, "-o", "a.png", "--top-k", 2],
         ["bitonic", "--n", 8, "--steepness", 0],

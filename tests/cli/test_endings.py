@@ -13,6 +13,8 @@ from commands import paths, process, start
 
 import nsc
 
+pytestmark = pytest.mark.slow("commands are started and ended")
+
 
 def script(text):
     """Write a compiler that runs `text` to build a library, and the real compiler otherwise."""

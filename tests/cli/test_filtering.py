@@ -1,4 +1,4 @@
-"""nsc compile --window writes filters, and nsc verify runs them."""
+"""nsc filter writes filters, and nsc verify runs them."""
 
 import json
 import os
@@ -10,8 +10,9 @@ import pytest
 from commands import FILES, call, process
 
 
+@pytest.mark.slow("commands build")
 def test_a_window_becomes_a_package_and_its_kernel_is_verified():
-    result = process("compile", "--window", "3x3", "--median", "--dtype", "uint8,float32")
+    result = process("filter", "3x3", "--median", "--dtype", "uint8,float32")
     assert (result.returncode, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("generated/median_3x3: the median of 3x3 pixels: 9 wires, ")
@@ -19,7 +20,7 @@ def test_a_window_becomes_a_package_and_its_kernel_is_verified():
     assert lines[2].startswith("rank-4 on wires ")
     assert "proved: exhaustion" in lines[2]
     assert lines[-1].startswith("built for uint8, float32, in ")
-    assert lines[-1].endswith("use it with: nsc.load_filter('generated/median_3x3')")
+    assert lines[-1].endswith("use it with: nsc.load('generated/median_3x3')")
     folder = Path("generated/median_3x3")
     assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "median_3x3.cpp"])
     code = (
@@ -35,12 +36,13 @@ def test_a_window_becomes_a_package_and_its_kernel_is_verified():
     for dtype in ("uint8", "float32"):
         assert f"built kernel, {dtype}, windows: 512 0-1 inputs, all 2^9, come out right\n" in out
         assert f"built kernel, {dtype}, images: 20 images, in every mode, come out right\n" in out
-    out, _ = call("compile", "--window", "3x3", "--rank", 4)  # the same
+    out, _ = call("filter", "3x3", "--rank", 4)  # the same
     assert "replaced" not in out
 
 
+@pytest.mark.slow("commands build")
 def test_json_has_the_proofs():
-    out, _ = call("compile", "--window", "2x3x4", "--rank", -2, "--name", "second", "--json")
+    out, _ = call("filter", "2x3x4", "--rank", -2, "--name", "second", "--json")
     facts = json.loads(out)
     assert facts["name"] == "second"
     assert (facts["window"], facts["rank"]) == ([2, 3, 4], 22)
@@ -53,7 +55,7 @@ def test_a_wrong_kernel_is_found():
     """The manifest would refuse an edited source, so the edited one brings a manifest that fits."""
     from nsc.contract.manifest import digest
 
-    call("compile", "--window", "3x3", "--median")
+    call("filter", "3x3", "--median")
     folder = Path("generated/median_3x3")
     source, manifest = folder / "median_3x3.cpp", folder / "manifest.json"
     text = source.read_text(encoding="utf-8")
@@ -74,22 +76,17 @@ def test_a_wrong_kernel_is_found():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--window", "3x3"], "--median or --rank"),
-        (["--window", "3x3", "--median", "--rank", "1"], "--median or --rank"),
-        (["--window", "3x3", "--median", "--relaxation", "hard"], "--relaxation does not go with --window"),
-        (["--window", "3x3", "best", "--median"], "a network does not go with --window"),
-        (["--window", "3x3", "--top-k", "2"], "--top-k does not go with --window"),
-        (["--window", "3x3", "--median", "--dtype", "float8"], "--dtype of a filter"),
-        (["--window", "2x5", "--median"], "say --rank 4 or --rank 5"),
-        (["--window", "16x16", "--median"], "at most 225 values, got 16x16 = 256"),
-        (["--window", "three", "--median"], "a window's size must be such as"),
-        (["--window", "3x3", "--rank", "9"], "must be in 0 … 8"),
-        (["--window", "3x3", "--median", "--name", "no name"], "must be a Python identifier"),
-        (["best", "--n", "4", "--rank", "1"], "--rank is for --window"),
-        ([], "give a network"),
+        (["3x3"], "--median or --rank"),
+        (["3x3", "--median", "--rank", "1"], "--median or --rank"),
+        (["3x3", "--median", "--dtype", "float8"], "--dtype must be some of float64"),
+        (["2x5", "--median"], "say --rank 4 or --rank 5"),
+        (["16x16", "--median"], "at most 225 values, got 16x16 = 256"),
+        (["three", "--median"], "a window's size must be such as"),
+        (["3x3", "--rank", "9"], "must be in 0 … 8"),
+        (["3x3", "--median", "--name", "no name"], "must be a Python identifier"),
     ],
 )
 def test_bad_options_are_refused(words, message):
-    _, err = call("compile", *words, code=2)
+    _, err = call("filter", *words, code=2)
     assert message in err
     assert not Path("generated").exists()

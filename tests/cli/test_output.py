@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from commands import FILES, SORTER, call, check_refused, process
 from messages import check_words
 
 import nsc
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.verify import Proof, Verdict
+
+pytestmark = pytest.mark.slow("commands are started and ended")
 
 
 def test_piped_output_has_no_control_characters():
@@ -78,8 +81,8 @@ SMALLEST = (
     "compile odd_even --n 2 --name two",
     "compile bitonic --n 1 --top-k 1 --name one",
     "compile bitonic --n 3 --ranks 1 --verbose",
-    "compile bitonic --n 1 --target c",
-    "compile bitonic --n 2 --target c --ranks 1 --verbose",
+    "header bitonic --n 1",
+    "header bitonic --n 2 --ranks 1 --verbose",
     "verify odd_even --n 1",
     "verify bitonic --n 2",
     "verify bitonic --n 2 --property top-1",

@@ -41,10 +41,12 @@ BAD_LINES = [
     "compile bitonic --n 4 --art-lambda x",
     "compile bitonic --n 4 --dtype int8",
     "compile bitonic --n 4 --target tpu",
-    "compile bitonic --n 4 --target c,cpu",
-    "compile bitonic --n 4 --target c --dtype float16",
-    "compile bitonic --n 4 --target c --error-free",
-    "compile bitonic --n 4 --target c --arch sm_90",
+    "compile bitonic --n 4 --target c",
+    "header bitonic --n 4 --dtype float16",
+    "header bitonic --n 4 --error-free",
+    "header",
+    "filter",
+    "filter 3x3 --median best",
     "compile bitonic --n 4 --fast",
     "compile bitonic --n 4 --name ../x",
     "compile bitonic --n 4 --name a/b",
@@ -110,11 +112,9 @@ IN_OPTIONS = {
     "compile bitonic --n 4 --wires 1": "--wires says where selected values are",
     "compile bitonic --n 4 --dtype int8": "--dtype must be some of float32, float64",
     "compile bitonic --n 4 --target tpu": "--target must be some of cpu, cuda",
-    "compile bitonic --n 4 --target c,cuda": "give --target c without other targets",
-    "compile bitonic --n 4 --target c --art-lambda 0": "--art-lambda 0.0 is for relaxed operators",
-    "compile bitonic --n 4 --target c --error-free": "--error-free is for relaxed operators",
-    "compile bitonic --n 4 --target c --dtype float16": "--dtype must be some of float64",
-    "compile bitonic --n 4 --target c --arch sm_90": "--arch is for the CUDA kernels",
+    "header bitonic --n 4 --dtype float16": "--dtype must be some of float64",
+    "filter 3x3 --median --dtype float8": "--dtype must be some of float64",
+    "compile bitonic --n 4 --arch sm_90": "--arch is for the CUDA kernels",
     "compile best --n 4 --ranks 1 --wires 2": "leave --wires out",
     "compile two.txt": "--format json reads a flat list",
     "compile bitonic --n 4 --format cn": "takes no --format",
@@ -200,6 +200,7 @@ def test_a_foreign_folder_is_kept():
     assert paths() == before
 
 
+@pytest.mark.slow("commands build")
 @pytest.mark.parametrize(
     ("compiler", "message"),
     [

@@ -16,6 +16,8 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import parse_network, write_network
 from nsc.compiler.verify import METHODS, Budget, verify
 
+pytestmark = pytest.mark.slow("commands are started and ended")
+
 
 def phases(err):
     lines = err.splitlines()

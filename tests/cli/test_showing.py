@@ -68,6 +68,7 @@ def test_a_terminal_has_colours_and_bands():
     assert plain[-1] == "8 wires, 24 comparators, 6 layers"
 
 
+@pytest.mark.slow("commands are started and ended")
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_a_locale_without_these_letters_gets_others(encoding):
     def printed(*words):

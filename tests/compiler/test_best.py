@@ -12,6 +12,8 @@ from nsc.compiler.passes.restrict import live_halves
 from nsc.compiler.verify import Verdict, parse, verify
 from nsc.errors import NetworkError
 
+pytestmark = pytest.mark.slow("proofs and searches are long")
+
 SORTERS = [network for networks in known("sorters").values() for network in networks]
 
 

@@ -14,6 +14,8 @@ from nsc.compiler.verify.joins import JoinRule
 from nsc.compiler.verify.question import BudgetError, question_of
 from nsc.compiler.verify.reachable import FEW_STATES, search
 
+pytestmark = pytest.mark.slow("proofs and searches are long")
+
 
 class BeginsError(Exception):
     """The method begins to count."""

@@ -16,6 +16,8 @@ from nsc.compiler.formats import FORMATS, parse_network, read_stream, readable, 
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
 
+pytestmark = pytest.mark.slow("random texts are read")
+
 MEGABYTE = 1 << 20
 PART = MEGABYTE // 16  # enough to show growth that is faster than the file's
 SECONDS_PER_MEGABYTE = 4  # at most 0.9 on an idle machine; cores of shared machines may be much slower

@@ -49,6 +49,7 @@ def test_a_failing_input_is_found_where_sampling_finds_none(monkeypatch):
     assert (proof.verdict, proof.method) == (Verdict.REFUTED, METHOD[0])
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_thirty_two_wires():
     proof = verify(best(32), None, BUILDS, METHOD)
     assert proof.verdict is Verdict.PROVED

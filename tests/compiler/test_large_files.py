@@ -12,6 +12,8 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes.relayer import relayer
 from nsc.errors import NetworkError
 
+pytestmark = pytest.mark.slow("files are large")
+
 N = 512
 SMALL, LARGE = 50, 200  # layers, of N / 2 comparators each
 

@@ -16,6 +16,8 @@ from nsc.compiler.verify import METHODS, Budget, Proof, Verdict, check_proof, di
 from nsc.compiler.verify.question import question_of
 from nsc.errors import PropertyError
 
+pytestmark = pytest.mark.slow("proofs and searches are long")
+
 FOUR = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)], [(1, 2)]])
 
 

@@ -51,17 +51,18 @@ def test_golden_text_of_an_error_free_kernel_is_its_difference(golden, tmp_path)
 
 
 @pytest.mark.parametrize("element", ["float32", "int64", "uint8"])
-def test_golden_text_of_an_exact_kernel(element, golden, tmp_path):
-    text = golden("best_4_exact.cpp", compile_exact(4).texts["cpu"]).read_text("utf-8")
+def test_golden_text_of_an_exact_kernel(element, generated, tmp_path):
+    text = compile_exact(4).texts["cpu"]
+    generated("best_4_exact.cpp", text)
     path = tmp_path / "kernel.cpp"
     path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
     compiles_without_a_warning(path)
 
 
 @pytest.mark.parametrize("element", ["float64", "uint8"])
-def test_golden_text_of_a_filter(element, golden, tmp_path):
-    package = compile_filter(Window.of(3), version="0").package
-    text = golden("median_3x3.cpp", package.files["median_3x3.cpp"]).read_text("utf-8")
+def test_golden_text_of_a_filter(element, generated, tmp_path):
+    text = compile_filter(Window.of(3), version="0").package.files["median_3x3.cpp"]
+    generated("median_3x3.cpp", text)
     path = tmp_path / "kernel.cpp"
     path.write_text(f"#define NSC_ELEMENT {element}\n{text}", encoding="utf-8")
     compiles_without_a_warning(path)
@@ -94,6 +95,7 @@ def neon_compiler():
     return None
 
 
+@pytest.mark.slow("kernels are built for other registers")
 @pytest.mark.parametrize(
     ("registers", "dtype"),
     [("x86-64", "float64"), ("haswell", "float32"), ("skylake-avx512", "float64"), ("neon", "float32")],
@@ -125,6 +127,7 @@ def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_pa
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)
 @pytest.mark.parametrize("network", [Network.from_layers(1, []), Network.from_layers(2, [[(0, 1)]])])
 def test_the_smallest_networks_have_valid_text(sigmoid, network, tmp_path):
@@ -157,6 +160,7 @@ def test_each_fact_of_a_request_changes_the_text():
     assert len(texts) == 30
 
 
+@pytest.mark.slow("networks are large")
 @pytest.mark.parametrize("family", ["bitonic", "odd_even"])
 def test_1024_wires_make_less_than_a_megabyte_of_text(family):
     files = compile_network(Request(family, 1024)).package.files

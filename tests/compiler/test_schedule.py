@@ -148,6 +148,7 @@ def test_regular_networks_have_few_shapes():
     assert len(schedule(FAMILIES["odd_even"](256)).shapes) <= 30
 
 
+@pytest.mark.slow("networks are large")
 @settings(deadline=None, max_examples=50)
 @given(networks(wires=(1, 40), most=300))
 def test_a_schedule_adds_up(network):
@@ -161,6 +162,7 @@ def test_a_schedule_adds_up(network):
     assert all(np.array(counts) > 0)
 
 
+@pytest.mark.slow("networks are large")
 @settings(deadline=None, max_examples=50)
 @given(networks(wires=(1, 20), most=60), st.data())
 def test_comparators_with_one_needed_wire_are_halves(network, data):

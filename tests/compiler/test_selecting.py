@@ -24,6 +24,7 @@ def test_every_candidate_finds_the_k_largest(n):
             assert (candidate.network.apply(values)[:, n - k :] == range(n - k, n)).all(), candidate.name
 
 
+@pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize(("n", "k"), [(37, 5), (100, 7), (40, 9), (33, 32), (200, 1)])
 def test_candidates_of_any_size_are_proved(n, k):
     for candidate in top_k_candidates(n, k):
@@ -51,6 +52,7 @@ def test_the_first_candidate_has_the_fewest_half_operations(n, k):
     assert costs[0] < costs[-1]
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_the_top_8_of_1024_take_fewer_than_blocks_of_8():
     by_name = {candidate.name: candidate for candidate in top_k_candidates(1024, 8)}
     tree, fold = (
@@ -88,6 +90,7 @@ def test_cut_sorters_cost_no_more_than_blocks():
         assert half_operations(network, outputs) <= min(costs)
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_the_lowest_ranks_cost_as_much_as_the_highest():
     lowest = smallest_first(parse("rank-0,1,2,3,4,5,6,7", 300))[0]
     assert half_operations(lowest, range(8)) == top_k_candidates(300, 8)[0].half_operations
@@ -97,6 +100,7 @@ def test_the_lowest_ranks_cost_as_much_as_the_highest():
     assert verify(eighth, parse("rank-7", 300)).verdict is Verdict.PROVED
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_the_maximum_takes_half_a_comparator_per_value():
     assert top_k_candidates(1000, 1)[0].half_operations == 999
 

@@ -76,6 +76,7 @@ def mutated(rng):
     return Network.from_comparators(n, pairs)
 
 
+@pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize("seed", range(4))
 def test_verdicts_agree_with_brute_force(seed):
     rng = np.random.default_rng(seed)
@@ -88,6 +89,7 @@ def test_verdicts_agree_with_brute_force(seed):
     assert min(counts.values()) > 50
 
 
+@pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize("seed", range(2))
 def test_exact_methods_agree_with_brute_force_on_their_own(seed):
     rng = np.random.default_rng(100 + seed)
@@ -102,6 +104,7 @@ def test_exact_methods_agree_with_brute_force_on_their_own(seed):
     assert refuted > 50
 
 
+@pytest.mark.slow("proofs and searches are long")
 @settings(deadline=None, max_examples=200)
 @given(networks(wires=(1, 8), most=14))
 def test_any_network_gets_the_right_verdict(network):
@@ -160,6 +163,7 @@ def test_every_method_refutes_where_sampling_fails(method, family, n, index, mon
     assert check(network, sorts=False).method == method
 
 
+@pytest.mark.slow("proofs and searches are long")
 @pytest.mark.parametrize(
     ("name", "method"),
     [
@@ -219,6 +223,7 @@ def test_a_refutation_needs_no_larger_budget_than_a_proof():
     assert median.fails(less, np.array([failing], dtype=bool)).all()
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_the_median_of_the_best_sorter_of_64_wires_is_proved_by_default():
     proof = verify(best(64), parse("median", 64))
     assert (proof.verdict, proof.method) == (Verdict.PROVED, "reachable sets")

@@ -26,6 +26,8 @@ from nsc.compiler.windows import (
 from nsc.compiler.windows.merging import merged
 from nsc.errors import WindowError
 
+pytestmark = pytest.mark.slow("proofs and searches are long")
+
 SIZES = [
     (1, 1),
     (1, 2),

@@ -61,6 +61,7 @@ class EmulatedExactProgram:
         shared_bytes: int = SHARED_BYTES,
         options: tuple[str, ...] = (),
     ) -> None:
+        self.source = source
         self.launches = exact_launches(source, getattr(torch, dtype).itemsize, shared_bytes)
         self.order = "ascending"
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)

@@ -140,8 +140,6 @@ def check_results():
     values, losses = reference.relax(kernel, x, steepness, target := x.argsort(-1), "cross_entropy")
     (expected,) = torch.autograd.grad(losses.sum(), x)
     x = x.detach()
-    sorted_, indices = cuda.hard_sort(x, kernel.spec)
-    assert torch.equal(x.gather(-1, indices), sorted_)
     torch.testing.assert_close(
         cuda.relax_unchecked(x, steepness, None, "none", kernel.spec)[0], values.detach()
     )
@@ -176,7 +174,7 @@ def check_a_captured_graph_may_be_the_first_call():
         grads = cuda.relax_backward_unchecked(
             None, torch.ones(2, 4, 40), x, torch.ones(2), torch.ones(2, 4, 40), "transposed", kernel.spec
         )
-        cuda.hard_sort(x, kernel.spec)
+        cuda.relax_unchecked(x, torch.ones(2), None, "none", kernel.spec)
     assert grads[2].shape == (2, 4, 40)
 
 
@@ -190,15 +188,16 @@ def check_exact_sorting():
         exact_cuda.program_of(source, "int16", DEVICE)
     program = exact_cuda.program_of(source, "int16", DEVICE)
     assert exact_cuda.program_of(source, "int16", DEVICE) is program
+    worker = exact_cuda.CudaSort(source, program)
     x = torch.randint(-5, 5, (40, 9, 3), dtype=torch.int16)
     values, indices = torch.empty_like(x), torch.empty(x.shape, dtype=torch.int64)
     layout = layout_of(40, 9, 3, 1)
     with in_the_driver("captures", 1):
-        exact_cuda.sort(program, x, layout, False, values, indices)
+        worker.sort(x, layout, False, values, indices)
     expected = torch.sort(x, dim=1, stable=True)
     assert torch.equal(values, expected.values)
     assert torch.equal(indices, expected.indices)
-    exact_cuda.sort(program, x, layout, True, values, None)
+    worker.sort(x, layout, True, values, None)
     assert torch.equal(values, torch.sort(x, dim=1, descending=True).values)
 
 
@@ -256,14 +255,14 @@ def check_a_device_that_holds_no_block():
     x = torch.randn(2, 8)
     modules = driver_variable("modules").value
     with in_the_driver("is_full", 1), pytest.raises(DeviceError) as refused:
-        cuda.hard_sort(x, kernel.spec)
+        run(kernel, x)
     message = str(refused.value)
     assert (
         "holds a block of nsc_keys_f32 of bitonic_8: 128 threads of 100 registers, and 576 bytes" in message
     )
     assert "smaller network, or the cpu target" in message
     assert driver_variable("modules").value == modules
-    assert torch.equal(cuda.hard_sort(x, kernel.spec)[0], x.sort().values)  # the next call tries again
+    run(kernel, x)  # tries again
 
 
 def check_a_kernel_without_the_target():
@@ -307,7 +306,6 @@ def check_too_little_memory():
         "relax_backward": lambda: cuda.relax_backward_unchecked(
             None, torch.ones(2, 64, 64, dtype=torch.float64), x, steepness, None, "permutation", kernel.spec
         ),
-        "hard_sort": lambda: cuda.hard_sort(x, kernel.spec),
     }
     plain = torch.Tensor.new_empty
     for name, call in calls.items():

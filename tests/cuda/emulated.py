@@ -38,7 +38,7 @@ Dim3 = tuple[int, int, int]
 def _built(text: str, options: tuple[str, ...]) -> Path:
     """Return the library of a text; all tests and workers of a run build it once.
 
-    A third of the time would go into reading emulation.h, so the compiler keeps it read, for each options.
+    A third of the time would go into reading emulation.h, so it is precompiled once for each set of options.
     """
     root = Path(os.environ["NSC_CACHE_DIR"]).with_name("emulated")
     header = root / _digest(*options) / HEADER.name

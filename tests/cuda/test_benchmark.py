@@ -20,23 +20,22 @@ import torch
 from click.testing import CliRunner
 from device import SHARED_BYTES, EmulatedExactProgram, EmulatedProgram
 from emulated import Emulated
-from test_tensor_cores import EmulatedModule
 
-from benchmarks import tensor_cores
 from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import building, checks, events, jobs, limits, peers, report, results, timing
-from benchmarks.gpu.building import Architecture, Build, Builds, Mixes, Subject
-from benchmarks.gpu.jobs import Outcome
+from benchmarks.gpu.building import Architecture, Builds, Mixes, Subject
 from benchmarks.gpu.limits import Limits
-from benchmarks.gpu.peers import EXACT, LOSS_GRAD, NSC, P_GRAD, TENSOR_CORES, P, Peer
+from benchmarks.gpu.peers import LOSS_GRAD, NSC, P_GRAD, P, Peer
 from benchmarks.gpu.results import Results
-from benchmarks.gpu.timing import Timing
 from nsc.contract.targets import TARGETS
 from nsc.operators import exact
+from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices import cubin, cuda, exact_cuda
 from nsc.runtime.devices.table import BY_DEVICE
+
+pytestmark = pytest.mark.nightly("the benchmarks run")
 
 ROOT = Path(__file__).parents[2]
 # Packages that the benchmark must run without.
@@ -88,11 +87,6 @@ class Device:
             self.programs[key] = EmulatedProgram(kernel, folder, edit=self.edit)
         return Program(self, self.programs[key])
 
-    def tensor_program_of(self, source):
-        if source not in self.programs:
-            self.programs[source] = EmulatedModule(source, self.folder / f"{len(self.programs)}")
-        return self.programs[source]
-
     def exact_program_of(self, source, dtype, device):
         key = source.name, dtype
         if key not in self.programs:
@@ -100,6 +94,10 @@ class Device:
             folder.mkdir()
             self.programs[key] = EmulatedExactProgram(source, dtype, folder)
         return Program(self, self.programs[key])
+
+    def exact_worker(self, x, spec):
+        source = exact._exact_kernel(spec).source
+        return exact_cuda.CudaSort(source, exact_cuda.program_of(source, DTYPE_NAMES[x.dtype], x.device))
 
     def graph(self, graph):
         @contextlib.contextmanager
@@ -184,8 +182,7 @@ def device(programs, monkeypatch):
     monkeypatch.setattr(Subject, "operator", property(operator_on_the_cpu))
     monkeypatch.setattr(cuda, "program_of", device.program_of)
     monkeypatch.setattr(exact_cuda, "program_of", device.exact_program_of)
-    monkeypatch.setattr(exact, "_worker", lambda x, spec: exact._program(exact._exact_kernel(spec), x))
-    monkeypatch.setattr(tensor_cores, "program_of", device.tensor_program_of)
+    monkeypatch.setattr(exact, "_worker", device.exact_worker)
     monkeypatch.setitem(TARGETS, "cuda", replace(TARGETS["cuda"], devices=("cpu",)))
     monkeypatch.setitem(BY_DEVICE, torch.device("cpu"), cuda)
     monkeypatch.setattr(peers, "MOST_SAMPLES", 3)
@@ -262,35 +259,19 @@ def test_bits_that_depend_on_the_run_or_on_company_are_found(device, subject):
     assert not any(p.startswith("none: ") for p in problems)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda values, indices: (values + 0.0, indices),  # the sign of a zero
-        lambda values, indices: (values, indices.flip(-1)),
-        lambda values, indices: (values.nan_to_num(torch.inf), indices),
-    ],
-)
-def test_wrong_exact_sorting_is_found(device, subject, monkeypatch, wrong):
-    plain = cuda.hard_sort
-    monkeypatch.setattr(cuda, "hard_sort", lambda x, spec: wrong(*plain(x, spec)))
-    problems = list(checks._check_exact(subject("bitonic", 4).operator.kernel, 200))
-    assert problems
-    assert "of 200 are not torch.sort's" in problems[0]
-
-
 def test_any_type_is_checked(device, subject, monkeypatch):
     subject = subject("bitonic", 4)
     # The emulation takes seconds to build a type; test_exact has them all.
     some = {torch.float64: "float64", torch.uint8: "uint8", torch.bool: "bool"}
     monkeypatch.setattr(checks, "DTYPE_NAMES", some)
     assert list(checks.check_any_type(subject, 5)) == []
-    plain = exact._by_exact_kernel
+    plain = exact_cuda.CudaSort.sorted
 
     def wrong(*arguments):
         values, indices = plain(*arguments)
         return values, None if indices is None else indices.flip(0)
 
-    monkeypatch.setattr(exact, "_by_exact_kernel", wrong)
+    monkeypatch.setattr(exact_cuda.CudaSort, "sorted", wrong)
     problems = list(checks.check_any_type(subject, 5))
     assert any("of the indices are not torch.sort's" in problem for problem in problems)
     assert {problem.partition(",")[0] for problem in problems} >= {"torch.uint8", "torch.float64"}
@@ -402,8 +383,6 @@ def test_limits_grow_with_the_work(subject):
         assert [t[limit] for t in times] == sorted(t[limit] for t in times)
         assert seconds(P, 64, 2)[limit] == 2 * seconds(P, 64)[limit]
         assert seconds(P, 64)[limit] < seconds(P_GRAD, 64)[limit]
-    assert set(seconds(EXACT, 64)) == {"memory", "multiply-adds", "issue"}
-    assert set(seconds(EXACT, 128)) == {"memory", "multiply-adds"}  # another kernel, in shared memory
     # All 80 comparators of 16 wires meet all 16 columns of P.
     assert seconds(P, 16)["multiply-adds"] == pytest.approx(4 * 80 * 16 / LIMITS.operations_per_second)
 
@@ -427,7 +406,6 @@ def test_kernels_are_timed_launch_by_launch(device, subject):
     assert {launch.function: launch.launches for launch in launches}["nsc_keys_f32"] == 2
     assert cuda.program_of == device.program_of
     assert exact_cuda.program_of == device.exact_program_of
-    assert tensor_cores.program_of == device.tensor_program_of
 
 
 @pytest.mark.parametrize("work", peers.PEERS)
@@ -478,7 +456,6 @@ def small(device, monkeypatch):
     )
     for module in (command, report):
         monkeypatch.setattr(module, "JOBS", jobs_of_four)
-    monkeypatch.setattr(command, "TENSOR_CORES_JOBS", tuple(jobs._of_tensor_cores(4)))
     monkeypatch.setattr(timing, "ROUNDS", 1)
     monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
     device.peers = of_p_grad
@@ -526,40 +503,12 @@ def test_a_run_writes_all_it_found(small, tmp_path):
     assert "Not run" not in text
 
 
-def test_tensor_cores_are_cases_beside_the_others(small, tmp_path):
-    output = run(tmp_path, "--tensor-cores")
-    assert "7 cases run, 0 failures" in output
-    stored, text = stored_files(tmp_path)
-    check, *timed = [f"{case}, tensor cores, bitonic 4" for case in ("check", P, P_GRAD)]
-    assert list(stored.outcomes) == [*ALL, check, *timed]
-    assert f"| {check} | right |" in text
-    of_p = {"tensor_matrices", "tensor_forward"}
-    for name, kernels in zip(timed, (of_p, of_p | {"tensor_backward", "tensor_weights"}), strict=True):
-        outcome = stored.outcomes[name]
-        assert [t.peer for t in outcome.timings] == [NSC, TENSOR_CORES]
-        assert outcome.timings[0].share is not None
-        launched = {launch.function for launch in outcome.launches if launch.peer == TENSOR_CORES}
-        assert {function for function in launched if function.startswith("tensor")} == kernels
-        assert f"| {name} | {TENSOR_CORES} | tensor_forward |" in text
-        assert f"| {name} | {NSC} | nsc_route_f32 |" in text
-
-
-def test_what_a_block_has_no_memory_for_is_left_out(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "TENSOR_CORES_JOBS", jobs.TENSOR_CORES_JOBS)
-    monkeypatch.setattr(building, "architecture", lambda: Architecture("sm_120", 99 << 10))
-    monkeypatch.setattr(command, "architecture", building.architecture)
-    output = run(tmp_path, "--tensor-cores", "--only", "tensor cores, bitonic 1024")
-    assert output.count("1024 left out: a block takes 131,200 bytes, the device has 101,376") == 3
-    assert "0 cases run, 0 failures" in output
-
-
 def test_a_new_process_has_the_options_of_the_first(small, tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr(os, "execv", lambda program, arguments: started.append(arguments[3:]))
     monkeypatch.setattr(command.Run, "do", lambda run, left: False)
-    for options in ([], ["--tensor-cores"]):
-        run(tmp_path, *options, code=1)
-        assert started.pop() == ["--out", str(tmp_path), "--resume", *options]
+    run(tmp_path, code=1)
+    assert started == [["--out", str(tmp_path), "--resume"]]
 
 
 def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
@@ -760,44 +709,13 @@ def test_unknown_cases_and_lone_resumes_are_refused(small, tmp_path):
 
 
 def test_names_tell_jobs_apart():
-    names = [job.name for job in (*jobs.JOBS, *jobs.TENSOR_CORES_JOBS)]
+    names = [job.name for job in jobs.JOBS]
     assert len(set(names)) == len(names)
     assert {job.n for job in jobs.JOBS if job.is_timed} >= {4, 16, 128, 1024, 4096}
     assert [job.n for job in jobs.JOBS] == sorted(job.n for job in jobs.JOBS)
 
 
 # ----------------------------------------------------------------------------------------- reports
-
-
-def test_the_report():
-    stored = Results("Some GPU", LIMITS)
-    timings = (
-        Timing(P_GRAD, "bitonic", 16, 1000, NSC, 1e-5, 9e-6, 2e-5, {"memory": 1e-6, "issue": 6e-7}),
-        Timing(P_GRAD, "bitonic", 16, 10, "indexed torch", 1e-5, 9e-6, 2e-5, {}),
-    )
-    launches = (timing.LaunchTime(NSC, "nsc_keys_f32", 132, 2, 5e-6, 0.5),)
-    stored.outcomes = {
-        name: Outcome(name, **facts)
-        for name, facts in {
-            f"{P_GRAD}, bitonic 16": {"timings": timings, "launches": launches},
-            "check, bitonic 4": {"failures": ("values\noff",), "seconds": 1.25},
-            "memory, bitonic 1024": {"memory": 0.5},
-        }.items()
-    }
-    stored.builds["bitonic", 16] = Build("bitonic", 16, 0.25, 4.5)
-    assert Results.from_json(stored.to_json()) == stored
-    text = report.markdown(stored)
-    for line in (
-        "| P + gradient | nsc | 16 | 1,000 | 10.0 | 9.0 – 20.0 | 10% of memory |  |",
-        "| P + gradient | indexed torch | 16 | 10 | 1,000.0 | 900.0 – 2,000.0 |  | 100.0 |",
-        "| P + gradient, bitonic 16 | nsc | nsc_keys_f32 | 132 | 2 | 5.0 | 50% |",
-        "| check, bitonic 4 | 1 wrong | 1.2 |",
-        "- check, bitonic 4: values off",
-        "| memory, bitonic 1024 | 0.50 × P |",
-        "| bitonic 16 | 0.2 | 4.5 |",
-        "Multiply-adds run at 30.0 T/s, warps issue 900 G instructions/s.",
-    ):
-        assert line in text
 
 
 def test_without_a_gpu_it_says_so_and_imports_little(tmp_path):

@@ -10,17 +10,17 @@ from device import EmulatedExactProgram
 from emulated import ALIGNED, ORDERS
 
 import nsc
-from nsc.compiler.driver import compile_network
-from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks, top_k
 from nsc.contract.exact import ELEMENTS, ExactSource
 from nsc.errors import ToolchainError, UnprovedError
 from nsc.join.exact import exact_kernel
 from nsc.operators import exact
-from nsc.operators.windows import Windows, by_windows
+from nsc.operators.filtering import Windows, by_windows
 from nsc.runtime.devices import exact_cuda
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, exact_launches
-from nsc.runtime.kernel import register
+from nsc.runtime.devices.sorting import TorchSort
+
+pytestmark = pytest.mark.slow("kernels run in the emulation")
 
 # What torch sorts on the CPU, so that there is something to compare with.
 DTYPES = tuple(name for name in ELEMENTS if not name.startswith("uint") or name == "uint8")
@@ -82,13 +82,17 @@ def check(op, n, dtype, shapes=SHAPES, wanted=None, orders=(False, True)):
             torch.testing.assert_close(alone, values, rtol=0, atol=0, equal_nan=True)
 
 
+def sorting_by(program):
+    return exact_cuda.CudaSort(program.source, program)
+
+
 @pytest.fixture
 def on(monkeypatch):
     """Make exact sorting run on a program."""
 
     def use(program, order="ascending"):
         program.order = order
-        monkeypatch.setattr(exact, "_worker", lambda x, spec: program)
+        monkeypatch.setattr(exact, "_worker", lambda x, spec: sorting_by(program))
         return program
 
     return use
@@ -162,7 +166,7 @@ class OnGpu:
 
 
 def test_what_sorts_on_a_gpu(monkeypatch):
-    """The exact kernel; the package where there is none; torch where CuPy is missing."""
+    """The exact kernel; torch where there is none, or no CuPy."""
     spec, asked = operator(5).kernel.spec, []
 
     def program_of(source, dtype, device):
@@ -172,16 +176,11 @@ def test_what_sorts_on_a_gpu(monkeypatch):
         raise ToolchainError("no CuPy")
 
     monkeypatch.setattr(exact_cuda, "program_of", program_of)
-    assert exact._worker(OnGpu, spec) == "the program"
-    assert exact._worker(OnGpu, spec) is None
+    assert exact._worker(OnGpu, spec)._program == "the program"
+    assert isinstance(exact._worker(OnGpu, spec), TorchSort)
     assert asked == [(5, "float32", OnGpu.device)] * 2
     monkeypatch.setattr(exact, "_exact_kernel", lambda spec: None)
-    assert exact._worker(OnGpu, spec) is None  # its package has no CUDA
-    package = register(compile_network(Request("bitonic", 5, targets=("cuda",))).package.files)
-    assert exact._worker(OnGpu, package.spec) is package
-    other = OnGpu()
-    other.dtype = torch.int8
-    assert exact._worker(other, package.spec) is None
+    assert isinstance(exact._worker(OnGpu, spec), TorchSort)
     assert len(asked) == 2
 
 
@@ -190,7 +189,7 @@ def test_filters_select_from_windows(dtype, programs, monkeypatch):
     x = values_of((3, 5, 7), dtype)
     median = nsc.compile_filter(3)
     program = programs(9, "uint8" if dtype == "bool" else dtype, ranks(4))
-    monkeypatch.setattr(exact, "_selecting", lambda windows, rank: program if rank == 4 else None)
+    monkeypatch.setattr(exact, "_selecting", lambda windows, rank: sorting_by(program) if rank == 4 else None)
     for mode in ("reflect", "constant"):
         selected = by_windows(x, Windows((3, 3), (0, 0), mode, 0), rank=4)
         assert torch.equal(bits(selected), bits(median(x, mode)))
@@ -200,7 +199,7 @@ def test_where_windows_are_selected_from(monkeypatch):
     gpu = OnGpu()
     gpu.shape = (2, 9)
     monkeypatch.setattr(exact_cuda, "program_of", lambda source, dtype, device: source.name)
-    assert exact._selecting(gpu, 4) == exact_kernel(9, ranks(4)).source.name
+    assert exact._selecting(gpu, 4)._program == exact_kernel(9, ranks(4)).source.name
     assert exact._selecting(torch.zeros(2, 9), 4) is None
 
     def unproved(*arguments):

@@ -120,16 +120,6 @@ class Device:
         """Return 0, a function of x and steepness: a loss of a network of one wire depends on neither."""
         return 0 * leaves[0].sum() + 0 * leaves[1].sum()
 
-    def check_hard_sort(self, batch=BATCH):
-        x = torch.randn(batch, self.kernel.n, dtype=self.dtype).round()
-        x[0, : self.kernel.n // 2] = torch.tensor([torch.nan, -torch.inf, -0.0, 0.0]).repeat(self.kernel.n)[
-            : self.kernel.n // 2
-        ]
-        values, indices = cuda.hard_sort(x, self.kernel.spec)
-        expected = reference.hard_sort(self.kernel, x)
-        assert torch.equal(indices, expected[1])
-        assert torch.equal(values.view(torch.uint8), expected[0].view(torch.uint8))
-
     def close(self, actual, expected):
         scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
         torch.testing.assert_close(actual / scale, expected / scale, **TOLERANCE[expected.dtype])
@@ -175,6 +165,9 @@ NETWORKS = [
     ("odd_even_merge", 128, "float64"),
     ("bitonic", 256, "float32"),
 ]
+# Kernels of more wires run in the emulation for seconds.
+MOST_QUICK_WIRES = 15
+EMULATED = pytest.mark.slow("kernels run in the emulation")
 # From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
 # Up to this many wires all shapes have straight-line code here.
@@ -183,7 +176,11 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 
 
 @pytest.mark.parametrize(
-    ("network", "n", "dtype"), NETWORKS, ids=[f"{n}-{dtype}" for _, n, dtype in NETWORKS]
+    ("network", "n", "dtype"),
+    [
+        pytest.param(*each, id=f"{each[1]}-{each[2]}", marks=[EMULATED] if each[1] > MOST_QUICK_WIRES else [])
+        for each in NETWORKS
+    ],
 )
 def test_every_operator(device, network, n, dtype):
     # Some shapes run from their table, as those of large irregular networks do; g++ has less to build.
@@ -193,9 +190,9 @@ def test_every_operator(device, network, n, dtype):
     for number, (routing, columns) in enumerate(ROUTED if n < MANY_WIRES else FEWER):
         emulated.program.order = list(ORDERS)[number % len(ORDERS)]
         emulated.check(routing, columns, batch=BATCH if n < MANY_WIRES else 1)
-    emulated.check_hard_sort(BATCH if n < MANY_WIRES else 2)
 
 
+@pytest.mark.slow("kernels run in the emulation")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("network", "n"), [("bitonic", 8), ("odd_even", 70)], ids=["a warp", "a block"])
 def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
@@ -220,6 +217,7 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
         torch.testing.assert_close(scaled / upstream[:, None], x_grad, rtol=1e-5, atol=0)
 
 
+@pytest.mark.slow("kernels run in the emulation")
 @pytest.mark.parametrize("straight", [50, 0], ids=["straight", "tabled"])
 @pytest.mark.parametrize(
     ("network", "n", "select"),
@@ -230,9 +228,9 @@ def test_some_ranks_alone(device, network, n, select, straight):
     emulated = device(network, n, select=select, straight_line=straight)
     for routing, columns in (("none", 0), ("route", 1), ("route", 33), ("rows", 2)):
         emulated.check(routing, columns)
-    emulated.check_hard_sort()
 
 
+@pytest.mark.slow("kernels run in the emulation")
 @pytest.mark.parametrize(
     ("sigmoid", "art_lambda", "error_free"),
     [
@@ -254,6 +252,7 @@ def tabled(device):
     return functools.partial(device, straight_line=0)
 
 
+@pytest.mark.slow("kernels run in the emulation")
 def test_tiles_narrower_than_a_warp(device):
     """A device with less shared memory has several teams of threads in a warp."""
     emulated = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
@@ -366,7 +365,6 @@ def test_empty_and_uneven_operands(device):
     emulated.program.launch = lambda *args: launched.append(args)
     none = cuda.relax_unchecked(x[:0], steepness[:0], payload[:0], "route", spec)
     assert [tuple(t.shape) for t in none] == [(0, 8), (0, 8, 3)]
-    assert cuda.hard_sort(x[:0], spec)[1].shape == (0, 8)
     assert cuda.loss(x[:0], steepness[:0], torch.empty(0, 8, dtype=torch.int64), "cross_entropy", spec)[
         0
     ].shape == (0,)
@@ -413,6 +411,7 @@ def misplaced(tensor):
     return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
 
 
+@pytest.mark.slow("kernels run in the emulation")
 def test_tensors_may_lie_anywhere(device, monkeypatch):
     aligned = "reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0"
     # One codelet in code, others from tables.
@@ -459,6 +458,7 @@ BARRIERS = {
 }
 
 
+@pytest.mark.slow("kernels run in the emulation")
 @pytest.mark.parametrize("barrier", BARRIERS)
 def test_a_missing_barrier_is_found_out(tabled, barrier):
     text, without, network, n = BARRIERS[barrier]
@@ -606,11 +606,3 @@ def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
         assert torch.equal(allocations.of(call)[0], expected[0])
         weights = [shape for shape in allocations.shapes if shape[1:] == (launch.arrays, launch.slots)]
         assert weights[0][0] == group
-
-
-@pytest.mark.parametrize("kib", [99, 64])
-def test_exact_sorting_with_less_shared_memory(tabled, kib):
-    """Blocks have fewer warps; the last block is not full."""
-    emulated = tabled("bitonic", 50, shared_bytes=kib << 10)
-    assert emulated.program.launches.blocks["nsc_sort_f64"].threads < 128
-    emulated.check_hard_sort(batch=70)

@@ -12,6 +12,8 @@ import pytest
 import torch
 from driven import CHECKS
 
+pytestmark = pytest.mark.slow("whole GPU programs run in the emulation")
+
 HERE = Path(__file__).parent
 
 

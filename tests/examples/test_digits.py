@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -21,9 +18,9 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from examples import digits, showing
-from experiments.data import Part, load
-from experiments.samples import FourDigits
+from examples import digits, four_digits, showing
+
+pytestmark = pytest.mark.slow("examples train")
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "examples.digits")
@@ -55,19 +52,6 @@ def run(folder: Path, environment: dict[str, str], *options: str) -> subprocess.
     )
 
 
-def write_idx(file: Path, array: np.ndarray) -> None:
-    header = struct.pack(f">{1 + array.ndim}I", 0x0800 | array.ndim, *array.shape)
-    file.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes()))
-
-
-def write_mnist(root: Path) -> None:
-    rng = np.random.default_rng(7)
-    root.mkdir(parents=True)
-    for part, count in (("train", 400), ("t10k", 20)):
-        write_idx(root / f"{part}-images-idx3-ubyte.gz", rng.integers(0, 256, (count, 28, 28)))
-        write_idx(root / f"{part}-labels-idx1-ubyte.gz", np.arange(count) % 10)
-
-
 def test_run_prints_the_table_and_draws_the_picture(tmp_path: Path, environment: dict[str, str]) -> None:
     result = run(tmp_path, environment, *SMALL)
     assert result.returncode == 0, result.stderr
@@ -95,15 +79,6 @@ def test_same_seed_same_run(
     assert table("3") != table("4")
 
 
-def test_mnist_run(tmp_path: Path, environment: dict[str, str]) -> None:
-    write_mnist(tmp_path / "data")
-    options = ("--data", "mnist", "--root", "data", "--out", "new/folder/picture.png")
-    result = run(tmp_path, environment, *SMALL, *options)
-    assert result.returncode == 0, result.stderr
-    assert "400 digits to train on, 20 to test on" in result.stdout
-    assert (tmp_path / "new/folder/picture.png").read_bytes().startswith(PNG_MAGIC)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -114,10 +89,6 @@ def test_mnist_run(tmp_path: Path, environment: dict[str, str]) -> None:
         (["--relaxation", "hard"], "hard"),
         (["--steepness", "nan"], "nan"),
         (["--steepness", "-2"], "-2"),
-        (["--data", "mnist"], "root"),
-        (["--root", "somewhere"], "somewhere"),
-        (["--data", "mnist", "--root", "somewhere"], "somewhere"),
-        (["--model", "svhn"], "16×16"),
         (["--out", "."], "--out"),
     ],
 )
@@ -139,9 +110,9 @@ def test_bad_options(
 
 
 def test_error_of_a_real_run_is_one_message(tmp_path: Path, environment: dict[str, str]) -> None:
-    result = run(tmp_path, environment, "--data", "mnist", "--root", "nowhere")
-    assert result.returncode == 2
-    assert re.fullmatch(r"Error: nowhere: no such folder.*\n", result.stderr)
+    result = run(tmp_path, environment, "--net", "nowhere.json")
+    assert result.returncode == 1
+    assert re.fullmatch(r"Error: .*nowhere\.json.*\n", result.stderr)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process")
@@ -192,15 +163,33 @@ def test_metrics_count_at_least_the_numbers_asked_for() -> None:
             asked.append(len(images))
             return torch.zeros(len(images))
 
-    samples = FourDigits(load("digits").test)
+    samples = four_digits.load()[-1]
     for count, n, drawn in ((200, 8, 1000), (1001, 8, 2000), (5, 1024, 2000)):
         asked: list[int] = []
         assert set(digits.evaluate(OneScore(), samples, n, count, seed=0)) == {"em", "ew", "em5"}
         assert sum(asked) == drawn
 
 
-def test_training_joins_parts() -> None:
-    parts = [Part(torch.full((m, 1, 2, 2), m, dtype=torch.uint8), torch.full((m,), m)) for m in (2, 3)]
-    both = digits.joined(parts)
-    assert both.labels.tolist() == [2, 2, 3, 3, 3]
-    assert both.images[:, 0, 1, 1].tolist() == [2, 2, 3, 3, 3]
+def test_the_parts_have_their_shares_of_each_class_and_nothing_twice() -> None:
+    parts = four_digits.load()
+    assert [len(part.labels) for part in parts] == [1258, 180, 359]
+    whole = torch.cat([part.images for part in parts])
+    assert len(whole.unique(dim=0)) == len(whole)
+    for part, share in zip(parts, (0.7, 0.1, 0.2), strict=True):
+        counts = part.labels.bincount(minlength=10)
+        assert (counts / torch.cat([each.labels for each in parts]).bincount() - share).abs().max() < 0.01
+
+
+def test_numbers_are_joined_from_their_digits() -> None:
+    images = torch.arange(10, dtype=torch.uint8)[:, None, None, None].expand(-1, 1, 2, 3) * 25
+    drawn, numbers = four_digits.FourDigits(images, torch.arange(10)).draw(50, torch.Generator())
+    assert drawn.shape == (50, 1, 2, 12)
+    shown = (drawn[:, 0, 0, ::3] * 255 / 25).round().long()
+    assert [int("".join(map(str, digits))) for digits in shown.tolist()] == numbers.tolist()
+
+
+def test_metrics_are_shares_of_right_ranks() -> None:
+    numbers = torch.tensor([3, 1, 2, 5, 5, 4, 9, 9, 9, 9])
+    scores = torch.tensor([1.0, 3, 2, 5, 5, 0, 0, 0, 0, 0])
+    assert four_digits.metrics(scores, numbers, 2) == {"em": 4 / 5, "ew": 8 / 10, "em5": 1 / 2}
+    assert four_digits.metrics(numbers.float(), numbers, 5) == {"em": 1, "ew": 1, "em5": 1}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow("examples train")
+
 pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).parents[2]

@@ -11,6 +11,8 @@ import nsc
 from experiments.errors import ExperimentError
 from experiments.methods.classes import CLASS_GRAMMAR, METHODS, find, record_name
 
+pytestmark = pytest.mark.slow("methods of the experiments run")
+
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_starts_at_every_temperature_of_its_grid(name):

@@ -16,6 +16,8 @@ from experiments.data import Data, Part, load
 from experiments.errors import ExperimentError
 from experiments.models import MODELS
 
+pytestmark = pytest.mark.slow("methods of the experiments run")
+
 CPU = torch.device("cpu")
 RUN = replace(
     run_of(0),

@@ -22,6 +22,8 @@ from experiments.data.pooling import pool, sides
 from experiments.data.splitting import cut, split
 from experiments.errors import DataError, ExperimentError
 
+pytestmark = pytest.mark.slow("data sets are read")
+
 
 def parts(data: Data) -> tuple[Part, Part, Part]:
     return data.training, data.validation, data.test

@@ -18,6 +18,8 @@ from experiments.data.idx import VALIDATION, read_idx
 from experiments.data.splitting import cut
 from experiments.errors import DataError
 
+pytestmark = pytest.mark.slow("data sets are read")
+
 FOLDERS = {"mnist": "MNIST/raw", "fashion": "FashionMNIST/raw"}
 
 

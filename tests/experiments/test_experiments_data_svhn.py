@@ -15,6 +15,8 @@ from experiments.data import load
 from experiments.data.svhn import enlarge
 from experiments.errors import DataError
 
+pytestmark = pytest.mark.slow("data sets are read")
+
 h5py = pytest.importorskip("h5py")
 Image = pytest.importorskip("PIL.Image")
 

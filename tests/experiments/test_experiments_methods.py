@@ -26,6 +26,8 @@ from experiments.methods import (
 )
 from nsc.compiler.formats import write_network
 
+pytestmark = pytest.mark.slow("other methods are compared with their sources")
+
 NETWORKS = ("odd_even", "bitonic")
 # Their loss depends on the place of an item in the sample: through its wire, or through its noise.
 PLACED = (*NETWORKS, "stochastic_neural_sort")

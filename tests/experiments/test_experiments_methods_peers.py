@@ -17,6 +17,8 @@ from experiments.methods.permutations import neuralsort_logits, softsort_logits
 from experiments.methods.ranks import decreasing_blocks, soft_ranks
 from experiments.methods.transport import log_plan, squash
 
+pytestmark = pytest.mark.slow("other methods are compared with their sources")
+
 
 def samples(batch: int, n: int, spread: float = 1.0) -> Tensor:
     return spread * torch.randn(batch, n, dtype=torch.float64)

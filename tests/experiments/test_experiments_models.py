@@ -10,6 +10,8 @@ from torch.nn import functional
 from experiments.errors import ExperimentError
 from experiments.models import MODELS, ResidualBlock
 
+pytestmark = pytest.mark.slow("models of the experiments are built")
+
 SHAPES = {
     "paper": (1, 28, 112),
     "half": (1, 14, 56),

@@ -20,6 +20,8 @@ from experiments.ranking import Ranking
 from experiments.run import Run
 from experiments.training import train
 
+pytestmark = pytest.mark.slow("methods of the experiments run")
+
 CPU = torch.device("cpu")
 HOUSES = """
 import torch

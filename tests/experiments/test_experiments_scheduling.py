@@ -41,6 +41,8 @@ from experiments.making import do
 from experiments.run import Result, Run
 from experiments.scheduling import execute, processes
 
+pytestmark = pytest.mark.nightly("models are trained, in processes and on a cluster")
+
 ROOT = Path(__file__).parents[2]
 RUNS = [run_of(seed) for seed in range(6)]
 ONCE = dict.fromkeys(range(6), 1)

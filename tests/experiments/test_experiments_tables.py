@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -26,6 +25,9 @@ from experiments.profiles import PROFILES
 from experiments.tables import TABLES, large
 from experiments.tables.plan import TUNING_SEED, PlannedPanel, Settings
 from experiments.training import TASKS
+from experiments.writing import json_table
+
+pytestmark = pytest.mark.nightly("tables of trainings are made")
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"images": 60, "images_a_step": 20, "validations": 1, "validation": 20, "test": 30, "seeds": 2}
@@ -142,9 +144,9 @@ def test_a_table_from_the_command_to_its_files(tmp_path: Path, monkeypatch: pyte
     assert "RankNet" in result.output
     # Tuning: the grid of SoftSort; then two methods and two seeds.
     assert len(done) == len(methods.find("soft_sort").grid) + len(methods.find("rank_net").grid) + 4
-    lines = list(csv.DictReader((tmp_path / "mnist-quick.csv").read_text().splitlines()))
-    assert {line["method"] for line in lines} == {"soft_sort", "rank_net"}
-    assert {line["seed"] for line in lines} == {"0", "1"}
+    runs = [outcome.run for outcome in json_table.read(tmp_path / "mnist-quick.json").outcomes]
+    assert {run.method for run in runs} == {"soft_sort", "rank_net"}
+    assert {run.seed for run in runs} == {0, 1}
     page = (tmp_path / "mnist-quick.md").read_text()
     assert "Temperatures are chosen by one rule" in page
     # A finished run is not repeated, and a table that shares runs with another reads them.
@@ -179,7 +181,7 @@ def test_every_table_on_toy_data(
     assert result.exit_code == 0, result.output
     finished = json.loads((tmp_path / f"{table}-quick.json").read_text())
     assert finished["name"] == table
-    for suffix in ("md", "csv", "png"):
+    for suffix in ("md", "png"):
         assert (tmp_path / f"{table}-quick.{suffix}").stat().st_size > 100
 
 
@@ -297,8 +299,8 @@ def test_runs_that_raise_do_not_lose_the_table(raising: Path, jobs: int, tmp_pat
     assert "4 of 9 runs failed" in result.output
     page = (out / "mnist-quick.md").read_text()
     assert "IndexError: no such item (raising.py:6)" in page
-    lines = list(csv.DictReader((out / "mnist-quick.csv").read_text().splitlines()))
-    assert {line["method"].partition("#")[0] for line in lines if not line["failure"]} == {"rank_net"}
+    outcomes = json_table.read(out / "mnist-quick.json").outcomes
+    assert {o.run.method.partition("#")[0] for o in outcomes if not o.failure} == {"rank_net"}
     # Failed runs are not stored: once the cause is gone, the same command does them.
     assert len(list((out / "runs").iterdir())) == 5
     if jobs == 2:  # what is done a second time does not depend on the processes, which take seconds to start

@@ -13,6 +13,8 @@ from experiments.errors import ExperimentError
 from experiments.methods import METHODS
 from experiments.timing import SIZES, WORKS, can_measure_memory, measure, peak_of, start, title_of
 
+pytestmark = pytest.mark.nightly("losses are timed")
+
 
 def test_every_method_and_p_itself_are_measured_at_the_papers_sizes() -> None:
     assert set(METHODS) < set(WORKS)

@@ -18,6 +18,8 @@ from experiments.data import fingerprint, load
 from experiments.run import Result, Run
 from experiments.training import train
 
+pytestmark = pytest.mark.nightly("models are trained")
+
 RUN = replace(
     run_of(3),
     data_digest=fingerprint(load("digits")),

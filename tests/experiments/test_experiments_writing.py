@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -21,7 +20,7 @@ from works import run_of
 
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
-from experiments.writing import comparing, csv_table, figures, json_table, report, show, write
+from experiments.writing import comparing, figures, json_table, report, show, write
 from experiments.writing.explaining import at_an_edge, how_to_read
 from experiments.writing.files import page
 from experiments.writing.markdown import markdown, metric_table, runs_table, tuned_table
@@ -37,6 +36,8 @@ from experiments.writing.records import (
     Row,
     Tuned,
 )
+
+pytestmark = pytest.mark.slow("tables of the experiments are drawn")
 
 pytest.importorskip("matplotlib")
 
@@ -398,25 +399,8 @@ def test_a_measurement_without_training_has_a_page_too():
     assert "| Network | ours | **1.1 µs** | 50 ms |" in text
 
 
-def test_the_csv_has_a_line_for_every_outcome():
-    lines = list(csv.DictReader(io.StringIO(csv_table.to_csv(finished()))))
-    assert len(lines) == 9
-    first, failed = lines[0], next(line for line in lines if line["failure"])
-    assert (first["row"], first["column"], first["n"], first["seed"]) == ("Network", "n = 5", "5", "0")
-    assert first["key"] == replace(RUN, method="Network").key
-    assert float(first["learning_rate"]) == RUN.learning_rate
-    assert float(first["test_em5"]) == 0.40
-    assert float(first["training_em5"]) == 0.40 + 0.03
-    assert (failed["test_em5"], failed["failure"]) == ("", "the loss is not a number at step 40")
-    plain = list(csv.DictReader(io.StringIO(csv_table.to_csv(times()))))
-    assert [line["seconds"] for line in plain] == ["1.1e-06", "0.05", "7.1e-06", ""]
-    assert "seed" not in plain[0]
-
-
-def test_every_field_of_a_run_is_in_the_csv_and_on_the_page():
+def test_every_field_of_a_run_is_on_the_page():
     names = [field.name for field in fields(Run)]
-    heads = next(csv.reader(io.StringIO(csv_table.to_csv(finished()))))
-    assert [head for head in heads if head in names] == names
     shown = [row.split("|")[1].strip() for row in runs_table(finished()).splitlines()[2:]]
     assert shown == [name.replace("_", " ") for name in names]
 
@@ -553,7 +537,7 @@ def test_the_papers_numbers_get_axes_of_their_own_where_they_lie_far_from_ours()
 def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
     out = tmp_path / "new" / "results"
     paths = write(out, finished())
-    assert {path.name for path in paths} == {f"mnist-quick.{end}" for end in ("md", "csv", "png", "json")}
+    assert {path.name for path in paths} == {f"mnist-quick.{end}" for end in ("md", "png", "json")}
     assert {*out.iterdir()} == {*paths}
     assert json_table.read(out / "mnist-quick.json") == finished()
     before = {path: path.read_bytes() for path in paths}
@@ -563,10 +547,10 @@ def test_all_files_of_a_table_are_written_and_read_back(tmp_path):
 
 def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
     paths = write(tmp_path, finished())
-    (tmp_path / "mnist-quick.csv").unlink()
-    (tmp_path / "mnist-quick.csv").mkdir()
+    (tmp_path / "mnist-quick.png").unlink()
+    (tmp_path / "mnist-quick.png").mkdir()
     before = {path: path.read_bytes() for path in paths if path.is_file()}
-    with pytest.raises(ExperimentError, match=r"mnist-quick\.csv is a folder; choose a folder with --out"):
+    with pytest.raises(ExperimentError, match=r"mnist-quick\.png is a folder; choose a folder with --out"):
         write(tmp_path, finished(title="Another title"))
     assert {path: path.read_bytes() for path in paths if path.is_file()} == before
     assert {*tmp_path.iterdir()} == {*paths}
@@ -612,15 +596,9 @@ def test_a_folder_without_tables_has_no_report(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_pages_of_the_repository_are_those_of_its_tables():
+def test_the_page_of_the_repository_is_that_of_its_tables():
     folder = Path(__file__).parents[2] / "experiments" / "results"
     assert (folder / "README.md").read_text() == page(folder)
-    tables = [path for path in folder.glob("*.json") if json_table.is_table(path)]
-    assert tables
-    for path in tables:
-        finished = json_table.read(path)
-        assert path.with_suffix(".md").read_text() == markdown(finished)
-        assert path.with_suffix(".csv").read_bytes() == csv_table.to_csv(finished).encode()
 
 
 def test_a_report_does_not_replace_a_page_of_another_hand(tmp_path):

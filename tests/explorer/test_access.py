@@ -12,6 +12,8 @@ from nsc.compiler.verify import Budget
 from nsc.templates import part
 from nsc.version import VERSION
 
+pytestmark = pytest.mark.slow("a browser is started")
+
 BROKEN = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
 
 # The texts that are less than 4.5 times as light or dark as what they stand on, as WCAG 2 counts (1.4.3).

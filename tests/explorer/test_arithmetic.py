@@ -20,6 +20,8 @@ from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.verify import Mend
 from nsc.runtime import reference
 
+pytestmark = pytest.mark.slow("a browser is started")
+
 FORMS = "relaxed", "error-free"
 SIZES = ("bitonic", 2), ("odd_even", 5), ("best", 16), ("bitonic", 32)
 

@@ -9,6 +9,8 @@ import pytest
 from nsc.compiler.drawing import Start
 from nsc.compiler.network import Network
 
+pytestmark = pytest.mark.slow("a browser is started")
+
 BROKEN = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
 TURNED = Network.from_layers(3, [[(1, 0)], [(1, 2)], [(0, 1)]])
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}

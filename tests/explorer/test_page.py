@@ -19,6 +19,8 @@ from nsc.compiler.formats import writable
 from nsc.compiler.network import Network
 from nsc.compiler.selection import median, top_k
 
+pytestmark = pytest.mark.slow("a browser is started")
+
 BROKEN = Network.from_layers(4, [[(0, 2), (1, 3)], [(0, 1), (2, 3)]])
 START = Start(values=(3.0, 1.0, 2.0, 0.0, 7.0, 5.0, 6.0, 4.0))
 
@@ -564,6 +566,30 @@ def test_the_families_are_embedded(browser, errors, tmp_path, width):
             )
             assert scrolls == [], tab
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+    assert errors == []
+
+
+def test_the_families_have_the_theme_of_the_site(browser, errors, tmp_path):
+    """Its button turns it against the system's; a family that is opened later has it too."""
+    page = browser.new_page(color_scheme="light")
+    page.on("console", lambda message: errors.append(message.text))
+    page.goto(write_pages(tmp_path, 4).as_uri())
+    inside = page.frame_locator("iframe")
+    inside.locator(".nsc-explorer[data-theme=light]").wait_for()
+    site = """([theme, schemes]) => {
+        document.body.style.colorScheme = schemes;
+        document.body.dataset.theme = theme;
+    }"""
+    page.evaluate(site, ["dark", "dark"])
+    inside.locator(".nsc-explorer[data-theme=dark]").wait_for()
+    page.get_by_role("link", name="best", exact=True).click()
+    inside.get_by_role("heading", name="best, 4 wires").wait_for()
+    inside.locator(".nsc-explorer[data-theme=dark]").wait_for()
+    page.evaluate(site, ["auto", "light dark"])
+    inside.locator(".nsc-explorer[data-theme=light]").wait_for()
+    page.emulate_media(color_scheme="dark")
+    inside.locator(".nsc-explorer[data-theme=dark]").wait_for()
     page.close()
     assert errors == []
 

@@ -98,10 +98,6 @@ NSC_TABLE Pair shape_pairs[] = {
     {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {0, 0},
 };
 
-constexpr int64_t outputs = wires;
-
-NSC_FUNCTION int64_t output_wire(int64_t place) { return place; }
-
 // Whether a codelet's comparator leaves the minimum on its second wire.
 NSC_TABLE uint64_t turns[][2] = {
     {0x2, 0x0},
@@ -1008,7 +1004,7 @@ struct InPlace {
     Spread spread;
 };
 
-// A block has one row per wire: a register of columns of a payload, or of keys for exact sorting.
+// A block has one row per wire.
 template <class Row>
 inline InPlace<Row, 1, const uint16_t *> rows_of(Codelet codelet, Row *block) {
     return {block + codelet.base, spreads + codelet.spread};
@@ -1023,10 +1019,10 @@ inline void with_code(int32_t index, Work work) {
     work(Tabled{shapes[index]});
 }
 
-// Takes the steps of a shape in order, or backwards.
-template <bool backwards, class Rows, class Step>
-inline void run_shape(int32_t index, Rows rows, Step step) {
-    with_code(index, [&](auto code) { run_code<backwards>(code, rows, step); });
+// Takes the steps of a shape from the last to the first.
+template <class Rows, class Step>
+inline void run_shape_backwards(int32_t index, Rows rows, Step step) {
+    with_code(index, [&](auto code) { code.run_backwards(rows, step); });
 }
 
 // ------------------------------------------------------------------------------------ keys pass
@@ -1230,7 +1226,7 @@ inline void derive_backward(Vec<real> *grad, Derivatives<Vec<real>> d, Vec<real>
         const Codelet codelet = codelets[c];
         const Vec<real> *shares = d.share + codelet.slot;
         if (!steepness_parts) {
-            run_shape<true>(codelet.shape, rows_of(codelet, grad), [shares](int32_t k, Vec<real> &a, Vec<real> &b, auto...) NSC_INLINE {
+            run_shape_backwards(codelet.shape, rows_of(codelet, grad), [shares](int32_t k, Vec<real> &a, Vec<real> &b, auto...) NSC_INLINE {
                 move_gradients<real>(a, b, shares[k]);
             });
             continue;
@@ -1596,141 +1592,6 @@ NSC_APART void route_group_back(Vec<real> *grads, Steps steps, const real *keep,
             add_sums<count, real>(products, weight_grad + butterflies[i].slot);
         });
     }
-}
-
-// -------------------------------------------------------------------------------- exact sorting
-
-// Whole numbers in the order of the reals they are the bits of, and back. 0 and -0 are equal, and all
-// NaN, which come last: `lost` tells which values cannot be made from their keys again.
-template <class real>
-inline Vec<Whole<real>> key_of(Vec<Whole<real>> bits, Vec<Whole<real>> *lost) {
-    using whole = Whole<real>;
-    constexpr whole infinity = sizeof(real) == 4 ? 0x7f800000 : whole(0x7ff0000000000000);
-    constexpr whole lowest = whole(1) << (8 * sizeof(real) - 1), most = ~lowest;
-    const Vec<whole> size = bits & most;
-    *lost |= (bits == lowest) | (size > infinity);
-    const Vec<whole> key = bits < 0 ? bits ^ most : bits;
-    return bits == lowest ? Vec<whole>{} : size > infinity ? all(most) : key;
-}
-
-template <class real>
-inline Vec<real> real_of(Vec<Whole<real>> key) {
-    using whole = Whole<real>;
-    constexpr whole most = ~(whole(1) << (8 * sizeof(real) - 1));
-    return (Vec<real>)(key < 0 ? key ^ most : key);
-}
-
-// Every second lane of p and q, and two rows of which they are the higher halves.
-template <int... places>
-inline Vec<int32_t> odd_lanes(Vec<int32_t> p, Vec<int32_t> q, Places<places...>) {
-    return __builtin_shufflevector(p, q, (2 * places + 1)...);
-}
-
-template <int from, int... places>
-inline Vec<int32_t> in_odd_lanes(Vec<int32_t> p, Places<places...>) {
-    return __builtin_shufflevector(p, Vec<int32_t>{}, (places % 2 ? from + places / 2 : int(lanes<int32_t>))...);
-}
-
-// One value of each of some samples: its key and its position. An entry is less if its value comes first; ties go
-// by position. A tile has as many wires as a register has reals.
-template <class real>
-struct Entry;
-
-// Key and place in one number.
-template <>
-struct Entry<float> {
-    static void load_tile(const float *x, int64_t wire, int64_t width, int64_t count, Entry *block, Vec<int32_t> *lost) {
-        constexpr int64_t half = lanes<int64_t>;
-        const typename PlacesTo<lanes<int32_t>>::list places;
-        Vec<int64_t> tile[2 * half];
-        for (int64_t k = 0; k < half; ++k) {
-            const Vec<float> row = k < count ? load(x + k * wires + wire, width) : Vec<float>{};
-            const Vec<int32_t> key = key_of<float>((Vec<int32_t>)row, lost);
-            tile[k] = (Vec<int64_t>)in_odd_lanes<0>(key, places);
-            tile[half + k] = (Vec<int64_t>)in_odd_lanes<int(half)>(key, places);
-        }
-        transpose<int64_t>(tile), transpose<int64_t>(tile + half);
-        for (int64_t k = 0; k < width; ++k) block[wire + k].both = tile[k] | (wire + k);
-    }
-    static void store_tile(const Entry *block, int64_t place, int64_t width, int64_t count, float *values, int64_t *indices) {
-        constexpr int64_t half = lanes<int64_t>;
-        const typename PlacesTo<lanes<int32_t>>::list places;
-        Vec<int64_t> tile[2 * half];
-        for (int64_t k = 0; k < 2 * half; ++k) tile[k] = k < width ? block[output_wire(place + k)].both : Vec<int64_t>{};
-        transpose<int64_t>(tile), transpose<int64_t>(tile + half);
-        for (int64_t k = 0; k < count; ++k) {
-            const Vec<int64_t> first = tile[k], second = tile[half + k];
-            store(values + k * outputs + place, real_of<float>(odd_lanes((Vec<int32_t>)first, (Vec<int32_t>)second, places)), width);
-            store(indices + k * outputs + place, first & 0xffffffff, width < half ? width : half);
-            if (width > half) store(indices + k * outputs + place + half, second & 0xffffffff, width - half);
-        }
-    }
-    NSC_INLINE static void sort(Entry &lo, Entry &hi) {
-        const Vec<int64_t> a = lo.both, b = hi.both;
-        lo.both = a < b ? a : b, hi.both = a < b ? b : a;
-    }
-    Vec<int64_t> both;
-};
-
-template <>
-struct Entry<double> {
-    static void load_tile(const double *x, int64_t wire, int64_t width, int64_t count, Entry *block, Vec<int64_t> *lost) {
-        Vec<int64_t> tile[lanes<int64_t>];
-        for (int64_t k = 0; k < lanes<int64_t>; ++k) {
-            const Vec<double> row = k < count ? load(x + k * wires + wire, width) : Vec<double>{};
-            tile[k] = key_of<double>((Vec<int64_t>)row, lost);
-        }
-        transpose<int64_t>(tile);
-        for (int64_t k = 0; k < width; ++k) block[wire + k] = {tile[k], all(wire + k)};
-    }
-    static void store_tile(const Entry *block, int64_t place, int64_t width, int64_t count, double *values, int64_t *indices) {
-        Vec<int64_t> keys[lanes<int64_t>], places[lanes<int64_t>];
-        for (int64_t k = 0; k < lanes<int64_t>; ++k) {
-            keys[k] = k < width ? block[output_wire(place + k)].key : Vec<int64_t>{};
-            places[k] = k < width ? block[output_wire(place + k)].from : Vec<int64_t>{};
-        }
-        transpose<int64_t>(keys), transpose<int64_t>(places);
-        for (int64_t k = 0; k < count; ++k) {
-            store(values + k * outputs + place, real_of<double>(keys[k]), width);
-            store(indices + k * outputs + place, places[k], width);
-        }
-    }
-    NSC_INLINE static void sort(Entry &lo, Entry &hi) {
-        const Entry a = lo, b = hi;
-        const auto swap = (b.key < a.key) | ((b.key == a.key) & (b.from < a.from));
-        lo = {swap ? b.key : a.key, swap ? b.from : a.from};
-        hi = {swap ? a.key : b.key, swap ? a.from : b.from};
-    }
-    Vec<int64_t> key, from;
-};
-
-// Puts the lesser of two entries, or where a comparator is turned the greater, on its first wire.
-template <class real>
-NSC_INLINE inline void order(Entry<real> &a, Entry<real> &b, bool turned) {
-    Entry<real>::sort(a, b);
-    if (turned) exchange(a, b);
-}
-
-// Takes `count` samples, at most lanes<int64_t>, through a block of entries.
-template <class real>
-void sort_samples(const real *x, int64_t count, real *values, int64_t *indices, Entry<real> *block) {
-    Vec<Whole<real>> lost{};
-    const auto for_each_tile = [](int64_t count, auto work) {
-        int64_t first = 0;
-        for (; first + lanes<real> <= count; first += lanes<real>) work(first, lanes<real>);
-        if (first < count) work(first, count - first);
-    };
-    for_each_tile(wires, [&](int64_t wire, int64_t width) { Entry<real>::load_tile(x, wire, width, count, block, &lost); });
-    for (int64_t c = 0; c < codelet_count; ++c) {
-        const Codelet codelet = codelets[c];
-        run_shape<false>(codelet.shape, rows_of(codelet, block),
-                         [codelet](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) NSC_INLINE {
-                             order(a, b, is_turned(codelet, i), half...);
-                         });
-    }
-    for_each_tile(outputs, [&](int64_t place, int64_t width) { Entry<real>::store_tile(block, place, width, count, values, indices); });
-    if (any(lost))
-        for (int64_t k = 0; k < count * outputs; ++k) values[k] = x[k / outputs * wires + indices[k]];
 }
 
 // ---------------------------------------------------------------------------------------- losses
@@ -2901,21 +2762,6 @@ Status backward(const Call<real> &call, const real *values_grad, const real *rou
     return backward_pieces(call, values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, pool);
 }
 
-// ---------------------------------------------------------------------- exact sorting, the call
-
-// Values in ascending order and their indices, (batch, outputs), as torch's stable sort: ties by position, NaN last.
-template <class real>
-Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, ParallelFor pool) {
-    constexpr int64_t at_once = lanes<int64_t>;
-    expect_writes(values, sizeof(real) * batch * outputs);
-    expect_writes(indices, sizeof(int64_t) * batch * outputs);
-    return parallel(pool, (batch + at_once - 1) / at_once, grain_of(comparators), sizeof(Entry<real>) * wires,
-                    [&](int64_t task, const Memory &memory) {
-        const int64_t first = task * at_once, count = batch - first < at_once ? batch - first : at_once;
-        sort_samples<real>(x + first * wires, count, values + first * outputs, indices + first * outputs, memory.get<Entry<real>>());
-    });
-}
-
 }  // namespace
 
 // ------------------------------------------------------------------------------------ the C ABI
@@ -2924,7 +2770,7 @@ Status hard_sort(int64_t batch, const real *x, real *values, int64_t *indices, P
 
 // What this kernel is. The runtime compares it with the manifest, so that a changed manifest cannot make a call
 // misread its memory.
-NSC_API const char *nsc_facts() { return "{\"abi\": 8, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 9, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\"}"; }
 
 // Must be called before anything below; does nothing from the second time on.
 NSC_API int32_t nsc_prepare() { return prepare(); }
@@ -2952,8 +2798,4 @@ NSC_API int32_t nsc_backward_f32(
                             payload_stride, payload_columns},
                            values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, kept,
                            reinterpret_cast<ParallelFor>(pool));
-}
-
-NSC_API int32_t nsc_sort_f32(int64_t batch, const float *x, float *values, int64_t *indices, void *pool) {
-    return hard_sort<float>(batch, x, values, indices, reinterpret_cast<ParallelFor>(pool));
 }

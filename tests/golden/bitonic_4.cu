@@ -93,10 +93,6 @@ NSC_TABLE Pair shape_pairs[] = {
     {0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}, {2, 3}, {0, 0},
 };
 
-constexpr int64_t outputs = wires;
-
-NSC_FUNCTION int64_t output_wire(int64_t place) { return place; }
-
 // Whether a codelet's comparator leaves the minimum on its second wire.
 NSC_TABLE uint64_t turns[][2] = {
     {0x2, 0x0},
@@ -885,111 +881,6 @@ __device__ __forceinline__ void with_code_of(Codelet codelet, Use use) {
     }
 }
 
-// --------------------------------------------------------------------------------- exact sorting
-
-// A whole number in the order of the reals. 0 and -0 are equal, and all NaN, which come last.
-template <class real>
-__device__ inline Whole<real> key_of(real x) {
-    using whole = Whole<real>;
-    constexpr whole most = sizeof(real) == 4 ? whole(0x7fffffff) : whole(0x7fffffffffffffff);
-    if (x != x) return most;
-    if (x == 0) return 0;
-    const whole bits = bits_of<real>(x);
-    return bits < 0 ? bits ^ most : bits;
-}
-
-// A value's key and where it comes from: ties sort by position, as in torch's stable sort.
-template <class real>
-struct alignas(16) Entry {
-    Entry() = default;
-    __device__ Entry(Whole<real> key, int32_t from) : key(key), from(from) {}
-    __device__ int32_t place() const { return from; }
-    __device__ bool operator<(const Entry &other) const { return (key < other.key) | ((key == other.key) & (from < other.from)); }
-    Whole<real> key;
-    int32_t from;
-};
-
-// A float32 key and its place are one whole number: to compare and select it takes a third of the instructions.
-template <>
-struct Entry<float> {
-    Entry() = default;
-    __device__ Entry(int32_t key, int32_t from) : both(int64_t(uint64_t(uint32_t(key)) << 32 | uint32_t(from))) {}
-    __device__ int32_t place() const { return int32_t(both); }
-    __device__ bool operator<(const Entry &other) const { return both < other.both; }
-    int64_t both;
-};
-
-// Puts the lesser of two entries, or where a comparator is turned the greater, on its first wire.
-template <class real>
-__device__ __forceinline__ void order(Entry<real> &a, Entry<real> &b, bool turned) {
-    const bool is_wrong = (b < a) != turned;
-    const Entry<real> first = is_wrong ? b : a, second = is_wrong ? a : b;
-    a = first, b = second;
-}
-
-// A warp sorts as many samples as it has threads: a sample is a column of a tile, and its thread's own. A block has as
-// many warps as the launch gives it.
-template <class real>
-__device__ __forceinline__ void sort_columns(int64_t batch, const real *x, real *values, int64_t *indices) {
-    // One place more than a row needs: the threads of a warp then reach different banks along a column too.
-    constexpr int32_t pitch = 33;
-    const int32_t lane = int32_t(threadIdx.x) % 32;
-    Entry<real> *tile = reinterpret_cast<Entry<real> *>(shared_memory) + threadIdx.x / 32 * wires * pitch;
-    const int64_t first = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x - lane) * wires, left = batch * wires - first;
-    const int32_t count = left < 32 * wires ? left < 0 ? 0 : int32_t(left) : 32 * int32_t(wires);
-    for (int32_t i = lane; i < count; i += 32) {
-        const int32_t wire = i % int32_t(wires), sample = i / int32_t(wires);
-        tile[wire * pitch + sample] = Entry<real>(key_of<real>(x[first + i]), wire);
-    }
-    __syncwarp();
-    for (int32_t c = 0; c < codelet_count; ++c) {
-        const Codelet codelet = codelets[c];
-        with_code_of(codelet, [&](auto code, auto spread) {
-            using Rows = InPlace<Entry<real>, pitch, decltype(spread)>;
-            code.run(Rows{tile + codelet.base * pitch + lane, spread}, [&](int32_t i, Entry<real> &a, Entry<real> &b, auto... half) {
-                order(a, b, is_turned(codelet, i), half...);
-            });
-        });
-    }
-    __syncwarp();
-    const int64_t first_out = first / wires * outputs;
-    for (int32_t i = lane; i < count / int32_t(wires) * int32_t(outputs); i += 32) {
-        const int32_t wire = int32_t(output_wire(i % int32_t(outputs))), sample = i / int32_t(outputs), from = tile[wire * pitch + sample].place();
-        values[first_out + i] = x[first + sample * wires + from];
-        indices[first_out + i] = from;
-    }
-}
-
-// The threads of a sample's keys pass order entries in shared memory.
-template <class real>
-__device__ inline void sort_together(int64_t batch, const real *x, real *values, int64_t *indices) {
-    const Share share(batch);
-    Entry<real> *entries = reinterpret_cast<Entry<real> *>(shared_memory) + share.place * sample_places;
-    const int64_t first = share.sample * wires;
-    for (int32_t i = share.thread; i < wires; i += sample_threads) entries[place_of(i)] = Entry<real>(key_of<real>(x[first + i]), i);
-    wait_for_sample();
-    const auto fetch = [](int32_t) { return Nothing(); };
-    for_each_comparator(false, share.thread, fetch, [&](Comparator c, Nothing) {
-        Entry<real> &a = entries[place_of(c.lo)], &b = entries[place_of(c.hi)];
-        order(a, b, false);
-    });
-    if (!share.is_there) return;
-    const int64_t first_out = share.sample * outputs;
-    for (int32_t i = share.thread; i < outputs; i += sample_threads) {
-        const int32_t from = entries[place_of(int32_t(output_wire(i)))].place();
-        values[first_out + i] = x[first + from];
-        indices[first_out + i] = from;
-    }
-}
-
-template <class real>
-__device__ inline void hard_sort(int64_t batch, const real *x, real *values, int64_t *indices) {
-    if constexpr (tile_warps == 1)
-        sort_columns(batch, x, values, indices);
-    else
-        sort_together(batch, x, values, indices);
-}
-
 // ---------------------------------------------------------------------------- tiles of columns
 
 // A lane holds 8 bytes of a row: two neighbouring columns of float32, one of float64.
@@ -1560,7 +1451,7 @@ __device__ __forceinline__ void route_backward(const Call<real> &call, const rea
 
 // What these kernels are. The runtime compares it with the manifest, so that a changed manifest cannot make a launch
 // misread its memory.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 8, \"name\": \"bitonic_4\", \"n\": 4, \"size\": 6, \"depth\": 3, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\", \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}}";
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 9, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\"}";
 
 // float32
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
@@ -1579,11 +1470,6 @@ extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_backward_f32
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sum_f32(
     int32_t batch, int32_t chunks, float *__restrict__ weight_grads) {
     sum_chunks<float>(batch, chunks, weight_grads);
-}
-
-extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sort_f32(
-    int64_t batch, const float *__restrict__ x, float *__restrict__ values, int64_t *__restrict__ indices) {
-    hard_sort<float>(batch, x, values, indices);
 }
 extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_route_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,

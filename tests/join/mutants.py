@@ -6,7 +6,7 @@ from __future__ import annotations
 # expression, and the expression that takes its place.
 MUTANTS: dict[str, list[tuple[str, str]]] = {
     "cpp/binary_cross_entropy.cpp": [
-        ("complement(p)) / wires / «wires»;", "1"),
+        ("complement(p)) / wires / «wires»;", "1.001 * wires"),
         ("rank[k] == row ? «-slope_of_log(p.p)» :", "slope_of_log(p.p)"),
     ],
     "cpp/blocks.cpp": [
@@ -25,6 +25,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "cpp/comparators.cpp.j2": [
         ("block[at[i].lo] = «low + tail * gap»,", "low"),
         ("block[at[i].hi] = «high - tail * gap»;", "high"),
+        (", v = «steepnesses[which] * activation[k]»;", "real(1.01) * steepnesses[which] * activation[k]"),
         ("kept.backward.keep[place] = «turned ? tail : rest»,", "rest"),
         ("bits_of<real>(«tail - change * slope») &", "tail"),
         ("block[at[i].lo] = «mixed(m, a, b) - shift»;", "mixed(m, a, b)"),
@@ -39,10 +40,9 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("if («is_turned(codelet, i)») exchange", "false"),
     ],
     "cpp/cross_entropy.cpp": [
-        ("rests[k])) / «wires»;", "1"),
+        ("rests[k])) / «wires»;", "1.001 * wires"),
         ("grad[rank[k]][k] = «-share» * slope_of_log", "share"),
     ],
-    "cpp/exact_sort.cpp": [("values + «first * outputs»,", "0")],
     "cpp/keys_pass.cpp": [
         ("call.steepness_of(«k < count ? first + k : first»);", "first"),
         ("real *to = values + «task.place * wires»;", "0"),
@@ -62,15 +62,20 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "cpp/narrow_cones.cpp.j2": [("uint8_t(«reaches ? butterfly.rows[k] : wires»);", "butterfly.rows[k]")],
     "cpp/narrow_pass.cpp": [
         ("differences[column * count + c] = «a - b»;", "b - a"),
+        ("routed[samples.first + k] = «real(losses[k])»;", "real(losses[k] + 0.001)"),
+        ("cone, «w.backward», end", "w.forward"),
         ("differences[column * count + c] * «(a - b)»;", "a"),
-    ],
-    "cpp/order.cpp.j2": [
-        ("hi.both = «a < b ? b : a»;", "b"),
-        ("(b.key == a.key) & («b.from < a.from»));", "b.from > a.from"),
     ],
     "cpp/pool.cpp": [("return «total * piece / pieces»;", "total * piece / (pieces + 1)")],
     "cpp/registers.cpp": [("memcpy(to, &row, sizeof(T) * «count»);", "count - 1")],
-    "cpp/routing_pass.cpp.j2": [("has_columns(call.routing) ? «real(1)» :", "real(2)")],
+    "cpp/routing_pass.cpp.j2": [
+        ("has_columns(call.routing) ? «real(1)» :", "real(2)"),
+        (
+            "routed[first + b] = «sum_of<real>(losses + b * chunks, chunks)»;",
+            "losses[b * chunks] + real(0.001)",
+        ),
+        ("steps, «w.backward.keep», end", "w.forward.keep"),
+    ],
     "cpp/samples.cpp": [
         ("+= «(grad[at.hi] - grad[at.lo])» *", "grad[at.hi]"),
         ("block[wire + k] = tile[«k»];", "0"),
@@ -86,7 +91,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     ],
     "exact/forms.cpp": [
         ("items[0] = «Element::key(bits, descending)»;", "bits"),
-        ("places = all<Key>(«Key(place)»);", "Key(0)"),
+        ("all<Place>(«Place(place)»)};", "Place(0)"),
         ("(Vec<int64_t>)(«y.place < x.place»));", "y.place > x.place"),
     ],
     "exact/groups.cpp": [
@@ -97,7 +102,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "exact/tiles.cpp": [("zip_lower<T>(rows[i], rows[«i + half»])", "i")],
     "shared/codelets.j2": [
         (
-            "        auto w{{ wire }} = «rows.load({{ wire }})»;\n//% endfor\n//% for c in shape.comp",
+            "        auto w{{ wire }} = «rows.load({{ wire }})»;\n//% endfor\n//% for c in shape.back",
             "rows.load(0)",
         )
     ],
@@ -115,31 +120,37 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("s = «(m - 1)» / (m + 1),", "m"),
     ],
     "shared/losses.j2": [
-        ("Log<real>(lowest_log) : «logarithm(Log<real>(of.p / unit<real>))»;", "Log<real>(of.p)"),
+        (": «logarithm(Log<real>(of.p / unit<real>))»;", "Log<real>(of.p)"),
+        ("Log<real>(«lowest_log») :", "lowest_log + 1"),
         ("? real(0) : «1 / p»;", "2 / p"),
+        ("return «1 / (p < least ? least : p)»;", "1 / p"),
     ],
     "shared/mixes.h": [("hi = «mixed(m, b, a)»;", "mixed(m, a, b)")],
     "shared/relaxation.j2": [
         ("return «{{ relaxation.tail }}»;", "all(real(0.25))"),
         ("return «{{ relaxation.slope }}»;", "2 * keep * swap"),
+        (
+            "return «inverse_power<real>(size + real({{ relaxation.art_epsilon }}))»;",
+            "real(1.01) * inverse_power<real>(size + real({{ relaxation.art_epsilon }}))",
+        ),
         ("return «{{ relaxation.rest_literal }}» +", "real(2)"),
     ],
     "shared/rows.h": [("Row load(int32_t k) const { return first[«spread[k] * pitch»]; }", "0")],
-    "shared/tables.j2": [("{ return output_wires[«place»]; }", "0")],
+    "shared/tables.j2": [("return «turns[codelet.turns][comparator / 64] >> comparator % 64 & 1»;", "0")],
     "shared/weights.j2": [("return m.keep * a + «m.swap» * b;", "m.keep")],
-    "window/borders.cpp": [
+    "filter/borders.cpp": [
         ("at < length ? at : «2 * length - 2 - at»;", "length - 1"),
         ("return place < 0 ? 0 : «length - 1»;", "0"),
         ("store(keys + x, «Element::key(load(keys + x), Vec<Key>{})»);", "load(keys + x)"),
     ],
-    "window/call.cpp": [
+    "filter/call.cpp": [
         (
             "0; r < image_rows; ++r) strip.rows[r] = lines[line_of(r / step_rows, above + «r % step_rows»)];",
             "0",
         )
     ],
-    "window/kernel.cpp.j2": [("const int64_t x = register_at<Key>(«place», places);", "0")],
-    "window/strips.cpp": [("lo = «x < y ? x : y», hi", "x")],
+    "filter/kernel.cpp.j2": [("const int64_t x = register_at<Key>(«place», places);", "0")],
+    "filter/strips.cpp": [("lo = «x < y ? x : y», hi", "x")],
 }
 
 # Files of templates/ without mutants, and why.

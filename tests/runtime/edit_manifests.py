@@ -74,12 +74,12 @@ def manifests(
         yield f"network of {n}", manifest | facts, files | {"network.json": layers}
         yield f"network of {n} alone", manifest | {"files": digests}, files | {"network.json": layers}
     # A source with a comment that states fewer wires, with its digest: the kernel states the right number.
-    source = manifest["sources"]["cpu"]
+    source = f"{manifest['name']}.cpp"
     (statement,) = re.findall(r'nsc_facts.*?"n.*', files[source])
     n = manifest["n"]
     text = "// " + statement.replace(f'\\"n\\": {n}', f'\\"n\\": {n - 1}') + "\n" + files[source]
     digests = {**manifest["files"], source: hashlib.sha256(text.encode()).hexdigest()}
-    facts = {"n": n - 1, "files": digests, "sources": {"cpu": source}, "cuda": {}}
+    facts = {"n": n - 1, "files": digests, "targets": ["cpu"], "cuda": {}}
     yield "a source that remarks on itself", manifest | facts, files | {source: text}
 
 

@@ -13,6 +13,8 @@ from networks import irregular
 import nsc
 from nsc.runtime import reference
 
+pytestmark = pytest.mark.slow("kernels are compared with 50 digits")
+
 DIGITS = 50
 # No other test uses this name, so no kernel of theirs, built without an optimiser, is taken.
 NAME = "as_users_build_it"

@@ -209,7 +209,6 @@ NAMES = {
     "c_header.name": (lambda v: nsc.c_header("bitonic", 4, name=v), "four"),
     "c_header.format": (lambda v: nsc.c_header("two.json", format=v), "nsc"),
     "load.folder": (nsc.load, None),
-    "load_filter.folder": (nsc.load_filter, None),
     "Filter.__call__.mode": (lambda v: rank_filter()(X, v), "wrap"),
     "Filter.relaxed.mode": (lambda v: rank_filter().relaxed(X, 2.0, v), "wrap"),
     "RankFilter2d.mode": (lambda v: RankFilter2d(3, 1, v)(X), "wrap"),
@@ -305,6 +304,7 @@ def test_other_values_than_whole_numbers_are_refused(parameter):
             call(other)
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("parameter", REAL)
 def test_real_numbers_of_numpy_are_real_numbers(parameter):
     call, value = REAL[parameter]

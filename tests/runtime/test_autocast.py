@@ -14,6 +14,8 @@ from nsc.compat import DiffSortNet
 from nsc.contract.routings import LOSSES
 from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
 
+pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
+
 N, BATCH = 4, 6
 HALVES = (torch.bfloat16, torch.float16)
 DTYPES = (*HALVES, torch.float32, torch.float64)

@@ -10,6 +10,8 @@ import torch
 import nsc
 from nsc.nn import SelectionNetwork, SortingNetwork
 
+pytestmark = pytest.mark.slow("many kernels are built")
+
 N, K = 4, 2
 
 

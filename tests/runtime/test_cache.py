@@ -27,6 +27,8 @@ from nsc.runtime.build import cache, toolchain
 from nsc.runtime.build.texts import Texts
 from nsc.runtime.kernel import Kernel
 
+pytestmark = pytest.mark.slow("caches are damaged, and built anew")
+
 ROOT = Path(__file__).parents[2]
 
 USE = """

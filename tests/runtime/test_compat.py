@@ -17,6 +17,8 @@ import diffsort
 import nsc
 from nsc.compat import DISTRIBUTIONS, DiffSortNet
 
+pytestmark = pytest.mark.slow("every variant of diffsort is built")
+
 SIZES = {"odd_even": (9,), "bitonic": (8,)}
 ALL_SIZES = {"odd_even": (2, 3, 9), "bitonic": (2, 5, 8, 11)}
 STORED = json.loads((Path(__file__).parents[1] / "data" / "reference_values.json").read_text())

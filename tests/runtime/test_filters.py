@@ -18,12 +18,14 @@ from torch.library import opcheck
 import nsc
 import nsc.numpy
 from nsc.compiler.windows import Window
-from nsc.contract.windows import MODES
+from nsc.contract.filters import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
-from nsc.join.filters import window_kernel
+from nsc.join.filters import filter_kernel
 from nsc.nn import MedianFilter2d, RankFilter2d
-from nsc.operators import windows
+from nsc.operators import filtering
 from nsc.operators.exact import DTYPE_NAMES
+
+pytestmark = pytest.mark.slow("many kernels are built")
 
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool")
 FLOATS = ("float64", "float32", "float16")
@@ -89,8 +91,8 @@ def test_any_window_and_rank_is_scipys(data):
     result = filter_of(size, rank)(torch.from_numpy(x), mode, -7, origin)
     assert (result.numpy() == expected).all()
     shifts = (origin,) * len(size) if isinstance(origin, int) else origin
-    all_windows = windows.Windows(size, shifts, mode, -7)
-    sorted_ = windows.by_windows(torch.from_numpy(x), all_windows, int(rank % np.prod(size)))
+    all_windows = filtering.Windows(size, shifts, mode, -7)
+    sorted_ = filtering.by_windows(torch.from_numpy(x), all_windows, int(rank % np.prod(size)))
     assert (sorted_.numpy() == expected).all()
 
 
@@ -224,13 +226,13 @@ def test_channels_last_is_filtered_where_it_lies():
         result = median(x, "mirror", 0, origin)
         assert result.stride() == x.stride()
         assert torch.equal(result, median(x.contiguous(), "mirror", 0, origin))
-        opcheck(torch.ops.nsc.window_filter, (x, median._key, "mirror", 0, origin))
+        opcheck(torch.ops.nsc.filter, (x, median._key, "mirror", 0, origin))
 
 
 def test_only_the_kernel_for_the_channels_is_built():
     x = images((9, 30, 3), "uint8", 0)
     nsc.numpy.rank_filter(x, 2, (3, 3, 1))
-    assert window_kernel(Window(1, 3, 3, 2))._libraries.keys() == {3}
+    assert filter_kernel(Window(1, 3, 3, 2))._libraries.keys() == {3}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -265,7 +267,7 @@ def test_the_relaxed_filter_is_differentiable_and_near_the_exact_one(mode):
 def test_torch_transforms():
     x = torch.randn(3, 8, 9)
     median = filter_of(3)
-    opcheck(torch.ops.nsc.window_filter, (x.requires_grad_(), median._key, "wrap", 0.0, (0, 1)))
+    opcheck(torch.ops.nsc.filter, (x.requires_grad_(), median._key, "wrap", 0.0, (0, 1)))
     x = x.detach()
     assert torch.equal(torch.vmap(median)(x), median(x))
     assert torch.equal(torch.vmap(median, in_dims=2)(x.movedim(0, 2)), median(x))
@@ -337,7 +339,6 @@ def test_layers():
         (lambda: nsc.compile_filter((2, 3)), WindowError, "mean of ranks 2 and 3.* say rank=2 or rank=3"),
         (lambda: MedianFilter2d(4), WindowError, "mean of ranks 7 and 8"),
         (lambda: nsc.load("generated"), PackageError, "no package"),
-        (lambda: nsc.load_filter("generated"), PackageError, "no filter"),
     ],
 )
 def test_bad_input_is_refused(call, error, message):
@@ -371,33 +372,16 @@ def test_a_package_is_loaded_and_refused_if_it_changed(tmp_path):
     from nsc.compiler.windows import Window
 
     place = write(compile_filter(Window.of((3, 2), 3), "mine").package, tmp_path)
-    mine = nsc.load_filter(place)
+    mine = nsc.load(place)
     x = torch.randn(5, 6)
     assert torch.equal(mine(x), filter_of((3, 2), 3)(x))
     assert torch.equal(mine.relaxed(x), filter_of((3, 2), 3).relaxed(x))
-    with pytest.raises(PackageError, match="load_filter"):
-        nsc.load(place)
     manifest = json.loads((place / "manifest.json").read_text())
-    wrong = {
-        "rank": 99,
-        "window": [1, 3],
-        "output": -1,
-        "abi": 0,
-        "files": {},
-        "name": "not a name",
-        "network": "0" * 64,
-        "nsc": 3,
-        "strange": 1,
-    }
-    for key, value in wrong.items():
-        (place / "manifest.json").write_text(json.dumps({**manifest, key: value}))
-        with pytest.raises(PackageError):
-            nsc.load_filter(place)
     (place / "manifest.json").write_text(json.dumps({**manifest, "rank": 2}))
     with pytest.raises(PackageError, match=r"'rank' is 2, and mine\.cpp has 3"):
-        nsc.load_filter(place)
+        nsc.load(place)
     (place / "manifest.json").write_text(json.dumps(manifest))
     with (place / "mine.cpp").open("a") as file:
         file.write("// edited\n")
     with pytest.raises(PackageError, match="was changed"):
-        nsc.load_filter(place)
+        nsc.load(place)

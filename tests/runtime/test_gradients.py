@@ -8,6 +8,8 @@ import torch
 import nsc
 from nsc.compiler.relaxations import SIGMOIDS
 
+pytestmark = pytest.mark.slow("kernels are compared with 50 digits")
+
 STEP = 1e-7
 # A lane of a register is a sample for few wires, and a column of P for many. For the most wires, differences
 # are kept segment by segment. All take every kind of input; few wires take every sigmoid.

@@ -43,6 +43,7 @@ def kernel_loss(op, loss, x, target, steepness):
     return losses.detach(), torch.autograd.grad(losses.sum(), leaf)[0]
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
     ("network", "n", "batch"), [("bitonic", 16, 20), ("odd_even", 16, 20), ("bitonic", 128, 1)]
@@ -53,6 +54,7 @@ def test_value_and_gradient_against_float64(network, n, batch, loss):
         check_against_reference(op, loss, batch, spread)
 
 
+@pytest.mark.slow("many kernels are built")
 def test_value_and_gradient_of_the_largest_network():
     check_against_reference(nsc.compile("bitonic", 1024, dtypes=BOTH), "cross_entropy", 1, 3)
 
@@ -72,6 +74,7 @@ def check_against_reference(op, loss, batch, spread):
     assert ((actual_grads * grads).sum(1) >= 0.9999 * norms * actual_norms).all()
 
 
+@pytest.mark.slow("kernels are compared with 50 digits")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("art_lambda", [0.0, 0.25])
 @pytest.mark.parametrize("sigmoid", SIGMOIDS)

@@ -1,6 +1,7 @@
 """A manifest agrees with the network and the built kernel, or the package is refused."""
 
 import ctypes
+import dataclasses
 import json
 import subprocess
 import sys
@@ -18,13 +19,13 @@ from nsc.compiler.package import write
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.compiler.windows import Window
+from nsc.contract import manifest as manifests
 from nsc.contract.manifest import digest
 from nsc.join.budget import budget_of
-from nsc.operators.filters import Filter
-from nsc.operators.selector import Selector
-from nsc.operators.sorter import Sorter
 from nsc.runtime.kernel import Kernel
 from nsc.runtime.library import Library
+
+pytestmark = pytest.mark.slow("every field of packages is edited")
 
 EDITS = Path(__file__).parent / "edit_manifests.py"
 
@@ -42,10 +43,10 @@ def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, tmp_path):
     assert [line for line in lines if not line.startswith(("refused", "right"))] == []
     # Facts that no call depends on may be edited.
     right = {line.split(" -- ")[1].split(":")[0] for line in lines if line.startswith("right")}
-    assert right <= {"command", "outputs", "art_lambda", "sources", "cuda", "files"}
+    assert right <= {"command", "selection", "outputs", "art_lambda", "targets", "cuda", "files"}
 
 
-KINDS = {
+PACKAGES = {
     "sorter": lambda: compile_network(Request("bitonic", 4, targets=("cpu", "cuda"))).package,
     "selector": lambda: compile_network(Request("bitonic", 6, select=top_k(2))).package,
     "unproved": lambda: (
@@ -63,32 +64,38 @@ HARMLESS = {
 }
 
 
-def loaded(files):
-    """Load the files of a package of any kind."""
-    if is_filter_text(files["manifest.json"]):
-        return Filter(files)
-    kernel = Kernel(files)
-    return (Sorter if kernel.outputs is None else Selector)(files)
+def write_into(folder, files):
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
-def refusal(files):
-    """Return why a package is not loaded; None: it is."""
+def refusal(folder, files):
+    """Return why a package is not loaded with some other files; None: it is."""
+    write_into(folder, files)
     try:
-        loaded(files)
+        nsc.load(folder)
     except nsc.PackageError as error:
         return str(error)
     return None
 
 
-def is_filter_text(manifest):
-    return '"nsc-filter/' in manifest or '"window"' in manifest
+def kinds_of(packages):
+    return {json.loads(package().files["manifest.json"])["kind"] for package in packages.values()}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_fact_of_a_package_of_every_kind_is_checked_when_it_is_loaded(kind):
+def test_packages_of_every_kind_are_edited_and_have_every_fact_of_it():
+    assert kinds_of(PACKAGES) == manifests.KINDS.keys()
+    for package in PACKAGES.values():
+        facts = json.loads(package().files["manifest.json"])
+        of_kind = {field.name for field in dataclasses.fields(manifests.KINDS[facts["kind"]])}
+        assert facts.keys() == of_kind | {"format", "abi", "kind"}
+
+
+@pytest.mark.parametrize("kind", PACKAGES)
+def test_every_fact_of_a_package_of_every_kind_is_checked_when_it_is_loaded(kind, tmp_path):
     """Digests of edited files are made anew, so that only the meaning differs."""
-    files = dict(KINDS[kind]().files)
-    loaded(files)
+    files = dict(PACKAGES[kind]().files)
+    assert refusal(tmp_path, files) is None
     accepted = []
     for file in JSON:
         facts = json.loads(files[file])
@@ -96,16 +103,17 @@ def test_every_fact_of_a_package_of_every_kind_is_checked_when_it_is_loaded(kind
             facts["command"] = "by hand"
         for key in facts.keys() - {"files"}:
             less = {name: value for name, value in facts.items() if name != key}
-            for edit in (less, *({**facts, key: value} for value in changed(facts[key]))):
+            values = [*changed(facts[key]), *(manifests.KINDS if key == "kind" else ())]
+            for edit in (less, *({**facts, key: value} for value in values)):
                 text = json.dumps(edit)
                 if text == json.dumps(facts):
                     continue
-                texts = {**files, file: text}
+                texts = {name: files[name] for name in JSON} | {file: text}
                 if file != "manifest.json":
                     manifest = json.loads(files["manifest.json"])
                     manifest["files"][file] = digest(text)
                     texts["manifest.json"] = json.dumps(manifest)
-                message = refusal(texts)
+                message = refusal(tmp_path, texts)
                 if message is None:
                     accepted.append((file, key))
                 else:
@@ -113,20 +121,26 @@ def test_every_fact_of_a_package_of_every_kind_is_checked_when_it_is_loaded(kind
     assert set(accepted) <= HARMLESS.keys()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PACKAGES)
 @pytest.mark.parametrize("verdict", ["refuted", "proved", "unproved", "", None])
-def test_a_verdict_edited_in_the_proof_and_in_the_manifest_is_refused(kind, verdict):
-    files = dict(KINDS[kind]().files)
+def test_a_verdict_edited_in_the_proof_and_in_the_manifest_is_refused(kind, verdict, tmp_path):
+    files = dict(PACKAGES[kind]().files)
     manifest, proof = (json.loads(files[name]) for name in ("manifest.json", "proof.json"))
     if proof["verdict"] == verdict:
         return
     files["proof.json"] = json.dumps(proof | {"verdict": verdict})
     manifest["files"]["proof.json"] = digest(files["proof.json"])
-    if "proof" in manifest:
-        manifest["proof"] = verdict
+    manifest["proof"] = verdict
     files["manifest.json"] = json.dumps(manifest)
-    with pytest.raises(nsc.PackageError):
-        loaded(files)
+    assert refusal(tmp_path, files) is not None
+
+
+def test_a_package_of_another_kind_is_refused():
+    relaxed, filter_ = (PACKAGES[kind]().files for kind in ("sorter", "filter"))
+    with pytest.raises(nsc.PackageError, match=r"'rank_1_2x3' is .*'filter', not 'relaxed': use nsc\.load"):
+        nsc.Sorter(filter_)
+    with pytest.raises(nsc.PackageError, match=r"'bitonic_4' is .*'relaxed', not 'filter': use nsc\.load"):
+        nsc.Filter(relaxed)
 
 
 def test_an_edited_number_of_wires_is_named():

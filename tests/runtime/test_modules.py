@@ -18,6 +18,8 @@ import torch
 import nsc
 from nsc.nn import SelectionNetwork, SortingNetwork
 
+pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -137,6 +139,7 @@ def test_data_loader_workers(context):
     assert torch.equal(values, torch.stack([Sorted(op)[i][0] for i in range(12)]))
 
 
+@pytest.mark.nightly("processes train together")
 def test_distributed_data_parallel_in_two_processes(tmp_path):
     output = run(
         """

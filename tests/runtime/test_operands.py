@@ -255,8 +255,10 @@ BAD_CALLS = {
     "batch of target": lambda ops: ops.relax(X, S, RANKS[:1], "cross_entropy", K()),
     "routing": lambda ops: ops.relax(X, S, None, "sideways", K()),
     "dimensions": lambda ops: ops.relax(X[0], S, None, "none", K()),
-    "hard_sort n": lambda ops: ops.hard_sort(X[:, :3], K()),
-    "hard_sort dtype": lambda ops: ops.hard_sort(X.double(), K()),
+    "exact_sort n": lambda ops: ops.exact_sort(X[:, :3], 1, False, False, K()),
+    "exact_sort dim": lambda ops: ops.exact_sort(X, 2, False, False, K()),
+    "exact_values n": lambda ops: ops.exact_values(X[:, :3], -1, False, K()),
+    "exact_values dtype": lambda ops: ops.exact_values(X.to(torch.complex64), 1, False, K()),
     "values_grad": lambda ops: ops.relax_backward(X[:1], None, X, S, None, "none", K()),
     "routed_grad": lambda ops: ops.relax_backward(None, X, X, S, None, "permutation", K()),
     "dtype of routed_grad": lambda ops: ops.relax_backward(
@@ -268,7 +270,7 @@ BAD_CALLS = {
 @pytest.mark.parametrize("case", BAD_CALLS)
 def test_registered_operators_check_their_operands(case):
     """They are public names of torch too: a wrong call must not read beyond a tensor."""
-    with pytest.raises(nsc.OperandError, match="bitonic_4"):
+    with pytest.raises((nsc.OperandError, nsc.OperandTypeError), match="bitonic_4"):
         BAD_CALLS[case](torch.ops.nsc)
 
 

@@ -56,6 +56,7 @@ def selector(case, dtypes):
     return nsc.compile(network, n, dtypes=dtypes, select=selected)
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize(
     "op",
     [

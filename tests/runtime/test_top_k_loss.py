@@ -14,6 +14,8 @@ import nsc
 from nsc.errors import LoweringError, NscError, OperandError, OperandTypeError
 from nsc.nn import TopKCrossEntropy
 
+pytestmark = pytest.mark.slow("many kernels are built")
+
 DOUBLE = torch.float64
 WEIGHTS = [(1.0,), (0.2,) * 5, (0.5, 0, 0, 0, 0.5), (0, 0, 1)]
 

@@ -14,6 +14,7 @@ from nsc.compiler.targets.records.exact import (
     ExactNetwork,
     ExactPiece,
 )
+from nsc.compiler.targets.records.filters import FilterHead, FilterKernel, FilterLoop, FilterSizes
 from nsc.compiler.targets.records.interface import Code, Interface
 from nsc.compiler.targets.records.kernels import (
     Constants,
@@ -42,7 +43,6 @@ from nsc.compiler.targets.records.modules import (
     SelectModule,
     SortModule,
 )
-from nsc.compiler.targets.records.windows import WindowHead, WindowKernel, WindowLoop, WindowSizes
 
 __all__ = [
     "CHead",
@@ -63,7 +63,11 @@ __all__ = [
     "ExactNetwork",
     "ExactPiece",
     "FilterFacts",
+    "FilterHead",
+    "FilterKernel",
+    "FilterLoop",
     "FilterModule",
+    "FilterSizes",
     "Head",
     "Header",
     "Interface",
@@ -85,8 +89,4 @@ __all__ = [
     "StraightShape",
     "Threads",
     "Tuning",
-    "WindowHead",
-    "WindowKernel",
-    "WindowLoop",
-    "WindowSizes",
 ]

@@ -23,16 +23,12 @@ class Interface:
     Attributes:
         version: of the C interface.
         wires: of the network.
-        sorted: how many values are sorted, or selected, exactly.
-        order: their order, in words.
         values: what the relaxed values are, in words.
     """
 
     header: Header
     version: int
     wires: int
-    sorted: int
-    order: str
     values: str
     statuses: tuple[Code, ...]
     routings: tuple[Code, ...]

@@ -20,7 +20,6 @@ class Schedule:
         turned: whether any comparator leaves the minimum on its second wire.
         turn_words: 64-bit words of a codelet's pattern of turned comparators.
         halved: whether there are half comparators.
-        outputs: how many wires are selected; 0: the network sorts.
     """
 
     wires: int
@@ -34,13 +33,11 @@ class Schedule:
     turned: bool
     turn_words: int
     halved: bool
-    outputs: int
     codelet_lines: tuple[str, ...]
     spread_lines: tuple[str, ...]
     shape_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
     turn_lines: tuple[str, ...]
-    output_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)

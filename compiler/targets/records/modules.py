@@ -65,7 +65,7 @@ class SelectModule:
 
 @dataclass(frozen=True)
 class FilterFacts:
-    """What a filter's module says of itself; see `WindowHead` and `WindowSizes`.
+    """What a filter's module says of itself; see `FilterHead` and `FilterSizes`.
 
     Attributes:
         axes: the last axes of an image, in words.

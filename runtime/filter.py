@@ -7,18 +7,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nsc.contract.filters import FilterSource, Mode, for_channels
 from nsc.contract.folding import Folded
 from nsc.contract.interface import Status
-from nsc.contract.windows import FilterManifest, Mode, WindowSource, for_channels
+from nsc.contract.manifest import FilterManifest
 from nsc.runtime.build import cache
 from nsc.runtime.elements import ElementLibraries, Interface
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
 # the pool of threads, the part and the number of parts.
-_INTERFACE = Interface(
-    "nsc_window_filter", "nsc_window_facts", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG)
-)
+_INTERFACE = Interface("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG))
 
 
 @dataclass(frozen=True)
@@ -51,34 +50,26 @@ class Images:
         )
 
 
-class WindowKernel:
+class FilterKernel:
     """A filter for pixels of any type of ELEMENTS.
 
     Args:
         source: what the compiler wrote.
     """
 
-    def __init__(self, source: WindowSource) -> None:
+    def __init__(self, source: FilterSource) -> None:
         self.source = source
         # By the number of channels.
         self._libraries: dict[int, ElementLibraries] = {}
 
     def __repr__(self) -> str:
-        return f"WindowKernel({self.source.name})"
+        return f"FilterKernel({self.source.name})"
 
     @classmethod
-    def from_files(cls, manifest: FilterManifest, files: Mapping[str, str]) -> WindowKernel:
-        """Return the kernel of a package.
-
-        Raises:
-            PackageError: a missing or changed file, or one that says something else than the manifest.
-        """
-        manifest.check_files(files)
-        text = files[manifest.source]
-        source = WindowSource(
-            manifest.name, manifest.nsc, manifest.window, manifest.rank, manifest.stated, text
-        )
-        return cls(source)
+    def of_package(cls, manifest: FilterManifest, files: Mapping[str, str]) -> FilterKernel:
+        """Return the kernel of a package's files, whose manifest was read from them."""
+        facts, text = manifest.stated("cpu"), files[manifest.sources["cpu"]]
+        return cls(FilterSource(manifest.name, manifest.nsc, manifest.window, manifest.rank, facts, text))
 
     def load(self, dtype: str, channels: int = 1) -> None:
         """Build and load the library for a type of values, a key of ELEMENTS, unless it is loaded.

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-extern "C" int32_t nsc_window_filter(const void *, const int64_t *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *,
+extern "C" int32_t nsc_filter(const void *, const int64_t *, const int64_t *, const int64_t *, void *, int32_t, const void *, void *,
                                      int64_t, int64_t);
 
 namespace {
@@ -32,7 +32,7 @@ void check(int64_t count, int64_t planes, int64_t rows, int64_t columns, const i
     std::vector<NUMBER> values(count * planes * rows * columns * NSC_CHANNELS);
     const NUMBER outside = 3;
     for (int64_t part = 0; part < 3; ++part)
-        if (nsc_window_filter(x.data(), lengths, strides, before, values.data(), mode, &outside, nullptr, part, 3)) std::exit(2);
+        if (nsc_filter(x.data(), lengths, strides, before, values.data(), mode, &outside, nullptr, part, 3)) std::exit(2);
     int64_t at = 0;
     for (int64_t i = 0; i < count; ++i)
         for (int64_t p = 0; p < planes; ++p)

@@ -1,4 +1,4 @@
-"""Windows of images: the operator `nsc::window_filter`, and each pixel's window as torch writes it out."""
+"""Windows of images: the operator `nsc::filter`, and each pixel's window as torch writes it out."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ import torch
 from torch import Tensor
 
 from nsc.compiler.windows import Window
+from nsc.contract.filters import MODES
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold
 from nsc.contract.manifest import digest
-from nsc.contract.windows import MODES
 from nsc.errors import ToolchainError
-from nsc.join.filters import window_kernel
+from nsc.join.filters import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
 from nsc.runtime.devices.cpu import thread_pool
 from nsc.runtime.devices.table import DEVICES
 from nsc.runtime.dispatch.autograd import dense
 from nsc.runtime.dispatch.registering import below, is_differentiated, register
-from nsc.runtime.window import Images, WindowKernel
+from nsc.runtime.filter import FilterKernel, Images
 
-# Kernels of packages that were loaded, by the digest of their text.
-_loaded: dict[str, WindowKernel] = {}
+# Windows and kernels of packages that were loaded, by the names of `keep`.
+_loaded: dict[str, tuple[Window, FilterKernel]] = {}
 
 
-def keep(window: Window, kernel: WindowKernel) -> str:
-    """Return the name by which `filtered` finds the kernel of a package in this process."""
+def keep(window: Window, kernel: FilterKernel) -> str:
+    """Return the name by which `filtered` finds the kernel of a package in this process.
+
+    Compiled and exported programs keep it. A process that has not loaded the package finds the window in it.
+    """
     key = f"{'x'.join(map(str, window.shape))}:{window.rank}@{digest(kernel.source.text)[:16]}"
-    _loaded.setdefault(key, kernel)
+    _loaded.setdefault(key, (window, kernel))
     return key
 
 
@@ -65,18 +68,20 @@ def _windows(key: str, mode: str, cval: float, origin: Sequence[int]) -> Windows
 
 
 def _window_of(key: str) -> Window:
+    if key in _loaded:
+        return _loaded[key][0]
     size, rank = key.partition("@")[0].split(":")
     planes, rows, columns = map(int, size.split("x"))
     return Window(planes, rows, columns, int(rank))
 
 
-def _kernel(key: str) -> WindowKernel:
+def _kernel(key: str) -> FilterKernel:
     """Return the kernel that a registered operator names; that of a package exists where it was loaded."""
-    return _loaded.get(key) or window_kernel(_window_of(key))
+    return _loaded[key][1] if key in _loaded else filter_kernel(_window_of(key))
 
 
 def filtered(x: Tensor, key: str, mode: str, cval: float, origin: Sequence[int]) -> Tensor:
-    """Implement `nsc::window_filter`."""
+    """Implement `nsc::filter`."""
     windows = _windows(key, mode, cval, origin)
     if not _is_channels_last(x, windows.axes):
         return _filtered(x, key, windows)
@@ -226,8 +231,8 @@ apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter
 
 
 def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
-    """Return what `nsc::window_filter` does, with derivatives where one may be asked for."""
-    values: Tensor = below("window_filter", keyset, (x.detach(), key, *options))
+    """Return what `nsc::filter` does, with derivatives where one may be asked for."""
+    values: Tensor = below("filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values
     windows = _windows(key, *options)
@@ -252,7 +257,7 @@ def _vmap(
 
 
 register(
-    "window_filter",
+    "filter",
     "(Tensor x, str kernel, str mode, Scalar cval, int[] origin) -> Tensor",
     dict.fromkeys(DEVICES, filtered),
     fake=_fake,

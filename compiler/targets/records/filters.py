@@ -8,7 +8,7 @@ from nsc.compiler.targets.records.common import Constant
 
 
 @dataclass(frozen=True)
-class WindowHead:
+class FilterHead:
     """The first lines of a filter; see `Head`.
 
     Attributes:
@@ -27,7 +27,7 @@ class WindowHead:
 
 
 @dataclass(frozen=True)
-class WindowSizes:
+class FilterSizes:
     """What a filter reads and writes in a step.
 
     Attributes:
@@ -46,7 +46,7 @@ class WindowSizes:
 
 
 @dataclass(frozen=True)
-class WindowLoop:
+class FilterLoop:
     """A loop of a filter that writes a list.
 
     Attributes:
@@ -63,17 +63,17 @@ class WindowLoop:
 
 
 @dataclass(frozen=True)
-class WindowKernel:
-    """What window/kernel.cpp.j2 is given.
+class FilterKernel:
+    """What filter/kernel.cpp.j2 is given.
 
     Attributes:
         loops: those that write lists, in order.
         results: the last one, which writes results.
     """
 
-    kernel: WindowHead
+    kernel: FilterHead
     statuses: tuple[Constant, ...]
     modes: tuple[Constant, ...]
-    window: WindowSizes
-    loops: tuple[WindowLoop, ...]
-    results: WindowLoop
+    window: FilterSizes
+    loops: tuple[FilterLoop, ...]
+    results: FilterLoop

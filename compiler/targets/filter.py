@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from nsc.compiler.targets.records import (
     Constant,
-    WindowHead,
-    WindowKernel,
-    WindowLoop,
-    WindowSizes,
+    FilterHead,
+    FilterKernel,
+    FilterLoop,
+    FilterSizes,
 )
 from nsc.compiler.targets.straight import straight_lines
 from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
+from nsc.contract.filters import Mode
 from nsc.contract.interface import Status
-from nsc.contract.windows import Mode
 from nsc.templates import fill
 from nsc.wording import count
 
 
-def render(head: WindowHead, plan: Plan) -> str:
+def render(head: FilterHead, plan: Plan) -> str:
     """Return the C++ source of a filter; the same arguments, the same text.
 
     Args:
@@ -30,14 +30,14 @@ def render(head: WindowHead, plan: Plan) -> str:
     loops = fuse(plan)
     places = _list_places(plan, loops)
     written = [
-        WindowLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, places))
+        FilterLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, places))
         for number, loop in enumerate(loops)
     ]
-    sizes = WindowSizes(*plan.window.shape, plan.step, places.rows, max(1, round(operations(plan, loops))))
+    sizes = FilterSizes(*plan.window.shape, plan.step, places.rows, max(1, round(operations(plan, loops))))
     statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
     modes = tuple(Constant(mode.name.lower(), mode.value) for mode in Mode)
     return fill(
-        "window/kernel.cpp.j2", WindowKernel(head, statuses, modes, sizes, tuple(written[:-1]), written[-1])
+        "filter/kernel.cpp.j2", FilterKernel(head, statuses, modes, sizes, tuple(written[:-1]), written[-1])
     )
 
 
