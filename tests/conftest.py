@@ -25,6 +25,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # The reasons of the tests that were left out, with the number of tests.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+# CPU seconds of each file's tests, with the processes that they waited for.
+SECONDS = pytest.StashKey[Counter[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,22 +54,52 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = Counter(left_out.values())
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SECONDS] = Counter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Count the CPU seconds of a test, its fixtures and its processes for its file."""
+    before = sum(os.times()[:4])
+    result = yield
+    item.config.stash[SECONDS][item.path.relative_to(ROOT).as_posix()] += sum(os.times()[:4]) - before
+    return result
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the reasons to the process that started this worker."""
+    """Tell the reasons and the seconds to the process that started this worker."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, {}))
+        session.config.workeroutput["seconds"] = dict(session.config.stash[SECONDS])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Keep the reasons that a worker tells; each that ended well tells all."""
-    if told := getattr(node, "workeroutput", {}).get("left_out"):
-        node.config.stash[LEFT_OUT] = Counter(told)
+    """Keep what a worker tells: each that ended well knows all reasons, and its own seconds."""
+    told = getattr(node, "workeroutput", {})
+    if told.get("left_out"):
+        node.config.stash[LEFT_OUT] = Counter(told["left_out"])
+    node.config.stash[SECONDS].update(told.get("seconds", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for reason, count in sorted(config.stash.get(LEFT_OUT, Counter()).items()):
         terminalreporter.line(f"left out, because {reason}: {count} tests")
+    if len(config.stash[SECONDS]) > 1:
+        path = ROOT / "tests" / "output" / "seconds.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(table_of_seconds(config.stash[SECONDS]), encoding="utf-8")
+        terminalreporter.line(f"CPU seconds of each file: {path.relative_to(ROOT)}")
+
+
+def table_of_seconds(seconds: Counter[str]) -> str:
+    """Return the seconds as Markdown, the most first; files below one second share a line."""
+    lines = [["file", "CPU s"], ["---", "---:"], ["all", f"{sum(seconds.values()):.0f}"]]
+    lines += [[name, f"{value:.0f}"] for name, value in seconds.most_common() if value >= 1]
+    rest = [value for value in seconds.values() if value < 1]
+    lines.append([f"{len(rest)} files of less than a second", f"{sum(rest):.0f}"])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 @pytest.fixture(scope="session", autouse=True)
