@@ -20,6 +20,7 @@ DIGITS = 50
 NAME = "as_users_build_it"
 SMOOTH = [sigmoid for sigmoid in exact.SIGMOIDS if sigmoid != "hard"]
 DTYPES = ["float32", "float64"]
+MORE = pytest.mark.nightly("the trick meets more sigmoids")
 
 
 def points(dtype, count):
@@ -85,14 +86,16 @@ def test_both_weights_are_within_4_units_of_their_tails(sigmoid, dtype, permutat
     assert torch.equal(beta, weights(op, -gaps, permutation=permutation)[0])
 
 
-# The trick is a function of its own: one family takes every strength. Of the others, any two of sigmoid,
-# strength and dtype meet.
+# The trick is a function of its own: one family takes roots and powers. Of the others, any two of sigmoid,
+# strength and dtype meet at night.
 STRENGTHS = [
-    *(("reciprocal", art_lambda, dtype) for art_lambda in (0.25, 0.4, 0.5) for dtype in DTYPES),
+    ("reciprocal", 0.25, "float32"),
+    ("reciprocal", 0.25, "float64"),
+    ("reciprocal", 0.5, "float32"),
     ("reciprocal", 0.1, "float64"),
     ("reciprocal", 0.9, "float32"),
     *(
-        (sigmoid, art_lambda, DTYPES[(number + place) % 2])
+        pytest.param(sigmoid, art_lambda, DTYPES[(number + place) % 2], marks=MORE)
         for number, sigmoid in enumerate(sigmoid for sigmoid in SMOOTH if sigmoid != "reciprocal")
         for place, art_lambda in enumerate((0.25, 0.4))
     ),
@@ -136,7 +139,7 @@ def through_pairs(network, x, steepness):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("spread", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.3, 3.0])
 def test_entries_of_P_given_the_weights(spread, dtype):
     """Every normal entry is within 2 × depth + 8 units of the product of the rounded weights."""
     network = irregular(13, 20, seed=7)
@@ -156,9 +159,10 @@ def test_entries_of_P_given_the_weights(spread, dtype):
     assert all(entries[i] <= 2 * SMALLEST_NORMAL[dtype] for i in tiny)
 
 
-# Both weights of each sigmoid with the trick are tested above.
+# Both weights of each sigmoid are tested above.
 @pytest.mark.parametrize(
-    ("sigmoid", "art_lambda"), [*((sigmoid, 0.0) for sigmoid in SMOOTH), ("logistic", 0.25)]
+    ("sigmoid", "art_lambda"),
+    [("logistic", 0.25), *(pytest.param(sigmoid, 0.0, marks=MORE) for sigmoid in SMOOTH)],
 )
 def test_P_is_as_accurate_as_its_condition_allows(sigmoid, art_lambda):
     """The relative error is at most that of rounding the input again in each layer."""
@@ -184,10 +188,10 @@ def test_P_is_as_accurate_as_its_condition_allows(sigmoid, art_lambda):
                                 assert abs(p - e) <= max(allowed * size, 40 * unit) * e
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_renaming_the_wires_changes_no_bit(dtype):
+def test_renaming_the_wires_changes_no_bit():
     """New names reverse the comparators whose first wire gets the higher number."""
-    network = irregular(12, 20, seed=5)
+    dtype = "float32"
+    network = irregular(13, 20, seed=7)
     names = np.random.default_rng(3).permutation(network.n)
     renamed = nsc.Network.from_layers(network.n, [names[layer] for layer in network.layers()])
     new_wires = torch.from_numpy(names)
