@@ -35,7 +35,7 @@ def defined(loss, logits, labels):
     return -torch.log(q * (1 - 2e-7) + 1e-7)
 
 
-@pytest.mark.parametrize("p_k", WEIGHTS)
+@pytest.mark.parametrize("p_k", WEIGHTS[2:])
 def test_the_loss_is_its_definition(p_k):
     loss = TopKCrossEntropy(7, p_k, network="bitonic", steepness=2.0, reduction="none").double()
     logits, labels = batch(7, dtype=DOUBLE)
@@ -46,11 +46,14 @@ def test_the_loss_is_its_definition(p_k):
 
 
 RELAXATIONS = [("logistic_phi", "logistic", 0.25), ("cauchy", "cauchy", 0.0), ("optimal", "optimal", 0.0)]
-# Any two of these options meet.
+# Weights, relaxation, m, top1: of the last three any two values meet.
 OPTIONS = [
-    (p_k, relaxation, (None, 7)[(i + j) % 2], ("network", "softmax")[(i // 2 + j) % 2])
-    for i, p_k in enumerate(WEIGHTS)
-    for j, relaxation in enumerate(RELAXATIONS)
+    ((1.0,), RELAXATIONS[0], None, "network"),
+    ((0.2,) * 5, RELAXATIONS[0], 7, "softmax"),
+    ((0.5, 0, 0, 0, 0.5), RELAXATIONS[1], None, "softmax"),
+    ((1.0,), RELAXATIONS[1], 7, "network"),
+    ((0, 0, 1), RELAXATIONS[2], None, "softmax"),
+    ((0.2,) * 5, RELAXATIONS[2], 7, "network"),
 ]
 
 
@@ -85,8 +88,7 @@ def test_value_and_gradient_are_those_of_difftopk(p_k, of_both, m, top1, capsys)
     torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("top1", ["network", "softmax"])
-@pytest.mark.parametrize("m", [None, 4])
+@pytest.mark.parametrize(("m", "top1"), [(None, "network"), (4, "softmax")])
 def test_gradcheck(m, top1):
     loss = TopKCrossEntropy(6, (0.3, 0.2, 0.5), m, top1=top1, steepness=1.5, learnable=True).double()
     logits, labels = batch(6, (3,), DOUBLE)
@@ -116,7 +118,7 @@ def test_with_exact_comparators_q_is_the_share_of_top_sets_with_the_label(parts,
 @given(
     st.lists(st.floats(-1e6, 1e6, width=32), min_size=6, max_size=6),
     st.integers(0, 5),
-    st.sampled_from(["logistic", "gaussian", "reciprocal", "cauchy", "optimal"]),
+    st.sampled_from(["logistic", "cauchy"]),
 )
 def test_value_and_gradient_are_finite(logits, label, relaxation):
     loss = TopKCrossEntropy(6, (0.5, 0, 0.5), 5, network="bitonic", relaxation=relaxation)
@@ -171,8 +173,7 @@ def test_reductions_and_leading_shapes():
     assert losses["mean"](logits[:0], labels[:0]).isnan()
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, DOUBLE])
-@pytest.mark.parametrize("m", [None, 4])
+@pytest.mark.parametrize(("dtype", "m"), [(torch.bfloat16, 4), (torch.float16, None), (DOUBLE, None)])
 def test_dtypes(dtype, m):
     loss = TopKCrossEntropy(6, (0.5, 0.5), m, steepness=2.0)
     logits, labels = batch(6)
