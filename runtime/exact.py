@@ -62,6 +62,49 @@ def places_fit(n: int, value_bytes: int) -> bool:
     return value_bytes > 1 or n <= 1 << 8
 
 
+@dataclass(frozen=True)
+class ExactFunction:
+    """An exact kernel for one type of values, built and loaded.
+
+    Attributes:
+        source: the kernel.
+        function: the C function.
+    """
+
+    source: ExactSource
+    function: Callable[..., int]
+
+    def call(
+        self,
+        x: int,
+        layout: Layout,
+        values: int,
+        indices: int | None,
+        index_bytes: int,
+        descending: bool,
+        pool: int | None = None,
+        part: int = 0,
+        parts: int = 1,
+    ) -> None:
+        """Sort, or do one of several equal parts of the work; they may run at the same time.
+
+        Args:
+            x, values, indices: addresses.
+            layout: where the values of x lie.
+            index_bytes: 8 or 4, or 0 for values alone, which leaves indices as they are.
+            descending: whether the largest value comes first; only for a network that sorts.
+            pool: the address of a parallel loop, as torch's; None: one thread.
+            part, parts: which part, from 0 on, and of how many.
+
+        Raises:
+            MemoryError: too little memory.
+        """
+        lies = (layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample)
+        status = self.function(x, *lies, values, indices, index_bytes, descending, pool, part, parts)
+        if status != Status.OK:
+            raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")
+
+
 class ExactKernel:
     """A network that sorts, or selects, values of any type of ELEMENTS.
 
@@ -77,46 +120,11 @@ class ExactKernel:
     def __repr__(self) -> str:
         return f"ExactKernel({self.source.name}: n={self.source.n}, outputs={self.source.outputs})"
 
-    def function(self, dtype: str) -> Callable[..., int]:
-        """Return the C function nsc_exact_sort for a type of values, built unless the cache has it.
-
-        Args:
-            dtype: a key of ELEMENTS.
+    def function(self, dtype: str) -> ExactFunction:
+        """Return the kernel for a type of values, a key of ELEMENTS, built unless the cache has it.
 
         Raises:
             ToolchainError: no compiler.
             BuildError: the compiler failed, or the library cannot be loaded.
         """
-        return self._libraries.function(dtype)
-
-    def call(
-        self,
-        dtype: str,
-        x: int,
-        layout: Layout,
-        values: int,
-        indices: int | None,
-        index_bytes: int,
-        descending: bool,
-        pool: int | None = None,
-        part: int = 0,
-        parts: int = 1,
-    ) -> None:
-        """Sort, or do one of several equal parts of the work; they may run at the same time.
-
-        Args:
-            dtype: a key of ELEMENTS.
-            x, values, indices: addresses.
-            layout: where the values of x lie.
-            index_bytes: 8 or 4, or 0 for values alone, which leaves indices as they are.
-            descending: whether the largest value comes first; only for a network that sorts.
-            pool: the address of a parallel loop, as torch's; None: one thread.
-            part, parts: which part, from 0 on, and of how many.
-
-        Raises:
-            MemoryError: too little memory.
-        """
-        lies = (layout.slabs, layout.samples, layout.slab, layout.wire, layout.sample)
-        status = self.function(dtype)(x, *lies, values, indices, index_bytes, descending, pool, part, parts)
-        if status != Status.OK:
-            raise MemoryError(f"{self.source.name}: not enough memory for a group of samples")
+        return ExactFunction(self.source, self._libraries.function(dtype))

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from nsc.contract.interface import REALS
 from nsc.contract.launch import Launch
-from nsc.contract.manifest import MANIFEST, NETWORK, RelaxedManifest, read_files
+from nsc.contract.manifest import MANIFEST, NETWORK, RelaxedManifest
 from nsc.errors import PackageError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
@@ -79,15 +78,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
-
-    @classmethod
-    def from_folder(cls, folder: Path) -> Kernel:
-        """Read a generated folder.
-
-        Raises:
-            PackageError: no such folder, or not one that nsc wrote.
-        """
-        return cls(read_files(folder))
 
     def build(self) -> cache.Artifact:
         """Return the built library, compiled unless the cache has it.

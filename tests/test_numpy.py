@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 import nsc
 import nsc.numpy as exact
 from nsc.runtime import threads
-from nsc.runtime.exact import ExactKernel
+from nsc.runtime.exact import ExactFunction
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 FLOATS = ("float16", "float32", "float64")
@@ -198,7 +198,7 @@ def test_a_failing_thread_fails_the_call(monkeypatch):
         if part == parts - 1:
             raise MemoryError("of a part")
 
-    monkeypatch.setattr(ExactKernel, "call", lambda self, *arguments, **more: fails(*arguments, **more))
+    monkeypatch.setattr(ExactFunction, "call", lambda self, *arguments, **more: fails(*arguments, **more))
     monkeypatch.setattr(threads, "LEAST_WORK", 1)
     with pytest.raises(MemoryError, match="of a part"):
         exact.sort(np.zeros((40, 9)), workers=2)

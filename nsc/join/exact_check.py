@@ -24,7 +24,7 @@ def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
         exact: the kernel.
         dtype: a float, a key of ELEMENTS.
     """
-    n, outputs = exact.source.n, exact.source.outputs
+    n, outputs, kernel = exact.source.n, exact.source.outputs, exact.function(dtype)
 
     def call(
         x: npt.NDArray[Any], in_rows: bool, index: str | None, descending: bool = False
@@ -35,7 +35,7 @@ def run_in_every_way(exact: ExactKernel, dtype: str) -> Run:
         values = np.empty((count, outputs) if in_rows else (outputs, count), x.dtype)
         places = None if index is None else np.empty(values.shape, index)
         address, size = (None, 0) if places is None else (places.ctypes.data, places.itemsize)
-        exact.call(dtype, x.ctypes.data, layout, values.ctypes.data, address, size, descending)
+        kernel.call(x.ctypes.data, layout, values.ctypes.data, address, size, descending)
         if in_rows:
             return values, None if places is None else places.astype(np.int64)
         return values.T, None if places is None else places.T.astype(np.int64)

@@ -18,6 +18,7 @@ from nsc.join.filters import compiled_filter, filter_kernel
 from nsc.numpy.arrays import NAMES, Array, read, thread_count
 from nsc.numpy.kernels import with_compiler
 from nsc.numpy.windows import filter_by_numpy
+from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.filter import FilterKernel, Images
 from nsc.runtime.threads import share_out
 
@@ -122,7 +123,7 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
     if not values.size:
         return values
     images = Images.without_gaps(x.shape, folded)
-    kernel = with_compiler(lambda: _built(window, NAMES[x.dtype], images.channels))
+    kernel = with_compiler(_built, window, NAMES[x.dtype], images.channels)
     if kernel is None:
         sizes, before = (_along_axes(numbers, folded, x.ndim) for numbers in (folded.window, folded.before))
         sizes = [max(1, size) for size in sizes]
@@ -136,7 +137,9 @@ def _filtered(x: Array, folded: Folded, rank: int | None, mode: Mode, outside: A
     return values
 
 
+@cache
 def _built(window: Window, dtype: str, channels: int) -> FilterKernel:
+    find_toolchain()  # before a network is proved
     kernel = filter_kernel(window)
     kernel.load(dtype, channels)
     return kernel

@@ -20,7 +20,7 @@ from nsc.errors import ToolchainError
 from nsc.join.exact import exact_kernel
 from nsc.numpy.arrays import Array, dtype_name, thread_count
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.exact import ExactKernel, layout_of, places_fit
+from nsc.runtime.exact import ExactFunction, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
 Kernel = TypeVar("Kernel")
@@ -38,27 +38,26 @@ class Sorted(NamedTuple):
     indices: Array
 
 
-def kernel_for(function: str, n: int, selection: Selection | None, x: Array) -> ExactKernel | None:
+def kernel_for(function: str, n: int, selection: Selection | None, x: Array) -> ExactFunction | None:
     """Return the kernel for n values of an array's type, built; None: NumPy sorts.
 
     Raises:
         BuildError: there is a compiler and it failed.
         UnprovedError: as `exact_kernel`.
     """
-
-    def built() -> ExactKernel:
-        kernel = exact_kernel(n, selection)
-        kernel.function(dtype_name(function, x))
-        return kernel
-
-    return None if n > MOST else with_compiler(built)
+    return None if n > MOST else with_compiler(_built, n, selection, dtype_name(function, x))
 
 
-def with_compiler(built: Callable[[], Kernel]) -> Kernel | None:
+@cache
+def _built(n: int, selection: Selection | None, dtype: str) -> ExactFunction:
+    find_toolchain()  # before a network is proved
+    return exact_kernel(n, selection).function(dtype)
+
+
+def with_compiler(built: Callable[..., Kernel], *arguments: object) -> Kernel | None:
     """Return a kernel that a function builds; None, after one warning, on a machine without a compiler."""
     try:
-        find_toolchain()  # before a network is proved
-        return built()
+        return built(*arguments)
     except ToolchainError as error:
         _warn(str(error))
         return None
@@ -141,7 +140,7 @@ def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array
 
 
 def _call(
-    kernel: ExactKernel,
+    kernel: ExactFunction,
     x: Array,
     shape: tuple[int, int, int],
     values: Array,
@@ -155,14 +154,12 @@ def _call(
 
     def do(part: int, parts: int) -> None:
         addresses = values.ctypes.data, indices.ctypes.data
-        kernel.call(
-            x.dtype.name, x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts
-        )
+        kernel.call(x.ctypes.data, layout, *addresses, index_bytes, descending, part=part, parts=parts)
 
     share_out(do, threads, work_of(kernel, x, index_bytes))
 
 
-def work_of(kernel: ExactKernel | None, x: Array, index_bytes: int) -> float:
+def work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:
     """Return how much work it is to sort an array, in the unit of LEAST_WORK."""
     if kernel is None:
         return x.nbytes * 100.0  # about what NumPy takes

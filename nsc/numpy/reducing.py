@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -127,9 +128,12 @@ class Call:
                 leading,
                 dtype,
                 lambda block: _of_all(block.values, places, row_of, rule, has_nan),
-                ranks(*listed) if rule.selects else None,
+                _ranks(*listed) if rule.selects else None,
             )
         return self.finish(leading, dtype, lambda block: of_numbers(block.values, rule, 1), None)
+
+
+_ranks = cache(ranks)
 
 
 def _of_all(

@@ -14,9 +14,9 @@ import numpy as np
 
 from nsc.compiler.selection import Selection
 from nsc.contract.exact import MOST
-from nsc.numpy.arrays import Array, dtype_name
+from nsc.numpy.arrays import Array
 from nsc.numpy.kernels import by_numpy, kernel_for, work_of
-from nsc.runtime.exact import Layout, layout_of, places_fit
+from nsc.runtime.exact import ExactFunction, Layout, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
 # Bytes of the sorted values of a block: with what is computed of them they fit a core's second-level cache.
@@ -154,7 +154,7 @@ def _parts(shape: tuple[int, ...], value_bytes: int) -> list[tuple[slice, slice,
     ]
 
 
-def _sorted(kernel: Any, x: Array, index: np.dtype[Any] | None) -> tuple[Array, Array]:
+def _sorted(kernel: ExactFunction, x: Array, index: np.dtype[Any] | None) -> tuple[Array, Array]:
     """Return values, and places if a dtype of them is given, of a block."""
     slabs, n, samples = x.shape
     is_rows = samples == 1
@@ -167,8 +167,7 @@ def _sorted(kernel: Any, x: Array, index: np.dtype[Any] | None) -> tuple[Array, 
     places = np.empty(0 if index is None else values.shape, index or np.int32)
     index_bytes = 0 if index is None else places.itemsize
     addresses = values.ctypes.data, places.ctypes.data
-    name = dtype_name("sort", x)
-    kernel.call(name, x.ctypes.data, layout, *addresses, index_bytes, False)
+    kernel.call(x.ctypes.data, layout, *addresses, index_bytes, False)
     return values, places
 
 

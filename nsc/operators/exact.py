@@ -132,10 +132,14 @@ def _kernel_sort(exact: ExactKernel, x: Tensor) -> ExactSort | None:
         if x.is_cuda:
             program = exact_cuda.program_of(exact.source, DTYPE_NAMES[x.dtype], x.device)
             return exact_cuda.CudaSort(exact.source, program)
-        exact.function(DTYPE_NAMES[x.dtype])
-        return CpuSort(exact)
+        return _cpu_sort(exact, DTYPE_NAMES[x.dtype])
     except ToolchainError:
         return None
+
+
+@functools.lru_cache(maxsize=256)
+def _cpu_sort(exact: ExactKernel, dtype: str) -> CpuSort:
+    return CpuSort(exact.function(dtype))
 
 
 def select_rows(x: Tensor, rank: int) -> Tensor:

@@ -79,7 +79,11 @@ class Operands:
             )
 
     def axis(self, method: str, x: Tensor, dim: int) -> Axis:
-        """Return the sorted axis of a call's tensors; arguments and errors as `axis_of` has them."""
+        """Check x and return the sorted axis of a call's tensors.
+
+        Arguments and errors as `axis_of` and `check_tensor` have them.
+        """
+        self.check_tensor(method, "x", x)
         if type(dim) is int and dim == -1 and x.dim():
             return LAST
         return Axis(axis_of(f"{self._name}.{method}", x, self._n, dim), x.dim() > 0)

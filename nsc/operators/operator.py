@@ -13,7 +13,7 @@ from nsc.arguments import flag
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import OperandTypeError, PackageError, PropertyError
 from nsc.operators.exact import Sorted, hard_sort
-from nsc.operators.operands import Axis, Operands, Steepness, cast, tensor_of, unfolded
+from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
 from nsc.operators.packaged import Packaged
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
@@ -169,11 +169,6 @@ class Operator(Packaged):
         values_only = flag("values_only", values_only, OperandTypeError)
         caller = f"{self.name}.{method}"
         return hard_sort(caller, self._kernel, x, dim, descending, values_only, index_dtype)
-
-    def _axis(self, method: str, x: Tensor, dim: int) -> Axis:
-        """Check x and return its sorted axis; arguments as users pass them."""
-        self._operands.check_tensor(method, "x", x)
-        return self._operands.axis(method, x, dim)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}: n={self.n}, size={self.size}, depth={self.depth})"

@@ -55,7 +55,7 @@ class Selector(Operator):
         >>> op.select(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 3.])
         """
-        axis = self._axis("select", x, dim)
+        axis = self._operands.axis("select", x, dim)
         values = self._run("select", axis.at_end(x), steepness, None, "none")[0]
         return axis.back(self._selected(values))
 
@@ -76,7 +76,7 @@ class Selector(Operator):
         >>> rows.argmax(-1)
         tensor([3, 0])
         """
-        axis = self._axis("select_with_rows", x, dim)
+        axis = self._operands.axis("select_with_rows", x, dim)
         values, columns = self._run(
             "select_with_rows", axis.at_end(x), steepness, self._wires(x), "rows", is_shared=True
         )
@@ -99,7 +99,7 @@ class Selector(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 10.])
         """
-        axis = self._axis("route", x, dim)
+        axis = self._operands.axis("route", x, dim)
         self._operands.check_payload("route", x, payload)
         routed = self._run("route", axis.at_end(x), steepness, axis.at_end(payload, 1), "route")[1]
         return axis.back(routed.index_select(-2, self._wires(x)), 1)

@@ -69,7 +69,7 @@ class Sorter(Operator):
         >>> op.sort(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 1., 2., 3.])
         """
-        axis = self._axis("sort", x, dim)
+        axis = self._operands.axis("sort", x, dim)
         return axis.back(self._run("sort", axis.at_end(x), steepness, None, "none")[0])
 
     __call__ = sort
@@ -89,7 +89,7 @@ class Sorter(Operator):
         >>> P.argmax(-1), torch.allclose(P @ x, values)
         (tensor([3, 1, 2, 0]), True)
         """
-        axis = self._axis("sort_with_permutation", x, dim)
+        axis = self._operands.axis("sort_with_permutation", x, dim)
         values, permutation = self._run(
             "sort_with_permutation", axis.at_end(x), steepness, None, "permutation"
         )
@@ -103,7 +103,7 @@ class Sorter(Operator):
         >>> op.rank(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([3., 1., 2., 0.])
         """
-        axis = self._axis("rank", x, dim)
+        axis = self._operands.axis("rank", x, dim)
         ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
         column = self._run("rank", axis.at_end(x), steepness, ranks, "transposed", is_shared=True)[1]
         return axis.back(column.squeeze(-1))
@@ -125,7 +125,7 @@ class Sorter(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 20., 30., 10.])
         """
-        axis = self._axis("route", x, dim)
+        axis = self._operands.axis("route", x, dim)
         self._operands.check_payload("route", x, payload)
         routed = self._run("route", axis.at_end(x), steepness, axis.at_end(payload, 1), "route")[1]
         return axis.back(routed, 1)
@@ -148,7 +148,7 @@ class Sorter(Operator):
         count = whole(k)
         if count is None or not 1 <= count <= self.n:
             raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
-        axis = self._axis("topk", x, dim)
+        axis = self._operands.axis("topk", x, dim)
         ranks = kept_or_new(_largest_ranks, x, self.n, count)
         values, rows = self._run("topk", axis.at_end(x), steepness, ranks, "rows", is_shared=True)
         return axis.back(values[..., self.n - count :].flip(-1)), rows.transpose(-1, -2)
@@ -180,7 +180,10 @@ class Sorter(Operator):
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        axis = self._axis(name, x, dim)
+        return self._loss(name, x, target, steepness, dim)
+
+    def _loss(self, name: str, x: Tensor, target: Tensor, steepness: Steepness, dim: int) -> Tensor:
+        axis = self._operands.axis(name, x, dim)
         self._operands.check_target(name, x, target)
         way = way_of(x, target, tensor_of(steepness))
         keys = self._operands.keys(name, axis.at_end(x), x.dtype)
@@ -219,7 +222,7 @@ class Sorter(Operator):
         >>> bool(x.grad[1] < 0 < x.grad[2])  # the second score should grow, the third should fall
         True
         """
-        return self.loss("cross_entropy", x, target, steepness, dim=dim)
+        return self._loss("cross_entropy", x, target, steepness, dim)
 
     def binary_cross_entropy(
         self, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
@@ -239,7 +242,7 @@ class Sorter(Operator):
         >>> bool(op.binary_cross_entropy(x, torch.tensor([3, 1, 2, 0]), steepness=50.0) < 0.01)
         True
         """
-        return self.loss("binary_cross_entropy", x, target, steepness, dim=dim)
+        return self._loss("binary_cross_entropy", x, target, steepness, dim)
 
     @overload
     def hard_sort(

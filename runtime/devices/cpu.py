@@ -175,9 +175,9 @@ def loss_unchecked(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
-    kernel = find(spec)
-    library = kernel.library()
-    if library is None:
+    functions = _functions(spec, x.dtype)
+    if functions is None:
+        kernel = find(spec)
         check_values(kernel, steepness, target, routing)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
         losses_grad = torch.ones_like(losses)
@@ -187,7 +187,7 @@ def loss_unchecked(
     target = target.contiguous()
     losses, x_grad = x.new_empty(x.shape[0]), torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
-    status = library.functions[real_of(x.dtype)].backward(
+    status = functions.backward(
         *_call(x, steepness, target, routing),
         None,
         None,
@@ -199,7 +199,7 @@ def loss_unchecked(
         thread_pool(),
     )
     if status:
-        raise _error(status, kernel, routing, steepness)
+        raise _error(status, find(spec), routing, steepness)
     return losses, x_grad, steepness_grad
 
 

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from nsc.contract.exact import ExactSource
 from nsc.runtime.devices.cpu import thread_pool
-from nsc.runtime.exact import LEAST_COLUMNS, ExactKernel, Layout, layout_of
-from nsc.runtime.shapes import real_of
+from nsc.runtime.exact import LEAST_COLUMNS, ExactFunction, Layout, layout_of
 
 
 class ExactSort(Protocol):
@@ -104,7 +103,7 @@ class CpuSort(KernelSort):
 
     least_columns = LEAST_COLUMNS
 
-    def __init__(self, kernel: ExactKernel) -> None:
+    def __init__(self, kernel: ExactFunction) -> None:
         super().__init__(kernel.source)
         self._kernel = kernel
 
@@ -113,7 +112,6 @@ class CpuSort(KernelSort):
     ) -> None:
         address, index_bytes = (None, 0) if indices is None else (indices.data_ptr(), indices.itemsize)
         self._kernel.call(
-            real_of(x.dtype),
             x.data_ptr(),
             layout,
             values.data_ptr(),
