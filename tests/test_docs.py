@@ -10,10 +10,11 @@ import pkgutil
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
-from page import steps
+from page import run, steps
 from PIL import Image
 
 import experiments
@@ -56,42 +57,41 @@ def test_there_are_doctests():
     assert sum(counts) >= 15
 
 
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    """Let pages run in a folder of their own, in this process; the modules that they write are forgotten."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+    sys.modules.pop("generated", None)
+
+
 @pytest.mark.slow("pages run")
 @pytest.mark.parametrize("page", RUNNING, ids=str)
-def test_a_pages_shell_lines_and_python_run(page, tmp_path):
+def test_a_pages_shell_lines_and_python_run(page, session):
     """They run in one folder in the order of the text, as a reader would run them."""
-    result = subprocess.run(
-        [sys.executable, ROOT / "tests" / "page.py", ROOT / page],
-        cwd=tmp_path,
-        # The experiments are not installed: they run from the repository.
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    for picture in tmp_path.glob("*.svg"):
+    run(ROOT / page)
+    for picture in session.glob("*.svg"):
         stored = ROOT / "docs" / "pictures" / picture.name
         assert picture.read_text("utf-8") == stored.read_text("utf-8"), f"{stored} is not what nsc draws"
 
 
 @pytest.mark.slow("pages run")
-def test_a_step_that_fails_fails_its_page(tmp_path):
+def test_a_step_that_fails_fails_its_page(session):
     for text, message in (
         ("```sh\nnsc list --n 0\n```\n", "page.md:2"),
         ("```sh\nnsc list --n 4  # exit code 3\n```\n", "page.md:2"),
         ("```sh\nsl\n```\n", "none of"),
         ("\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n", "line 7"),
     ):
-        (tmp_path / "page.md").write_text(text)
-        result = subprocess.run(
-            [sys.executable, ROOT / "tests" / "page.py", "page.md"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        assert result.returncode == 1
-        assert message in result.stderr
+        (session / "page.md").write_text(text)
+        with pytest.raises((SystemExit, AssertionError)) as failure:
+            run(session / "page.md")
+        assert message in "".join(traceback.format_exception(failure.value))
 
 
 def test_pages_run_what_they_show():

@@ -20,6 +20,7 @@ from nsc.compiler.targets import c
 from nsc.contract.c_types import C_TYPES
 from nsc.errors import LoweringError, VerificationError
 
+MORE = pytest.mark.nightly("C compilers take every level of optimisation")
 TYPES = tuple(C_TYPES)
 INTEGERS = tuple(name for name, type_ in C_TYPES.items() if not type_.is_float)
 # Name to network, n and what is selected.
@@ -154,10 +155,13 @@ def test_compilers_take_every_text_without_a_warning(compiler, standard, tmp_pat
 @pytest.mark.parametrize(
     ("compiler", "standard", "level"),
     [
-        *(("gcc", "c11", level) for level in ("-O0", "-O1", "-O2", "-O3")),
-        ("gcc", "c++11", "-O2"),
-        ("clang", "c11", "-O2"),
+        ("gcc", "c11", "-O2"),
         ("clang", "c++11", "-O3"),
+        pytest.param("gcc", "c11", "-O0", marks=MORE),
+        pytest.param("gcc", "c11", "-O1", marks=MORE),
+        pytest.param("gcc", "c11", "-O3", marks=MORE),
+        pytest.param("gcc", "c++11", "-O2", marks=MORE),
+        pytest.param("clang", "c11", "-O2", marks=MORE),
     ],
 )
 def test_a_number_of_samples_that_a_compiler_sees_is_no_reason_to_warn(compiler, standard, level, tmp_path):
@@ -169,7 +173,7 @@ def test_a_number_of_samples_that_a_compiler_sees_is_no_reason_to_warn(compiler,
 
 
 @pytest.mark.slow("C compilers build headers")
-@pytest.mark.parametrize("level", ["-O1", "-O3"])
+@pytest.mark.parametrize("level", ["-O1", pytest.param("-O3", marks=MORE)])
 def test_a_header_needs_no_library(level, tmp_path):
     text = source(every(("five", "table"), ("int32", "float64")))
     program = write(tmp_path, headers("five", "table"), text)
@@ -268,7 +272,7 @@ def conditional_jumps(path):
 
 @pytest.mark.slow("C compilers build headers")
 @_ON_X86
-@pytest.mark.parametrize("level", ["-O1", "-O2", "-O3"])
+@pytest.mark.parametrize("level", ["-O2", *(pytest.param(level, marks=MORE) for level in ("-O1", "-O3"))])
 def test_a_sample_of_integers_is_sorted_without_a_conditional_jump(level, tmp_path):
     if shutil.which("objdump") is None:
         pytest.skip("objdump is not installed")
@@ -299,7 +303,13 @@ def test_batches_of_columns_run_in_vectors(type_, tmp_path):
 @pytest.mark.slow("C compilers build headers")
 @_ON_X86
 @pytest.mark.parametrize(
-    ("compiler", "level"), [("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O2")]
+    ("compiler", "level"),
+    [
+        ("gcc", "-O2"),
+        ("clang", "-O2"),
+        pytest.param("gcc", "-O1", marks=MORE),
+        pytest.param("gcc", "-O3", marks=MORE),
+    ],
 )
 def test_integers_of_any_value_run_the_same_instructions(compiler, level, tmp_path):
     """Batches too: the processor runs them a step at a time."""

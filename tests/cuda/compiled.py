@@ -1,8 +1,8 @@
 """`python compiled.py [LIBRARY…]`: prints NVRTC's results for each of the CASES, as JSON.
 
 The libraries are loaded first, so that CuPy takes their NVRTC instead of the newest that it finds. A process
-has one NVRTC, so each version needs a process of its own. The newest compiles each text for float32 and
-float64, another one for one of them in turn.
+has one NVRTC, so each version needs a process of its own. A version compiles each text for one type in turn,
+float32 or float64, and another version for the other.
 """
 
 from __future__ import annotations
@@ -85,11 +85,9 @@ EXACT_CASES = {
 
 def cases(version):
     """Return the cases for a version of NVRTC."""
-    if version == "newest":
-        return CASES
     return {
         name: replace(case, request=replace(case.request, dtypes=(BOTH[number % 2],)))
-        for number, (name, case) in enumerate(CASES.items())
+        for number, (name, case) in enumerate(CASES.items(), version == "newest")
     }
 
 

@@ -94,13 +94,10 @@ def _disassembler() -> Path:
     return next(path for path in paths if path.name == "nvdisasm")
 
 
-def figures() -> dict[tuple[str, int, str], dict[str, tuple[int, int, int, int]]]:
-    """Return registers, spilled bytes, stack bytes and instructions of the functions that are counted."""
-    table = {}
-    for (family, n, real), functions in COUNTED.items():
-        code, resources_of = compiled(family_network(family, n), real, functions)
-        table[family, n, real] = {name: (*found, len(code[name])) for name, found in resources_of.items()}
-    return table
+def figures(family: str, n: int, real: str) -> dict[str, tuple[int, int, int, int]]:
+    """Return registers, spilled bytes, stack bytes and instructions of a network's counted functions."""
+    code, resources_of = compiled(family_network(family, n), real, COUNTED[family, n, real])
+    return {name: (*found, len(code[name])) for name, found in resources_of.items()}
 
 
 def codelet(n: int) -> Network:

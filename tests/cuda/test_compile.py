@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from compiled import EXACT_CASES, cases, elf_end
 from machine_code import MOST_REGISTERS
 from test_machine_code import VERSION
 
+from nsc.cli import main
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact import compile_exact
 from nsc.compiler.request import Request
@@ -180,12 +182,12 @@ def test_architectures_that_are_not_known(monkeypatch):
 @pytest.mark.slow("NVRTC compiles for a minute")
 def test_building_ahead_of_time(tmp_path, monkeypatch):
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     line = "compile odd_even --n 3 --target cuda,cpu --arch sm_90 --arch sm_80 --json"
-    command = [sys.executable, "-m", "nsc", *line.split()]
 
     def run():
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = CliRunner().invoke(main, line.split())
+        assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
     facts = run()

@@ -168,8 +168,11 @@ NETWORKS = [
 # Kernels of more wires run in the emulation for seconds.
 MOST_QUICK_WIRES = 15
 EMULATED = pytest.mark.slow("kernels run in the emulation")
+NIGHTLY = pytest.mark.nightly("more sizes run in the emulation")
 # From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
+# Their widths are between others'.
+NIGHTLY_WIRES = (5, 64, 256)
 # Up to this many wires all shapes have straight-line code here.
 MOST_STRAIGHT_WIRES = 32
 FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0)]
@@ -178,7 +181,11 @@ FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0
 @pytest.mark.parametrize(
     ("network", "n", "dtype"),
     [
-        pytest.param(*each, id=f"{each[1]}-{each[2]}", marks=[EMULATED] if each[1] > MOST_QUICK_WIRES else [])
+        pytest.param(
+            *each,
+            id=f"{each[1]}-{each[2]}",
+            marks=NIGHTLY if each[1] in NIGHTLY_WIRES else [EMULATED] if each[1] > MOST_QUICK_WIRES else [],
+        )
         for each in NETWORKS
     ],
 )
@@ -193,8 +200,11 @@ def test_every_operator(device, network, n, dtype):
 
 
 @pytest.mark.slow("kernels run in the emulation")
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("network", "n"), [("bitonic", 8), ("odd_even", 70)], ids=["a warp", "a block"])
+@pytest.mark.parametrize(
+    ("network", "n", "dtype"),
+    [("bitonic", 8, "float32"), ("odd_even", 70, "float64")],
+    ids=["a warp", "a block"],
+)
 def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     """Most logarithms are of tails, some are cut; the first target is right, so its entries are near 1."""
     emulated = tabled(network, n, dtype=dtype)
@@ -218,11 +228,14 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
 
 
 @pytest.mark.slow("kernels run in the emulation")
-@pytest.mark.parametrize("straight", [50, 0], ids=["straight", "tabled"])
 @pytest.mark.parametrize(
-    ("network", "n", "select"),
-    [("bitonic", 8, top_k(3)), (irregular(20), None, ranks(7, 0, 19)), ("bitonic", 70, ranks(34, 35))],
-    ids=["top 3 of 8", "ranks of an irregular 20", "two ranks of 70"],
+    ("network", "n", "select", "straight"),
+    [
+        ("bitonic", 8, top_k(3), 50),
+        (irregular(20), None, ranks(7, 0, 19), 0),
+        ("bitonic", 70, ranks(34, 35), 50),
+    ],
+    ids=["top 3 of 8", "ranks of an irregular 20, tabled", "two ranks of 70"],
 )
 def test_some_ranks_alone(device, network, n, select, straight):
     emulated = device(network, n, select=select, straight_line=straight)
@@ -260,7 +273,7 @@ def test_tiles_narrower_than_a_warp(device):
     for routing, columns in ROUTED:
         emulated.program.order = "shuffled"
         emulated.check(routing, columns, batch=3)
-    shared = device("bitonic", 128, shared_bytes=5 * 128 * 8, straight_line=100)
+    shared = device("bitonic", 128, shared_bytes=5 * 128 * 8, straight_line=0)
     assert shared.program.launches.tile_lanes == 4
     shared.check("permutation", 0, batch=1)
     shared.check("cross_entropy", 0, batch=1)

@@ -23,7 +23,7 @@ def launch(n):
 
 
 def test_every_block_fits_every_device():
-    for n in range(1, 4097):
+    for n in (*range(1, 130), *range(130, 4096, 31), 4096):
         facts = launch(n)
         for real, kib in itertools.product(("float32", "float64"), sorted(set(SHARED_KIB.values()))):
             blocks = launches(n, facts, (real,), kib << 10).blocks
