@@ -177,7 +177,7 @@ def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_pat
         "print(nsc.numpy.median_filter([[1, 9, 3], [4, 5, 6], [7, 8, 2]], 3)[1, 1])"
     )
     assert output(without_torch, installed, "-c", program, cwd=tmp_path) == "[1 2 3] [2.]\n5\n"
-    for line, shown in (
+    lines = (
         ("verify bitonic --n 8", "sorts"),
         ("convert bitonic eight.txt --n 8", ""),
         ("verify eight.txt", "sorts"),
@@ -190,8 +190,15 @@ def test_without_torch_nothing_else_is_missing(installed, without_torch, tmp_pat
         ("filter 3x3 --median", "median_3x3"),
         ("explain bitonic --n 8", "codelet"),
         ("list --n 4", "best"),
-    ):
-        assert shown in output(without_torch, installed, "-m", "nsc", *line.split(), cwd=tmp_path), line
+    )
+    program = "import json, sys\nfrom click.testing import CliRunner\nfrom nsc.cli import main\n"
+    program += "run = lambda line: CliRunner().invoke(main, line.split()).output\n"
+    program += "print(json.dumps([run(line) for line in sys.argv[1:]]))"
+    printed = json.loads(
+        output(without_torch, installed, "-c", program, *(line for line, _ in lines), cwd=tmp_path)
+    )
+    for (line, shown), text in zip(lines, printed, strict=True):
+        assert shown in text, (line, text)
 
 
 @pytest.mark.parametrize("torch", ["with_torch", "without_torch"])

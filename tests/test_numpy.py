@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -76,10 +77,28 @@ def same_bits(a, b):
     )
 
 
-@settings(deadline=None, max_examples=60)
+# Every type, and of each width and kind one at every size.
+SORTED = [
+    *((dtype, SOME) for dtype in (*INTEGERS, *FLOATS)),
+    *(("uint8", n) for n in (FEW, MANY)),
+    *((dtype, MANY) for dtype in ("int64", *FLOATS)),
+]
+MORE = pytest.mark.nightly("every type meets every size")
+
+
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
-@pytest.mark.parametrize("n", [FEW, SOME, MANY])
-@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+@pytest.mark.parametrize(
+    ("dtype", "n"),
+    [
+        *SORTED,
+        *(
+            pytest.param(*each, marks=MORE)
+            for each in itertools.product((*INTEGERS, *FLOATS), (FEW, SOME, MANY))
+            if each not in SORTED
+        ),
+    ],
+)
 def test_sort(dtype, n, data):
     x, axis = draw_array(data, dtype, n)
     descending = data.draw(st.booleans())

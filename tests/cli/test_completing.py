@@ -70,16 +70,12 @@ def terminal(tmp_path):
 @pytest.mark.slow("commands are started and ended")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_bash_completes_commands_families_files_and_options(terminal):
-    Path("mine.cn").touch()
     Path("folder").mkdir()
     Path("folder/theirs.cn").touch()
     for typed, completed in (
         ("nsc opti", "optimize "),
-        ("nsc verify bito", "bitonic "),
-        ("nsc compile mi", "mine.cn "),
         ("nsc verify folder/th", "folder/theirs.cn "),
         ("nsc explain bitonic --index", "--index-base "),
-        ("nsc convert bitonic --to sorter", "sorterhunter "),
         ("nsc compile bitonic --dtype float32,float6", "float32,float64 "),
     ):
         terminal.type(f"{typed}\t", completed)

@@ -14,6 +14,7 @@ from commands import paths, process, start
 import nsc
 
 pytestmark = pytest.mark.slow("commands are started and ended")
+MORE = pytest.mark.nightly("more commands are started and ended")
 
 
 def script(text):
@@ -54,10 +55,10 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
     assert not [path for path in cache.iterdir() if path.suffix != ".lock"]
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=MORE)])
 def test_an_ended_proof_leaves_nothing_behind(ending):
     running = start("optimize", "pairwise", "--n", 200, "-o", "small.json")
-    time.sleep(3)  # the proof still runs: no method settles this network within the 20 s of SAT
+    time.sleep(2)  # the proof still runs: no method settles this network within the 20 s of SAT
     assert running.poll() is None
     signal_time = time.monotonic()
     os.killpg(running.pid, ending)
@@ -80,9 +81,14 @@ def test_a_time_limit_ends_a_proof_with_nothing_written():
 @pytest.mark.parametrize(
     "line",
     [
-        *["verify bitonic --n 4", "verify two.txt", "compile odd_even --n 3", "list", "--help"],
-        *["show bitonic --n 4", "list --top-k 1 --n 4 --json", "convert two.txt -", "--version"],
-        "optimize bitonic --n 4 -o out.json",
+        *["verify two.txt", "compile odd_even --n 3", "list", "--version"],
+        *(
+            pytest.param(line, marks=MORE)
+            for line in (
+                *["verify bitonic --n 4", "--help", "show bitonic --n 4", "list --top-k 1 --n 4 --json"],
+                *["convert two.txt -", "optimize bitonic --n 4 -o out.json"],
+            )
+        ),
     ],
 )
 def test_output_that_cannot_be_written_is_no_refutation(line):

@@ -20,8 +20,6 @@ pytestmark = pytest.mark.slow("commands are started and ended")
 def test_piped_output_has_no_control_characters():
     for words in (
         ["compile", "bitonic", "--n", 4],
-        ["verify", "bitonic", "--n", 4],
-        ["list"],
         ["show", "bitonic", "--n", 4],
     ):
         result = process(*words, FORCE_COLOR="", TERM="xterm-256color")

@@ -115,7 +115,7 @@ def at_a_terminal(*words, term="xterm-256color"):
 
 
 # No method settles it within the time.
-LONG = ("verify", "pairwise", "--n", "200", "--time-limit", "4")
+LONG = ("verify", "pairwise", "--n", "200", "--time-limit", "3")
 
 
 def test_a_terminal_shows_the_phase_of_a_long_proof_and_removes_it():

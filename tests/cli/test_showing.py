@@ -69,7 +69,16 @@ def test_a_terminal_has_colours_and_bands():
 
 
 @pytest.mark.slow("commands are started and ended")
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        "cp1252",
+        *(
+            pytest.param(each, marks=pytest.mark.nightly("more commands are started and ended"))
+            for each in ("latin-1", "ascii")
+        ),
+    ],
+)
 def test_a_locale_without_these_letters_gets_others(encoding):
     def printed(*words):
         command = [sys.executable, "-m", "nsc", *words]
@@ -90,6 +99,7 @@ def test_a_locale_without_these_letters_gets_others(encoding):
         assert "Usage" in printed(command, "--help")
 
 
+@pytest.mark.slow("commands are started and ended")
 @pytest.mark.parametrize("columns", ["0", "1"])
 def test_a_terminal_without_width_has_a_diagram(columns):
     ours, theirs = pty.openpty()

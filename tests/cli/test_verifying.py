@@ -36,10 +36,8 @@ def test_the_exit_code_of_verify_is_its_verdict():
 def test_verify_exit_codes_of_the_process():
     Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
     for words, code in (
-        (["odd_even", "--n", 5], 0),
         (["not.txt"], 1),
-        (["missing.txt"], 2),
-        (["pairwise", "--n", 256, "--time-limit", 0.5], 3),
+        (["pairwise", "--n", 64, "--time-limit", 0.1], 3),
     ):
         result = process("verify", *words)
         assert result.returncode == code

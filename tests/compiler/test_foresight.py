@@ -93,6 +93,7 @@ def unproved(network, monkeypatch, **limits):
     return proof.detail
 
 
+@pytest.mark.nightly("proofs take many seconds")
 def test_a_network_too_wide_for_the_methods_says_so_at_once(monkeypatch):
     detail = unproved(FAMILIES["bitonic"](16384), monkeypatch)
     for part in (

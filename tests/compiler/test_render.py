@@ -98,7 +98,13 @@ def neon_compiler():
 @pytest.mark.slow("kernels are built for other registers")
 @pytest.mark.parametrize(
     ("registers", "dtype"),
-    [("x86-64", "float64"), ("haswell", "float32"), ("skylake-avx512", "float64"), ("neon", "float32")],
+    [
+        ("neon", "float32"),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly("test_narrower_registers runs them each day"))
+            for each in (("x86-64", "float64"), ("haswell", "float32"), ("skylake-avx512", "float64"))
+        ),
+    ],
 )
 def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_path):
     if registers == "neon":

@@ -223,7 +223,7 @@ def test_a_refutation_needs_no_larger_budget_than_a_proof():
     assert median.fails(less, np.array([failing], dtype=bool)).all()
 
 
-@pytest.mark.slow("proofs and searches are long")
+@pytest.mark.nightly("proofs take many seconds")
 def test_the_median_of_the_best_sorter_of_64_wires_is_proved_by_default():
     proof = verify(best(64), parse("median", 64))
     assert (proof.verdict, proof.method) == (Verdict.PROVED, "reachable sets")

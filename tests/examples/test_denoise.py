@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow("examples train")
+pytestmark = pytest.mark.nightly("examples train")
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")

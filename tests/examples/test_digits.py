@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from examples import digits, four_digits, showing
 
-pytestmark = pytest.mark.slow("examples train")
+pytestmark = pytest.mark.slow("an example runs")
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "examples.digits")
@@ -52,6 +52,7 @@ def run(folder: Path, environment: dict[str, str], *options: str) -> subprocess.
     )
 
 
+@pytest.mark.nightly("examples train")
 def test_run_prints_the_table_and_draws_the_picture(tmp_path: Path, environment: dict[str, str]) -> None:
     result = run(tmp_path, environment, *SMALL)
     assert result.returncode == 0, result.stderr
@@ -109,12 +110,14 @@ def test_bad_options(
     assert message in line
 
 
+@pytest.mark.nightly("examples train")
 def test_error_of_a_real_run_is_one_message(tmp_path: Path, environment: dict[str, str]) -> None:
     result = run(tmp_path, environment, "--net", "nowhere.json")
     assert result.returncode == 1
     assert re.fullmatch(r"Error: .*nowhere\.json.*\n", result.stderr)
 
 
+@pytest.mark.nightly("examples train")
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process")
 def test_interrupt_ends_with_a_message(tmp_path: Path, environment: dict[str, str]) -> None:
     command = [sys.executable, "-u", *PROGRAM[1:], *SMALL, "--steps", "1000000"]

@@ -139,7 +139,7 @@ def test_no_fast_math():
 
 def test_two_processes_at_once_build_once(folder, tmp_path):
     compiler = counting_compiler(tmp_path, before="sleep 1")
-    running = [start(USE, "twice", NSC_CXX=str(compiler)) for _ in range(3)]
+    running = [start(USE, "twice", NSC_CXX=str(compiler)) for _ in range(2)]
     outputs = {finish(process) for process in running}
     assert outputs == {"[1.0, 2.0, 3.0] True []\n"}
     assert builds(tmp_path) == 1
@@ -332,8 +332,6 @@ with warnings.catch_warnings(record=True) as caught:
     values.square().sum().backward()
     loss = op.cross_entropy(x, torch.tensor([[3, 1, 2, 0]]))
     hard = op.hard_sort(x)[1]
-    if op.kernel.library() is None:
-        torch.library.opcheck(torch.ops.nsc.relax, (x, torch.ones(1).expand(1), None, "none", op.kernel.spec))
     try:
         op.cross_entropy(x, torch.tensor([[0, 0, 0, 0]]))
     except nsc.OperandError as error:
@@ -363,15 +361,17 @@ def test_without_a_compiler_the_reference_serves_with_one_warning(folder, tmp_pa
         assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.nightly("another compiler builds a whole kernel")
 def test_ziglang_is_tried_before_the_reference(folder, tmp_path):
     pytest.importorskip("ziglang", reason="the extra `compiler` is not installed")
     empty = tmp_path / "bin"
     empty.mkdir()
-    output = finish(start(USE, "zig", PATH=str(empty)))
+    output = finish(start(USE, "zig", PATH=str(empty), NSC_CXXFLAGS="-O0"))
     assert output == "[1.0, 2.0, 3.0] True []\n"
 
 
 def test_a_library_that_cannot_be_loaded_is_an_error(folder, monkeypatch):
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
     library = kernel().build().binary
     record = library.with_suffix(".json")
     library.write_bytes(b"no library")

@@ -19,6 +19,7 @@ from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 import nsc
 from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
+from nsc.runtime.kernel import Kernel
 
 pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
 
@@ -425,6 +426,13 @@ def operands(routing):
 @pytest.mark.parametrize("routing", ["none", "permutation", "route", "transposed", "cross_entropy", "rows"])
 def test_opcheck(routing):
     torch.library.opcheck(torch.ops.nsc.relax, operands(routing))
+
+
+def test_opcheck_without_a_compiler(monkeypatch):
+    monkeypatch.setattr(Kernel, "library", lambda kernel: None)
+    op = nsc.compile("bitonic", N, name="without_a_compiler")  # no kernel of this name was loaded
+    operands = torch.randn(3, N, requires_grad=True), torch.ones(3), None, "none", op.kernel.spec
+    torch.library.opcheck(torch.ops.nsc.relax, operands)
 
 
 @pytest.mark.parametrize(

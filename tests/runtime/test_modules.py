@@ -132,7 +132,8 @@ class Sorted(torch.utils.data.Dataset):
 def test_data_loader_workers(context):
     op = operator()
     op.sort(torch.randn(64, 8))
-    loader = torch.utils.data.DataLoader(Sorted(op), 4, num_workers=2, multiprocessing_context=context)
+    workers = 2 if context == "fork" else 1  # one that is spawned imports torch anew
+    loader = torch.utils.data.DataLoader(Sorted(op), 4, num_workers=workers, multiprocessing_context=context)
     batches = list(loader)
     values = torch.cat([values for values, _ in batches])
     torch.testing.assert_close(values, torch.arange(8.0).expand(12, 8), rtol=0, atol=0.2)
@@ -232,27 +233,7 @@ def peak():
 """
 
 
-def test_memory_of_P_at_1024_stays_under_200_MB():
-    """Forward and backward with P and a dense gradient, one sample; P itself is 4 MB."""
-    output = run(
-        PEAK
-        + """
-op = nsc.compile("bitonic", 1024)
-op.sort(torch.randn(1, 1024, requires_grad=True)).sum().backward()
-
-def work():
-    x = torch.randn(1, 1024, requires_grad=True)
-    values, P = op.sort_with_permutation(x, 30.0)
-    torch.autograd.backward((values, P), (torch.ones_like(values), torch.ones_like(P)))
-
-print(peak_of(work))
-""",
-        OMP_NUM_THREADS="2",
-    )
-    assert 4 < float(output) < 200
-
-
-def test_losses_ranks_and_top_k_never_hold_P():
+def test_losses_ranks_and_top_k_never_hold_P_and_P_takes_less_than_200_MB():
     """P at n = 1024 is 4 MB, and so is its gradient."""
     output = run(
         PEAK
@@ -278,7 +259,7 @@ for work in (
     )
     *without, with_P = map(float, output.split())
     assert max(without) < 4, without
-    assert with_P > 8
+    assert 8 < with_P < 200
 
 
 def test_modules_do_what_their_operators_do_at_their_steepness():
