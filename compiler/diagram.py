@@ -120,7 +120,7 @@ def places(network: Network) -> tuple[list[tuple[int, int, int]], int]:
     return placed, max(x - 1, 2)
 
 
-def shown(network: Network) -> str | None:
+def notebook_svg(network: Network) -> str | None:
     """Return the diagram as SVG for a notebook; None: it is too large to be of use there."""
     return svg(network) if network.n <= _MOST_WIRES and network.size <= _MOST_COMPARATORS else None
 

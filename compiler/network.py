@@ -356,7 +356,7 @@ class Network:
 
     def _repr_svg_(self) -> str | None:
         """Return the diagram, which a notebook shows; None for large networks."""
-        svg: str | None = _formats().shown(self)
+        svg: str | None = _formats().notebook_svg(self)
         return svg
 
     def __eq__(self, other: object) -> bool:

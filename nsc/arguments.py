@@ -77,10 +77,10 @@ def wholes(values: object) -> tuple[int, ...] | None:
     return None if None in numbers else numbers  # type: ignore[return-value]
 
 
-def shown(number: object) -> str:
+def shown_number(number: object) -> str:
     """Return a real number for a message: its value, or the length of an int too large for a float.
 
-    >>> shown(1e39), shown(10**400)
+    >>> shown_number(1e39), shown_number(10**400)
     ('1e+39', 'an int of 1329 bits')
     """
     value = real(number)

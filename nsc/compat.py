@@ -20,7 +20,7 @@ with torch_needed("nsc.compat"):
 
     from nsc.api import compile
     from nsc.operators.on_demand import on_demand
-    from nsc.operators.operands import check_tensor
+    from nsc.operators.operands import check_dense
     from nsc.operators.sorter import Sorter
 
 # diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
@@ -122,7 +122,7 @@ class DiffSortNet(torch.nn.Module):
             OperandError: vectors that are not (batch, size).
             OperandTypeError: vectors that are no tensor.
         """
-        check_tensor("DiffSortNet", "vectors", vectors)
+        check_dense("DiffSortNet", "vectors", vectors)
         if vectors.dim() != 2 or vectors.shape[1] != self.size:
             raise OperandError(
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"

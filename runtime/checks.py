@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.kernel import Kernel, find_kernel
 from nsc.runtime.shapes import output_shapes, payload_of, real_of
 
 # The numbers that a steepness may be in an arithmetic type: kernels take smaller ones for zero.
@@ -71,7 +71,7 @@ def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tenso
         routing: str,
         spec: str,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        check_relax_backward(find(spec), values_grad, routed_grad, x, steepness, payload, routing)
+        check_relax_backward(find_kernel(spec), values_grad, routed_grad, x, steepness, payload, routing)
         grads = unchecked(values_grad, routed_grad, x, steepness, payload, routing, spec)
         return grads[0], grads[1], x.new_empty(0) if grads[2] is None else grads[2]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nsc.runtime import reference
-from nsc.runtime.kernel import find
+from nsc.runtime.kernel import find_kernel
 from nsc.runtime.shapes import has_columns
 
 
@@ -22,7 +22,7 @@ def reference_vjp(
     spec: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `nsc::relax_backward` does, in differentiable torch operations."""
-    kernel = find(spec)
+    kernel = find_kernel(spec)
     differentiable = payload if has_columns(routing) else None
 
     def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:

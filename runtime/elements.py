@@ -15,15 +15,15 @@ from nsc.runtime.build.toolchain import find_toolchain
 
 
 @dataclass(frozen=True)
-class Interface:
+class CFunction:
     """The C function of a kernel that does the work; beside it nsc_facts says what the kernel is.
 
     Attributes:
-        call: its name.
+        name: its name.
         arguments: the types that it takes; it returns a Status.
     """
 
-    call: str
+    name: str
     arguments: tuple[Any, ...]
 
 
@@ -35,12 +35,12 @@ class ElementLibraries:
         version: of nsc.
         text: the source.
         facts: what a built library must state of itself.
-        interface: its C function.
+        function: its C function.
     """
 
-    def __init__(self, name: str, version: str, text: str, facts: str, interface: Interface) -> None:
+    def __init__(self, name: str, version: str, text: str, facts: str, function: CFunction) -> None:
         self.name = name
-        self._version, self._text, self._facts, self._interface = version, text, facts, interface
+        self._version, self._text, self._facts, self._function = version, text, facts, function
         self._functions: dict[str, Callable[..., int]] = {}
         self._lock = threading.Lock()
 
@@ -72,7 +72,7 @@ class ElementLibraries:
         try:
             library = ctypes.CDLL(str(path))
             facts = library.nsc_facts
-            function = getattr(library, self._interface.call)
+            function = getattr(library, self._function.name)
         except (OSError, AttributeError) as error:
             raise BuildError(
                 f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
@@ -81,5 +81,5 @@ class ElementLibraries:
         facts.restype = ctypes.c_char_p
         if facts().decode() != self._facts:
             raise PackageError(f"{path} is another kernel than {self.name}: remove it")
-        function.argtypes, function.restype = list(self._interface.arguments), ctypes.c_int32
+        function.argtypes, function.restype = list(self._function.arguments), ctypes.c_int32
         return function  # type: ignore[no-any-return]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import Status
-from nsc.runtime.elements import ElementLibraries, Interface
+from nsc.runtime.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x and its layout, values, indices, bytes of an index, whether the order descends, the pool of threads, the
 # part and the number of parts.
-_INTERFACE = Interface(
+_FUNCTION = CFunction(
     "nsc_exact_sort",
     (_POINTER, *[_LONG] * 5, _POINTER, _POINTER, _WORD, _WORD, _POINTER, _LONG, _LONG),
 )
@@ -115,7 +115,7 @@ class ExactKernel:
     def __init__(self, source: ExactSource) -> None:
         self.source = source
         text = source.texts["cpu"]
-        self._libraries = ElementLibraries(source.name, source.version, text, source.facts, _INTERFACE)
+        self._libraries = ElementLibraries(source.name, source.version, text, source.facts, _FUNCTION)
 
     def __repr__(self) -> str:
         return f"ExactKernel({self.source.name}: n={self.source.n}, outputs={self.source.outputs})"

@@ -12,12 +12,12 @@ from nsc.contract.folding import Folded
 from nsc.contract.interface import Status
 from nsc.contract.manifest import FilterManifest
 from nsc.runtime.build import cache
-from nsc.runtime.elements import ElementLibraries, Interface
+from nsc.runtime.elements import CFunction, ElementLibraries
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 # x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
 # the pool of threads, the part and the number of parts.
-_INTERFACE = Interface("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG))
+_FUNCTION = CFunction("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG))
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,6 @@ class FilterKernel:
             source = self.source
             name = source.name if channels == 1 else f"{source.name}_{channels}_channels"
             text = for_channels(source.text, channels)
-            made = ElementLibraries(name, source.version, text, source.facts, _INTERFACE)
+            made = ElementLibraries(name, source.version, text, source.facts, _FUNCTION)
             found = self._libraries.setdefault(channels, made)
         return found

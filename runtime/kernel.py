@@ -131,13 +131,13 @@ class Kernel:
 _kernels: dict[str, Kernel] = {}
 
 
-def register(files: Mapping[str, str]) -> Kernel:
+def register_kernel(files: Mapping[str, str]) -> Kernel:
     """Return the kernel of a package's files, found by its `spec` in this process from now on."""
     kernel = Kernel(files)
     return _kernels.setdefault(kernel.spec, kernel)
 
 
-def find(spec: str) -> Kernel:
+def find_kernel(spec: str) -> Kernel:
     """Return the registered kernel of that name.
 
     Raises:

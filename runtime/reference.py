@@ -32,7 +32,7 @@ TAILS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerIndices:
     """The index tensors of one layer.
 
     Attributes:
@@ -47,18 +47,18 @@ class Layer:
     order: Tensor
 
 
-def layers_of(kernel: Kernel) -> list[Layer]:
+def layers_of(kernel: Kernel) -> list[LayerIndices]:
     """Return the index tensors of a kernel's layers; equal layers share theirs."""
-    layers: dict[bytes, Layer] = {}
+    layers: dict[bytes, LayerIndices] = {}
     return [layers.setdefault(pairs.tobytes(), _layer(kernel.n, pairs)) for pairs in kernel.layers]
 
 
-def _layer(n: int, pairs: Pairs) -> Layer:
+def _layer(n: int, pairs: Pairs) -> LayerIndices:
     lo, hi = torch.from_numpy(pairs.T.copy())
     touched = torch.zeros(n, dtype=torch.bool)
     touched[lo] = touched[hi] = True
     rest = torch.arange(n)[~touched]
-    return Layer(lo, hi, rest, torch.argsort(torch.cat([lo, hi, rest])))
+    return LayerIndices(lo, hi, rest, torch.argsort(torch.cat([lo, hi, rest])))
 
 
 def relax(
@@ -121,7 +121,9 @@ class _Weights:
     exact: _Mixes
 
 
-def _keys(kernel: Kernel, layers: list[Layer], x: Tensor, steepness: Tensor) -> tuple[Tensor, list[_Weights]]:
+def _keys(
+    kernel: Kernel, layers: list[LayerIndices], x: Tensor, steepness: Tensor
+) -> tuple[Tensor, list[_Weights]]:
     all_weights = []
     for layer in layers:
         a, b = x[..., layer.lo], x[..., layer.hi]
@@ -161,7 +163,7 @@ def _activation(d: Tensor, strength: float) -> Tensor:
     return d / (d * d.sign() + ART_EPSILON).pow(strength) if strength else d
 
 
-def _mix_rows(kernel: Kernel, layer: Layer, weights: _Weights, block: Tensor) -> Tensor:
+def _mix_rows(kernel: Kernel, layer: LayerIndices, weights: _Weights, block: Tensor) -> Tensor:
     a, b = block[..., layer.lo, :], block[..., layer.hi, :]
     mixes = weights.soft.rows()
     lo, hi = mixes.mixed(a, b), mixes.mixed(b, a)

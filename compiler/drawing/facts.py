@@ -74,7 +74,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Mend:
+class MendFacts:
     """The change that mends the network; its fields are as of `verify.Mend`."""
 
     kind: str
@@ -85,7 +85,7 @@ class Mend:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailureFacts:
     """Where a refuted network fails.
 
     Attributes:
@@ -100,11 +100,11 @@ class Failure:
     values: tuple[int, ...]
     wires: tuple[int, ...]
     layer: int | None
-    mend: Mend | None
+    mend: MendFacts | None
 
 
 @dataclass(frozen=True)
-class Proof:
+class ProofFacts:
     """The outcome of the verification, in words.
 
     Attributes:
@@ -121,7 +121,7 @@ class Proof:
     method: str
     detail: str
     json: str
-    failure: Failure | None
+    failure: FailureFacts | None
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Family:
+class FamilyFacts:
     """A family's network on as many wires.
 
     Attributes:
@@ -186,12 +186,12 @@ class Bounds:
     depth: int
     least_size: int
     least_depth: int
-    families: tuple[Family, ...]
+    families: tuple[FamilyFacts, ...]
     source: str
 
 
 @dataclass(frozen=True)
-class Sigmoid:
+class SigmoidFacts:
     """A relaxation to choose, with its source."""
 
     name: str
@@ -244,12 +244,12 @@ class Facts:
     digests: tuple[Digest, ...]
     ranks: tuple[tuple[int, int], ...]
     is_selection: bool
-    proof: Proof
+    proof: ProofFacts
     cut: Cut | None
     bounds: Bounds
     formats: tuple[Text, ...]
     sources: tuple[Text, ...]
-    sigmoids: tuple[Sigmoid, ...]
+    sigmoids: tuple[SigmoidFacts, ...]
     start: Settings
 
     def to_json(self) -> str:

@@ -14,12 +14,12 @@ from nsc.compiler.drawing.facts import (
     Cut,
     Digest,
     Facts,
-    Failure,
-    Family,
-    Mend,
-    Proof,
+    FailureFacts,
+    FamilyFacts,
+    MendFacts,
+    ProofFacts,
     Settings,
-    Sigmoid,
+    SigmoidFacts,
     Start,
     Text,
 )
@@ -105,7 +105,7 @@ def gather(request: Request, start: Start, budget: Budget) -> Facts:
         bounds=_bounds(network),
         formats=tuple(_formats(network, name)),
         sources=() if scheduled is None else tuple(_sources(request, scheduled, outcome, name)),
-        sigmoids=tuple(Sigmoid(sigmoid, facts.source) for sigmoid, facts in SIGMOIDS.items()),
+        sigmoids=tuple(SigmoidFacts(sigmoid, facts.source) for sigmoid, facts in SIGMOIDS.items()),
         start=_settings(network, request.relaxation, start),
     )
 
@@ -138,15 +138,15 @@ def _settings(network: Network, relaxation: Relaxation, start: Start) -> Setting
     )
 
 
-def _proof(network: Network, request: Request, outcome: Outcome) -> Proof:
+def _proof(network: Network, request: Request, outcome: Outcome) -> ProofFacts:
     property_ = request.property_of(network.n)
     failure = None
     if outcome.counterexample is not None:
         found = diagnose(network, property_, outcome.counterexample)
-        mend = None if found.mend is None else Mend(**asdict(found.mend), words=found.mend.words)
-        failure = Failure(found.vector, found.values, found.wires, found.layer, mend)
+        mend = None if found.mend is None else MendFacts(**asdict(found.mend), words=found.mend.words)
+        failure = FailureFacts(found.vector, found.values, found.wires, found.layer, mend)
         outcome = replace(outcome, counterexample=found.vector, failing_input=found.values)
-    return Proof(
+    return ProofFacts(
         verdict=outcome.verdict.value,
         claim=purpose(request, network.n),
         sentence=outcome.sentence(),
@@ -209,14 +209,14 @@ def _bounds(shown: Network) -> Bounds:
     )
 
 
-def _families(shown: Network) -> Iterator[Family]:
+def _families(shown: Network) -> Iterator[FamilyFacts]:
     for name, family in FAMILIES.items():
         summary = family.summary.removeprefix("Return ").rstrip(".")
         try:
             network = family(shown.n)
-            yield Family(name, summary, network.size, network.depth, network == shown)
+            yield FamilyFacts(name, summary, network.size, network.depth, network == shown)
         except NetworkError as error:
-            yield Family(name, str(error), None, None, is_own=False)
+            yield FamilyFacts(name, str(error), None, None, is_own=False)
 
 
 def _formats(network: Network, name: str) -> Iterator[Text]:

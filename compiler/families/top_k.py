@@ -18,7 +18,7 @@ from nsc.compiler.passes.restrict import half_operations, restrict
 # Comparators in order, and the wires that carry the values it keeps, ascending.
 Construction = tuple[list[Comparator], list[int]]
 # Two ascending lists of wires and k to the comparators that merge them, keeping the k largest.
-Merge = Callable[[Sequence[int], Sequence[int], int], Construction]
+MergeFunction = Callable[[Sequence[int], Sequence[int], int], Construction]
 
 # For more of the largest values than these hardly any known sorter is wide enough to gain by a cut.
 MOST_CUT = 32
@@ -27,7 +27,7 @@ MOST_PART = 40
 _NONE = 1 << 40
 
 
-def _tree(merge: Merge, n: int, k: int) -> Construction:
+def _tree(merge: MergeFunction, n: int, k: int) -> Construction:
     """Sort blocks of k wires and merge two at a time.
 
     Source: the half-cleaner of two sorted lists, Batcher 1968.
@@ -44,7 +44,7 @@ def _tree(merge: Merge, n: int, k: int) -> Construction:
     return pairs, blocks[0]
 
 
-def _left_fold(merge: Merge, n: int, k: int) -> Construction:
+def _left_fold(merge: MergeFunction, n: int, k: int) -> Construction:
     """Sort blocks of k wires one by one, and merge each into the k largest so far: 2k live wires."""
     kept, *blocks = _blocks(n, k)
     pairs = _sorted(kept)
@@ -107,7 +107,7 @@ def _odd_even_merge(a: Sequence[int], b: Sequence[int], k: int) -> Construction:
     return pairs, kept[-k:]
 
 
-MERGES: dict[str, Merge] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}
+MERGES: dict[str, MergeFunction] = {"bitonic": _bitonic_merge, "odd-even": _odd_even_merge}
 
 
 def cut_sorters(n: int, k: int) -> Construction:

@@ -24,7 +24,7 @@ that is an error, which names the option that decides.
   million comparators, and take its memory.
 """
 
-from nsc.compiler.diagram import shown
+from nsc.compiler.diagram import notebook_svg
 from nsc.compiler.formats.json_lists import network_of_lists
 from nsc.compiler.formats.listing import Format, Listing
 from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
@@ -48,13 +48,13 @@ __all__ = [
     "format_of_path",
     "losses",
     "network_of_lists",
+    "notebook_svg",
     "parse_network",
     "read_network",
     "read_stream",
     "readable",
     "save",
     "save_network",
-    "shown",
     "writable",
     "write_network",
 ]

@@ -13,7 +13,7 @@ from array import array
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, lines_of, shown
+from nsc.compiler.formats.scanning import WIRE, lines_of, quoted
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -37,7 +37,7 @@ def _parse(text: str, progress: Progress) -> Listing:
     try:
         header = [word.strip() for word in next(reader, [])]
         if any(header.count(column) != 1 for column in COLUMNS):
-            raise NetworkError(f"the header must name layer, lo and hi once each, found {shown(header[:9])}")
+            raise NetworkError(f"the header must name layer, lo and hi once each, found {quoted(header[:9])}")
         layer, lo, hi = map(header.index, COLUMNS)
         for row in reader:
             if not row:
@@ -50,7 +50,7 @@ def _parse(text: str, progress: Progress) -> Listing:
             if match is None:
                 other = next(row[place] for place in (layer, lo, hi) if not _CELL.fullmatch(row[place]))
                 raise NetworkError(
-                    f"line {reader.line_num}: layer, lo and hi are whole numbers, found {shown(other[:60])}"
+                    f"line {reader.line_num}: layer, lo and hi are whole numbers, found {quoted(other[:60])}"
                 )
             numbers.extend(map(int, match.groups()))
             if len(numbers) % _TOLD == 0:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nsc.compiler.formats.graphs import listing_of
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import shown, without_comments
+from nsc.compiler.formats.scanning import quoted, without_comments
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -51,7 +51,7 @@ def _graph(text: str) -> networkx.DiGraph:
     while (start := reader.place) < reader.end:
         if not reader.takes_statement():
             line = text.count("\n", 0, start) + 1
-            excerpt = shown(text[start : min(start + 40, reader.end)])
+            excerpt = quoted(text[start : min(start + 40, reader.end)])
             raise NetworkError(
                 f"line {line}: expected a new node as 0 [lo=0,hi=2], an edge as 0 -> 1 or n=4, found "
                 f"{excerpt}"

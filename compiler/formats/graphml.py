@@ -7,7 +7,7 @@ import warnings
 
 from nsc.compiler.formats.graphs import listing_of
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import shown
+from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -37,7 +37,7 @@ def _parse(text: str, progress: Progress) -> Listing:
             graph = networkx.parse_graphml(_undeclared(text))
     # networkx raises whatever its reader runs into: KeyError, ValueError, ParseError, NetworkXError, …
     except Exception as error:
-        raise NetworkError(f"not valid GraphML: {shown(str(error)[:200])}") from None
+        raise NetworkError(f"not valid GraphML: {quoted(str(error)[:200])}") from None
     if graph.is_multigraph():
         raise NetworkError("GraphML with parallel edges: one edge joins two comparators")
     return listing_of(graph)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsc.compiler.formats.listing import Listing
-from nsc.compiler.formats.scanning import shown
+from nsc.compiler.formats.scanning import quoted
 from nsc.compiler.network import MAX_WIRES, Network
 from nsc.errors import NetworkError
 
@@ -28,8 +28,8 @@ def listing_of(graph: networkx.DiGraph) -> Listing:
     for node, facts in graph.nodes(data=True):
         for key in ("lo", "hi"):
             if type(facts.get(key)) is not int or not 0 <= facts[key] < MAX_WIRES:
-                fault = f"found {shown(str(facts[key])[:60])}" if key in facts else "it is missing"
-                raise NetworkError(f"node {shown(str(node)[:60])}: {key} must be a wire's number; {fault}")
+                fault = f"found {quoted(str(facts[key])[:60])}" if key in facts else "it is missing"
+                raise NetworkError(f"node {quoted(str(node)[:60])}: {key} must be a wire's number; {fault}")
     n = graph.graph.get("n")
     if n is None:  # the user may state it; the highest wire will do for the edges
         ends = [facts[key] for _, facts in graph.nodes(data=True) for key in ("lo", "hi")]
@@ -41,7 +41,7 @@ def listing_of(graph: networkx.DiGraph) -> Listing:
     for before, after in graph.edges:
         if graph.nodes[before]["layer"] >= graph.nodes[after]["layer"]:
             raise NetworkError(
-                f"the edge {shown(str(before)[:40])} -> {shown(str(after)[:40])} leads to no later layer: "
+                f"the edge {quoted(str(before)[:40])} -> {quoted(str(after)[:40])} leads to no later layer: "
                 "correct the layers or leave them out"
             )
     rows = np.array([(f["layer"], f["lo"], f["hi"]) for _, f in graph.nodes(data=True)], dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nsc.arguments import whole
 from nsc.compiler.formats.json_texts import json_list
 from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined, settle
-from nsc.compiler.formats.scanning import are_pairs, is_pair, shown
+from nsc.compiler.formats.scanning import are_pairs, is_pair, quoted
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
@@ -88,7 +88,7 @@ def _layers(pieces: Iterable[list[Any]], sizes: list[int]) -> Iterator[Pairs]:
     for piece in pieces:
         for index, layer in enumerate(piece, start=len(sizes)):
             if not isinstance(layer, list):
-                raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(layer)}")
+                raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(layer)}")
         flat = list(itertools.chain.from_iterable(piece))
         if not are_pairs(flat):
             for index, layer in enumerate(piece, start=len(sizes)):
@@ -102,7 +102,7 @@ def _refuse_others(items: list[object], what: str, before: int = 0) -> None:
         if not is_pair(item):
             nested = isinstance(item, list) and bool(item) and isinstance(item[0], list)
             several = " (lists nested deeper are several networks: one network a file)" if nested else ""
-            raise NetworkError(f"{what} {index}: a comparator is [lo, hi], found {shown(item)}{several}")
+            raise NetworkError(f"{what} {index}: a comparator is [lo, hi], found {quoted(item)}{several}")
 
 
 def _write(network: Network) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsc.compiler.formats.scanning import shown
+from nsc.compiler.formats.scanning import quoted
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json, value_at
 
@@ -75,7 +75,7 @@ def json_list(text: str) -> JsonList:
     """
     start = _next(text, 0)
     if text[start : start + 1] != "[":
-        raise NetworkError(f"expected a list, found {shown(_value(text, start)[0])}")
+        raise NetworkError(f"expected a list, found {quoted(_value(text, start)[0])}")
     items = JsonList(text, start)
     _refuse_more(text, items.end)
     return items
@@ -89,7 +89,7 @@ def json_object(text: str, long: str) -> dict[str, object]:
     """
     place = _next(text, 0)
     if text[place : place + 1] != "{":
-        raise NetworkError(f"expected a JSON object, found {shown(_value(text, place)[0])}")
+        raise NetworkError(f"expected a JSON object, found {quoted(_value(text, place)[0])}")
     facts: dict[str, object] = {}
     place = _next(text, place + 1)
     while not (text[place : place + 1] == "}" and not facts):
@@ -101,7 +101,7 @@ def json_object(text: str, long: str) -> dict[str, object]:
             raise _invalid("Expecting ':' delimiter", text, place)
         place = _next(text, place + 1)
         if str(key) in facts:
-            raise NetworkError(f"the key {shown(key)} is stated twice: keep one of them")
+            raise NetworkError(f"the key {quoted(key)} is stated twice: keep one of them")
         if key == long and text[place : place + 1] == "[":
             items = JsonList(text, place)
             facts[long], place = items, items.end

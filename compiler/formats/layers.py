@@ -16,8 +16,8 @@ from nsc.compiler.formats.scanning import (
     lines_of,
     numbers_of,
     pairs_of,
+    quoted,
     repeated,
-    shown,
     without_comments,
 )
 from nsc.compiler.network import Network
@@ -77,7 +77,7 @@ def _layer(line: str, number: int, text: str) -> Pairs:
     """Return the layer of a line, which need not be plain."""
     inside = line.strip().removesuffix(",").rstrip()
     if not (inside.startswith("[") and inside.endswith("]")):
-        raise NetworkError(f"line {number} is no layer [(lo,hi),…]: {shown(line.strip()[:60])}")
+        raise NetworkError(f"line {number} is no layer [(lo,hi),…]: {quoted(line.strip()[:60])}")
     inside = inside[1:-1].strip().replace("[", "(").replace("]", ")")
     layer = pairs_of(inside, _PAIR, "(lo,hi)", line=number)
     _refuse_network(layer, number, text)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
 from nsc.compiler.formats.progressions import Progression, progressions_of
-from nsc.compiler.formats.scanning import are_integers, shown, stated_wires
+from nsc.compiler.formats.scanning import are_integers, quoted, stated_wires
 from nsc.compiler.network import MAX_SIZE, Network, check_wires
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -56,7 +56,7 @@ def _progression_items(progressions: list[Progression]) -> list[tuple[int, ...]]
 def _parse(text: str, progress: Progress) -> Listing:
     data = json_object(text, "layers")
     if data.get("format") != NSC_FORMAT:
-        raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {shown(data.get("format"))}')
+        raise NetworkError(f'"format" must be "{NSC_FORMAT}", found {quoted(data.get("format"))}')
     n = stated_wires(data, "n")
     check_wires(n)  # before any is expanded: n bounds a progression's length
     layers = data.get("layers")
@@ -109,18 +109,18 @@ def _rows(items: list[list[int]]) -> Progressions:
 def _refuse_others(n: int, items: object, index: int) -> None:
     """Raise NetworkError for the first thing in a layer that is no comparator and no progression."""
     if not isinstance(items, list):
-        raise NetworkError(f"layer {index} must be a list of [lo, hi], found {shown(items)}")
+        raise NetworkError(f"layer {index} must be a list of [lo, hi], found {quoted(items)}")
     size = 0
     for item in items:
         if not isinstance(item, list) or len(item) not in (2, 4) or not are_integers([item]):
-            raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {shown(item)}")
+            raise NetworkError(f"layer {index}: a comparator is [lo, hi], found {quoted(item)}")
         step, number = item[2:] or (1, 1)
         if not (1 <= number <= n and 1 <= step <= n):
-            raise NetworkError(f"layer {index}: a progression is [lo, hi, step, count], found {shown(item)}")
+            raise NetworkError(f"layer {index}: a progression is [lo, hi, step, count], found {quoted(item)}")
         size += number
         if size > n:
             raise NetworkError(
-                f"layer {index} has more comparators than the {count(n, 'wire')}, at {shown(item)}"
+                f"layer {index} has more comparators than the {count(n, 'wire')}, at {quoted(item)}"
             )
 
 

@@ -63,7 +63,7 @@ def _blocks(text: str, pattern: str, example: str, line: int, word: str) -> Iter
         place = match.end()
     if place < len(text):
         where = _line(text, place, line)
-        raise NetworkError(f"line {where}: expected {example}, found {shown(text[place:].lstrip()[:40])}")
+        raise NetworkError(f"line {where}: expected {example}, found {quoted(text[place:].lstrip()[:40])}")
 
 
 def numbers_of(text: str) -> npt.NDArray[np.int64]:
@@ -130,7 +130,7 @@ def stated_wires(data: dict[str, object], key: str) -> int:
     """Return the number of wires that a JSON object states."""
     stated = data.get(key)
     if not isinstance(stated, int) or isinstance(stated, bool):
-        fault = f"found {shown(stated)}" if key in data else "it is missing"
+        fault = f"found {quoted(stated)}" if key in data else "it is missing"
         raise NetworkError(f'"{key}", the number of wires, must be an integer; {fault}')
     return stated
 
@@ -150,7 +150,7 @@ def is_pair(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(type(item) is int for item in value)
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """Return a JSON value, or one of Python, as a short text for a message, without control characters."""
     try:
         text = json.dumps(value, default=repr).replace("\x7f", "\\u007f")

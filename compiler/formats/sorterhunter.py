@@ -10,7 +10,7 @@ import re
 
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, comparators_array, joined
-from nsc.compiler.formats.scanning import are_pairs, is_pair, shown, stated_wires
+from nsc.compiler.formats.scanning import are_pairs, is_pair, quoted, stated_wires
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -25,14 +25,14 @@ def _parse(text: str, progress: Progress) -> Listing:
     n = stated_wires(data, "N")
     flat = data.get("nw")
     if not isinstance(flat, JsonList):
-        raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(flat)}')
+        raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {quoted(flat)}')
     return Listing(joined(map(_pairs, flat), progress), n=n)
 
 
 def _pairs(items: list[object]) -> Pairs:
     if not are_pairs(items):
         other = next(item for item in items if not is_pair(item))
-        raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {shown(other)} in it')
+        raise NetworkError(f'"nw" must be a flat list of [lo, hi], found {quoted(other)} in it')
     return comparators_array(items)
 
 

@@ -11,7 +11,7 @@ from array import array
 import numpy as np
 
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.scanning import WIRE, numbers_of, repeated, shown, without_comments
+from nsc.compiler.formats.scanning import WIRE, numbers_of, quoted, repeated, without_comments
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
 from nsc.errors import NetworkError
@@ -47,7 +47,7 @@ def _numbers(text: str, progress: Progress) -> array[int]:
         progress.count("comparators", len(numbers) // 2)
     if place < len(text):
         word = text[place:].split(maxsplit=1)[0]
-        raise NetworkError(f"number {len(numbers) + 1} of the table is no whole number: {shown(word[:60])}")
+        raise NetworkError(f"number {len(numbers) + 1} of the table is no whole number: {quoted(word[:60])}")
     return numbers
 
 

@@ -4,17 +4,17 @@ The order of the files: redundant (a pass that needs reachable sets), records (w
 (optimize), candidates (networks for some ranks alone).
 """
 
-from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, Construction, smallest_first, top_k_candidates
+from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, TopKCandidate, smallest_first, top_k_candidates
 from nsc.compiler.optimize.pipeline import Counts, Optimized, counts, optimize
 from nsc.compiler.optimize.records import Records, records_of
 from nsc.compiler.optimize.redundant import remove_redundant
 
 __all__ = [
     "MOST_OPTIMIZED",
-    "Construction",
     "Counts",
     "Optimized",
     "Records",
+    "TopKCandidate",
     "counts",
     "optimize",
     "records_of",

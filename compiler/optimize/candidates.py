@@ -33,7 +33,7 @@ OPTIMIZING_STATES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Construction:
+class TopKCandidate:
     """A network whose last k wires carry the k largest values, ascending.
 
     Attributes:
@@ -49,7 +49,7 @@ class Construction:
     live_wires: int
 
 
-def top_k_candidates(n: int, k: int) -> list[Construction]:
+def top_k_candidates(n: int, k: int) -> list[TopKCandidate]:
     """Return networks for the k largest of n values, fewest half operations first.
 
     Raises:
@@ -75,16 +75,16 @@ def top_k_candidates(n: int, k: int) -> list[Construction]:
     )
 
 
-def _pruned(family: Family, n: int, k: int) -> Construction:
+def _pruned(family: Family, n: int, k: int) -> TopKCandidate:
     network = restrict(untangle(family(n)).network, range(n - k, n))
     return _candidate(f"pruned {family.name}", network, k, n)
 
 
-def _candidate(name: str, network: Network, k: int, live_wires: int) -> Construction:
-    return Construction(name, network, half_operations(network, range(network.n - k, network.n)), live_wires)
+def _candidate(name: str, network: Network, k: int, live_wires: int) -> TopKCandidate:
+    return TopKCandidate(name, network, half_operations(network, range(network.n - k, network.n)), live_wires)
 
 
-def _placed(name: str, n: int, pairs: list[Comparator], outputs: list[int]) -> Construction:
+def _placed(name: str, n: int, pairs: list[Comparator], outputs: list[int]) -> TopKCandidate:
     """Return the candidate of a construction: its wires renamed so that its outputs are the last ones."""
     k = len(outputs)
     others = [wire for wire in range(n) if wire not in set(outputs)]

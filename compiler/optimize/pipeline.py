@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nsc.compiler.cards import card
-from nsc.compiler.diagram import shown
+from nsc.compiler.diagram import notebook_svg
 from nsc.compiler.network import Network
 from nsc.compiler.optimize.records import Records, records_of
 from nsc.compiler.optimize.redundant import remove_redundant
@@ -70,7 +70,7 @@ class Optimized:
             facts[name] = value
         if self.skipped is not None:
             facts["redundant comparators"] = f"not looked for: {self.skipped}"
-        return card(f"{count(saved, 'comparator')} fewer", facts, shown(self.network) or "")
+        return card(f"{count(saved, 'comparator')} fewer", facts, notebook_svg(self.network) or "")
 
 
 def optimize(network: Network, property_: Property, budget: Budget) -> Optimized:

@@ -132,7 +132,7 @@ def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Code
     return _codelets(network, halves, parts.in_order(backwards))
 
 
-class _Part:
+class _Growing:
     """A codelet that is still growing."""
 
     def __init__(self, level: int) -> None:
@@ -140,7 +140,7 @@ class _Part:
         self.wires: set[int] = set()
         self.comparators: list[int] = []
         self.taken_from = False
-        self.merged_into: _Part | None = None
+        self.merged_into: _Growing | None = None
 
     def has_room(self, wires: int, comparators: int) -> bool:
         return len(self.wires) + wires <= WIDEST and len(self.comparators) + comparators <= LONGEST
@@ -148,8 +148,8 @@ class _Part:
 
 class _Parts:
     def __init__(self, n: int) -> None:
-        self.owner: list[_Part | None] = [None] * n
-        self.parts: list[_Part] = []
+        self.owner: list[_Growing | None] = [None] * n
+        self.parts: list[_Growing] = []
 
     def place(self, index: int, lo: int, hi: int) -> None:
         a, b = self._owner(lo), self._owner(hi)
@@ -189,7 +189,7 @@ class _Parts:
                     free.append(follower)
         return ordered
 
-    def _owner(self, wire: int) -> _Part | None:
+    def _owner(self, wire: int) -> _Growing | None:
         part = self.owner[wire]
         if part is None or part.merged_into is None:
             return part
@@ -198,7 +198,7 @@ class _Parts:
         self.owner[wire] = part
         return part
 
-    def _merged(self, a: _Part | None, b: _Part | None) -> _Part | None:
+    def _merged(self, a: _Growing | None, b: _Growing | None) -> _Growing | None:
         if a is None or b is None or a is b:
             return None
         untouched = not a.taken_from and not b.taken_from
@@ -214,7 +214,7 @@ class _Parts:
         b.merged_into = a
         return a
 
-    def _grown(self, a: _Part | None, b: _Part | None, lo: int, hi: int) -> _Part | None:
+    def _grown(self, a: _Growing | None, b: _Growing | None, lo: int, hi: int) -> _Growing | None:
         """Return the part that takes the other's wire: best one that stands higher, then the fuller."""
         best: tuple[bool, int] | None = None
         chosen, source = None, None
@@ -232,11 +232,11 @@ class _Parts:
             chosen.level = max(chosen.level, source.level + 1)
         return chosen
 
-    def _new(self, a: _Part | None, b: _Part | None) -> _Part:
+    def _new(self, a: _Growing | None, b: _Growing | None) -> _Growing:
         before = [part for part in (a, b) if part is not None]
         for part in before:
             part.taken_from = True
-        self.parts.append(_Part(1 + max((part.level for part in before), default=-1)))
+        self.parts.append(_Growing(1 + max((part.level for part in before), default=-1)))
         return self.parts[-1]
 
 

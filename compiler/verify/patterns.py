@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nsc.compiler.verify.bits import Bits, transposed
 
-Counts = npt.NDArray[np.int32]
+ZeroCounts = npt.NDArray[np.int32]
 
 # A product is computed in pieces with rows of about this many bytes: 32 MB for 4,096 wires.
 _ROW_BYTES = 1 << 13
@@ -37,7 +37,7 @@ class Component:
 
     rows: dict[int, Bits]
     count: int
-    zeros: Counts
+    zeros: ZeroCounts
     inputs: int
     whole: bool = True
     unseen: bool = False

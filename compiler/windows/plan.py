@@ -122,7 +122,7 @@ def plans(window: Window) -> tuple[Plan, ...]:
 
 
 @dataclass(frozen=True, order=True)
-class _Part:
+class _Pixels:
     """Pixels whose values a stage puts in order: of some of a step's rows, in neighbouring columns."""
 
     values: int
@@ -130,13 +130,13 @@ class _Part:
     columns: int
 
     @classmethod
-    def of(cls, rows: Iterable[int], columns: int) -> _Part:
+    def of(cls, rows: Iterable[int], columns: int) -> _Pixels:
         rows = tuple(rows)
         return cls(len(rows) * columns, rows, columns)
 
 
 # Which two parts a part is joined of, and how many columns the second lies behind the first.
-_Joins = dict[_Part, tuple[_Part, _Part, int]]
+_Joins = dict[_Pixels, tuple[_Pixels, _Pixels, int]]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _Draft:
     """A stage that names parts: each wire takes a rank of a part, or a row's pixel, at a shift."""
 
     network: Network
-    reads: tuple[tuple[_Part | None, int, int], ...]
+    reads: tuple[tuple[_Pixels | None, int, int], ...]
     outputs: tuple[int, ...]
     ranks: tuple[int, ...]
 
@@ -168,7 +168,7 @@ def _by_rows(window: Window, step: int) -> Plan:
     joins = _two_by_two(window, step)
     results = [*joins]
 
-    def join(first: int, count: int) -> _Part:
+    def join(first: int, count: int) -> _Pixels:
         """Join rows, in pairs whose first one is odd: windows two rows apart then have pairs in common."""
         part = _lines(window, step, first, count)
         if count > 1:
@@ -181,11 +181,11 @@ def _by_rows(window: Window, step: int) -> Plan:
     return _numbered(window, step, joins, results)
 
 
-def _lines(window: Window, step: int, first: int, count: int) -> _Part:
+def _lines(window: Window, step: int, first: int, count: int) -> _Pixels:
     """Return the part of these rows of every plane."""
     height = window.rows + step - 1
     rows = [plane * height + first + k for plane in range(window.planes) for k in range(count)]
-    return _Part.of(rows, window.columns)
+    return _Pixels.of(rows, window.columns)
 
 
 def _two_by_two(window: Window, step: int) -> _Joins:
@@ -195,12 +195,12 @@ def _two_by_two(window: Window, step: int) -> _Joins:
         common = _lines(window, step, first + 1, window.rows - 1)
         for number in (first, first + window.rows):
             own = _lines(window, step, number, 1)
-            result = _Part(common.values + own.values, common.rows + own.rows, window.columns)
+            result = _Pixels(common.values + own.values, common.rows + own.rows, window.columns)
             joins[result] = (common, own, 0)
     return joins
 
 
-def _cheapest(part: _Part, ranks: tuple[int, ...]) -> _Joins:
+def _cheapest(part: _Pixels, ranks: tuple[int, ...]) -> _Joins:
     """Return how a part's columns are joined so that some ranks of it take fewest minima and maxima."""
 
     def cost(joins: _Joins) -> int:
@@ -212,7 +212,7 @@ def _cheapest(part: _Part, ranks: tuple[int, ...]) -> _Joins:
 
 def _joins(rows: tuple[int, ...], cuts: dict[int, int]) -> _Joins:
     return {
-        _Part.of(rows, columns): (_Part.of(rows, first), _Part.of(rows, columns - first), first)
+        _Pixels.of(rows, columns): (_Pixels.of(rows, first), _Pixels.of(rows, columns - first), first)
         for columns, first in cuts.items()
     }
 
@@ -235,10 +235,10 @@ def _cuts(columns: int) -> list[dict[int, int]]:
     return found
 
 
-def _drafts(joins: _Joins, wanted: dict[_Part, tuple[int, ...]]) -> dict[_Part, _Draft]:
+def _drafts(joins: _Joins, wanted: dict[_Pixels, tuple[int, ...]]) -> dict[_Pixels, _Draft]:
     """Return the stages for ranks of some parts, largest first: each keeps the ranks that others need."""
     needs = {part: set(ranks) for part, ranks in wanted.items()}
-    drafts: dict[_Part, _Draft] = {}
+    drafts: dict[_Pixels, _Draft] = {}
     while left := needs.keys() - drafts.keys():
         part = max(left)
         ranks = tuple(sorted(needs[part]))
@@ -250,7 +250,7 @@ def _drafts(joins: _Joins, wanted: dict[_Part, tuple[int, ...]]) -> dict[_Part, 
     return drafts
 
 
-def _join(first: _Part, second: _Part, shift: int, ranks: tuple[int, ...]) -> _Draft:
+def _join(first: _Pixels, second: _Pixels, shift: int, ranks: tuple[int, ...]) -> _Draft:
     merge = merged(first.values, second.values, ranks)
     places = {wire: place for place, wire in enumerate(merge.used)}
     reads = tuple(
@@ -262,17 +262,17 @@ def _join(first: _Part, second: _Part, shift: int, ranks: tuple[int, ...]) -> _D
     return _Draft(network, reads, tuple(places[wire] for wire in merge.outputs), ranks)
 
 
-def _read(part: _Part, rank: int, shift: int) -> tuple[_Part | None, int, int]:
+def _read(part: _Pixels, rank: int, shift: int) -> tuple[_Pixels | None, int, int]:
     return (None, part.rows[0], shift) if part.values == 1 else (part, rank, shift)
 
 
-def _sorted(part: _Part, ranks: tuple[int, ...]) -> _Draft:
+def _sorted(part: _Pixels, ranks: tuple[int, ...]) -> _Draft:
     """Return the stage that sorts pixels, such as a column of them."""
     reads = tuple((None, row, shift) for row in part.rows for shift in range(part.columns))
     return _Draft(restrict(best(part.values), ranks), reads, ranks, ranks)
 
 
-def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Part]) -> Plan:
+def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Pixels]) -> Plan:
     """Return the plan of joined parts, smallest part first, so that no stage reads a later one."""
     drafts = _drafts(joins, dict.fromkeys(results, (window.rank,)))
     order = sorted(drafts)
@@ -303,7 +303,7 @@ class _Run:
 
 
 def _runs(draft: _Draft) -> list[_Run]:
-    runs: dict[tuple[_Part, int], _Run] = {}
+    runs: dict[tuple[_Pixels, int], _Run] = {}
     for wire, (source, rank, shift) in enumerate(draft.reads):
         if source is not None:
             runs.setdefault((source, shift), _Run([], rank)).wires.append(wire)

@@ -23,7 +23,7 @@ _SAMPLES = 33
 
 
 @dataclass(frozen=True)
-class Operands:
+class KernelInputs:
     """What a call of a relaxed kernel takes.
 
     Attributes:
@@ -36,10 +36,10 @@ class Operands:
     steepness: Array
     payload: Numbers | None = None
 
-    def first(self, count: int) -> Operands:
+    def first(self, count: int) -> KernelInputs:
         """Return the operands of the first samples."""
         payload = None if self.payload is None else self.payload[:count]
-        return Operands(self.x[:count], self.steepness[:count], payload)
+        return KernelInputs(self.x[:count], self.steepness[:count], payload)
 
 
 class RelaxedKernel:
@@ -63,7 +63,7 @@ class RelaxedKernel:
         """How many samples a call with matrices P takes."""
         return max(1, min(_SAMPLES, _MOST_OF_P // self.n**2))
 
-    def forward(self, routing: Routing, operands: Operands) -> tuple[Array, Array, Array | None]:
+    def forward(self, routing: Routing, operands: KernelInputs) -> tuple[Array, Array, Array | None]:
         """Return values (batch, n), what is routed, and what is kept for `backward`."""
         batch, n = operands.x.shape
         columns = 0 if operands.payload is None else operands.payload.shape[-1]
@@ -84,11 +84,11 @@ class RelaxedKernel:
     def backward(
         self,
         routing: Routing,
-        operands: Operands,
+        operands: KernelInputs,
         grads: tuple[Array | None, ...],
         kept: Array | None,
         with_steepness: bool,
-    ) -> tuple[Operands, Array | None]:
+    ) -> tuple[KernelInputs, Array | None]:
         """Return the gradients of the operands, and the losses, whose sum they are of, if the routing is one.
 
         Args:
@@ -116,14 +116,14 @@ class RelaxedKernel:
             None,
         )
         self._check(status)
-        return Operands(x_grad, steepness_grad, payload_grad), losses
+        return KernelInputs(x_grad, steepness_grad, payload_grad), losses
 
     def _check(self, status: int) -> None:
         if status != Status.OK:
             raise MemoryError(f"{self.name}: the built kernel answers {Status(status).name}")
 
 
-def _arguments(routing: Routing, operands: Operands) -> tuple[object, ...]:
+def _arguments(routing: Routing, operands: KernelInputs) -> tuple[object, ...]:
     """Return what forward and backward begin with."""
     payload, batch = operands.payload, len(operands.x)
     start = (routing.code, batch, operands.x.ctypes.data, operands.steepness.ctypes.data, 1)

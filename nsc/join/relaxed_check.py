@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.compiler.verify import stable_order
 from nsc.contract.routings import ROUTINGS, Payload, Routing
-from nsc.join.relaxed_calls import Array, Numbers, Operands, RelaxedKernel
+from nsc.join.relaxed_calls import Array, KernelInputs, Numbers, RelaxedKernel
 from nsc.join.relaxed_reference import Floats, Reference, loss_of_p
 
 # Comparators whose inputs differ by 1 or more have the weights 0 and 1 here, within 1e-19, in both types and
@@ -50,11 +50,11 @@ def run_exactly(
         for ends in ((1, kernel.n), (-np.inf, np.inf)):
             keys = np.arange(1, kernel.n + 1, dtype=kernel.dtype)
             keys[[0, -1]] = ends
-            operands = Operands(keys[rank_of], np.full(len(values), _STEEP, kernel.dtype))
+            operands = KernelInputs(keys[rank_of], np.full(len(values), _STEEP, kernel.dtype))
             got = kernel.forward(ROUTINGS["none"], operands)[0][:, wires]
             indices = np.where(got == keys[ranks], indices, -1)
             some = max(1, min(len(values), _MOST_OF_P // kernel.n**2))
-            few = Operands(operands.x[:some], operands.steepness[:some])
+            few = KernelInputs(operands.x[:some], operands.steepness[:some])
             rows = kernel.forward(ROUTINGS["permutation"], few)[1][:, wires]
             wanted = order[:some, ranks, None] == np.arange(kernel.n)
             # Written so that NaN is wrong.
@@ -73,7 +73,9 @@ def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
     """
     random = np.random.default_rng(kernel.n)
     operands = _random_operands(kernel, random)
-    direction = Operands(random.standard_normal(operands.x.shape), random.standard_normal(kernel.samples) / 4)
+    direction = KernelInputs(
+        random.standard_normal(operands.x.shape), random.standard_normal(kernel.samples) / 4
+    )
     reference = Reference(kernel, network, operands, direction)
     p = kernel.forward(ROUTINGS["permutation"], operands)[1]
     some = max(1, _MOST_OF_P // kernel.n**2)
@@ -92,7 +94,7 @@ def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
 _Law = tuple[str, float, float]
 
 
-def _random_operands(kernel: RelaxedKernel, random: np.random.Generator) -> Operands:
+def _random_operands(kernel: RelaxedKernel, random: np.random.Generator) -> KernelInputs:
     count = kernel.samples
     x = np.argsort(random.random((count, kernel.n)), axis=1) + random.uniform(-0.25, 0.25, (count, kernel.n))
     x[2:3] = 0  # ties
@@ -100,15 +102,15 @@ def _random_operands(kernel: RelaxedKernel, random: np.random.Generator) -> Oper
     # steep that logarithms are cut.
     steepness = np.where(np.arange(count) % 2, random.uniform(4, 8, count), random.uniform(1, 2, count))
     steepness[3:4] *= 32
-    return Operands(x.astype(kernel.dtype), steepness.astype(kernel.dtype))
+    return KernelInputs(x.astype(kernel.dtype), steepness.astype(kernel.dtype))
 
 
 def _laws_of_a_routing(
     kernel: RelaxedKernel,
     reference: Reference,
     routing: Routing,
-    operands: Operands,
-    direction: Operands,
+    operands: KernelInputs,
+    direction: KernelInputs,
     bound: float,
 ) -> Iterator[_Law]:
     count, random = len(operands.x), np.random.default_rng(routing.code)
@@ -171,10 +173,10 @@ def _beyond(
 def _laws_of_batches(
     kernel: RelaxedKernel,
     routing: Routing,
-    operands: Operands,
+    operands: KernelInputs,
     results: tuple[Array, Array],
     grads: tuple[Array | None, ...],
-    gradients: Operands,
+    gradients: KernelInputs,
     bound: float,
 ) -> Iterator[_Law]:
     """Compare results and gradients with those of a sample alone, and without the steepness's."""
@@ -200,7 +202,7 @@ def _laws_of_batches(
 
 
 def _laws_of_a_loss(
-    kernel: RelaxedKernel, routing: Routing, operands: Operands, p: Array, bound: float
+    kernel: RelaxedKernel, routing: Routing, operands: KernelInputs, p: Array, bound: float
 ) -> Iterator[_Law]:
     near = operands.x + np.random.default_rng(routing.code).standard_normal(operands.x.shape)
     target = np.argsort(np.argsort(near, axis=1), axis=1)

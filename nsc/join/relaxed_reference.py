@@ -19,7 +19,7 @@ import numpy.typing as npt
 from nsc.compiler.network import Network
 from nsc.contract.interface import ART_EPSILON
 from nsc.contract.routings import LARGE, LOWEST_LOG, SURROGATE_LEAST, Routing
-from nsc.join.relaxed_calls import Numbers, Operands, RelaxedKernel
+from nsc.join.relaxed_calls import KernelInputs, Numbers, RelaxedKernel
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,7 +80,9 @@ class Reference:
         values: the mixed values, as rows of one number.
     """
 
-    def __init__(self, kernel: RelaxedKernel, network: Network, at: Operands, along: Operands) -> None:
+    def __init__(
+        self, kernel: RelaxedKernel, network: Network, at: KernelInputs, along: KernelInputs
+    ) -> None:
         self._random = np.random.default_rng(kernel.n)
         self._unit = np.finfo(kernel.dtype).eps
         self.values = Dual.of(at.x[..., None], along.x[..., None])

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nsc.api import serving
-from nsc.arguments import flag, real, shown
+from nsc.arguments import flag, real, shown_number
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operator import Operator
 from nsc.operators.packaged import Packaged
@@ -35,7 +35,7 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
             kind, value = (
                 (OperandTypeError, type(steepness).__name__)
                 if start is None
-                else (OperandError, shown(steepness))
+                else (OperandError, shown_number(steepness))
             )
             raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
         is_parameter = flag("learnable", learnable, OperandTypeError)

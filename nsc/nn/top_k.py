@@ -15,7 +15,7 @@ from nsc.compiler.describe import Named
 from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.layer import Layer, refuse_options
-from nsc.operators.operands import as_loss, check_tensor
+from nsc.operators.operands import as_loss, check_dense
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.runtime.dispatch.ways import Way, way_of
@@ -240,7 +240,7 @@ torch.fx.wrap("as_loss")
 
 def _check_call(logits: Tensor, labels: Tensor, classes: int) -> None:
     for name, tensor in (("logits", logits), ("labels", labels)):
-        check_tensor("TopKCrossEntropy", name, tensor)
+        check_dense("TopKCrossEntropy", name, tensor)
     if not logits.dtype.is_floating_point:
         raise OperandTypeError(
             f"TopKCrossEntropy: logits must have a floating-point dtype, got {logits.dtype}: use .float()"

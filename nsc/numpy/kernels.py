@@ -23,7 +23,7 @@ from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.exact import ExactFunction, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
-Kernel = TypeVar("Kernel")
+Built = TypeVar("Built")
 
 
 class Sorted(NamedTuple):
@@ -54,7 +54,7 @@ def _built(n: int, selection: Selection | None, dtype: str) -> ExactFunction:
     return exact_kernel(n, selection).function(dtype)
 
 
-def with_compiler(built: Callable[..., Kernel], *arguments: object) -> Kernel | None:
+def with_compiler(built: Callable[..., Built], *arguments: object) -> Built | None:
     """Return a kernel that a function builds; None, after one warning, on a machine without a compiler."""
     try:
         return built(*arguments)

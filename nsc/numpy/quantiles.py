@@ -12,7 +12,7 @@ from nsc.arguments import is_name
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, Axes, plain
 from nsc.numpy.methods import METHODS, Place, is_of_values, place_of
-from nsc.numpy.reducing import Call, Rule
+from nsc.numpy.reducing import Reduction, Rule
 from nsc.numpy.weights import Weights, weighted_quantiles
 
 
@@ -123,7 +123,10 @@ def _quantile(
     out: Array | None,
     workers: int,
 ) -> Array:
-    call, skips_nan = Call.of(function, array, axis, keepdims, out, workers), function.startswith("nan")
+    reduction, skips_nan = (
+        Reduction.of(function, array, axis, keepdims, out, workers),
+        function.startswith("nan"),
+    )
     if not is_name(method, METHODS):
         raise OperandError(
             f"nsc.numpy.{function}: method must be one of {', '.join(METHODS)}, got {method!r}"
@@ -134,16 +137,16 @@ def _quantile(
             raise OperandError(
                 f"nsc.numpy.{function}: weights need the method 'inverted_cdf', as in NumPy, got {method!r}"
             )
-        weighed = Weights.of(call, weights, skips_nan)
-        return call.finish(
+        weighed = Weights.of(reduction, weights, skips_nan)
+        return reduction.finish(
             levels.shape,
-            call.x.dtype,
+            reduction.x.dtype,
             lambda block: weighted_quantiles(block, weighed, levels),
             None,
             with_places=True,
         )
-    dtype, rule = rule_of(call.x.dtype, levels, method, is_weak)
-    return call.by_rule(levels.shape, dtype, rule, skips_nan)
+    dtype, rule = rule_of(reduction.x.dtype, levels, method, is_weak)
+    return reduction.by_rule(levels.shape, dtype, rule, skips_nan)
 
 
 def levels_of(function: str, q: ArrayLike) -> Array:

@@ -19,7 +19,7 @@ from nsc.compiler.selection import Selection, ranks
 from nsc.errors import OperandError, OperandTypeError
 from nsc.numpy.arrays import Array, axes_of, check_out, read, thread_count
 from nsc.numpy.methods import Place
-from nsc.numpy.samples import Block, Samples, each_block
+from nsc.numpy.samples import Samples, SortedBlock, each_block
 
 # Up to so many ranks each is looked at for NaN; of more, the counts of numbers that there are.
 _FEW = 64
@@ -41,8 +41,8 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Call:
-    """What the caller of a statistic passed: an array, its samples, and where results go.
+class Reduction:
+    """A statistic that a caller asks for: an array, its samples, and where results go.
 
     Attributes:
         function: the function that was called, for messages.
@@ -65,7 +65,7 @@ class Call:
     @classmethod
     def of(
         cls, function: str, array: ArrayLike, axis: object, keepdims: bool, out: Any, workers: int
-    ) -> Call:
+    ) -> Reduction:
         """Read the arguments that all statistics share.
 
         Raises:
@@ -88,7 +88,7 @@ class Call:
         self,
         leading: tuple[int, ...],
         dtype: np.dtype[Any],
-        statistic: Callable[[Block], Sequence[Array]],
+        statistic: Callable[[SortedBlock], Sequence[Array]],
         selection: Selection | None,
         with_places: bool = False,
     ) -> Array:

@@ -74,7 +74,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Block:
+class SortedBlock:
     """Some samples, sorted.
 
     Attributes:
@@ -96,7 +96,7 @@ def each_block(
     function: str,
     laid: Array,
     selection: Selection | None,
-    statistic: Callable[[Block], Sequence[Array]],
+    statistic: Callable[[SortedBlock], Sequence[Array]],
     results: Array,
     threads: int,
     with_places: bool = False,
@@ -128,7 +128,7 @@ def each_block(
                     values, places = found.values, found.indices
                 else:
                     values, places = _sorted(kernel, laid[part], index)
-                block = Block(_columns(values), _columns(places) if with_places else None, part)
+                block = SortedBlock(_columns(values), _columns(places) if with_places else None, part)
                 for row, result in zip(rows, statistic(block), strict=True):
                     target = row[part[0], part[2]]
                     target[...] = result.reshape(target.shape)

@@ -11,8 +11,8 @@ from nsc.arguments import real
 from nsc.errors import OperandError
 from nsc.numpy.arrays import Array, Axes
 from nsc.numpy.methods import Place
-from nsc.numpy.reducing import Call, Rule
-from nsc.numpy.samples import Block
+from nsc.numpy.reducing import Reduction, Rule
+from nsc.numpy.samples import SortedBlock
 from nsc.numpy.weights import Weights, weighted_median, weighted_trimmed_mean
 
 
@@ -87,13 +87,15 @@ def _median(
     out: Array | None,
     workers: int,
 ) -> Array:
-    call = Call.of(function, array, axis, keepdims, out, workers)
-    dtype = float_of(call.x)
+    reduction = Reduction.of(function, array, axis, keepdims, out, workers)
+    dtype = float_of(reduction.x)
     skips_nan = function.startswith("nan")
     if weights is not None:
-        weighed = Weights.of(call, weights, skips_nan)
-        return call.finish((), dtype, lambda block: weighted_median(block, weighed), None, with_places=True)
-    return call.by_rule((), dtype, MEDIAN, skips_nan)
+        weighed = Weights.of(reduction, weights, skips_nan)
+        return reduction.finish(
+            (), dtype, lambda block: weighted_median(block, weighed), None, with_places=True
+        )
+    return reduction.by_rule((), dtype, MEDIAN, skips_nan)
 
 
 def trimmed_mean(
@@ -129,26 +131,26 @@ def trimmed_mean(
     >>> trimmed_mean(values, 0.25), trimmed_mean(values, 0.25, weights=[1, 2, 2, 1])
     (np.float64(2.5), np.float64(2.5))
     """
-    call = Call.of("trimmed_mean", array, axis, keepdims, out, workers)
+    reduction = Reduction.of("trimmed_mean", array, axis, keepdims, out, workers)
     share = real(proportion)
     if share is None or not 0 <= share < 0.5:
         raise OperandError(
             f"nsc.numpy.trimmed_mean: proportion must be at least 0 and less than 1/2, got {proportion!r}"
         )
-    dtype, n = float_of(call.x), call.samples.shape[1]
+    dtype, n = float_of(reduction.x), reduction.samples.shape[1]
     if weights is not None:
-        weighed = Weights.of(call, weights, skips_nan=False)
-        return call.finish(
+        weighed = Weights.of(reduction, weights, skips_nan=False)
+        return reduction.finish(
             (), dtype, lambda block: weighted_trimmed_mean(block, weighed, share), None, with_places=True
         )
     cut = int(share * n)
 
-    def statistic(block: Block) -> list[Array]:
+    def statistic(block: SortedBlock) -> list[Array]:
         mean = block.values[cut : n - cut].mean(axis=0, dtype=np.float64)
         last = block.values[-1]  # NaN where there is one
         return [np.where(np.isnan(last), last, mean) if last.dtype.kind == "f" else mean]
 
-    return call.finish((), dtype, statistic, None)
+    return reduction.finish((), dtype, statistic, None)
 
 
 def float_of(x: Array) -> np.dtype[Any]:

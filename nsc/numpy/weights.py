@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from nsc.errors import OperandError
 from nsc.numpy.arrays import Array, read
-from nsc.numpy.reducing import Call
-from nsc.numpy.samples import Block
+from nsc.numpy.reducing import Reduction
+from nsc.numpy.samples import SortedBlock
 
 
 @dataclass(frozen=True)
@@ -32,24 +32,24 @@ class Weights:
     skips_nan: bool
 
     @classmethod
-    def of(cls, call: Call, weights: ArrayLike, skips_nan: bool) -> Weights:
+    def of(cls, reduction: Reduction, weights: ArrayLike, skips_nan: bool) -> Weights:
         """Read weights of an array's shape, or of the shape of the axes of a sample, in the order named.
 
         Raises:
             OperandTypeError: as `read`.
             OperandError: another shape; a weight that is negative, infinite or NaN; a sample of weight 0.
         """
-        given = read(call.function, weights)
-        x, axes, samples = call.x, call.axes, call.samples
+        given = read(reduction.function, weights)
+        x, axes, samples = reduction.x, reduction.axes, reduction.samples
         of_a_sample = tuple(x.shape[axis] for axis in axes)
         if given.shape not in (x.shape, of_a_sample):
             raise OperandError(
-                f"nsc.numpy.{call.function}: weights must be of shape {x.shape} or {of_a_sample}, got "
+                f"nsc.numpy.{reduction.function}: weights must be of shape {x.shape} or {of_a_sample}, got "
                 f"{given.shape}"
             )
         numbers = given.astype(np.float64)
         if not (np.isfinite(numbers) & (numbers >= 0)).all():
-            raise OperandError(f"nsc.numpy.{call.function}: weights must be finite, and none negative")
+            raise OperandError(f"nsc.numpy.{reduction.function}: weights must be finite, and none negative")
         if numbers.shape == x.shape:
             laid = samples.lay(numbers)
         else:
@@ -59,11 +59,11 @@ class Weights:
             sums = laid.sum(axis=laid.ndim // 2)
         if not (np.isfinite(sums) & (sums > 0)).all():
             raise OperandError(
-                f"nsc.numpy.{call.function}: the weights of a sample must have a finite sum above 0"
+                f"nsc.numpy.{reduction.function}: the weights of a sample must have a finite sum above 0"
             )
         return cls(laid, skips_nan)
 
-    def sorted_of(self, block: Block) -> Array:
+    def sorted_of(self, block: SortedBlock) -> Array:
         """Return weights in the order of a block's values; 0 for NaN that does not count."""
         assert block.places is not None
         weights = (
@@ -75,7 +75,7 @@ class Weights:
             weights[np.isnan(block.values)] = 0
         return weights
 
-    def with_nan(self, block: Block, weights: Array, rows: Sequence[Array]) -> Sequence[Array]:
+    def with_nan(self, block: SortedBlock, weights: Array, rows: Sequence[Array]) -> Sequence[Array]:
         """Return results, NaN for samples that have none: with a NaN that counts, or without any weight."""
         if block.values.dtype.kind != "f":
             return rows
@@ -84,7 +84,7 @@ class Weights:
         return [np.where(is_nan, np.nan, row) for row in rows] if is_nan.any() else rows
 
 
-def weighted_median(block: Block, weights: Weights) -> Sequence[Array]:
+def weighted_median(block: SortedBlock, weights: Weights) -> Sequence[Array]:
     """Return the weighted medians of samples, as `nsc.numpy.median` defines them."""
     values, sorted_weights = block.values, weights.sorted_of(block)
     # Equal weights are added in the same order from both ends, so that they compare equal at the middle.
@@ -96,7 +96,7 @@ def weighted_median(block: Block, weights: Weights) -> Sequence[Array]:
     return weights.with_nan(block, sorted_weights, [middle])
 
 
-def weighted_quantiles(block: Block, weights: Weights, quantiles: Array) -> Sequence[Array]:
+def weighted_quantiles(block: SortedBlock, weights: Weights, quantiles: Array) -> Sequence[Array]:
     """Return quantiles by the method inverted_cdf, with weights, as numpy.quantile."""
     sorted_weights = weights.sorted_of(block)
     shares = _sums(sorted_weights)
@@ -125,7 +125,7 @@ def _first(values: Array, is_beyond: Iterable[Array]) -> Any:
     return found
 
 
-def weighted_trimmed_mean(block: Block, weights: Weights, proportion: float) -> Sequence[Array]:
+def weighted_trimmed_mean(block: SortedBlock, weights: Weights, proportion: float) -> Sequence[Array]:
     """Return means of samples without a share of the weight at each end."""
     sorted_weights = weights.sorted_of(block)
     trim = proportion * sorted_weights.sum(axis=0)

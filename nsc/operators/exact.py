@@ -20,10 +20,10 @@ from nsc.operators.operands import axis_of
 from nsc.runtime.devices import exact_cuda
 from nsc.runtime.devices.sorting import CpuSort, ExactSort, TorchSort
 from nsc.runtime.devices.table import DEVICES
-from nsc.runtime.dispatch.registering import below, is_differentiated, register
+from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.exact import ExactKernel, places_fit
-from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.kernel import Kernel, find_kernel
 
 # Dtypes of tensors to their names.
 DTYPE_NAMES = {getattr(torch, name): name for name in ELEMENTS if hasattr(torch, name)}
@@ -96,7 +96,7 @@ def _exact_kernel(spec: str) -> ExactKernel | None:
     # Most programs that load a package sort nothing exactly, and so need no compiler of networks.
     from nsc.join.exact import exact_kernel_of
 
-    return exact_kernel_of(find(spec))
+    return exact_kernel_of(find_kernel(spec))
 
 
 def _sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:
@@ -122,7 +122,7 @@ def _worker(x: Tensor, spec: str) -> ExactSort:
     worker = None if exact is None else _kernel_sort(exact, x)
     if worker is not None:
         return worker
-    outputs = find(spec).outputs
+    outputs = find_kernel(spec).outputs
     return TorchSort(None if outputs is None else outputs.ranks)
 
 
@@ -167,14 +167,14 @@ def _selecting(x: Tensor, rank: int) -> ExactSort | None:
 
 def _exact_sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:
     """Implement `nsc::exact_sort`, which any program may call."""
-    kernel = find(spec)
+    kernel = find_kernel(spec)
     axis = _checked_axis(f"{kernel.name}.exact_sort", x, kernel.n, dim)
     return _sort(x, axis, descending, is_short, spec)
 
 
 def _exact_values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
     """Implement `nsc::exact_values`, which any program may call."""
-    kernel = find(spec)
+    kernel = find_kernel(spec)
     return _values(x, _checked_axis(f"{kernel.name}.exact_values", x, kernel.n, dim), descending, spec)
 
 
@@ -184,7 +184,7 @@ def _fake_sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str)
 
 
 def _empty_values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
-    outputs = find(spec).outputs
+    outputs = find_kernel(spec).outputs
     if outputs is None or x.dim() == 0:
         return x.new_empty(x.shape)
     dim %= x.dim()
@@ -219,7 +219,7 @@ def _vmap(
     return results, 0 if isinstance(results, Tensor) else (0, 0)
 
 
-register(
+register_operator(
     "exact_sort",
     "(Tensor x, int dim, bool descending, bool is_short, str kernel) -> (Tensor, Tensor)",
     dict.fromkeys(DEVICES, _exact_sort),
@@ -227,7 +227,7 @@ register(
     vmap=_vmap,
     autograd=_differentiable_sort,
 )
-register(
+register_operator(
     "exact_values",
     "(Tensor x, int dim, bool descending, str kernel) -> Tensor",
     dict.fromkeys(DEVICES, _exact_values),

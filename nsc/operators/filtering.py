@@ -20,7 +20,7 @@ from nsc.operators.exact import DTYPE_NAMES, select_rows
 from nsc.runtime.devices.cpu import thread_pool
 from nsc.runtime.devices.table import DEVICES
 from nsc.runtime.dispatch.autograd import dense
-from nsc.runtime.dispatch.registering import below, is_differentiated, register
+from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.filter import FilterKernel, Images
 
 # Windows and kernels of packages that were loaded, by the names of `keep`.
@@ -256,7 +256,7 @@ def _vmap(
     return call(x.movedim(dims[0], 0), *rest), 0
 
 
-register(
+register_operator(
     "filter",
     "(Tensor x, str kernel, str mode, Scalar cval, int[] origin) -> Tensor",
     dict.fromkeys(DEVICES, filtered),

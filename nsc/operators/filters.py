@@ -25,7 +25,7 @@ from nsc.join.filters import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.filtering import Windows, apply_filter, filtered, keep, sizes_of, windows_of
 from nsc.operators.on_demand import on_demand
-from nsc.operators.operands import Steepness, check_tensor
+from nsc.operators.operands import Steepness, check_dense
 from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
 from nsc.runtime.dispatch.ways import PLAIN, way_of
@@ -139,7 +139,7 @@ class Filter(Packaged):
         return _selector(self.network, self.window.rank, self.output, real_, f"{self.name}_soft")
 
     def _checked(self, x: Tensor, mode: str, cval: float, origin: object) -> Windows:
-        check_tensor(self.name, "x", x)
+        check_dense(self.name, "x", x)
         sizes = sizes_of(self.window)
         axes = len(sizes)
         if x.dim() < axes:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from nsc.arguments import real, shown, whole
+from nsc.arguments import real, shown_number, whole
 from nsc.contract.targets import TARGETS
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.checks import RANGES, bad_steepness
@@ -38,9 +38,9 @@ class Operands:
         # Dtype of a tensor to the arithmetic type that serves it.
         self._serves = {getattr(torch, name): getattr(torch, real) for name, real in kernel.serves.items()}
 
-    def check_tensor(self, method: str, what: str, value: Any) -> None:
+    def check_dense(self, method: str, what: str, value: Any) -> None:
         """Raise OperandTypeError unless an argument is a tensor with dense memory."""
-        check_tensor(f"{self._name}.{method}", what, value)
+        check_dense(f"{self._name}.{method}", what, value)
 
     def check_device(self, method: str, x: Tensor, other: Tensor) -> None:
         """Raise OperandError unless another tensor is where x is."""
@@ -52,7 +52,7 @@ class Operands:
 
     def check_payload(self, method: str, x: Tensor, payload: Tensor) -> None:
         """Raise an error unless a payload holds floating-point numbers: a row of them for each value of x."""
-        self.check_tensor(method, "payload", payload)
+        self.check_dense(method, "payload", payload)
         if not payload.dtype.is_floating_point:
             raise OperandTypeError(
                 f"{self._name}.{method}: payload must have a floating-point dtype, got {payload.dtype}: "
@@ -66,7 +66,7 @@ class Operands:
 
     def check_target(self, method: str, x: Tensor, target: Tensor) -> None:
         """Raise an error unless a target has the shape of x and holds integers."""
-        self.check_tensor(method, "target", target)
+        self.check_dense(method, "target", target)
         if target.dtype.is_floating_point or target.dtype.is_complex or target.dtype == torch.bool:
             raise OperandTypeError(
                 f"{self._name}.{method}: target holds ranks and must have an integer dtype, got "
@@ -81,9 +81,9 @@ class Operands:
     def axis(self, method: str, x: Tensor, dim: int) -> Axis:
         """Check x and return the sorted axis of a call's tensors.
 
-        Arguments and errors as `axis_of` and `check_tensor` have them.
+        Arguments and errors as `axis_of` and `check_dense` have them.
         """
-        self.check_tensor(method, "x", x)
+        self.check_dense(method, "x", x)
         if type(dim) is int and dim == -1 and x.dim():
             return LAST
         return Axis(axis_of(f"{self._name}.{method}", x, self._n, dim), x.dim() > 0)
@@ -93,7 +93,7 @@ class Operands:
 
         Args:
             method: the method that was called, for messages.
-            x: what `check_tensor` lets through.
+            x: what `check_dense` lets through.
             dtype: that of x, or a wider one.
         """
         if x.shape[-1] != self._n:
@@ -158,7 +158,7 @@ class Operands:
         return value.expand(keys.shape[0])
 
     def _check_steepness_tensor(self, method: str, steepness: Tensor, keys: Tensor) -> None:
-        self.check_tensor(method, "steepness", steepness)
+        self.check_dense(method, "steepness", steepness)
         if steepness.dim() != 0 or steepness.dtype.is_complex or steepness.dtype == torch.bool:
             what = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
             kind = OperandError if steepness.dim() else OperandTypeError
@@ -177,13 +177,13 @@ class Operands:
         number = real(steepness)
         lowest, highest = RANGES[dtype]
         if number is None or not lowest <= number <= highest:
-            what = type(steepness).__name__ if number is None else shown(steepness)
+            what = type(steepness).__name__ if number is None else shown_number(steepness)
             kind = OperandTypeError if number is None else OperandError
             raise bad_steepness(f"{self._name}.{method}", what, dtype, kind)
         return number
 
 
-def check_tensor(caller: str, what: str, value: Any) -> None:
+def check_dense(caller: str, what: str, value: Any) -> None:
     """Raise OperandTypeError unless an argument is a tensor with dense memory.
 
     Args:

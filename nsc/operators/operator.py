@@ -17,7 +17,7 @@ from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolde
 from nsc.operators.packaged import Packaged
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
-from nsc.runtime.kernel import Kernel, register
+from nsc.runtime.kernel import Kernel, register_kernel
 
 if TYPE_CHECKING:
     from nsc.compiler.network import Network
@@ -39,7 +39,7 @@ class Operator(Packaged):
         Raises:
             PackageError: files that no `nsc compile` of this version wrote.
         """
-        self._kernel = register(files)
+        self._kernel = register_kernel(files)
         super().__init__(self._kernel.spec, self._kernel.files)
         self._operands = Operands(self._kernel, self.default_steepness)
 
@@ -164,7 +164,7 @@ class Operator(Packaged):
         index_dtype: torch.dtype,
     ) -> Sorted | Tensor:
         """Check, and sort or select exactly; arguments as `Sorter.hard_sort` has them."""
-        self._operands.check_tensor(method, "x", x)
+        self._operands.check_dense(method, "x", x)
         descending = flag("descending", descending, OperandTypeError)
         values_only = flag("values_only", values_only, OperandTypeError)
         caller = f"{self.name}.{method}"
@@ -176,7 +176,7 @@ class Operator(Packaged):
     def _repr_html_(self) -> str:
         """Return what the operator is, with its proof and its network, which a notebook shows."""
         from nsc.compiler.cards import card  # a package is loaded without the compiler
-        from nsc.compiler.diagram import shown
+        from nsc.compiler.diagram import notebook_svg
         from nsc.compiler.relaxations import Relaxation
 
         outputs, manifest = self._kernel.outputs, self._kernel.manifest
@@ -191,5 +191,5 @@ class Operator(Packaged):
                 "targets": ", ".join(self._kernel.sources),
                 "proof": f"{self.proof.sentence()}: {self.proof.detail}",
             },
-            shown(self.network) or "",
+            notebook_svg(self.network) or "",
         )

@@ -23,7 +23,7 @@ from nsc.runtime.checks import (
     no_steepness,
 )
 from nsc.runtime.derivatives import reference_vjp, through_loss
-from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.kernel import Kernel, find_kernel
 from nsc.runtime.library import Functions
 from nsc.runtime.shapes import (
     has_columns,
@@ -42,7 +42,7 @@ def relax(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
     """Implement `nsc::relax`; see `dispatch.entries.relax`."""
-    kernel = find(spec)
+    kernel = find_kernel(spec)
     check_tensors(kernel, x, steepness, payload, routing)
     values, routed = relax_unchecked(x, steepness, payload, routing, spec)
     return values, x.new_empty(x.shape[0], 0) if routed is None else routed
@@ -58,7 +58,7 @@ def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
 def _count_kept(spec: str, dtype: torch.dtype, routing: str, batch: int) -> int:
     """Return how many numbers the forward pass is to keep for the backward pass."""
     functions = _functions(spec, dtype)
-    if functions is None or batch * find(spec).size < _WORTH_KEEPING:
+    if functions is None or batch * find_kernel(spec).size < _WORTH_KEEPING:
         return 0
     return functions.kept(_CODES[routing], batch)
 
@@ -66,7 +66,7 @@ def _count_kept(spec: str, dtype: torch.dtype, routing: str, batch: int) -> int:
 @functools.lru_cache(maxsize=64)
 def _functions(spec: str, dtype: torch.dtype) -> Functions | None:
     """Return a kernel's functions for an arithmetic type; None on a machine with no compiler."""
-    library = find(spec).library()
+    library = find_kernel(spec).library()
     return library.functions[real_of(dtype)] if library else None
 
 
@@ -81,7 +81,7 @@ def relax_unchecked(
     """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
     functions = _functions(spec, x.dtype)
     if functions is None:
-        return _relax_by_reference(find(spec), x, steepness, payload, routing)
+        return _relax_by_reference(find_kernel(spec), x, steepness, payload, routing)
     routed = None if routing == "none" else x.new_empty(*output_shapes(x, payload, routing)[1])
     x = x.contiguous()
     payload = inner_contiguous(payload)
@@ -94,7 +94,7 @@ def relax_unchecked(
         thread_pool(),
     )
     if status:
-        raise _error(status, find(spec), routing, steepness)
+        raise _error(status, find_kernel(spec), routing, steepness)
     return values, routed
 
 
@@ -154,7 +154,7 @@ def relax_backward_unchecked(
         thread_pool(),
     )
     if status:
-        raise _error(status, find(spec), routing, steepness)
+        raise _error(status, find_kernel(spec), routing, steepness)
     return x_grad, steepness_grad, payload_grad
 
 
@@ -165,7 +165,7 @@ def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
-    check_tensors(find(spec), x, steepness, target, routing)
+    check_tensors(find_kernel(spec), x, steepness, target, routing)
     losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
     assert steepness_grad is not None
     return losses, x_grad, steepness_grad
@@ -177,7 +177,7 @@ def loss_unchecked(
     """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
     functions = _functions(spec, x.dtype)
     if functions is None:
-        kernel = find(spec)
+        kernel = find_kernel(spec)
         check_values(kernel, steepness, target, routing)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
         losses_grad = torch.ones_like(losses)
@@ -199,7 +199,7 @@ def loss_unchecked(
         thread_pool(),
     )
     if status:
-        raise _error(status, find(spec), routing, steepness)
+        raise _error(status, find_kernel(spec), routing, steepness)
     return losses, x_grad, steepness_grad
 
 

@@ -23,7 +23,7 @@ from nsc.runtime.checks import check_tensors, checked_backward
 from nsc.runtime.derivatives import through_loss
 from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.devices.cuda_program import Program, program_of
-from nsc.runtime.kernel import Kernel, find
+from nsc.runtime.kernel import Kernel, find_kernel
 from nsc.runtime.shapes import (
     has_columns,
     inner_contiguous,
@@ -51,7 +51,7 @@ def relax(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
     """Implement `nsc::relax`; see `dispatch.entries.relax`."""
-    check_tensors(find(spec), x, steepness, payload, routing)
+    check_tensors(find_kernel(spec), x, steepness, payload, routing)
     values, routed = relax_unchecked(x, steepness, payload, routing, spec)
     return values, x.new_empty(x.shape[0], 0) if routed is None else routed
 
@@ -130,7 +130,7 @@ def loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
-    check_tensors(find(spec), x, steepness, target, routing)
+    check_tensors(find_kernel(spec), x, steepness, target, routing)
     losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
     assert steepness_grad is not None
     return losses, x_grad, steepness_grad
@@ -401,7 +401,7 @@ def calling(
         OperandError: more than MOST_COLUMNS columns.
         torch.OutOfMemoryError: with what the call takes.
     """
-    kernel = find(spec)
+    kernel = find_kernel(spec)
     program = program_of(kernel, x.device) if x.shape[0] else None
     call = Call(program, kernel, kernel.launch, x, steepness, payload, routing, with_gradients)
     if call.columns > MOST_COLUMNS:

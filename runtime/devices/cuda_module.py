@@ -104,7 +104,7 @@ class _Function:
     resident_blocks: int
 
 
-class Module:
+class CudaModule:
     """The functions of a cubin on a device.
 
     All that the driver must be asked is asked when they are loaded: the first call of a function may be

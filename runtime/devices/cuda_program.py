@@ -8,7 +8,7 @@ import torch
 
 from nsc.errors import OperandError
 from nsc.runtime.devices.cubin import build
-from nsc.runtime.devices.cuda_module import Argument, Loaded, Module, find_device, index_of
+from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import Launches, launches
 from nsc.runtime.kernel import Kernel
 from nsc.wording import argument
@@ -49,7 +49,7 @@ def program_of(kernel: Kernel, device: torch.device) -> Program:
     return _programs.get((kernel, index), lambda: CupyProgram(kernel, index))
 
 
-class CupyProgram(Module):
+class CupyProgram(CudaModule):
     """Implements `Program` by CuPy."""
 
     def __init__(self, kernel: Kernel, index: int) -> None:

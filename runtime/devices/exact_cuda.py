@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nsc.contract.exact import ELEMENTS, ExactSource
 from nsc.runtime.devices.cubin import build_exact
-from nsc.runtime.devices.cuda_module import Argument, Loaded, Module, find_device, index_of
+from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, ExactLaunches, exact_launches
 from nsc.runtime.devices.sorting import KernelSort
 from nsc.runtime.exact import Layout
@@ -49,7 +49,7 @@ def program_of(source: ExactSource, dtype: str, device: torch.device) -> ExactPr
     return _programs.get(key, lambda: _CupyProgram(source, dtype, index))
 
 
-class _CupyProgram(Module):
+class _CupyProgram(CudaModule):
     """Implements `ExactProgram` by CuPy."""
 
     def __init__(self, source: ExactSource, dtype: str, index: int) -> None:

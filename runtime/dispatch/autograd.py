@@ -23,7 +23,7 @@ from nsc.runtime.derivatives import reference_vjp, second_vjp
 from nsc.runtime.devices.table import BY_DEVICE
 from nsc.runtime.dispatch.registering import AutogradKernel, below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
-from nsc.runtime.kernel import find
+from nsc.runtime.kernel import find_kernel
 from nsc.runtime.shapes import has_columns
 
 # What a gradient formula returns: a gradient for each argument of the operator.
@@ -176,7 +176,7 @@ class _Loss(_SingleLevelFunction):
 def _relax_by_reference(
     keyset: Any, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
 ) -> tuple[Tensor, Tensor]:
-    kernel = find(spec)
+    kernel = find_kernel(spec)
     if way_of(x, steepness, payload, with_tangents=False) is PLAIN:
         check_values(kernel, steepness, payload, routing)
     return reference.relax(kernel, x, steepness, payload, routing)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nsc.runtime.devices.table import DEVICES
 from nsc.runtime.dispatch.autograd import LOSS, RELAX, RELAX_BACKWARD
-from nsc.runtime.dispatch.registering import register
+from nsc.runtime.dispatch.registering import register_operator
 from nsc.runtime.shapes import empty_grads, empty_loss, empty_outputs
 
 
@@ -57,7 +57,7 @@ for _name, _schema, _fake, _autograd in (
         LOSS,
     ),
 ):
-    register(
+    register_operator(
         _name,
         _schema,
         {device: getattr(module, _name) for device, module in DEVICES.items()},

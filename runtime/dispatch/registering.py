@@ -1,8 +1,8 @@
 """Registering: how an operator of nsc enters torch's dispatcher, with all that torch's modes ask of it.
 
-`register` is the only way. It asks for a kernel for the dispatcher's Autograd key, which has an operator's
-derivatives in every transform. torch's own `register_autograd` would not do: its formulas are refused inside
-torch.func, and silently zero in forward mode.
+`register_operator` is the only way. It asks for a kernel for the dispatcher's Autograd key, which has an
+operator's derivatives in every transform. torch's own `register_autograd` would not do: its formulas are
+refused inside torch.func, and silently zero in forward mode.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AutogradKernel = Callable[..., Any]
 _library: Any = torch.library.Library("nsc", "DEF")  # type: ignore[no-untyped-call]
 
 
-def register(
+def register_operator(
     name: str,
     schema: str,
     implementations: Mapping[str, Callable[..., Any]],

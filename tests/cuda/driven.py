@@ -30,7 +30,7 @@ from nsc.runtime import reference
 from nsc.runtime.devices import cuda, cuda_program, exact_cuda
 from nsc.runtime.devices.launches import launches
 from nsc.runtime.exact import layout_of
-from nsc.runtime.kernel import register
+from nsc.runtime.kernel import register_kernel
 
 CONTEXT = 1
 DEVICE = torch.device("cuda", 0)
@@ -125,7 +125,7 @@ def kernel_of(n=64, dtype="float64"):
     """Return a kernel; on 64 wires it takes more shared memory than launches have by default."""
     # All codelets run from tables, which build in a fraction of the time: it is launches that are tested.
     request = Request("bitonic", n, dtypes=(dtype,), targets=("cuda",), straight_line=0)
-    return register(compile_network(request).package.files)
+    return register_kernel(compile_network(request).package.files)
 
 
 def run(kernel, x):
@@ -268,7 +268,7 @@ def check_a_device_that_holds_no_block():
 def check_a_kernel_without_the_target():
     request = Request("bitonic", 4, name="only_for_cpu")
     with pytest.raises(OperandError, match="compiled for cpu: compile it with targets="):
-        cuda.program_of(register(compile_network(request).package.files), DEVICE)
+        cuda.program_of(register_kernel(compile_network(request).package.files), DEVICE)
 
 
 def check_two_threads_load_once():

@@ -25,7 +25,7 @@ from nsc.compiler.selection import ranks, top_k
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime import reference
 from nsc.runtime.devices import cubin, cuda, cuda_module
-from nsc.runtime.kernel import Kernel, register
+from nsc.runtime.kernel import Kernel, register_kernel
 
 BATCH = 5
 TOLERANCE = {
@@ -63,7 +63,7 @@ class Device:
     """A kernel and its emulated device."""
 
     def __init__(self, monkeypatch, folder, request, **options):
-        self.kernel = register(compile_network(request).package.files)
+        self.kernel = register_kernel(compile_network(request).package.files)
         self.program = EmulatedProgram(self.kernel, folder, **options)
         self.dtype = getattr(torch, request.dtypes[0])
         self.outputs = list(self.kernel.outputs.wires if self.kernel.outputs else range(self.kernel.n))
