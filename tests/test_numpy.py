@@ -83,6 +83,7 @@ SORTED = [
     *(("uint8", n) for n in (FEW, MANY)),
     *((dtype, MANY) for dtype in ("int64", *FLOATS)),
 ]
+SLOW = pytest.mark.slow("arrays of many types are compared with NumPy's")
 MORE = pytest.mark.nightly("every type meets every size")
 
 
@@ -91,7 +92,7 @@ MORE = pytest.mark.nightly("every type meets every size")
 @pytest.mark.parametrize(
     ("dtype", "n"),
     [
-        *SORTED,
+        *(pytest.param(*each, marks=[SLOW] if each[1] == MANY else []) for each in SORTED),
         *(
             pytest.param(*each, marks=MORE)
             for each in itertools.product((*INTEGERS, *FLOATS), (FEW, SOME, MANY))
@@ -117,9 +118,10 @@ def test_sort(dtype, n, data):
         assert zeros.sum() == (np.signbit(x) & (x == 0)).sum()
 
 
+@SLOW
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["uint8", "float64"])
 def test_topk_and_select(dtype, data):
     x, axis = draw_array(data, dtype, 9)
     order = stable_order(x, axis, descending=False)
@@ -132,6 +134,7 @@ def test_topk_and_select(dtype, data):
     assert np.array_equal(exact.select(x, 4, axis), np.take(ascending, 4, axis), equal_nan=dtype in FLOATS)
 
 
+@SLOW
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -166,6 +169,7 @@ def test_axes_beyond_the_longest_network(dtype):
     assert same_bits(exact.select(x.T, [5, -1], 0), np.sort(x.T, axis=0)[[5, -1]])
 
 
+@SLOW
 @pytest.mark.parametrize(("dtype", "n"), [("uint8", 300), ("int8", 300), ("float32", 700), ("float64", 100)])
 def test_long_axes(dtype, n):
     """8-bit places do not hold 300 indices, and networks of many comparators run from a table."""
@@ -177,8 +181,8 @@ def test_long_axes(dtype, n):
     assert same_bits(exact.sort(x.T, 0), np.sort(x.T, axis=0))
 
 
-@pytest.mark.parametrize("n", [144, 600])
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+@SLOW
+@pytest.mark.parametrize(("dtype", "n"), [("float32", 144), ("uint8", 600), ("float64", 600)])
 def test_topk_of_long_axes(dtype, n):
     """144 values have code in pieces, which store what later ones need alone; 600 run from a table."""
     x = (np.random.default_rng(0).standard_normal((40, n)) * 50).astype(dtype)
@@ -187,6 +191,7 @@ def test_topk_of_long_axes(dtype, n):
     assert same_bits(values, np.take_along_axis(x, indices, -1))
 
 
+@SLOW
 @pytest.mark.parametrize("workers", [2, 3, -1])
 @pytest.mark.parametrize("shape", [(9, 400), (3, 9, 50), (400, 9), (9, 5)])
 def test_threads_change_no_bit(shape, workers, monkeypatch):

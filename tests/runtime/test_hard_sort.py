@@ -21,7 +21,7 @@ from nsc.operators.exact import DTYPE_NAMES
 
 pytestmark = pytest.mark.slow("exact sorting of many sizes is built")
 
-WIRES = (1, 2, 3, 8, 17, 33)
+WIRES = (1, 2, 5, 33)
 DTYPES = {"float32": np.int32, "float64": np.int64}
 
 
@@ -69,7 +69,7 @@ ANY = ("float64", "float32", "bfloat16", "float16", "int64", "int32", "int16", "
 @given(data=st.data())
 @pytest.mark.parametrize("dtype", ANY)
 def test_any_dtype_along_any_axis(dtype, data):
-    n = data.draw(st.sampled_from([1, 3, 8, 17]))
+    n = data.draw(st.sampled_from([1, 5]))
     shape = [data.draw(st.sampled_from([0, 1, 2, 5])), data.draw(st.sampled_from([1, 3, 16, 40]))]
     dim = data.draw(st.integers(-3, 2))
     shape.insert(dim % 3, n)
@@ -108,9 +108,9 @@ def test_selection_along_an_axis(dtype):
 
 
 def test_gradients_along_an_axis():
-    x = torch.randn(16, 3, 5, dtype=torch.float64, requires_grad=True)
-    op = operator(3)
-    weight = torch.rand(16, 3, 5, dtype=torch.float64)
+    x = torch.randn(16, 5, 3, dtype=torch.float64, requires_grad=True)
+    op = operator(5)
+    weight = torch.rand(16, 5, 3, dtype=torch.float64)
     (expected,) = torch.autograd.grad((torch.sort(x, dim=1).values * weight).sum(), x)
     for values in (op.hard_sort(x, 1, index_dtype=torch.int32).values, op.hard_sort(x, 1, values_only=True)):
         (grad,) = torch.autograd.grad((values * weight).sum(), x)
@@ -118,20 +118,18 @@ def test_gradients_along_an_axis():
 
 
 def test_exact_operators_under_opcheck():
-    x = torch.randn(2, 17, 3)
-    torch.library.opcheck(torch.ops.nsc.exact_sort, (x, 1, True, True, operator(17).kernel.spec))
-    two = nsc.compile("bitonic", 17, select=nsc.ranks(3, 7))
+    x = torch.randn(2, 5, 3)
+    torch.library.opcheck(torch.ops.nsc.exact_sort, (x, 1, True, True, operator(5).kernel.spec))
+    two = nsc.compile("bitonic", 5, select=nsc.ranks(1, 3))
     torch.library.opcheck(torch.ops.nsc.exact_values, (x, 1, False, two.kernel.spec))
-    torch.library.opcheck(
-        torch.ops.nsc.exact_values, (x.requires_grad_(), 1, False, operator(17).kernel.spec)
-    )
-    mapped = torch.vmap(lambda sample: operator(17).hard_sort(sample, -2)[1])(x)
+    torch.library.opcheck(torch.ops.nsc.exact_values, (x.requires_grad_(), 1, False, operator(5).kernel.spec))
+    mapped = torch.vmap(lambda sample: operator(5).hard_sort(sample, -2)[1])(x)
     assert torch.equal(mapped, x.sort(dim=1, stable=True).indices)
 
 
 def test_values_alone_have_the_derivatives_of_torch():
-    x, tangent = torch.randn(2, 4, 3, dtype=torch.float64), torch.rand(4, 3, dtype=torch.float64)
-    op, weight = operator(3), torch.rand(3, dtype=torch.float64)
+    x, tangent = torch.randn(2, 4, 5, dtype=torch.float64), torch.rand(4, 5, dtype=torch.float64)
+    op, weight = operator(5), torch.rand(5, dtype=torch.float64)
     functions = [
         lambda x: op.hard_sort(x, values_only=True) @ weight,
         lambda x: x.sort().values @ weight,
@@ -174,8 +172,8 @@ LONG = {
 
 
 @pytest.mark.parametrize("dtype", LONG)
-@pytest.mark.parametrize("n", [2048, 4096])
-def test_long_axes_are_sorted(n, dtype, no_exact_kernels):
+def test_long_axes_are_sorted(dtype, no_exact_kernels):
+    n = 2048
     x = torch.randn(3, n, 2)
     x[:, ::7], x[:, 1::9], x[0, 5:9] = 0.0, -0.0, -torch.nan
     x, op = LONG[dtype](x), long_operator(n)
@@ -260,8 +258,8 @@ def test_relaxed_kernels_flush_subnormal_numbers():
 
 
 def test_threads_keep_their_arithmetic():
-    op = operator(33)
-    x = torch.randn(64, 33, requires_grad=True)
+    op = partly_tabled("bitonic", 36)
+    x = torch.randn(64, 36, requires_grad=True)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

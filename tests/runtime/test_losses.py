@@ -209,6 +209,7 @@ def test_the_reference_has_every_loss_of_the_contract():
     assert reference.LOSSES.keys() == routings.LOSSES.keys()
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("spread", [1, 3, 10])
 def test_second_derivatives_in_float32(loss, spread):

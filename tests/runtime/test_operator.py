@@ -60,9 +60,14 @@ VARIANTS = [
         for sigmoid in SIGMOIDS
         for error_free, dtype in ((False, torch.float64), (True, torch.float32))
     ),
-    ("logistic", 0.25, False, torch.float32),
-    ("logistic", 0.25, True, torch.float64),
-    *(("logistic", art_lambda, False, torch.float64) for art_lambda in (0, 0.4, 0.5)),
+    *(
+        pytest.param(*each, marks=SLOW)
+        for each in (
+            ("logistic", 0.25, False, torch.float32),
+            ("logistic", 0.25, True, torch.float64),
+            *(("logistic", art_lambda, False, torch.float64) for art_lambda in (0, 0.4, 0.5)),
+        )
+    ),
 ]
 
 
@@ -165,7 +170,10 @@ def test_shifting_the_input_leaves_P_and_scaling_it_scales_the_steepness():
 
 @pytest.mark.parametrize(
     ("network", "n", "sigmoid"),
-    [("bitonic", 5, "logistic"), *(("odd_even", 7, sigmoid) for sigmoid in SIGMOIDS)],
+    [
+        ("bitonic", 5, "logistic"),
+        *(pytest.param("odd_even", 7, sigmoid, marks=SLOW) for sigmoid in SIGMOIDS),
+    ],
 )
 def test_large_steepness_is_torch_sort(network, n, sigmoid):
     op = operator(network, n, FLOAT64, relaxation=sigmoid)
@@ -182,6 +190,7 @@ def test_tiny_steepness_with_bitonic_is_the_average():
     torch.testing.assert_close(P, torch.full_like(P, 1 / 8), rtol=0, atol=1e-6)
 
 
+@SLOW
 @pytest.mark.parametrize("sigmoid", SIGMOIDS[:-1])
 def test_equal_values_have_finite_P_and_gradients(sigmoid):
     x = torch.zeros(2, 7, dtype=torch.float64, requires_grad=True)
@@ -192,6 +201,7 @@ def test_equal_values_have_finite_P_and_gradients(sigmoid):
     assert grad.isfinite().all()
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("sigmoid", "monotone"),
     [("logistic", False), ("gaussian", False), ("reciprocal", True), ("cauchy", True), ("optimal", True)],
@@ -351,6 +361,7 @@ def test_nan_spreads_and_never_hangs():
     assert operator("bitonic", 8, FLOAT64, relaxation="hard").sort(x.double())[0].isnan().all()
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("sigmoid", "error_free"), [*((sigmoid, False) for sigmoid in SIGMOIDS), ("logistic", True)]
 )
@@ -395,6 +406,7 @@ def test_hard_sort_is_torch_sort(values):
 
 
 # A lane of a register is a sample for few wires, and a column of P for many.
+@SLOW
 @pytest.mark.parametrize("n", [18, 36])
 @pytest.mark.parametrize("batch", [1, 3, 40])
 def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
@@ -421,6 +433,7 @@ def test_the_same_bits_twice_and_for_every_number_of_threads(n, batch):
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
+@SLOW
 @pytest.mark.parametrize("n", [1, 5, 18, 36])
 def test_a_sample_does_not_depend_on_its_batch(n):
     op = operator("bitonic", n, FLOAT32)
@@ -440,6 +453,7 @@ def test_a_sample_does_not_depend_on_its_batch(n):
         assert torch.equal(of_all, torch.cat(singly))
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("n", "batch", "error_free", "dtypes"),
     [(5, 600, False, FLOAT32), (5, 1500, True, FLOAT64), (32, 17, True, FLOAT32), (36, 5, False, FLOAT64)],
@@ -576,6 +590,7 @@ def test_a_proof_of_something_else_is_refused():
         nsc.Selector(edited).network  # noqa: B018
 
 
+@SLOW
 def test_a_package_is_loaded_without_the_compiler(tmp_path):
     folder = write(compile_network(Request("odd_even", 5)).package, tmp_path)
     code = (
