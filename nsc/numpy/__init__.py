@@ -5,15 +5,15 @@
     values, indices = nsc.numpy.topk(scores, 8)
     middle = nsc.numpy.nanmedian(stack, axis=0)
 
-The first call for a length of the axis proves a network, and the first for a type builds its kernel; both are
+The first call for a length of the axis proves a network. The first for a type builds its kernel. Both are
 kept on disk. Types are NumPy's integers, bool, float16, float32 and float64. NaN is larger than every number.
 Ties keep their order where indices are asked for. A sort of values alone leaves -0 before 0.
 
 NumPy sorts axes of more than MOST values, and, after one warning, every axis where there is no compiler.
-Results are the same. Then -0 and 0 may come in any order.
+Results are the same, but -0 and 0 may come in any order.
 
-Arrays that say more than their numbers are refused, so that nothing is lost without a word: masked arrays,
-matrices and other subclasses, but for memory maps. Arrays in the other order of bytes are converted.
+Masked arrays, matrices and other subclasses are refused: the result would lose what they say beyond their
+numbers. Memory maps are taken. Arrays in the other byte order are converted.
 
 All functions take `workers`, the number of threads; -1 is one for each core that this process may use.
 Results do not depend on it, bit for bit. One thread sorts a small array.

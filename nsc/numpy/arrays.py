@@ -34,7 +34,7 @@ def read(function: str, array: ArrayLike) -> Array:
 
 
 def plain(function: str, array: ArrayLike, name: str = "the array") -> Array:
-    """Return an array of any type, without arrays that say more than their values, also in lists.
+    """Return an array of any type; refuse classes that say more than their values, in lists too.
 
     Args:
         function: the function that was called, for messages.
@@ -148,7 +148,7 @@ def check_out(function: str, out: object, shape: tuple[int, ...], dtype: np.dtyp
 
 
 def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:
-    """Return a dtype that indices may have."""
+    """Return the dtype of indices that is asked for."""
     try:
         index = None if dtype is None else np.dtype(dtype)
     except TypeError:
@@ -160,7 +160,7 @@ def index_dtype_of(function: str, dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def thread_count(function: str, workers: int) -> int:
-    """Return a number of threads that is asked for; -1 stands for the cores that this process may use."""
+    """Return how many threads are asked for; -1 means the cores that this process may use."""
     count = integer("workers", workers, OperandTypeError)
     if count == -1:
         return cores()

@@ -1,6 +1,6 @@
 """Exact kernels on arrays: what sorts, the layout in memory that a kernel reads, and its parts in threads.
 
-This room alone decides what sorts: a kernel, or NumPy. NumPy sorts axes of more than MOST values, and all
+This file alone decides what sorts: a kernel, or NumPy. NumPy sorts axes of more than MOST values, and all
 axes and windows where there is no compiler.
 """
 
@@ -76,14 +76,14 @@ def _warn(error: str) -> None:
 def by_numpy(
     x: Array, place: int, selection: Selection | None, descending: bool, index: np.dtype[Any] | None
 ) -> Sorted:
-    """Sort or select along an axis with NumPy's functions; without a dtype of indices these are empty."""
+    """Sort or select along an axis with NumPy; without `index`, their dtype, indices are empty."""
     n = x.shape[place]
     ranks = None if selection is None else list(selection.outputs(n).values())
     if index is None:
         values = np.sort(x, axis=place) if ranks is None else np.partition(x, sorted(ranks), axis=place)
         places = np.empty(0, np.int64)
     else:
-        # Ties keep their order in an ascending sort from the end, read from its end.
+        # In descending order ties keep their order too: the flipped array is sorted, and its result flipped.
         order = np.argsort(np.flip(x, place) if descending else x, axis=place, kind="stable")
         places = (np.subtract(n - 1, order) if descending else order).astype(index)
         values = np.take_along_axis(x, places, place)
@@ -104,7 +104,7 @@ def run(
     descending: bool = False,
     index: np.dtype[Any] | None = None,
 ) -> Sorted:
-    """Sort or select along an axis, from 0 on; without a dtype of indices these are empty."""
+    """Sort or select along an axis, from 0 on; without `index`, their dtype, indices are empty."""
     threads, n = thread_count(function, workers), x.shape[place]
     if n == 0:
         return Sorted(x.copy(), np.empty(x.shape, index or np.int64))
@@ -129,7 +129,7 @@ def around(x: Array, place: int) -> tuple[int, int, int]:
 
 
 def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array]]:
-    """Return an array as a kernel can read it, in C order, with the place of its axis, and the way back."""
+    """Return an array in C order that a kernel can read, its axis, and what turns a result's axes back."""
     if x.flags.f_contiguous and not x.flags.c_contiguous:
         lying, axis, back = _arranged(np.ascontiguousarray(x.T), x.ndim - 1 - place)
         return lying, axis, lambda result: back(result).T

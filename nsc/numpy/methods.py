@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-# A number of values and a quantile to a position among the ranks 0 … count - 1, which may lie outside.
+# From a number of values and a quantile to a position among the ranks 0 … count - 1, or outside of them.
 Position = Callable[[int, Any], Any]
 
 
@@ -45,7 +45,7 @@ def _step(count: int, q: Any) -> Any:
     return count * q - 1
 
 
-# Methods whose results are values of the sample: to the rank.
+# Methods whose results are values of the sample, to a function that gives the rank.
 _RANKS: dict[str, Callable[[int, Any], int]] = {
     "inverted_cdf": lambda count, q: math.ceil(_step(count, q)),
     "closest_observation": lambda count, q: _closest(count * q - 1 - 0.5),
@@ -53,8 +53,8 @@ _RANKS: dict[str, Callable[[int, Any], int]] = {
     "higher": lambda count, q: math.ceil(_linear(count, q)),
     "nearest": lambda count, q: round(_linear(count, q)),
 }
-# Methods that lie between two values: to the position, and from the position and its distance from the rank
-# below to the share.
+# Methods whose results lie between two values. The first function gives the position; the second gives the
+# share, from the position and its distance from the rank below.
 _POSITIONS: dict[str, tuple[Position, Callable[[Any, Any], Any]]] = {
     "averaged_inverted_cdf": (_step, lambda position, rest: 0.5 if rest == 0 else 1.0),
     "interpolated_inverted_cdf": (_between(0, 1), lambda position, rest: rest),

@@ -19,12 +19,12 @@ from nsc.numpy.reducing import Rule, at_place, of_numbers
 from nsc.numpy.samples import each_block
 from nsc.numpy.statistics import MEDIAN, float_of
 
-# Values of a pass over the places of a window, which fit a core's second-level cache.
+# Values that a pass over the places of a window reads; they fit a core's second-level cache.
 _PASS = 1 << 15
 
 
 class Rolling:
-    """Windows along an axis of an array, which `rolling` returns: each method is a statistic of all of them.
+    """Windows along an axis, as `rolling` returns them. Each method is a statistic of every window.
 
     Results have the shape of the array; they are float64, or of its floating-point type. A result is NaN if
     its window has fewer numbers than `min_periods`.
@@ -48,7 +48,7 @@ class Rolling:
         return self._repr
 
     def median(self) -> Array:
-        """Return the medians, of an even number of values the mean of the two middle ones.
+        """Return the medians; of an even number of values, the mean of the two middle ones.
 
         >>> rolling([1.0, 5.0, 2.0, 8.0], 2).median()
         array([nan, 3. , 3.5, 5. ])
@@ -99,7 +99,7 @@ class Rolling:
     def rank(self) -> Array:
         """Return the rank of each window's last value among its numbers, 1 the smallest.
 
-        Of equal values each has the mean of their ranks. It is NaN where the last value is.
+        Equal values have the mean of their ranks. The rank of NaN is NaN.
 
         Cost: a pass over the array for each place of the window.
 
@@ -140,13 +140,13 @@ class Rolling:
         return self._back(results)
 
     def _has_filter(self) -> bool:
-        """Whether a filter gives the statistics of whole windows: it does not leave out NaN."""
+        """Whether a filter can serve whole windows: they are small enough, and no NaN must be left out."""
         return self._window <= MOST_VALUES and not (
             self._rows.dtype.kind == "f" and np.isnan(self._rows).any()
         )
 
     def _filtered(self, rule: Rule) -> Array:
-        """Return the statistic of all windows that lie in the array, which share their sorted parts."""
+        """Return the statistic of all windows inside the array. They share their sorted parts."""
         places = rule.places(self._window)
         first = self._window // 2
         inside = slice(first, first + self._rows.shape[1] - self._window + 1)
@@ -198,7 +198,7 @@ def rolling(
     """Return windows that move along an axis, as pandas.DataFrame.rolling; their statistics are its methods.
 
     The window of a value is the value and the window - 1 before it; with `center`, (window - 1) // 2 of them
-    come after it. NaN and places outside of the array are no numbers of a window.
+    come after it. NaN and places outside of the array do not count as numbers.
 
     Args:
         array: of at least one axis. Types are those of `sort`.

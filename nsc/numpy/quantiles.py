@@ -34,7 +34,7 @@ def quantile(
     infinite neighbour may give NaN. Integers of the other methods are computed in float64.
 
     Args:
-        q: in 0 … 1, of any shape, which comes in front of the axes that are kept.
+        q: in 0 … 1, of any shape. Its axes come in front of those that are kept.
         method: one of NumPy's.
         weights: as in `median`; only for the method inverted_cdf, as in NumPy.
         array, axis, keepdims, out, workers: as in `median`.
@@ -62,9 +62,10 @@ def nanquantile(
     out: Array | None = None,
     workers: int = 1,
 ) -> Array:
-    """Return quantiles of the numbers along axes, as numpy.nanquantile; NaN, without a warning, of none.
+    """Return quantiles of the numbers along axes, as numpy.nanquantile.
 
-    Arguments and errors as in `quantile`. The weight of a NaN does not count.
+    A sample without a number gives NaN, without a warning. The weight of a NaN does not count. Arguments and
+    errors as in `quantile`.
 
     Cost: that of a sort, and of one pass over its results for each q.
 
@@ -180,12 +181,12 @@ def rule_of(dtype: np.dtype[Any], levels: Array, method: str, is_weak: bool) -> 
 
 
 def _between(dtype: np.dtype[Any], low: Array, high: Array, share: Any) -> Any:
-    """Return values between two, from the nearer one, so that results rise with the share.
+    """Return values between `low` and `high`, from the nearer one, so that results rise with the share.
 
     Args:
-        dtype: in which the distance of the two is computed.
-        low, high: the two.
-        share: how far from `low`.
+        dtype: in which their distance is computed.
+        low, high: values at two ranks.
+        share: how far a result lies from `low`.
     """
     low, high = low.astype(dtype, copy=False), high.astype(dtype, copy=False)
     distance = high - low

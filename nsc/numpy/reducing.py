@@ -21,7 +21,7 @@ from nsc.numpy.arrays import Array, axes_of, check_out, read, thread_count
 from nsc.numpy.methods import Place
 from nsc.numpy.samples import Samples, SortedBlock, each_block
 
-# Up to so many ranks each is looked at for NaN; of more, the counts of numbers that there are.
+# Of samples of up to so many values each rank is looked at for NaN; of longer ones, each count of numbers.
 _FEW = 64
 
 
@@ -32,7 +32,7 @@ class Rule:
     Attributes:
         places: from a number of values, at least 1, to where each result lies among them.
         join: from the values at both ranks of a place, and its share, to results.
-        selects: whether a kernel of these ranks alone is built. Else one that sorts serves all rules.
+        selects: whether a kernel is built for these ranks alone. One that sorts serves all other rules.
     """
 
     places: Callable[[int], Sequence[Place]]
@@ -49,7 +49,7 @@ class Reduction:
         x: the array.
         axes: those of a sample.
         samples: how it is read.
-        keepdims: whether they stay, with length 1.
+        keepdims: whether these axes stay, with length 1.
         out: where results are written; None: to a new array.
         threads: how many at most.
     """
@@ -92,7 +92,7 @@ class Reduction:
         selection: Selection | None,
         with_places: bool = False,
     ) -> Array:
-        """Return results, of a shape in front of the axes that are kept."""
+        """Return the results of a statistic; their axes are the leading ones, then those that are kept."""
         shape = self._shape(leading)
         check_out(self.function, self.out, shape, dtype)
         outer, _, inner = self.samples.shape
@@ -116,12 +116,15 @@ class Reduction:
         return (*leading, *kept)
 
     def by_rule(self, leading: tuple[int, ...], dtype: np.dtype[Any], rule: Rule, skips_nan: bool) -> Array:
-        """Return the results of a rule, NaN for samples with a NaN, or without a number if NaN is skipped."""
+        """Return the results of a rule.
+
+        A sample with a NaN gives NaN. If NaN is skipped, only a sample without a number does.
+        """
         has_nan, n = self.x.dtype.kind == "f", self.samples.shape[1]
         if not has_nan or not skips_nan:
             places = rule.places(n)
             wanted = {rank for place in places for rank in (place.low, place.high)}
-            wanted |= {n - 1} if has_nan else set()  # NaN where there is one
+            wanted |= {n - 1} if has_nan else set()  # the last rank is NaN if any is
             listed = sorted(wanted) if rule.selects else range(n)
             row_of = {rank: row for row, rank in enumerate(listed)}
             return self.finish(
@@ -176,7 +179,10 @@ def of_numbers(values: Array, rule: Rule, least: int) -> list[Array]:
 
 
 def _with_nan(values: Array) -> Iterator[tuple[int, Array]]:
-    """Yield counts of numbers and the sorted samples that have so many, or fewer, which come later."""
+    """Yield counts of numbers, each with the samples that have so many.
+
+    Samples that have fewer may be among them: these come again later, with their own count.
+    """
     n = len(values)
     if n <= _FEW:
         for count in range(n - 1, -1, -1):

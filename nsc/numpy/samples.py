@@ -30,8 +30,8 @@ class Samples:
     """How an array is seen as samples: outer × n × inner values.
 
     Attributes:
-        order: its axes; those of a sample lie together.
-        kept: the lengths of the others, in this order.
+        order: the array's axes; those of a sample stand together.
+        kept: the lengths of the other axes, in this order.
         shape: outer, n, inner.
     """
 
@@ -55,7 +55,7 @@ class Samples:
 
     @property
     def is_in_rows(self) -> bool:
-        """Whether the values of a sample are brought together, because too few lie side by side."""
+        """Whether each sample is copied to a row, because too few samples lie side by side."""
         return layout_of(*self.shape) is None
 
     def lay(self, array: Array) -> Array:

@@ -27,15 +27,14 @@ def median(
 ) -> Array:
     """Return the median along axes, as numpy.median: NaN where there is a NaN, float64 for integers.
 
-    With weights it is the value at which the weight below and the weight above are each at most half of the
-    whole; the mean of the two such values next to each other, if there are two. Equal weights change nothing.
-    Whole weights give the median of values that are repeated so many times. The weight up to a value is
-    compared with the weight above it, both sums of weights in float64.
+    With weights it is the value with at most half of the whole weight below it and at most half above it. If
+    there are two such values, it is their mean. Equal weights change nothing. Whole weights give the median
+    of values that are repeated so many times. Weights are summed in float64.
 
     Args:
         array: of any shape. More than MOST values of a sample are sorted by NumPy.
         axis: the axes of a sample; None: all, as in NumPy.
-        weights: of the array's shape, or of that of its axes named; not negative, not all 0.
+        weights: of the array's shape, or of the shape of the named axes; none negative, not all 0.
         keepdims: whether the axes of a sample stay, with length 1.
         out: where to write the results, of their shape; None: to a new array.
         workers: threads, or -1.
@@ -66,9 +65,10 @@ def nanmedian(
     out: Array | None = None,
     workers: int = 1,
 ) -> Array:
-    """Return the median of the numbers along axes, as numpy.nanmedian; NaN, without a warning, of none.
+    """Return the median of the numbers along axes, as numpy.nanmedian.
 
-    Arguments and errors as in `median`. The weight of a NaN does not count.
+    A sample without a number gives NaN, without a warning. The weight of a NaN does not count. Arguments and
+    errors as in `median`.
 
     Cost: that of a sort, and of one pass over its results.
 
@@ -113,9 +113,9 @@ def trimmed_mean(
     Of n values int(proportion · n) are left out at each end. NaN is the result where there is a NaN. Sums are
     in float64; results are float64, or of the array's floating-point type.
 
-    With weights, the share `proportion` of the whole weight is left out at each end, of one value perhaps a
-    part of its weight; the result is the weighted mean of what remains. Equal weights give the mean above
-    where proportion · n is whole, and else leave out a part of a value.
+    With weights, the share `proportion` of the whole weight is left out at each end. One value may lose a
+    part of its weight. The result is the weighted mean of the rest. Equal weights give the mean without
+    weights if proportion · n is whole.
 
     Args:
         proportion: in 0 … 1/2, less than 1/2.
@@ -147,7 +147,7 @@ def trimmed_mean(
 
     def statistic(block: SortedBlock) -> list[Array]:
         mean = block.values[cut : n - cut].mean(axis=0, dtype=np.float64)
-        last = block.values[-1]  # NaN where there is one
+        last = block.values[-1]  # NaN if any value is
         return [np.where(np.isnan(last), last, mean) if last.dtype.kind == "f" else mean]
 
     return reduction.finish((), dtype, statistic, None)

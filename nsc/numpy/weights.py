@@ -1,7 +1,7 @@
 """Weights: how they are read, and statistics that read them in the order of the values.
 
-Sums of weights are float64 and run over the sorted values, from one end or from the other. None is a
-difference of two sums.
+Sums of weights are float64 and run over the sorted values, from one end or from the other. No sum is the
+difference of two others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Weights:
 
     Attributes:
         laid: one for each value of a sample, or outer × n × inner, as `Samples.lay` returns them.
-        skips_nan: whether the weight of a NaN does not count; else NaN is the result for its sample.
+        skips_nan: whether a NaN is left out with its weight; else a sample with one gives NaN.
     """
 
     laid: Array
@@ -76,7 +76,7 @@ class Weights:
         return weights
 
     def with_nan(self, block: SortedBlock, weights: Array, rows: Sequence[Array]) -> Sequence[Array]:
-        """Return results, NaN for samples that have none: with a NaN that counts, or without any weight."""
+        """Return results, with NaN for samples with a NaN that counts, and for those without weight."""
         if block.values.dtype.kind != "f":
             return rows
         last = block.values[-1]
@@ -103,14 +103,14 @@ def weighted_quantiles(block: SortedBlock, weights: Weights, quantiles: Array) -
     shares /= shares[-1].copy()
     if quantiles.dtype.kind == "f":
         shares = shares.astype(quantiles.dtype)
-    # Values of no weight in front are not the quantile 0.
+    # The quantile 0 is the first value that has weight.
     shares[shares == 0] = -1
     rows = [_first(block.values, (np.less(share, q) for share in shares[:-1])) for q in quantiles.reshape(-1)]
     return weights.with_nan(block, sorted_weights, rows)
 
 
 def _sums(weights: Array) -> Any:
-    """Return the sums of the first weights, of the first two, and so on."""
+    """Return running sums: of the first weight, of the first two, and so on."""
     sums = weights.copy()
     for number in range(1, len(sums)):
         sums[number] += sums[number - 1]
@@ -118,7 +118,7 @@ def _sums(weights: Array) -> Any:
 
 
 def _first(values: Array, is_beyond: Iterable[Array]) -> Any:
-    """Return the first value of each sample that the wanted one does not lie beyond; the last one else."""
+    """Return each sample's first value that the result does not lie beyond, or its last one."""
     found = values[0].copy()
     for value, beyond in zip(values[1:], is_beyond, strict=True):
         np.copyto(found, value, where=beyond)

@@ -1,8 +1,9 @@
 """Exact sorting and selection of tensors of any type along any axis, as torch users call it.
 
-Up to MOST values an exact kernel does the work, proved and built when first used: of nsc's smallest network
-for the task, not of the network that an operator relaxes. Else torch.sort does: for more values, for a task
-without a proof, on a device that is neither a CPU nor NVIDIA's, and where there is no compiler.
+Up to MOST values an exact kernel does the work, whatever network an operator relaxes. Its network is the
+smallest that nsc has for the task; it is proved and built when first used. torch.sort does the work for more
+values, for a task without a proof, on a device that is neither a CPU nor NVIDIA's, and where there is no
+compiler.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def hard_sort(
         index_dtype: int64 or int32.
 
     Raises:
-        OperandTypeError: a dtype that is not of ELEMENTS, or no dtype of indices.
+        OperandTypeError: a dtype of x that is not in ELEMENTS, or another index_dtype.
         OperandError: no such axis, or another number of values along it.
     """
     axis = _checked_axis(caller, x, kernel.n, dim)
@@ -92,15 +93,15 @@ def _gathered(x: Tensor, axis: int, indices: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=256)
 def _exact_kernel(spec: str) -> ExactKernel | None:
-    """Return the exact kernel for the task of an operator; None as `exact_kernel_of`."""
-    # Most programs that load a package sort nothing exactly, and so need no compiler of networks.
+    """Return the exact kernel for an operator's task; None where `exact_kernel_of` has none."""
+    # Imported late: most programs that load a package sort nothing exactly, and need no network compiler.
     from nsc.join.exact import exact_kernel_of
 
     return exact_kernel_of(find_kernel(spec))
 
 
 def _sort(x: Tensor, dim: int, descending: bool, is_short: bool, spec: str) -> tuple[Tensor, Tensor]:
-    """Return values and indices, int32 if is_short, else int64."""
+    """Return values and indices; the indices are int32 if `is_short`, else int64."""
     if x.dim() == 0:
         values, indices = _sort(x.unsqueeze(0), dim, descending, is_short, spec)
         return values.squeeze(0), indices.squeeze(0)
@@ -117,7 +118,7 @@ def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
 
 
 def _worker(x: Tensor, spec: str) -> ExactSort:
-    """Return what sorts a tensor, built."""
+    """Return what sorts a tensor: its exact kernel, built, or torch.sort."""
     exact = _exact_kernel(spec) if x.is_cpu or x.is_cuda else None
     worker = None if exact is None else _kernel_sort(exact, x)
     if worker is not None:
@@ -127,7 +128,7 @@ def _worker(x: Tensor, spec: str) -> ExactSort:
 
 
 def _kernel_sort(exact: ExactKernel, x: Tensor) -> ExactSort | None:
-    """Return an exact kernel on a tensor's device; None: it cannot be built or loaded there, or not now."""
+    """Return an exact kernel on a tensor's device; None where it cannot be built or loaded now."""
     try:
         if x.is_cuda:
             program = exact_cuda.program_of(exact.source, DTYPE_NAMES[x.dtype], x.device)
@@ -143,7 +144,9 @@ def _cpu_sort(exact: ExactKernel, dtype: str) -> CpuSort:
 
 
 def select_rows(x: Tensor, rank: int) -> Tensor:
-    """Return the value of a rank of each row of the last axis: an exact kernel on a GPU, else torch.sort.
+    """Return the value of one rank of each row of the last axis.
+
+    An exact kernel selects it on a GPU, torch.sort elsewhere.
 
     Args:
         x: rows of 1 to MOST values.
@@ -192,13 +195,13 @@ def _empty_values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
 
 
 def _differentiable_sort(keyset: Any, x: Tensor, dim: int, *options: Any) -> tuple[Tensor, Tensor]:
-    """Return what `nsc::exact_sort` does, with derivatives where one may be asked for."""
+    """Do what `nsc::exact_sort` does, with derivatives if one may be asked for."""
     values, indices = below("exact_sort", keyset, (x.detach(), dim, *options))
     return _gathered(x, dim, indices) if is_differentiated(x) else values, indices
 
 
 def _differentiable_values(keyset: Any, x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
-    """Return what `nsc::exact_values` does, with derivatives where one may be asked for."""
+    """Do what `nsc::exact_values` does, with derivatives if one may be asked for."""
     if is_differentiated(x):
         return _differentiable_sort(keyset, x, dim, descending, False, spec)[0]
     return below("exact_values", keyset, (x, dim, descending, spec))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Windows of images: the operator `nsc::filter`, and each pixel's window as torch writes it out."""
+"""Windows of images: the operator `nsc::filter`, and the windows of all pixels as a tensor."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from nsc.runtime.dispatch.autograd import dense
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.filter import FilterKernel, Images
 
-# Windows and kernels of packages that were loaded, by the names of `keep`.
+# Of loaded packages: the name that `keep` returned, to the window and the kernel.
 _loaded: dict[str, tuple[Window, FilterKernel]] = {}
 
 
 def keep(window: Window, kernel: FilterKernel) -> str:
-    """Return the name by which `filtered` finds the kernel of a package in this process.
+    """Keep the kernel of a package, and return the name by which `filtered` finds it in this process.
 
-    Compiled and exported programs keep it. A process that has not loaded the package finds the window in it.
+    Compiled and exported programs hold the name. It states the window, so a process that has not loaded the
+    package compiles a kernel for it.
     """
     key = f"{'x'.join(map(str, window.shape))}:{window.rank}@{digest(kernel.source.text)[:16]}"
     _loaded.setdefault(key, (window, kernel))
@@ -42,8 +43,8 @@ class Windows:
     """The windows of all pixels of an image.
 
     Attributes:
-        sizes: along the last axes.
-        origin: how many pixels earlier they begin along each, as in scipy.ndimage.
+        sizes: of a window, along the last axes.
+        origin: how many pixels earlier a window begins along each, as in scipy.ndimage.
         mode, cval: what stands outside of the image.
     """
 
@@ -76,7 +77,7 @@ def _window_of(key: str) -> Window:
 
 
 def _kernel(key: str) -> FilterKernel:
-    """Return the kernel that a registered operator names; that of a package exists where it was loaded."""
+    """Return the kernel of a name: that of a loaded package, else one compiled for the window."""
     return _loaded[key][1] if key in _loaded else filter_kernel(_window_of(key))
 
 
@@ -96,7 +97,7 @@ def _is_channels_last(x: Tensor, axes: int) -> bool:
 
 
 def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
-    """Return the filtered images without gaps."""
+    """Return the filtered images, contiguous."""
     folded = fold(windows.sizes, windows.origin)
     behind = folded.behind
     if not folded.is_column and math.prod(x.shape[x.dim() - behind :]) > MOST_CHANNELS:
@@ -129,7 +130,10 @@ def _filtered(x: Tensor, key: str, windows: Windows) -> Tensor:
 
 
 def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
-    """Return images whose columns lie side by side; with one leading axis or none, other strides are free."""
+    """Return images as a kernel reads them, and where their pixels lie.
+
+    They are not copied if they have at most one leading axis and their columns lie side by side.
+    """
     axes = 3 if folded.window[0] > 1 else 2
     is_free = not folded.behind and axes <= x.dim() <= axes + 1
     if is_free and x.stride(-1) == 1 and min(x.stride()) >= 0 and x.numel():
@@ -144,7 +148,7 @@ def _lying(x: Tensor, folded: Folded) -> tuple[Tensor, Images]:
 
 
 def by_windows(x: Tensor, windows: Windows, rank: int) -> Tensor:
-    """Do what `filtered` does where there is no kernel for images: select from each pixel's window."""
+    """Filter without a kernel for images: write out each pixel's window, and select from it."""
     if not x.numel():
         return x.clone(memory_format=torch.contiguous_format)
     if x.dtype == torch.bool:
@@ -163,7 +167,7 @@ def windows_of(x: Tensor, windows: Windows) -> Tensor:
 
 
 def _extended(x: Tensor, axis: int, size: int, before: int, mode: str, cval: float) -> Tensor:
-    """Return images with the pixels outside that windows of a size have along an axis, `before` in front."""
+    """Return images extended along an axis by the pixels that windows of a size reach, `before` in front."""
     length = x.shape[axis]
     if size == 1 or not length:
         return x
@@ -178,7 +182,7 @@ def _extended(x: Tensor, axis: int, size: int, before: int, mode: str, cval: flo
 
 
 def _inside(places: Tensor, before: int, length: int, mode: str) -> Tensor:
-    """Return the places inside an image of the pixels at places, counted from `before` pixels outside."""
+    """Return the places in an image for places in the extended one, which begins `before` pixels earlier."""
     if mode == "nearest":
         return (places - before).clamp(0, length - 1)
     period = {"wrap": length, "reflect": 2 * length, "mirror": max(1, 2 * length - 2)}[mode]
@@ -189,14 +193,14 @@ def _inside(places: Tensor, before: int, length: int, mode: str) -> Tensor:
 
 
 def _places(x: Tensor, values: Tensor, windows: Windows) -> Tensor:
-    """Return where in its flat image the pixel of each result lies; -1: outside.
+    """Return the place of each result's pixel in its flattened image; -1: outside.
 
-    Of several pixels of a window that have its value it is the first.
+    If several pixels of a window have the value, the first counts.
     """
     if not x.numel():
         return torch.zeros_like(x, dtype=torch.int64)
     pixels, values = windows_of(x, windows), values.unsqueeze(-1)
-    # 0 and -0 are equal and two values; NaN is one.
+    # 0 and -0 are two values that compare equal; NaN is one value.
     is_same = (pixels == values) & (pixels.signbit() == values.signbit())
     is_value = is_same | pixels.isnan() & values.isnan()
     first = is_value.to(torch.uint8).argmax(-1, keepdim=True)
@@ -226,12 +230,12 @@ class PlainFilter(torch.autograd.Function):
         return moved.reshape(x.shape), None, None, None, None
 
 
-# How it is called; see `dispatch.autograd`.
+# How PlainFilter is called; see `dispatch.autograd`.
 apply_filter: Callable[..., Tensor] = super(torch.autograd.Function, PlainFilter).apply
 
 
 def _differentiable(keyset: Any, x: Tensor, key: str, *options: Any) -> Tensor:
-    """Return what `nsc::filter` does, with derivatives where one may be asked for."""
+    """Do what `nsc::filter` does, with derivatives if one may be asked for."""
     values: Tensor = below("filter", keyset, (x.detach(), key, *options))
     if not is_differentiated(x):
         return values

@@ -41,13 +41,13 @@ class Filter(Packaged):
     NaN is larger than every number; -0 comes before 0. On a GPU the windows are written out, and an exact
     kernel selects from them. Without a compiler torch sorts them.
 
-    The gradient of a result goes to the pixel that has its value; where several have, to the first of the
-    window.
+    The gradient of a result goes to the pixel that has its value. If several have it, it goes to the first of
+    the window.
 
     Attributes:
         window: its size and rank.
-        name: in messages.
-        network: the comparators of one window, wire w its value w, planes first, then rows, then columns.
+        name: the filter's, for messages.
+        network: that of one window. Wire w holds value w, by planes, then rows, then columns.
         output: the wire that carries the result.
 
     >>> compile_filter("3x5")
@@ -112,9 +112,9 @@ class Filter(Packaged):
     ) -> Tensor:
         """Return the images of the relaxed network.
 
-        They are differentiable in every pixel of a window and in steepness.
-        The windows of all pixels are written out: memory is that of x times the values of a window. Each
-        window's pixel is a relaxed median, or other rank; None as steepness is 2 × the depth of the network.
+        Each result is a relaxed median, or another rank, of its window. It is differentiable in every pixel
+        of the window and in steepness; None means 2 × the depth of the network. The windows of all pixels are
+        written out: memory is that of x times the values of a window.
 
         Raises:
             OperandTypeError, OperandError, WindowError: as in a call, or a dtype that is no float.
@@ -130,7 +130,7 @@ class Filter(Packaged):
         return self.selector(x.dtype).select(windows_of(x, windows), steepness).squeeze(-1)
 
     def selector(self, dtype: torch.dtype = torch.float32) -> Selector:
-        """Return the operator of one window's values, (…, values), that `relaxed` applies to all.
+        """Return the operator on one window's values, (…, values). `relaxed` applies it to all windows.
 
         >>> compile_filter(3).selector().n
         9
@@ -156,7 +156,7 @@ class Filter(Packaged):
 
 
 def checked_options(name: str, dtype: torch.dtype, mode: str, cval: float) -> float:
-    """Return cval as a number of Python, an integer for an integer dtype.
+    """Check mode and cval; return cval as a Python number, an integer for an integer dtype.
 
     Args:
         name: of the filter, for messages.
@@ -199,7 +199,7 @@ def compile_filter(size: Any, rank: Any = None) -> Filter:
         WindowError: no such window, or no rank for an even number of values.
         UnprovedError: no method settled its network.
 
-    Cost: a proof and a plan, and a build for each type of pixels when it is first used; all are kept on disk.
+    Cost: a proof and a plan, then a build for each type of pixels at its first use. All are kept on disk.
 
     >>> compile_filter(3)(torch.tensor([[1, 9, 3], [4, 5, 6], [7, 8, 2]]))[1, 1]
     tensor(5)

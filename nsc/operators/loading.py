@@ -1,4 +1,4 @@
-"""Loading: from the folder that `nsc compile` wrote to what its package is."""
+"""Loading: from a folder that `nsc compile` or `nsc filter` wrote to an operator or a filter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def load(folder: str | Path) -> Operator | Filter:
-    """Return what a folder that `nsc compile` wrote is a package of; it is built on first use.
+    """Return the operator or filter of a package's folder; its kernel is built on first use.
 
     Returns:
         A Filter; a Selector, if a network was compiled for some ranks alone, else a Sorter.
@@ -51,7 +51,7 @@ def _filter(files: Mapping[str, str]) -> Filter:
     return Filter(files)
 
 
-# By kinds of packages.
+# The kind of a package, to what reads it.
 _MADE_OF: dict[str, Callable[[Mapping[str, str]], Operator | Filter]] = {
     RelaxedManifest.kind: _operator,
     FilterManifest.kind: _filter,

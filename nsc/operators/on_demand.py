@@ -21,7 +21,7 @@ def on_demand(make: Callable[..., AnyOperator]) -> Callable[..., AnyOperator]:
     traced, and the program reads the attribute.
 
     Args:
-        make: keeps what it made; takes values that a program may have as constants.
+        make: makes an operator, the same for the same arguments, which become constants of the program.
     """
     kept = SimpleNamespace()
 

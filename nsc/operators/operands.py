@@ -21,11 +21,11 @@ Steepness = float | Tensor | None
 
 
 class Operands:
-    """What the methods of one operator take; an error names the operator and the method.
+    """Checks and converts what the methods of one operator take; errors name the operator and the method.
 
     Args:
         kernel: the operator's.
-        default_steepness: what None as steepness stands for.
+        default_steepness: the steepness that None means.
     """
 
     def __init__(self, kernel: Kernel, default_steepness: float) -> None:
@@ -51,7 +51,7 @@ class Operands:
             )
 
     def check_payload(self, method: str, x: Tensor, payload: Tensor) -> None:
-        """Raise an error unless a payload holds floating-point numbers: a row of them for each value of x."""
+        """Raise an error unless a payload holds floating-point numbers, a row for each value of x."""
         self.check_dense(method, "payload", payload)
         if not payload.dtype.is_floating_point:
             raise OperandTypeError(
@@ -93,7 +93,7 @@ class Operands:
 
         Args:
             method: the method that was called, for messages.
-            x: what `check_dense` lets through.
+            x: a dense tensor.
             dtype: that of x, or a wider one.
         """
         if x.shape[-1] != self._n:
@@ -111,7 +111,7 @@ class Operands:
         return cast(x if x.dim() == 2 else x.reshape(-1, self._n), arithmetic)
 
     def _served(self, device: torch.device) -> str:
-        """Return for which tensors there are kernels, where there are none for a device, and what to do."""
+        """Return which devices have kernels, and what to do, for a message about one that has none."""
         known = [kind for target in TARGETS.values() for kind in target.devices]
         if device.type not in known:
             return f"nsc has kernels for {' and '.join(known)} alone: move x with .cpu()"
@@ -144,8 +144,8 @@ class Operands:
         elif torch.compiler.is_compiling() and isinstance(
             steepness, int | float | torch.SymFloat | torch.SymInt
         ):
-            # A number that changes is a symbol here: it multiplies without being known, and the kernel
-            # checks it as it checks a tensor.
+            # While torch compiles, a number that changes is a symbol. Its value is not known yet, so the
+            # kernel checks it, as it checks a tensor's.
             value = keys.new_ones(()) * steepness
         else:
             number = self._steepness_number(method, steepness, keys.dtype)
@@ -169,7 +169,7 @@ class Operands:
                 f"{steepness.device}: move one of them"
             )
         if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is PLAIN:
-            # Before a cast turns what the message should name into infinity or 0.
+            # Checked before the cast, which may turn the value that a message names into infinity or 0.
             self._steepness_number(method, steepness.item(), keys.dtype)
 
     def _steepness_number(self, method: str, steepness: object, dtype: torch.dtype) -> float:
@@ -223,7 +223,7 @@ class Axis(NamedTuple):
         return result.movedim(-1 - columns, self.number) if self.exists else result.squeeze(0)
 
 
-# To move the last axis would take as long as a small sort.
+# Moving the last axis would take as long as a small sort.
 LAST = Axis(None, True)
 
 
@@ -264,7 +264,7 @@ class _Devices(dict[torch.device, bool]):
     """Whether an operator takes tensors on a device. Kept, because reading `device.type` is ten times slower.
 
     Args:
-        types: the types of devices that it is compiled for; shapes alone it has on meta too.
+        types: the types of devices that it is compiled for. It also takes tensors on meta, for shapes alone.
     """
 
     def __init__(self, types: Iterable[str]) -> None:
@@ -296,7 +296,7 @@ def _not_dense(tensor: Tensor) -> str:
 
 def tensor_of(steepness: Steepness) -> Tensor | None:
     """Return a steepness that is a tensor, None for one that is not."""
-    # To look whether a float is a Tensor takes torch longer than both of these.
+    # isinstance(…, Tensor) takes longer for a float than both of these.
     if steepness is None or type(steepness) is float:
         return None
     return steepness if isinstance(steepness, Tensor) else None
@@ -311,14 +311,14 @@ def cast(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def as_loss(loss: Tensor, scores: Tensor) -> Tensor:
-    """Return a loss in the dtype of the scores that it is of; under autocast of at least float32, as torch's.
+    """Return a loss in the dtype of its scores; under autocast in float32 at least, as torch's losses.
 
-    A loss of float16 would soon be infinite, multiplied by the factor of a `GradScaler`.
+    A float16 loss, multiplied by the factor of a `GradScaler`, would soon be infinite.
     """
     dtype = scores.dtype
     if loss.dtype == dtype:
         return loss
-    # torch has no autocast for meta.
+    # torch has no autocast for tensors on meta.
     if dtype.itemsize < 4 and not scores.is_meta and torch.is_autocast_enabled(scores.device.type):
         dtype = torch.float32
     return loss.to(dtype)
@@ -330,9 +330,9 @@ def unfolded(result: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tens
 
 
 def kept_or_new(make: Callable[..., Tensor], like: Tensor, *facts: Hashable) -> Tensor:
-    """Return `make(device, *facts)` for a tensor's device; the same tensor again in calls of plain tensors.
+    """Return `make(device, *facts)` for a tensor's device. Calls of plain tensors get the same one again.
 
-    To make it takes as long as a small sort. Callers must not write to it, nor hand it out.
+    Making it takes as long as a small sort. Callers must neither write to it nor hand it out.
     """
     if way_of(like) is PLAIN:
         return _kept(make, like.device, *facts)
@@ -341,13 +341,13 @@ def kept_or_new(make: Callable[..., Tensor], like: Tensor, *facts: Hashable) -> 
 
 @functools.lru_cache(maxsize=64)
 def _kept(make: Callable[..., Tensor], *facts: Hashable) -> Tensor:
-    # A call in inference mode may be the first, and one that needs gradients the next.
+    # The first call may be in inference mode, and the next one need gradients.
     with torch.inference_mode(False):
         return make(*facts)
 
 
 @functools.lru_cache(maxsize=64)
 def _constant(value: float, dtype: torch.dtype, batch: int) -> Tensor:
-    """Return a steepness seen `batch` times."""
+    """Return one steepness expanded to the batch."""
     with torch.inference_mode(False):
         return torch.tensor(value, dtype=dtype, device="cpu").expand(batch)

@@ -1,4 +1,4 @@
-"""What operators of all compiled networks share: their facts, and the way from a method to torch."""
+"""What Sorter and Selector share: facts of the network, and the way from a method to the kernel."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ class Operator(Packaged):
             method: the method that was called, for messages.
             x: as users pass it, a tensor; its sorted axis at the end.
             steepness: as users pass it.
-            payload: of the shape that leads x, or without it where all samples share it.
+            payload: its leading axes are those of x; it has none if all samples share it.
             routing: a key of ROUTINGS.
-            is_shared: whether one payload is that of all samples.
+            is_shared: whether all samples share the payload.
 
         Returns:
-            The values, and what is routed; the values again where nothing is.
+            The values, and what is routed; the values twice if nothing is.
         """
         dtype = x.dtype
         if payload is not None and payload.dtype.is_floating_point:

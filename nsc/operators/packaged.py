@@ -1,4 +1,4 @@
-"""What an operator and a filter are alike in: each is made of a package's files."""
+"""What operators and filters share: each is made of a package's files."""
 
 from __future__ import annotations
 

@@ -20,10 +20,9 @@ class Selector(Operator):
     In every method x has n values along the axis `dim`, the last by default, and any other axes. What is
     selected takes the place of that axis, in the order of `ranks`. Rows of P have their two axes at the end,
     behind the other axes of x in their order. Dtypes, steepness, ties, NaN and infinities are those of
-    `Sorter`; None as steepness is 2 × the depth of the restricted network. The soft values and the rows of P
-    are those that the whole network of the family or file has for these ranks at the same steepness, unless
-    redundant comparators were left out. `best` may be another network for every choice of ranks, with other
-    soft values than the sorting network of that name.
+    `Sorter`; None as steepness is 2 × the depth of the restricted network. At the same steepness soft values
+    and rows of P are those of the whole network, unless redundant comparators were left out. `best` may be
+    another network for each choice of ranks, with other soft values than the `best` that sorts.
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
 
     >>> import nsc

@@ -32,8 +32,8 @@ from nsc.runtime.shapes import (
     real_of,
 )
 
-# Least comparators, samples together, whose weights are kept for the backward pass. To work out fewer again
-# takes no longer than to allocate memory for them.
+# Least comparators, of all samples together, whose weights are kept for the backward pass. Computing fewer
+# again takes no longer than allocating memory for them.
 _WORTH_KEEPING = 4000
 _CODES = {name: routing.code for name, routing in ROUTINGS.items()}
 
@@ -213,7 +213,7 @@ def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) ->
 
 
 def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
-    """Return the result contiguous and, as an operator must, with memory of its own."""
+    """Return the result, contiguous and with memory of its own, as an operator must."""
     result = result.contiguous()
     memory = {t.untyped_storage().data_ptr() for t in inputs if t is not None}
     return result.clone() if result.untyped_storage().data_ptr() in memory else result

@@ -1,8 +1,8 @@
 """The CUDA implementations of the operators: scratch memory, grids, and the order of the launches.
 
-GPU calls do not check values on the host: an invalid steepness or target gives NaN. All scratch
-memory comes from torch's allocator on the current stream, so that calls may be captured in CUDA graphs, and
-one that runs out of memory leaves nothing behind.
+GPU calls do not check values on the host: an invalid steepness or target gives NaN. All scratch memory comes
+from torch's allocator on the current stream. So calls may be captured in CUDA graphs, and a call that runs
+out of memory leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from nsc.runtime.shapes import (
 )
 from nsc.wording import count as count_of
 
-# Aim for the weights and their gradients that are held at a time; they stay in or near the L2 cache. Where
-# that is fewer samples than the device has multiprocessors, some of which the keys pass would leave without
-# work, it is as many samples, up to the second limit.
+# Bytes of the weights, and their gradients, of a group of samples: they should stay in or near the L2 cache.
+# A group has no fewer samples than the device has multiprocessors, because the keys pass would leave some
+# idle. The second number limits such a group.
 SCRATCH_BYTES = 64 << 20
 MOST_SCRATCH_BYTES = 2 << 30
-# Most that the backward routing keeps at a time of what codelets load, but for what a single block keeps.
+# Most bytes of loaded rows that the backward routing keeps at a time. A single block may keep more.
 KEPT_BYTES = 256 << 20
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
@@ -226,7 +226,7 @@ class Call:
         return min(self.batch, most, max(self.program.multiprocessors, SCRATCH_BYTES // each))
 
     def groups(self) -> list[tuple[int, int]]:
-        """Return the samples that go through the passes together: the first and the number of each group."""
+        """Return the groups of samples that pass together: the first sample, and how many."""
         if not self.batch:
             return []
         size = self._samples_at_once
@@ -253,7 +253,7 @@ class Call:
         return self.x.new_empty(count, self.chunks, dtype=torch.float64)
 
     def keys(self, first: int, count: int, values: Tensor | None, weights: Tensor | None) -> None:
-        """Run the keys pass on a group; where there is a target it must be one, or the weights are NaN."""
+        """Run the keys pass on a group. A target that is no permutation makes its weights NaN."""
         target = self.payload if self.is_loss else None
         self._launch(
             "keys",
@@ -278,7 +278,7 @@ class Call:
         x_grad: Tensor,
         steepness_grad: Tensor | None,
     ) -> None:
-        """Take gradients of values and weights, whose chunks are summed, to those of x and the steepness."""
+        """Turn the gradients of values and weights into those of x and the steepness."""
         if weight_grads is not None and self.chunks > 1:
             self._launch("sum", count * self.launch.slots, count, self.chunks, weight_grads)
         self._launch(
@@ -311,10 +311,10 @@ class Call:
         payload_grad: Tensor | None,
         losses: Tensor | None,
     ) -> None:
-        """Take the gradient of what is routed to weights and payload.
+        """Turn the gradient of what is routed into those of weights and payload.
 
-        A loss has no routed_grad: the gradient is that of each sample's loss, and `losses`, if given, takes
-        the losses.
+        A loss has no `routed_grad`: the gradients are those of each sample's loss. `losses`, if given, takes
+        these losses.
         """
         self._launch_routing(
             True,
@@ -328,7 +328,7 @@ class Call:
         )
 
     def _launch(self, name: str, items: int, *arguments: Argument) -> None:
-        """Launch a function with as many blocks as so many of its items take."""
+        """Launch a function with enough blocks for so many of its items."""
         if not items:
             return
         assert self.program is not None
@@ -342,7 +342,7 @@ class Call:
 
     @property
     def _kept_rows(self) -> int:
-        """Rows that the codelets of a tile load, at most."""
+        """Most rows that the codelets of a tile load."""
         is_payload = payload_of(self.routing) in (Payload.COLUMNS, Payload.RANKS)
         return self.launch.kept_rows if is_payload else self.launch.kept_rows_permutation
 
@@ -368,8 +368,8 @@ class Call:
     ) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(is_backward, count)
-        # The weights twice: see `Call` in templates/cuda/tile.cu.j2. By one pointer the backward routing of
-        # 16 wires spills 900 bytes.
+        # The weights are passed twice, see `Call` in templates/cuda/tile.cu.j2. With one pointer the backward
+        # routing of 16 wires would spill 900 bytes.
         both = (weights, weights) if is_backward else (weights,)
         if is_backward:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
@@ -395,7 +395,7 @@ class Call:
 def calling(
     x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str, with_gradients: bool
 ) -> Iterator[Call]:
-    """Give a call to what implements it; an error of too little memory says how much the call takes.
+    """Yield a call to what implements it; an error of too little memory says how much the call takes.
 
     Raises:
         OperandError: more than MOST_COLUMNS columns.
@@ -418,7 +418,7 @@ def calling(
 def _out_of_memory(
     kernel: Kernel, batch: int, scratch_bytes: int, error: torch.OutOfMemoryError
 ) -> torch.OutOfMemoryError:
-    """Return torch's error with what to do."""
+    """Return torch's error, with what the call takes and what to do."""
     return torch.OutOfMemoryError(
         f"{kernel.name}: {count_of(batch, 'sample')} took more memory than there is, beside inputs and "
         f"results up to {scratch_bytes:,} bytes of scratch memory: use a smaller batch. {error}"

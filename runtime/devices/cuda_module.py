@@ -20,7 +20,7 @@ from nsc.runtime.build.nvrtc import INSTALL
 from nsc.runtime.devices.launches import Block
 from nsc.wording import count
 
-# Beyond this a function must be told so before its launch.
+# Most shared memory of a block that a function may take without being told before its launch.
 _PLAIN_SHARED_BYTES = 48 << 10
 # Of the driver's enumeration CUfunction_attribute.
 _NUM_REGS = 4
@@ -35,7 +35,7 @@ class Device:
     """A device that is ready for kernels.
 
     Attributes:
-        index: torch's number of it.
+        index: its number in torch.
         architecture: such as sm_90.
         shared_bytes: what a block may ask for.
         multiprocessors: how many it has.
@@ -48,7 +48,7 @@ class Device:
 
 
 def index_of(device: torch.device) -> int:
-    """Return the number of a device; that of the current one where it has none."""
+    """Return the number of a device; one without a number is the current device."""
     return torch.cuda.current_device() if device.index is None else device.index
 
 
@@ -74,7 +74,7 @@ def find_device(name: str, index: int) -> Device:
 
 
 class Loaded:
-    """What is loaded once for each key, also where threads ask at the same time; what fails is tried anew."""
+    """Values loaded once for each key, also if threads ask at the same time. A failed load is tried again."""
 
     def __init__(self) -> None:
         self._values: dict[Hashable, Any] = {}
@@ -107,11 +107,11 @@ class _Function:
 class CudaModule:
     """The functions of a cubin on a device.
 
-    All that the driver must be asked is asked when they are loaded: the first call of a function may be
-    one that is captured in a CUDA graph, where little else than launches is allowed.
+    Loading asks the driver all that must be asked. The first call of a function may be captured in a CUDA
+    graph, where little else than launches is allowed.
 
     Args:
-        name: what the functions are of, for messages.
+        name: the kernel's, for messages.
         binary: the cubin.
         stated: what the cubin must state of itself.
         blocks: what a block of each function takes, by its name.
@@ -135,7 +135,7 @@ class CudaModule:
                 f"the manifest of {name} and the kernels in {binary} are not of one package: compile it again"
             )
         with torch.cuda.device(device.index):
-            # Makes torch's context the thread's, which no context is before a thread's first call.
+            # Makes torch's context current: a thread has none before its first call.
             torch.cuda.synchronize(device.index)
             self._context: int = self._driver.ctxGetCurrent()
             try:
@@ -169,7 +169,7 @@ class CudaModule:
         ready = self._functions[function]
         block = ready.block
         with torch.cuda.device(self._device.index):
-            # Autograd's threads begin without a context, and torch sets one only where it has to.
+            # Autograd's threads begin without a context, and torch does not always set one.
             if self._driver.ctxGetCurrent() != self._context:
                 self._driver.ctxSetCurrent(self._context)
             try:

@@ -29,8 +29,11 @@ class Program(Protocol):
         """Return how many blocks of a function the device runs at a time."""
 
     def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
-        """Launch a function on the current stream; tensors are passed as their addresses, an int in
-        eight bytes, of which a function takes as many as it wants."""
+        """Launch a function on the current stream.
+
+        A tensor is passed as its address, an int in eight bytes. A function that declares a shorter int takes
+        the lowest of them.
+        """
 
 
 _programs = Loaded()

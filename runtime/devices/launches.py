@@ -30,11 +30,11 @@ SHARED_KIB = {
 # The functions of an exact kernel, templates/exact/kernel.cu.j2.
 _EXACT = "nsc_exact_"
 EXACT_VALUES, EXACT_PAIRS = f"{_EXACT}values", f"{_EXACT}pairs"
-# Most comparators of straight-line code by the bytes of an item: the build takes up to four seconds, and what
-# a thread holds stays in its registers.
+# Bytes of an item, to the most comparators of straight-line code: the build takes up to four seconds, and
+# what a thread holds stays in its registers.
 _MOST_STRAIGHT = {4: 1600, 8: 600, 16: 200}
-# Of a block: most warps with tiles of their own; threads that share a tile, and its bytes, which leave room
-# for several blocks.
+# Of a block: most warps with a tile each; or threads that share a tile, and bytes of that tile. So many bytes
+# leave room for several blocks.
 _MOST_WARPS = 4
 _TOGETHER_THREADS = 256
 _TOGETHER_BYTES = 32 << 10
@@ -136,7 +136,7 @@ def exact_launches(source: ExactSource, value_bytes: int, shared_bytes: int) -> 
     blocks, straight = {}, set()
     item_bytes = {EXACT_VALUES: max(4, value_bytes), EXACT_PAIRS: max(4, 2 * value_bytes)}
     for function, each in item_bytes.items():
-        # A warp's samples are the columns of a tile whose rows are one place apart.
+        # A warp's tile has a column for each sample; a place between its rows avoids conflicts of banks.
         warp_bytes = (WARP + 1) * source.n * each
         if 0 < source.straight <= _MOST_STRAIGHT[each] and warp_bytes <= shared_bytes:
             straight.add(function)

@@ -1,4 +1,4 @@
-"""Exact sorting of tensors: what does the work, in one form."""
+"""Exact sorting of tensors: torch.sort and exact kernels, behind one protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ExactSort(Protocol):
     def sorted(
         self, x: Tensor, dim: int, descending: bool, index_dtype: torch.dtype | None
     ) -> tuple[Tensor, Tensor | None]:
-        """Return values without gaps, and the place of each along the axis.
+        """Return contiguous values, and the place that each had along the axis.
 
         Args:
             x: of one axis or more.
@@ -72,11 +72,11 @@ class KernelSort(ABC):
     def sort(
         self, x: Tensor, layout: Layout, descending: bool, values: Tensor, indices: Tensor | None
     ) -> None:
-        """Sort, or select, into memory that is there.
+        """Sort, or select, into memory of the caller's.
 
         Args:
-            x: values; `layout` says where they lie.
-            layout: any strides that lie in x.
+            x: values.
+            layout: where they lie, by any strides inside of x.
             descending: whether the largest value comes first; only for a network that sorts.
             values: takes the results, (slabs, samples, outputs) if the stride of wires is 1, else
                 (slabs, outputs, samples).

@@ -85,7 +85,7 @@ DEVICES: dict[str, Implementation] = {"cpu": cpu, "cuda": cuda}
 
 
 class _ByDevice(dict[torch.device, Any]):
-    """The same by device, None for one without kernels; ten times as fast as by `x.device.type`."""
+    """DEVICES by device; None for one without kernels. Reading `x.device.type` takes ten times as long."""
 
     def __missing__(self, device: torch.device) -> Implementation | None:
         self[device] = DEVICES.get(device.type)

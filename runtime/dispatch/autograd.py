@@ -69,7 +69,7 @@ def loss_gradients(ctx: Any, losses_grad: Tensor | None, *_: Any) -> Gradients:
 
 
 def dense(grad: Any) -> Any:
-    """Return a gradient, such as that of torch's sparse embeddings, with dense memory; None as it is."""
+    """Return a gradient with dense memory, which those of torch's sparse embeddings lack; None stays None."""
     return grad if grad is None or grad.layout is torch.strided else grad.to_dense()
 
 
@@ -92,7 +92,7 @@ class PlainRelax(torch.autograd.Function):
             return relax_gradients(ctx, values_grad, routed_grad)
         if values_grad is None and routed_grad is None:
             return (None,) * 5
-        x, steepness, payload, kept = ctx.saved_tensors  # read once: a checkpoint gives them out once
+        x, steepness, payload, kept = ctx.saved_tensors  # read once: a checkpoint hands them out only once
         _, needs_steepness, needs_payload, _, _ = ctx.needs_input_grad
         args = x, steepness, payload, ctx.routing, ctx.spec, needs_steepness, needs_payload, kept
         return *BY_DEVICE[x.device].relax_backward_unchecked(values_grad, routed_grad, *args), None, None
@@ -111,7 +111,7 @@ class PlainMeanLoss(torch.autograd.Function):
     def backward(ctx: Any, mean_grad: Tensor | None) -> Gradients:
         if mean_grad is None:
             return (None,) * 5
-        saved = ctx.saved_tensors  # read once: a checkpoint gives them out once
+        saved = ctx.saved_tensors  # read once: a checkpoint hands them out only once
         x, steepness, target, x_grad, steepness_grad = saved
         loss_grad = dense(mean_grad) / x.shape[0]
         if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
@@ -124,14 +124,17 @@ class PlainMeanLoss(torch.autograd.Function):
         return loss_grad * x_grad, own, None, None, None
 
 
-# How both are called. Their own `apply` looks for transforms of torch.func first, which `way_of` has done,
-# and takes as long for it as a kernel for a small sort.
+# How both are called. `Function.apply` looks for transforms of torch.func first, which takes as long as a
+# small sort. `way_of` has looked already.
 apply_relax: Callable[..., Any] = super(torch.autograd.Function, PlainRelax).apply
 apply_mean_loss: Callable[..., Any] = super(torch.autograd.Function, PlainMeanLoss).apply
 
 
 def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
-    """Call `below` from a Function's forward, where gradients are off, which levels of torch.func need."""
+    """Call `below` from a Function's forward.
+
+    Gradients are off there. They go back on for outer levels of torch.func.
+    """
     with torch.enable_grad():
         return below(name, keyset, args)
 
@@ -183,7 +186,7 @@ def _relax_by_reference(
 
 
 def _relax_backward_by_reference(keyset: Any, *args: Any) -> tuple[Tensor, ...]:
-    if torch._C._are_functorch_transforms_active():  # torch.func begins no level inside an operator
+    if torch._C._are_functorch_transforms_active():  # torch.func cannot begin a level inside an operator
         raise OperandError(
             f"{args[-1]}: torch.func has no forward mode of a gradient that was taken before: take both "
             "in one function, as jvp of grad"
@@ -203,7 +206,7 @@ def _autograd_kernel(
     Args:
         name: the operator's.
         function: its gradient.
-        by_reference: the same in differentiable operations of torch, for forward mode.
+        by_reference: the operator in differentiable operations of torch, for forward mode.
     """
 
     def call(keyset: Any, *args: Any) -> Any:
@@ -216,7 +219,7 @@ def _autograd_kernel(
             return by_reference(keyset, *args)
         if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
             return below(name, keyset, args)
-        # Inside torch.func the dispatcher has already chosen the level whose gradient this is.
+        # Inside torch.func the dispatcher has already chosen the level of this gradient.
         with enable_single_level_autograd_function():
             return function.apply(keyset, *args)  # type: ignore[attr-defined]
 

@@ -20,7 +20,7 @@ def relax(
 
     Args:
         kernel: a registered kernel.
-        way: that of the call, for the tensors that x, steepness and payload were made of.
+        way: that of the user's tensors, of which x, steepness and payload were made.
         x: (batch, n), of an arithmetic type the kernel is compiled for.
         steepness: (batch,), same dtype; may be expanded from one value.
         payload: see ROUTINGS; same dtype, or int64 for targets.
@@ -51,7 +51,7 @@ def mean_loss(kernel: Kernel, way: Way, x: Tensor, steepness: Tensor, target: Te
                 return apply_mean_loss(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return]
             case Way.COMPILED:
                 return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0].mean()  # type: ignore[no-any-return]
-            case _:  # `nsc::loss` works out its gradient where nothing can differentiate it again
+            case _:  # no transform could differentiate the gradient that `nsc::loss` works out
                 pass
     losses = relax(kernel, way, x, steepness, target, routing)[1]
     assert losses is not None

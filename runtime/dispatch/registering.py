@@ -59,7 +59,7 @@ def below(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:
 
 
 def is_differentiated(x: Tensor) -> bool:
-    """Return whether a derivative may be asked of the results for a tensor."""
-    # A program that is compiled tells its transforms of torch.func alone, not whether one is in forward mode.
+    """Return whether a derivative of the results of a call with a tensor may be asked for."""
+    # While torch compiles, transforms of torch.func are known, but not whether one is forward mode.
     is_transformed = way_of() is Way.FORWARD or torch._C._are_functorch_transforms_active()
     return x.is_floating_point() and (is_transformed or (torch.is_grad_enabled() and x.requires_grad))

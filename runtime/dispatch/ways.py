@@ -1,7 +1,7 @@
 """Ways: how a call reaches its kernel, decided in one place.
 
-Plain tensors reach the kernel through an autograd.Function, in a fraction of the time of a registered
-operator; the time of a small sort is mostly that. All other calls go to the registered operators, see
+Plain tensors reach the kernel through an autograd.Function. A registered operator takes many times as long,
+which would be most of the time of a small sort. All other calls go to the registered operators, see
 `operators`.
 """
 
@@ -26,14 +26,14 @@ class Way(Enum):
     PLAIN = "plain"  # nothing: the kernel may be called directly
 
 
-# In Python 3.11 a member of an enum takes as long to look up as a few lines of a call.
+# In Python 3.11 looking up a member of an enum takes as long as a few lines of a call.
 PLAIN = Way.PLAIN
 
 _PLAIN_TYPES = (Tensor, torch.nn.Parameter)
 
 
 def way_of(*tensors: Tensor | None, with_tangents: bool = True) -> Way:
-    """Return the way of a call with these tensors, or of one with what they are without their tangents."""
+    """Return the way of a call with these tensors; without `with_tangents`, as if they had no tangents."""
     if with_tangents and forward_ad._current_level >= 0:
         return Way.FORWARD
     if torch.compiler.is_compiling():
