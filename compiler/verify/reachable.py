@@ -232,7 +232,7 @@ class _Search:
         """
         part = _joined(self.network.n, (*self.pairs, *(pair for run in runs for pair in pairwise(run))))
         if len(part) < self.network.n:
-            # If the part carries the highest ranks, zeros only there are wrong; else ones only there are.
+            # Zeros only in this part are wrong if it carries the highest ranks; else ones only in it are.
             highest = all(self.ranks[wire] >= self.network.n - len(part) for wire in part)
             raise _FailingError(tuple(int((wire in part) != highest) for wire in range(self.network.n)))
 
@@ -435,7 +435,7 @@ class _Search:
 
 
 def _joined(n: int, pairs: Iterable[tuple[int, int]]) -> set[int]:
-    """Return the wires that a path of these pairs joins with wire 0, and wire 0."""
+    """Return wire 0, and the wires that paths of these pairs join with it."""
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for lo, hi in pairs:
         neighbours[lo].add(hi)

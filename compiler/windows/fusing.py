@@ -39,7 +39,7 @@ class Loop:
     Attributes:
         instances: in the order in which they run.
         kept: the stage whose list it writes to memory; None: it writes the results of all rows.
-        reach: how many places behind a row's last one it runs at, for those who read its list there.
+        reach: how many places it runs beyond a row's last one, for loops that read its list there.
     """
 
     instances: tuple[Instance, ...]
@@ -60,7 +60,7 @@ def plan(window: Window) -> Plan:
 
 
 def fuse(plan: Plan) -> tuple[Loop, ...]:
-    """Return the loops of a step, of the least operations, loads and stores that are found."""
+    """Return the loops of a step: of those found, the ones of fewest operations, loads and stores."""
     return _loops(plan, _kept(plan))
 
 
@@ -74,8 +74,9 @@ def operations(plan: Plan, loops: Iterable[Loop]) -> float:
 def _kept(plan: Plan) -> frozenset[int]:
     """Return the stages that keep their lists.
 
-    The search fuses the stage that gains most, as long as one gains, and the other way round, from no list
-    kept. Where each list is read at its own place alone, all are fused: no stage runs twice.
+    Two searches fuse or keep one stage at a time, the one that gains most, as long as one gains. One begins
+    with all lists kept, the other with none. If each list is read at its own place alone, all stages are
+    fused: none runs twice.
     """
     if not any(read.shift for stage in plan.stages for read in stage.reads if read.stage is not None):
         return frozenset()

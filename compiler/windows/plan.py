@@ -5,8 +5,8 @@ at its place or some columns further on. So a list of values that several window
 once. Two windows below each other share the rows that they have in common: a step makes two rows of
 results.
 
-Small windows sort the pixels of rows, then join rows. All that windows below each other share is then at the
-same place, so that a step of many rows keeps it in registers.
+Small windows sort the pixels of rows, then join rows. Windows below each other then share lists at the same
+place, so a step of many rows keeps these in registers.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Pixels:
         return cls(len(rows) * columns, rows, columns)
 
 
-# Which two parts a part is joined of, and how many columns the second lies behind the first.
+# A part to the two that it is joined of, and how many columns the second lies behind the first.
 _Joins = dict[_Pixels, tuple[_Pixels, _Pixels, int]]
 
 
@@ -189,7 +189,7 @@ def _lines(window: Window, step: int, first: int, count: int) -> _Pixels:
 
 
 def _two_by_two(window: Window, step: int) -> _Joins:
-    """Return how each row of results joins the rows that its window shares with another one and its own."""
+    """Return how each row of results is joined: rows that its window shares with another, and its own."""
     joins: _Joins = {}
     for first in range(0, step, 2):
         common = _lines(window, step, first + 1, window.rows - 1)
@@ -286,7 +286,7 @@ def _numbered(window: Window, step: int, joins: _Joins, results: Sequence[_Pixel
             else Read(number[source], drafts[source].ranks.index(index), shift)
             for source, index, shift in draft.reads
         )
-        # The values of a part below the least that is read are below the ranks too.
+        # Values of a part below the least one that is read are below the ranks too.
         below = sum(run.least for run in _runs(draft))
         ranks = tuple(rank - below for rank in draft.ranks)
         runs = tuple(tuple(run.wires) for run in _runs(draft) if len(run.wires) > 1)

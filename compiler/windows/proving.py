@@ -15,9 +15,8 @@ class FilterProof:
     """What is proved of a plan.
 
     Attributes:
-        windows: for each row of results of a step, that the comparators that its windows go through select
-            the rank, whatever the pixels are.
-        stages: for each stage, that its network gives its ranks where the lists that it reads ascend.
+        windows: for each row of results of a step: its windows' comparators select the rank of any pixels.
+        stages: for each stage: its network gives its ranks if the lists that it reads ascend.
     """
 
     windows: tuple[Proof, ...]

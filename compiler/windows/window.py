@@ -101,7 +101,7 @@ class Window:
 
     @property
     def is_median(self) -> bool:
-        """Whether it selects the median, which is a value of an odd number alone."""
+        """Whether it selects the median, which only an odd number of values has."""
         return self.values % 2 == 1 and self.rank == self.values // 2
 
     @property
