@@ -23,7 +23,12 @@ from nsc.runtime import reference
 pytestmark = pytest.mark.slow("a browser is started")
 
 FORMS = "relaxed", "error-free"
-SIZES = ("bitonic", 2), ("odd_even", 5), ("best", 16), ("bitonic", 32)
+SIZES = (
+    ("bitonic", 2),
+    ("odd_even", 5),
+    ("best", 16),
+    pytest.param("bitonic", 32, marks=pytest.mark.nightly("large networks run in a browser")),
+)
 
 # Runs every case on a network and returns plain lists.
 SOFT = """([n, layers, cases]) => {
