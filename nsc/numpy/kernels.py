@@ -74,69 +74,69 @@ def _warn(error: str) -> None:
 
 
 def by_numpy(
-    x: Array, place: int, selection: Selection | None, descending: bool, index: np.dtype[Any] | None
+    x: Array, axis: int, selection: Selection | None, descending: bool, index_dtype: np.dtype[Any] | None
 ) -> Sorted:
-    """Sort or select along an axis with NumPy; without `index`, their dtype, indices are empty."""
-    n = x.shape[place]
+    """Sort or select along an axis with NumPy; without an `index_dtype`, indices are empty."""
+    n = x.shape[axis]
     ranks = None if selection is None else list(selection.outputs(n).values())
-    if index is None:
-        values = np.sort(x, axis=place) if ranks is None else np.partition(x, sorted(ranks), axis=place)
-        places = np.empty(0, np.int64)
+    if index_dtype is None:
+        values = np.sort(x, axis=axis) if ranks is None else np.partition(x, sorted(ranks), axis=axis)
+        indices = np.empty(0, np.int64)
     else:
         # In descending order ties keep their order too: the flipped array is sorted, and its result flipped.
-        order = np.argsort(np.flip(x, place) if descending else x, axis=place, kind="stable")
-        places = (np.subtract(n - 1, order) if descending else order).astype(index)
-        values = np.take_along_axis(x, places, place)
+        order = np.argsort(np.flip(x, axis) if descending else x, axis=axis, kind="stable")
+        indices = (np.subtract(n - 1, order) if descending else order).astype(index_dtype)
+        values = np.take_along_axis(x, indices, axis)
     if descending:
-        values, places = np.flip(values, place), np.flip(places, place) if places.size else places
+        values, indices = np.flip(values, axis), np.flip(indices, axis) if indices.size else indices
     if ranks is not None:
-        values = values.take(ranks, place)
-        places = places.take(ranks, place) if index is not None else places
-    return Sorted(np.ascontiguousarray(values), np.ascontiguousarray(places))
+        values = values.take(ranks, axis)
+        indices = indices.take(ranks, axis) if index_dtype is not None else indices
+    return Sorted(np.ascontiguousarray(values), np.ascontiguousarray(indices))
 
 
 def run(
     function: str,
     x: Array,
-    place: int,
+    axis: int,
     selection: Selection | None,
     workers: int,
     descending: bool = False,
-    index: np.dtype[Any] | None = None,
+    index_dtype: np.dtype[Any] | None = None,
 ) -> Sorted:
-    """Sort or select along an axis, from 0 on; without `index`, their dtype, indices are empty."""
-    threads, n = thread_count(function, workers), x.shape[place]
+    """Sort or select along an axis, from 0 on; without an `index_dtype`, indices are empty."""
+    threads, n = thread_count(function, workers), x.shape[axis]
     if n == 0:
-        return Sorted(x.copy(), np.empty(x.shape, index or np.int64))
-    if index is not None and not places_fit(n, x.itemsize):
-        found = run(function, x.astype(np.int16), place, selection, workers, descending, index)
+        return Sorted(x.copy(), np.empty(x.shape, index_dtype or np.int64))
+    if index_dtype is not None and not places_fit(n, x.itemsize):
+        found = run(function, x.astype(np.int16), axis, selection, workers, descending, index_dtype)
         return Sorted(found.values.astype(x.dtype), found.indices)
     kernel = kernel_for(function, n, selection, x)
     if kernel is None:
-        return by_numpy(x, place, selection, descending, index)
-    lying, axis, back = _arranged(x, place)
-    results = (*lying.shape[:axis], kernel.source.outputs, *lying.shape[axis + 1 :])
+        return by_numpy(x, axis, selection, descending, index_dtype)
+    arranged, along, back = _arranged(x, axis)
+    results = (*arranged.shape[:along], kernel.source.outputs, *arranged.shape[along + 1 :])
     values = np.empty(results, x.dtype)
-    indices = np.empty(0 if index is None else results, index or np.int64)
+    indices = np.empty(0 if index_dtype is None else results, index_dtype or np.int64)
     if values.size:
-        _call(kernel, lying, around(lying, axis), values, indices, descending, threads)
-    return Sorted(back(values), indices if index is None else back(indices))
+        _call(kernel, arranged, around(arranged, along), values, indices, descending, threads)
+    return Sorted(back(values), indices if index_dtype is None else back(indices))
 
 
-def around(x: Array, place: int) -> tuple[int, int, int]:
+def around(x: Array, axis: int) -> tuple[int, int, int]:
     """Return how many values lie in front of an axis, on it, and behind it."""
-    return math.prod(x.shape[:place]), x.shape[place], math.prod(x.shape[place + 1 :])
+    return math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
 
 
-def _arranged(x: Array, place: int) -> tuple[Array, int, Callable[[Array], Array]]:
+def _arranged(x: Array, axis: int) -> tuple[Array, int, Callable[[Array], Array]]:
     """Return an array in C order that a kernel can read, its axis, and what turns a result's axes back."""
     if x.flags.f_contiguous and not x.flags.c_contiguous:
-        lying, axis, back = _arranged(np.ascontiguousarray(x.T), x.ndim - 1 - place)
-        return lying, axis, lambda result: back(result).T
-    if layout_of(*around(x, place)) is None:
-        moved = np.ascontiguousarray(np.moveaxis(x, place, -1))
-        return moved, x.ndim - 1, lambda result: np.ascontiguousarray(np.moveaxis(result, -1, place))
-    return np.ascontiguousarray(x), place, lambda result: result
+        arranged, along, back = _arranged(np.ascontiguousarray(x.T), x.ndim - 1 - axis)
+        return arranged, along, lambda result: back(result).T
+    if layout_of(*around(x, axis)) is None:
+        moved = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+        return moved, x.ndim - 1, lambda result: np.ascontiguousarray(np.moveaxis(result, -1, axis))
+    return np.ascontiguousarray(x), axis, lambda result: result
 
 
 def _call(
@@ -163,5 +163,5 @@ def work_of(kernel: ExactFunction | None, x: Array, index_bytes: int) -> float:
     """Return how much work it is to sort an array, in the unit of LEAST_WORK."""
     if kernel is None:
         return x.nbytes * 100.0  # about what NumPy takes
-    # A word with a place is of twice the width, and takes twice the operations to make and to read.
+    # A word with an index has twice the width, and takes twice the operations to make and to read.
     return x.nbytes * kernel.source.operations / kernel.source.n * (4 if index_bytes else 1)

@@ -221,7 +221,7 @@ def rolling(
     array([nan, nan,  2.,  5.])
     """
     x, threads = read("rolling", array), thread_count("rolling", workers)
-    place = axis_of("rolling", axis, x.ndim)
+    axis = axis_of("rolling", axis, x.ndim)
     size = whole(window)
     if size is None or size < 1:
         raise OperandError(f"nsc.numpy.rolling: window must be an integer, 1 or more, got {window!r}")
@@ -231,7 +231,7 @@ def rolling(
             f"nsc.numpy.rolling: min_periods must be an integer in 1 … {size}, got {min_periods!r}"
         )
     ahead = (size - 1) // 2 if flag("center", center, OperandTypeError) else 0
-    return Rolling(x, place, size, least, ahead, threads)
+    return Rolling(x, axis, size, least, ahead, threads)
 
 
 def _taken(low: Array, _high: Array, _share: float) -> Array:

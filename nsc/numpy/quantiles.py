@@ -144,7 +144,7 @@ def _quantile(
             reduction.x.dtype,
             lambda block: weighted_quantiles(block, weighed, levels),
             None,
-            with_places=True,
+            with_indices=True,
         )
     dtype, rule = rule_of(reduction.x.dtype, levels, method, is_weak)
     return reduction.by_rule(levels.shape, dtype, rule, skips_nan)

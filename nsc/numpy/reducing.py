@@ -90,7 +90,7 @@ class Reduction:
         dtype: np.dtype[Any],
         statistic: Callable[[SortedBlock], Sequence[Array]],
         selection: Selection | None,
-        with_places: bool = False,
+        with_indices: bool = False,
     ) -> Array:
         """Return the results of a statistic; their axes are the leading ones, then those that are kept."""
         shape = self._shape(leading)
@@ -100,7 +100,7 @@ class Reduction:
         results = np.empty((count, outer * inner), dtype)
         if results.size:
             laid = self.samples.lay(self.x)
-            each_block(self.function, laid, selection, statistic, results, self.threads, with_places)
+            each_block(self.function, laid, selection, statistic, results, self.threads, with_indices)
         found = self.samples.back(results, self.axes, self.keepdims).reshape(shape)
         if self.out is None:
             return found[()]

@@ -79,12 +79,12 @@ class SortedBlock:
 
     Attributes:
         values: a row for each selected rank.
-        places: where each value lay, if that was asked for.
+        indices: where each value lay, if that was asked for.
         part: cuts the same samples out of what `Samples.lay` returned.
     """
 
     values: Array
-    places: Array | None
+    indices: Array | None
     part: tuple[slice, slice, slice]
 
     def of(self, laid: Array) -> Array:
@@ -99,7 +99,7 @@ def each_block(
     statistic: Callable[[SortedBlock], Sequence[Array]],
     results: Array,
     threads: int,
-    with_places: bool = False,
+    with_indices: bool = False,
 ) -> None:
     """Sort samples and write a statistic of them to results.
 
@@ -110,30 +110,30 @@ def each_block(
         statistic: from a block to its results, a number for each of its samples.
         results: a row for each result, a column for each sample.
         threads: how many at most.
-        with_places: whether the statistic reads the places of values.
+        with_indices: whether the statistic reads the indices of values.
     """
-    index = np.dtype(np.int32) if with_places else None
-    if index is not None and not places_fit(laid.shape[1], laid.itemsize):
+    index_dtype = np.dtype(np.int32) if with_indices else None
+    if index_dtype is not None and not places_fit(laid.shape[1], laid.itemsize):
         laid = laid.astype(np.int16)
     outer, n, inner = laid.shape
     kernel = kernel_for(function, n, selection, laid)
-    parts = _parts(laid.shape, laid.itemsize + (4 if with_places else 0))
+    parts = _parts(laid.shape, laid.itemsize + (4 if with_indices else 0))
     rows = results.reshape(len(results), outer, inner)
 
     def do(number: int, count: int) -> None:
         with np.errstate(all="ignore"):
             for part in parts[number::count]:
                 if kernel is None:
-                    found = by_numpy(laid[part], 1, selection, False, index)
-                    values, places = found.values, found.indices
+                    found = by_numpy(laid[part], 1, selection, False, index_dtype)
+                    values, indices = found.values, found.indices
                 else:
-                    values, places = _sorted(kernel, laid[part], index)
-                block = SortedBlock(_columns(values), _columns(places) if with_places else None, part)
+                    values, indices = _sorted(kernel, laid[part], index_dtype)
+                block = SortedBlock(_columns(values), _columns(indices) if with_indices else None, part)
                 for row, result in zip(rows, statistic(block), strict=True):
                     target = row[part[0], part[2]]
                     target[...] = result.reshape(target.shape)
 
-    share_out(do, threads, work_of(kernel, laid, 4 if with_places else 0))
+    share_out(do, threads, work_of(kernel, laid, 4 if with_indices else 0))
 
 
 def _parts(shape: tuple[int, ...], value_bytes: int) -> list[tuple[slice, slice, slice]]:
@@ -154,8 +154,8 @@ def _parts(shape: tuple[int, ...], value_bytes: int) -> list[tuple[slice, slice,
     ]
 
 
-def _sorted(kernel: ExactFunction, x: Array, index: np.dtype[Any] | None) -> tuple[Array, Array]:
-    """Return values, and places if a dtype of them is given, of a block."""
+def _sorted(kernel: ExactFunction, x: Array, index_dtype: np.dtype[Any] | None) -> tuple[Array, Array]:
+    """Return values, and indices if a dtype of them is given, of a block."""
     slabs, n, samples = x.shape
     is_rows = samples == 1
     steps = [stride // x.itemsize for stride in x.strides]
@@ -164,11 +164,11 @@ def _sorted(kernel: ExactFunction, x: Array, index: np.dtype[Any] | None) -> tup
         steps = [n * samples, samples, 1]
     layout = Layout(1, slabs, 0, 1, steps[0]) if is_rows else Layout(slabs, samples, steps[0], steps[1], 1)
     values = np.empty((slabs, kernel.source.outputs, samples), x.dtype)
-    places = np.empty(0 if index is None else values.shape, index or np.int32)
-    index_bytes = 0 if index is None else places.itemsize
-    addresses = values.ctypes.data, places.ctypes.data
+    indices = np.empty(0 if index_dtype is None else values.shape, index_dtype or np.int32)
+    index_bytes = 0 if index_dtype is None else indices.itemsize
+    addresses = values.ctypes.data, indices.ctypes.data
     kernel.call(x.ctypes.data, layout, *addresses, index_bytes, False)
-    return values, places
+    return values, indices
 
 
 def _columns(laid: Array) -> Array:

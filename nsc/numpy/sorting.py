@@ -68,8 +68,8 @@ def sort(
     """
     index, descends = index_dtype_of("sort", index_dtype), flag("descending", descending, OperandTypeError)
     with_indices = flag("return_indices", return_indices, OperandTypeError)
-    x, place = flat_or_along("sort", read("sort", array), axis)
-    found = run("sort", x, place, None, workers, descends, index if with_indices else None)
+    x, axis = flat_or_along("sort", read("sort", array), axis)
+    found = run("sort", x, axis, None, workers, descends, index if with_indices else None)
     return found if with_indices else found.values
 
 
@@ -87,8 +87,8 @@ def argsort(
     array([1, 3, 2, 0])
     """
     index, descends = index_dtype_of("argsort", index_dtype), flag("descending", descending, OperandTypeError)
-    x, place = flat_or_along("argsort", read("argsort", array), axis)
-    return run("argsort", x, place, None, workers, descends, index).indices
+    x, axis = flat_or_along("argsort", read("argsort", array), axis)
+    return run("argsort", x, axis, None, workers, descends, index).indices
 
 
 def topk(
@@ -119,12 +119,12 @@ def topk(
     array([1, 3])
     """
     count, is_largest = whole(k), flag("largest", largest, OperandTypeError)
-    x, place = flat_or_along("topk", read("topk", array), axis)
-    length = x.shape[place]
+    x, axis = flat_or_along("topk", read("topk", array), axis)
+    length = x.shape[axis]
     if count is None or not 1 <= count <= length:
         raise OperandError(f"nsc.numpy.topk: k must be an integer in 1 … {length}, got {k!r}")
     selection = top_k(count) if is_largest else ranks(*range(count))
-    return run("topk", x, place, selection, workers, index=index_dtype_of("topk", index_dtype))
+    return run("topk", x, axis, selection, workers, index_dtype=index_dtype_of("topk", index_dtype))
 
 
 def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int = 1) -> Array:
@@ -142,8 +142,8 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
     >>> select([[3, 1, 4, 1, 5]], 1), select([3, 1, 4, 1, 5], [0, -1])
     (array([1]), array([1, 5]))
     """
-    x, place = flat_or_along("select", read("select", array), axis)
-    length = x.shape[place]
+    x, axis = flat_or_along("select", read("select", array), axis)
+    length = x.shape[axis]
     one = whole(wanted)
     listed = wholes(wanted if one is None else [one]) or ()
     numbers = [rank + length if -length <= rank < 0 else rank for rank in listed]
@@ -151,5 +151,5 @@ def select(array: ArrayLike, wanted: Any, axis: int | None = -1, *, workers: int
         raise OperandError(f"nsc.numpy.select: ranks must be integers in 0 … {length - 1}, got {wanted!r}")
     if len(set(numbers)) < len(numbers):
         raise OperandError(f"nsc.numpy.select: each rank once, got {wanted!r}")
-    values = run("select", x, place, ranks(*numbers), workers).values
-    return values if one is None else np.take(values, 0, place)
+    values = run("select", x, axis, ranks(*numbers), workers).values
+    return values if one is None else np.take(values, 0, axis)

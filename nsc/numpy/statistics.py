@@ -93,7 +93,7 @@ def _median(
     if weights is not None:
         weighed = Weights.of(reduction, weights, skips_nan)
         return reduction.finish(
-            (), dtype, lambda block: weighted_median(block, weighed), None, with_places=True
+            (), dtype, lambda block: weighted_median(block, weighed), None, with_indices=True
         )
     return reduction.by_rule((), dtype, MEDIAN, skips_nan)
 
@@ -141,7 +141,7 @@ def trimmed_mean(
     if weights is not None:
         weighed = Weights.of(reduction, weights, skips_nan=False)
         return reduction.finish(
-            (), dtype, lambda block: weighted_trimmed_mean(block, weighed, share), None, with_places=True
+            (), dtype, lambda block: weighted_trimmed_mean(block, weighed, share), None, with_indices=True
         )
     cut = int(share * n)
 

@@ -65,11 +65,11 @@ class Weights:
 
     def sorted_of(self, block: SortedBlock) -> Array:
         """Return weights in the order of a block's values; 0 for NaN that does not count."""
-        assert block.places is not None
+        assert block.indices is not None
         weights = (
-            self.laid.take(block.places)
+            self.laid.take(block.indices)
             if self.laid.ndim == 1
-            else np.take_along_axis(block.of(self.laid), block.places, 0)
+            else np.take_along_axis(block.of(self.laid), block.indices, 0)
         )
         if self.skips_nan and block.values.dtype.kind == "f":
             weights[np.isnan(block.values)] = 0
