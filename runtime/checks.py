@@ -13,7 +13,7 @@ from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.kernel import Kernel, find_kernel
 from nsc.runtime.shapes import output_shapes, payload_of, real_of
 
-# The numbers that a steepness may be in an arithmetic type: kernels take smaller ones for zero.
+# The least and the greatest steepness in an arithmetic type: kernels take smaller numbers for zero.
 RANGES = {
     dtype: (torch.finfo(dtype).tiny, torch.finfo(dtype).max) for dtype in (torch.float32, torch.float64)
 }
@@ -97,7 +97,7 @@ def check_tensor(
 
 
 def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, routing: str) -> None:
-    """Raise an error as a kernel does: for a steepness, a target or ranks with wrong values."""
+    """Raise the error that a kernel would answer with: for wrong values of a steepness, a target or ranks."""
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
         raise no_steepness(kernel, routing, steepness)
@@ -119,7 +119,7 @@ def bad_steepness(
     dtype: torch.dtype,
     kind: type[OperandError] | type[OperandTypeError] = OperandError,
 ) -> OperandError | OperandTypeError:
-    """Return the error for what is no steepness.
+    """Return the error for a value that is no steepness.
 
     Args:
         call: the operator and its method.
@@ -135,7 +135,7 @@ def bad_steepness(
 
 
 def no_steepness(kernel: Kernel, routing: str, steepness: Tensor) -> OperandError | OperandTypeError:
-    """Return the error for a tensor that holds no steepness; it names the first that is none."""
+    """Return the error for a tensor of steepnesses with a wrong one; it names the first of these."""
     lowest, highest = RANGES[steepness.dtype]
     steepness = steepness.detach()
     first = int((~((steepness >= lowest) & (steepness <= highest))).int().argmax())

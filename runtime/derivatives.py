@@ -82,7 +82,8 @@ def through_loss(
 ) -> tuple[Tensor, Tensor, None]:
     """Return the gradients of x and steepness for gradients of the values and of the samples' losses.
 
-    Those of the losses multiply last: inside the kernels they could leave the normal numbers.
+    Gradients of the losses are multiplied in last: inside the kernels products could leave the normal
+    numbers.
     """
     _, x_grad, steepness_grad = loss(x, steepness, target, routing, spec)
     x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad

@@ -1,4 +1,4 @@
-"""Kernels for a type of values: a library for each, built when it is first called; needs no torch."""
+"""Kernels with a library for each type of values, built when it is first called; needs no torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class CFunction:
 
 
 class ElementLibraries:
-    """The libraries of a source in which a first line that defines NSC_ELEMENT chooses the type of values.
+    """The libraries of a source for types of values. A first line, which defines NSC_ELEMENT, chooses the
+    type.
 
     Args:
         name: of the kernel, an identifier.

@@ -59,7 +59,7 @@ class FilterKernel:
 
     def __init__(self, source: FilterSource) -> None:
         self.source = source
-        # By the number of channels.
+        # The number of channels, to libraries.
         self._libraries: dict[int, ElementLibraries] = {}
 
     def __repr__(self) -> str:

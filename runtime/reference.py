@@ -93,7 +93,7 @@ def _first_rows(kernel: Kernel, x: Tensor, payload: Tensor | None, kind: Payload
         return payload
     if kind is Payload.RANKS:
         assert payload is not None
-        # Not one_hot, which looks at values and so has no place in a traced program.
+        # Not one_hot: it looks at values, which a traced program does not have.
         return (payload.unsqueeze(-2) == torch.arange(kernel.n, device=x.device).unsqueeze(-1)).to(x.dtype)
     return torch.eye(kernel.n, dtype=x.dtype, device=x.device).expand(x.shape[0], kernel.n, kernel.n)
 
@@ -196,7 +196,7 @@ class _Entries:
         p: P (batch, n, n).
         rest: 1 - P to full precision.
         target: the true ranks (batch, n).
-        log: from entries and what they lack to 1, to the logarithms of the entries.
+        log: maps entries, and what they lack to 1, to the logarithms of the entries.
     """
 
     p: Tensor

@@ -13,7 +13,7 @@ _PAYLOADS = {name: routing.payload for name, routing in ROUTINGS.items()}
 
 
 def payload_of(routing: str) -> Payload:
-    """Return what a routing takes; nothing for one that is not known, which `check_tensors` refuses."""
+    """Return what a routing takes; an unknown one, which `check_tensors` refuses, takes nothing."""
     return _PAYLOADS.get(routing, Payload.NOTHING)
 
 

@@ -1,4 +1,4 @@
-"""Threads: a work on arrays in several parts at the same time; needs no torch."""
+"""Threads: work on arrays, in parts that run at the same time; needs no torch."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-# Bytes of values times minima and maxima for each that a thread does at least, about a millisecond: to wake
-# one can take as long.
+# Least work of a thread: bytes of values times minima and maxima for each, about a millisecond. Waking a
+# thread can take as long.
 LEAST_WORK = 100_000_000
 
 # Threads are kept, because new ones take longer to start. A fork has none of them.
