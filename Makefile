@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two workers have the cores: threads of OpenMP that wait for work sleep instead of taking a core from the other.
 test check test-quick test-all: export OMP_WAIT_POLICY := passive
 
-.PHONY: demo docs test test-quick test-all check bench clean
+.PHONY: demo docs test test-quick test-all check types pytest bench clean
 
 demo: $(VENV)/examples.stamp
 	$(BIN)/python -m examples.digits
@@ -26,10 +26,16 @@ demo: $(VENV)/examples.stamp
 test check test-all: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --jobs 2 types pytest ALL=$(filter test-all,$@)
+
+# Types are checked in one process, for a minute on a fresh clone: the tests begin beside it.
+types:
 	$(BIN)/mypy
 	$(BIN)/mypy experiments examples benchmarks/__main__.py benchmarks/gpu/__main__.py \
 		tests/typed_calls.py
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(filter test-all,$@),,--daily)
+
+pytest:
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(ALL),,--daily)
 
 test-quick: $(VENV)/test.stamp
 	$(BIN)/ruff check .
