@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from nsc import library
 from nsc.compiler.formats import write_network
 from nsc.compiler.naming import proof_line
 from nsc.compiler.network import Network
@@ -112,6 +113,7 @@ def compile_filter(
     manifest = FilterManifest(
         name=name,
         nsc=version,
+        library=library.digest(),
         command=command if name == window.label else f"{command} --name {name}",
         network=network.digest,
         proof=proof.windows[0].verdict.value,

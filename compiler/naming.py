@@ -83,6 +83,8 @@ def command(request: Request, name: str) -> str:
         words.append("--remove-redundant")
     if request.unproved:
         words.append("--unproved")
+    if request.single_file:
+        words.append("--single-file")
     return " ".join(words)
 
 

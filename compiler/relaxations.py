@@ -16,18 +16,16 @@ from nsc.wording import argument
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """A sigmoid family as C++ expressions over registers of type `Vec<real>`.
+    """A sigmoid family as C++ expressions over registers of type `Vec<real>`, by nsc/relaxed/functions.h.
 
     Attributes:
         tail: f(-t) as an expression of `t` >= 0; the other half is 1 - f(-t).
         slope: f'(v) as an expression of `t` = |v|, `keep` = f(v) and `swap` = f(-v).
-        needs: functions of templates/shared/functions.j2 that these call.
         source: where the family was proposed for sorting networks.
     """
 
     tail: str
     slope: str
-    needs: frozenset[str]
     source: str
 
 
@@ -36,37 +34,31 @@ SIGMOIDS: dict[str, Sigmoid] = {
     "logistic": Sigmoid(
         tail="logistic_tail<real>(t)",
         slope="keep * swap",
-        needs=frozenset({"logistic_tail", "exp"}),
         source="Petersen et al., ICML 2021",
     ),
     "gaussian": Sigmoid(
         tail="normal_tail<real>(t)",
         slope="exp_half_square<real>(t, all(real(0.39894228040143268)))",
-        needs=frozenset({"normal_tail", "exp"}),
         source="Petersen et al., ICLR 2022",
     ),
     "reciprocal": Sigmoid(
         tail="1 / (2 + t)",
         slope="1 / ((2 + t) * (2 + t))",
-        needs=frozenset(),
         source="Petersen et al., ICLR 2022",
     ),
     "cauchy": Sigmoid(
         tail="cauchy_tail<real>(t)",
         slope="real(0.31830988618379067) / (1 + t * t)",
-        needs=frozenset({"cauchy_tail"}),
         source="Petersen et al., ICLR 2022",
     ),
     "optimal": Sigmoid(
         tail="t > real(0.25) ? 1 / (16 * t) : real(0.5) - t",
         slope="t > real(0.25) ? 1 / (16 * t * t) : all(real(1))",
-        needs=frozenset(),
         source="Petersen et al., ICLR 2022",
     ),
     "hard": Sigmoid(
         tail="t == t ? Vec<real>{} : t",
         slope="Vec<real>{}",
-        needs=frozenset(),
         source="the exact comparator",
     ),
 }
@@ -109,18 +101,6 @@ class Relaxation:
     def root(self) -> int | None:
         """1/λ where (|d| + ε)^-λ is an inverse square or fourth root, else None."""
         return ROOTS.get(self.art_lambda)
-
-    @property
-    def functions(self) -> frozenset[str]:
-        """The functions of templates/shared/functions.j2 that a kernel needs."""
-        needed = set(SIGMOIDS[self.sigmoid].needs)
-        if self.art_lambda:
-            needed.add("inverse_root" if self.root else "log")
-        if needed & {"exp", "log"}:
-            needed.add("small_exp")
-        if needed & {"small_exp", "cauchy_tail", "inverse_root"}:
-            needed.add("polynomial")
-        return frozenset(needed)
 
     def describe(self) -> str:
         """Return the relaxation in words, for headers and tables."""

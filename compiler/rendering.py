@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from nsc import library
 from nsc.compiler.formats import write_network
 from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.package import CHeader, Package
@@ -37,6 +38,7 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     manifest = RelaxedManifest(
         name=name,
         nsc=request.version,
+        library=library.digest(),
         command=header.command,
         n=network.n,
         size=network.size,
@@ -59,6 +61,8 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
         )
         for target, backend in backends.items()
     }
+    if request.single_file:
+        sources = {name: library.expanded(text) for name, text in sources.items()}
     interface = {}
     if "cpu" in request.targets:
         interface[f"{name}_c.h"] = interface_text(header, network.n, outputs, request.dtypes)

@@ -37,6 +37,7 @@ class Request:
         remove_redundant: whether comparators that never exchange anything are removed, which changes soft
             values.
         is_header: whether a C header is compiled, not a package.
+        single_file: whether kernels' sources have the kernel library in them, instead of including it.
         straight_line: comparators that get straight-line code; tests and experiments choose fewer, which
             builds sooner and computes the same values.
 
@@ -60,6 +61,7 @@ class Request:
     wires: Sequence[int] | None = None
     remove_redundant: bool = False
     is_header: bool = False
+    single_file: bool = False
     straight_line: int = STRAIGHT_LINE
 
     def __post_init__(self) -> None:

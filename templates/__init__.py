@@ -22,7 +22,7 @@ Read = Callable[[str], str]
 
 
 def part(name: str) -> str:
-    """Return the text of a file of this room, such as "cpp/cross_entropy.cpp"."""
+    """Return the text of a file of this room, such as "cuda/keys.cu"."""
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 

@@ -71,7 +71,6 @@ RELAXATION = Addition(
             """    "toy": Sigmoid(
         tail="1 / (2 + t + t * t)",
         slope="(1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t))",
-        needs=frozenset(),
         source="a test",
     ),
 """,
@@ -294,57 +293,26 @@ LOSS = Addition(
             ),
             after("LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n", '    "toy": _toy,\n'),
         ),
-        "templates/cpp/toy.cpp": new_file(
-            """// The mean of the squared differences of P and the truth; a column's part of it.
-template <class real>
-inline real toy_difference(Columns<real> block, const int64_t *rank, int64_t k, int64_t row) {
-    return block[row][k] / unit<real> - (rank[k] == row ? 1 : 0);
-}
+        "library/nsc/relaxed/losses.h": both(
+            after("each(cross_entropy) each(binary_cross_entropy)", " each(toy)"),
+            before(
+                "// An entry's part of the mean",
+                """// The mean of the squared differences of P and the truth.
+struct toy {
+    static constexpr bool at_truth_alone = false;
+    template <class real>
+    static NSC_FUNCTION double of(Probability<real> p, bool is_true) {
+        const double difference = p.p / unit<real> - (is_true ? 1 : 0);
+        return difference * difference;
+    }
+    template <class Relaxation, class real>
+    static NSC_FUNCTION real slope(Probability<real> p, bool is_true) {
+        return 2 * (p.p / unit<real> - (is_true ? 1 : 0)) / unit<real>;
+    }
+};
 
-template <class real>
-void toy_loss(Columns<real> block, const int64_t *rank, int64_t width, double *losses) {
-    for (int64_t row = 0; row < wires; ++row)
-        for (int64_t k = 0; k < width; ++k) {
-            const double difference = toy_difference<real>(block, rank, k, row);
-            losses[k] += difference * difference / wires / wires;
-        }
-}
-
-template <class real>
-void toy_gradient(Columns<real> block, Columns<real> grad, const int64_t *rank, int64_t width) {
-    constexpr real share = real(1) / wires;
-    for (int64_t row = 0; row < wires; ++row)
-        for (int64_t k = 0; k < width; ++k) {
-            const real difference = toy_difference<real>(block, rank, k, row);
-            grad[row][k] = 2 * share * share * difference / unit<real>;
-        }
-}
-"""
-        ),
-        "templates/cuda/toy.cu": new_file(
-            """// The mean of the squared differences of P and the truth; this thread's part of a column.
-template <class real>
-__device__ __forceinline__ double toy_loss(const Tile<real> &tile, int32_t k, int32_t target) {
-    double sum = 0;
-    tile.for_each_row([&](int32_t row, Columns<real> &at) {
-        const double difference = at.at[k] / unit<real> - (row == target ? 1 : 0);
-        sum += difference * difference;
-    });
-    return sum / wires / wires;
-}
-
-template <class real>
-__device__ __forceinline__ void toy_gradient(const Tile<real> &tile,
-                                             const int32_t (&target)[lane_columns<real>]) {
-    constexpr real share = real(1) / wires;
-    tile.for_each_row([&](int32_t row, Columns<real> &at) {
-        for (int32_t k = 0; k < lane_columns<real>; ++k) {
-            const real difference = at.at[k] / unit<real> - (row == target[k] ? 1 : 0);
-            at.at[k] = k < tile.present ? 2 * share * share * difference / unit<real> : real(0);
-        }
-    });
-}
-"""
+""",
+            ),
         ),
     },
     """

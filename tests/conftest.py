@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from messages import check_messages
 
+from nsc import library
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -171,18 +173,20 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
-def generated(golden: Callable[[str, str], Path]) -> Callable[[str, str], None]:
+def generated(golden: Callable[[str, str], Path]) -> Callable[[str, str], Path]:
     """Return a function that compares with tests/golden/NAME what of a text is generated.
 
-    Of each file of templates that is included as it stands, the golden text has only the name.
+    Of each file of templates that is included as it stands, the golden text has only the name, and [library]
+    for the digest of the library.
     """
 
-    def compare(name: str, text: str) -> None:
+    def compare(name: str, text: str) -> Path:
+        text = text.replace(library.digest(), "[library]")
         for path in sorted(TEMPLATES.glob("*/*")):
             if path.suffix in (".cpp", ".cu", ".h"):
                 part = path.read_text(encoding="utf-8").rstrip("\n")
                 text = text.replace(part, f"[{path.relative_to(TEMPLATES)}]")
-        golden(name, text)
+        return golden(name, text)
 
     return compare
 

@@ -12,7 +12,7 @@ import pytest
 from additions import ADDITIONS, NAME, Addition
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("nsc", "compiler", "runtime", "templates")
+ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
 
 
 def listed_files(heading: str) -> set[str]:

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 pytestmark = pytest.mark.slow("the project is installed")
 
 ROOT = Path(__file__).parents[1]
-TREE = ("nsc", "compiler", "runtime", "templates", "pyproject.toml", "README.md", "LICENSE")
+TREE = ("nsc", "compiler", "library", "runtime", "templates", "pyproject.toml", "README.md", "LICENSE")
 NEED_TORCH = {
     "Filter",
     "Operator",
@@ -118,6 +118,7 @@ def output(*words, cwd):
 
 def test_the_package_is_whole(installed):
     assert (installed / "nsc" / "templates" / "cpp/kernel.cpp.j2").is_file()
+    assert (installed / "nsc" / "library" / "nsc/relaxed/kernel.h").is_file()
     assert (installed / "nsc" / "py.typed").is_file()
     assert not (installed / "nsc" / "compiler").is_symlink()
     assert "nsc.__main__" in (installed / "bin" / "nsc").read_text()

@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("nsc", "compiler", "runtime", "templates")
+ROOMS = ("nsc", "compiler", "library", "runtime", "templates")
 # Files outside the order: they import public names on first use, with `importlib.import_module`.
 LAZY = {"nsc/__init__.py"}
 # What a file imports in the same way, when it is asked for, from a room above it.

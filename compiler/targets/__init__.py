@@ -1,8 +1,8 @@
 """Targets: from a schedule to source text.
 
 The order of the files: records (the input of the templates, a file for each of their folders),
-approximations (polynomials), tables (the fields that all targets share), a file per target, backends (the
-table of targets), module (a package's Python module).
+tables (what all targets share), a file per target, backends (the table of targets), module (a package's
+Python module).
 """
 
 from nsc.compiler.targets import c

@@ -1,35 +1,28 @@
 """The C++ target: a schedule to the text of a kernel for processors.
 
-A call goes through the keys pass, the routing pass and, for gradients, the reverse keys pass. Many samples
-are shared out among threads: a thread takes a sample through all passes. Few samples go through one pass
-after another, in groups whose weights fit SCRATCH_BYTES. The keys are then shared out by samples, the routing
-by pieces of their columns.
-
-P of a narrow network goes through all passes a few samples at a time, each in a lane of its own.
+The text has the network's tables and the relaxation. The headers of nsc/library run them.
 """
 
 from __future__ import annotations
 
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import Schedule, butterflies, butterflies_of, in_butterflies
-from nsc.compiler.targets.records import Constant, CppKernel, Header, Tuning
-from nsc.compiler.targets.tables import braced, shared_values, wrapped
-from nsc.contract.interface import Status
-from nsc.contract.launch import MOST_CHUNKS
+from nsc.compiler.schedule import (
+    LONGEST,
+    SLOT_ALIGNMENT,
+    Pattern,
+    Schedule,
+    Shape,
+    butterflies,
+    butterflies_of,
+    in_butterflies,
+    slots_of,
+)
+from nsc.compiler.targets.records import CppKernel, Header, Network
+from nsc.compiler.targets.tables import braced, head, real_types, softened, spread_begins, words, wrapped
 from nsc.templates import fill
 
-# Mixes that a piece of columns should have at least: a few microseconds, far more than its sums take.
-CHUNK_MIXES = 4096
-# Aim for the memory of the weights, and their gradients, of a group of samples.
-SCRATCH_BYTES = 32 << 20
 # Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
 NARROW = 32
-# Bytes of a row of a group of blocks: two cache lines, so that two blocks of the widest registers share a
-# butterfly's weights and the sums over their lanes, and four blocks of registers half as wide.
-GROUP_BYTES = 128
-# Differences of a group that the backward pass keeps at a time, unless an eighth of P in float32 is more:
-# with these, two threads need less memory for P of 1,024 wires than P itself.
-KEPT_BYTES = 700 << 10
 
 
 def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
@@ -54,34 +47,64 @@ def render(
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
     """
-    values = shared_values(header, facts, schedule, relaxation, reals, "cpp/{}.cpp")
-    statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
-    return fill("cpp/kernel.cpp.j2", CppKernel(**values, statuses=statuses, tuning=_tuning(schedule)))  # type: ignore[arg-type]
+    first = head(header, facts, schedule, relaxation)
+    kernel = CppKernel(first, _network(schedule), softened(relaxation), real_types(reals))
+    return fill("cpp/kernel.cpp.j2", kernel)
 
 
-def _tuning(schedule: Schedule) -> Tuning:
-    joined = [tuple(butterflies_of(shape)) for shape in schedule.shapes]
-    count_of = dict(zip(schedule.shapes, map(len, joined), strict=True))
-    return Tuning(
-        most_chunks=MOST_CHUNKS,
-        chunk_mixes=CHUNK_MIXES,
-        scratch_bytes=SCRATCH_BYTES,
-        group_bytes=GROUP_BYTES,
-        kept_bytes=KEPT_BYTES,
-        butterflies=sum(count_of[codelet.shape] for codelet in schedule.codelets),
-        # C has no empty arrays: the table ends with an entry that is not used.
-        joined_lines=wrapped(
-            [*(braced((it.pattern.name.lower(), braced(it.wires))) for each in joined for it in each), "{}"]
+def _network(schedule: Schedule) -> Network:
+    """Return the tables of codelets, their wires and their shapes, and their sums.
+
+    Wires are kept as a base and a spread, which codelets share, so that tables stay short. C has no empty
+    arrays: tables that may be empty end with an entry that is not used.
+    """
+    number = {shape: index for index, shape in enumerate(schedule.shapes)}
+    begins = spread_begins(schedule)
+    flips = {0: 0}
+    codelets, first_slot = [], 0
+    for codelet in schedule.codelets:
+        pattern = flips.setdefault(codelet.turned, len(flips))
+        fields = (number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot, pattern)
+        codelets.append(braced(fields))
+        first_slot += slots_of(codelet)
+    joined = {shape: tuple(butterflies_of(shape)) for shape in schedule.shapes}
+    shapes, first_pair, first_butterfly = [], 0, 0
+    for shape in schedule.shapes:
+        shapes.append(braced((_wires_of(shape), first_pair, len(shape), first_butterfly)))
+        first_pair += len(shape)
+        first_butterfly += len(joined[shape])
+    narrow = _narrow_butterflies(schedule)
+    return Network(
+        wires=schedule.network.n,
+        comparators=schedule.network.size,
+        levels=schedule.network.depth,
+        slots=schedule.slots,
+        longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
+        codelet_count=len(codelets),
+        butterfly_count=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
+        narrow_count=len(narrow),
+        codelet_lines=wrapped([*codelets, "{}"]),
+        spread_lines=wrapped([*(place for spread in begins for place in spread), 0]),
+        shape_lines=wrapped([*shapes, "{}"]),
+        pair_lines=wrapped([*(braced((it.a, it.b)) for shape in schedule.shapes for it in shape), "{}"]),
+        flip_lines=wrapped(braced([braced(words(pattern, LONGEST // 64))]) for pattern in flips),
+        butterfly_lines=wrapped(
+            [*(_initialiser(it.pattern, it.wires) for each in joined.values() for it in each), "{}"]
         ),
-        narrow_lines=_narrow_lines(schedule),
+        narrow_lines=wrapped([*narrow, "{}"]),
     )
 
 
-def _narrow_lines(schedule: Schedule) -> tuple[str, ...]:
-    """Return the butterflies of a narrow network that is sorted, as lines of a table."""
+def _narrow_butterflies(schedule: Schedule) -> list[str]:
+    """Return the butterflies of a narrow network that is sorted, as entries of a table."""
     if schedule.network.n > NARROW or schedule.outputs is not None:
-        return ()
-    found = butterflies(schedule.codelets)
-    if not found:
-        return ()
-    return wrapped(braced((it.pattern.name.lower(), braced(it.wires), braced(it.slots))) for it in found)
+        return []
+    return [_initialiser(it.pattern, it.wires, it.slots) for it in butterflies(schedule.codelets)]
+
+
+def _initialiser(pattern: Pattern, *places: tuple[int, ...]) -> str:
+    return braced((f"nsc::{pattern.name.lower()}", *map(braced, places)))
+
+
+def _wires_of(shape: Shape) -> int:
+    return 1 + max(pair.b for pair in shape)

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 from nsc.compiler import schedule as scheduling
 from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.schedule import TILE_COLUMNS, Levels, Schedule
+from nsc.compiler.schedule import (
+    LONGEST,
+    SLOT_ALIGNMENT,
+    TILE_COLUMNS,
+    WIDEST,
+    Levels,
+    Needed,
+    PlacedComparator,
+    Schedule,
+    Shape,
+    slots_of,
+)
+from nsc.compiler.targets import records
 from nsc.compiler.targets.records import CudaKernel, Direction, Header, KnownSpread, StraightCode, Threads
-from nsc.compiler.targets.tables import arrays_of_weights, braced, shared_values, spread_begins, wrapped
+from nsc.compiler.targets.tables import (
+    arrays_of_weights,
+    braced,
+    head,
+    real_types,
+    softened,
+    spread_begins,
+    words,
+    wrapped,
+)
 from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.templates import fill
+from nsc.wording import count
 
 
 def lower(schedule: Schedule, relaxation: Relaxation) -> Levels:
@@ -37,8 +60,89 @@ def render(header: Header, facts: str, levels: Levels, relaxation: Relaxation, r
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
     """
-    values = shared_values(header, facts, levels.schedule, relaxation, reals, "cuda/{}.cu")
-    return fill("cuda/kernel.cu.j2", CudaKernel(**values, cuda=_threads(levels)))  # type: ignore[arg-type]
+    schedule = levels.schedule
+    kernel = CudaKernel(
+        kernel=head(header, facts, schedule, relaxation),
+        schedule=_schedule_tables(schedule),
+        straight_shapes=tuple(
+            _straight_shape(index, shape) for index, shape in enumerate(schedule.straight_shapes)
+        ),
+        relaxation=softened(relaxation),
+        reals=real_types(reals),
+        cuda=_threads(levels),
+    )
+    return fill("cuda/kernel.cu.j2", kernel)
+
+
+def _schedule_tables(schedule: Schedule) -> records.Schedule:
+    """Return the tables of codelets, their wires and their shapes, and their sums.
+
+    Wires are kept as a base and a spread, which codelets share, so that tables stay short.
+    """
+    number = {shape: index for index, shape in enumerate(schedule.shapes)}
+    begins = spread_begins(schedule)
+    turns: dict[int, int] = {}
+    turned = any(codelet.turned for codelet in schedule.codelets)
+    first_slot = first_pair = 0
+    codelets = []
+    for codelet in schedule.codelets:
+        fields = [number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot]
+        if turned:
+            fields.append(turns.setdefault(codelet.turned, len(turns)))
+        codelets.append(braced(fields))
+        first_slot += slots_of(codelet)
+    shapes = []
+    for shape in schedule.shapes:
+        shapes.append(braced((_wires_of(shape), first_pair, len(shape))))
+        first_pair += len(shape)
+    # C has no empty arrays: the tables end with an entry that is not used.
+    pairs = [pair for shape in schedule.shapes for pair in shape] + [PlacedComparator(0, 0)]
+    halved = schedule.halved
+    return records.Schedule(
+        wires=schedule.network.n,
+        comparators=schedule.network.size,
+        levels=schedule.network.depth,
+        codelet_count=len(codelets),
+        slots=schedule.slots,
+        slot_alignment=SLOT_ALIGNMENT,
+        widest_codelet=WIDEST,
+        longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
+        turned=turned,
+        turn_words=LONGEST // 64,
+        halved=halved,
+        codelet_lines=wrapped([*codelets, "{}"]),
+        spread_lines=wrapped([*(place for spread in begins for place in spread), 0]),
+        shape_lines=wrapped([*shapes, "{0, 0, 0}"]),
+        pair_lines=wrapped(
+            braced((pair.a, pair.b, pair.needed.value) if halved else (pair.a, pair.b)) for pair in pairs
+        ),
+        turn_lines=wrapped(braced(words(pattern, LONGEST // 64)) for pattern in turns),
+    )
+
+
+def _straight_shape(index: int, shape: Shape) -> records.StraightShape:
+    steps = tuple(
+        records.Step(number, pair.a, pair.b, _HALVES[pair.needed]) for number, pair in enumerate(shape)
+    )
+    idle = {pair.b if pair.needed is Needed.FIRST else pair.a for pair in shape if pair.needed}
+    wires = tuple(range(_wires_of(shape)))
+    return records.StraightShape(
+        index=index,
+        counts=f"{count(len(wires), 'wire')}, {count(len(shape), 'comparator')}",
+        length=len(shape),
+        loads=len(wires),
+        wires=wires,
+        stored=tuple(wire for wire in wires if wire not in idle),
+        comparators=steps,
+        backwards=steps[::-1],
+    )
+
+
+_HALVES = {Needed.BOTH: "", Needed.FIRST: "First", Needed.SECOND: "Second"}
+
+
+def _wires_of(shape: Sequence[PlacedComparator]) -> int:
+    return 1 + max(pair.b for pair in shape)
 
 
 def _threads(levels: Levels) -> Threads:

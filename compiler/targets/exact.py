@@ -11,7 +11,6 @@ from itertools import accumulate
 
 from nsc.compiler.schedule import Codelet, Needed, Schedule
 from nsc.compiler.targets.records import (
-    Constant,
     ExactCudaKernel,
     ExactHead,
     ExactKernel,
@@ -21,7 +20,6 @@ from nsc.compiler.targets.records import (
 )
 from nsc.compiler.targets.straight import straight_lines
 from nsc.compiler.targets.tables import braced, wrapped
-from nsc.contract.interface import Status
 from nsc.templates import fill
 
 # Most minima and maxima of a network that gets straight-line code: sorting networks up to 128 wires, the 16
@@ -44,7 +42,6 @@ def render(head: ExactHead, schedule: Schedule) -> dict[str, str]:
     pieces = tuple(_pieces(schedule.codelets)) if is_straight(schedule) else ()
     in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     in_layers = [layer.tolist() for layer in network.layers()]
-    statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
     tables = ExactNetwork(
         wires=network.n,
         comparators=network.size,
@@ -63,7 +60,7 @@ def render(head: ExactHead, schedule: Schedule) -> dict[str, str]:
         pieces=pieces,
     )
     return {
-        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, statuses, tables)),
+        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, tables)),
         "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, layers)),
     }
 

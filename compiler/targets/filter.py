@@ -15,7 +15,6 @@ from nsc.compiler.targets.records import (
 from nsc.compiler.targets.straight import straight_lines
 from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
 from nsc.contract.filters import Mode
-from nsc.contract.interface import Status
 from nsc.templates import fill
 from nsc.wording import count
 
@@ -34,11 +33,8 @@ def render(head: FilterHead, plan: Plan) -> str:
         for number, loop in enumerate(loops)
     ]
     sizes = FilterSizes(*plan.window.shape, plan.step, places.rows, max(1, round(operations(plan, loops))))
-    statuses = tuple(Constant(status.name.lower(), status.value) for status in Status)
     modes = tuple(Constant(mode.name.lower(), mode.value) for mode in Mode)
-    return fill(
-        "filter/kernel.cpp.j2", FilterKernel(head, statuses, modes, sizes, tuple(written[:-1]), written[-1])
-    )
+    return fill("filter/kernel.cpp.j2", FilterKernel(head, modes, sizes, tuple(written[:-1]), written[-1]))
 
 
 @dataclass(frozen=True)

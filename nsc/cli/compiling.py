@@ -79,6 +79,11 @@ from nsc.runtime.kernel import Kernel
     metavar="sm_NN,…",
     help="GPU architectures to build the CUDA kernels for now; default: they are built on first use.",
 )
+@click.option(
+    "--single-file",
+    is_flag=True,
+    help="Write nsc's kernel library into the sources, which then include nothing of it.",
+)
 @result_options
 @limit_options
 @unproved_option
@@ -93,6 +98,7 @@ def compile_command(
     dtypes: tuple[str, ...],
     targets: tuple[str, ...],
     architectures: tuple[str, ...],
+    single_file: bool,
     result: ResultOptions,
     limits: Limits,
     unproved: bool,
@@ -118,6 +124,7 @@ def compile_command(
             select=select,
             wires=numbers_of("--wires", wires),
             remove_redundant=remove_redundant,
+            single_file=single_file,
         )
         if architectures and "cuda" not in request.targets:
             raise click.UsageError("--arch is for the CUDA kernels: add --target cpu,cuda")

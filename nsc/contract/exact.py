@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Types of values that exact kernels are built for, as torch and numpy call them, to those of
-# templates/shared/elements.h.
+# nsc/elements.h.
 ELEMENTS = {
     "float64": "float64",
     "float32": "float32",

@@ -16,11 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
+from nsc import library
 from nsc.contract.interface import KERNEL_ABI, REALS
 from nsc.contract.launch import Launch
 from nsc.contract.targets import TARGETS
 from nsc.errors import PackageError
 from nsc.strict_json import read_json
+from nsc.version import VERSION
 
 PACKAGE_FORMAT = "nsc-package/2"
 # Files that every package has.
@@ -165,6 +167,7 @@ def _read_launch(value: Any) -> Any:
 _FACTS = {
     "name": _Fact(_is_name),
     "nsc": _Fact(_is_text, stated_by=()),
+    "library": _Fact(_is_text),
     "command": _Fact(_is_text, stated_by=()),
     "network": _Fact(_is_text),
     "proof": _Fact(_is_text),
@@ -194,6 +197,7 @@ class Manifest:
         kind: of package, a key of KINDS.
         name: a Python identifier, the name of the package and of what it is loaded as.
         nsc: the version of nsc that wrote it.
+        library: the digest of the kernel library that its kernels were written for.
         command: a command that makes the package again.
         network: the digest of the network.
         proof: the verdict of its proof.
@@ -208,6 +212,7 @@ class Manifest:
 
     name: str
     nsc: str
+    library: str
     command: str
     network: str
     proof: str
@@ -273,6 +278,11 @@ class Manifest:
             raise PackageError(
                 f"package {name!r} has format {format_!r} and kernel interface {abi!r}, this nsc reads "
                 f"{PACKAGE_FORMAT!r} and {KERNEL_ABI}: compile it again"
+            )
+        if isinstance(facts.get("library"), str) and facts["library"] != library.digest():
+            raise PackageError(
+                f"package {name!r} was written by nsc {facts.get('nsc')!r} for another kernel library than "
+                f"this nsc {VERSION} has: compile it again"
             )
         found = KINDS.get(kind) if isinstance(kind, str) else None
         if found is None:

@@ -30,6 +30,7 @@ from typing import Protocol
 
 import filelock
 
+from nsc import library
 from nsc.errors import BuildError
 
 _LOCK_SECONDS = 600
@@ -79,13 +80,15 @@ def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
 
     Args:
         name: the kernel's name, for file names that people can tell apart.
-        source: its text.
+        source: its text, which may include headers of the library.
         compiler: what compiles it.
         version: the version of nsc, part of the key.
 
     Raises:
-        BuildError: the compiler failed; the error carries its command and log.
+        BuildError: the compiler failed; the error carries its command and log. Or the library lacks a
+            header.
     """
+    source = library.expanded(source)
     entry = f"{name}-{_key(compiler, source, version)}"
     for folder in _folders():
         try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nsc import library
 from nsc.errors import BuildError, ToolchainError
 
 # What to do where CuPy or NVRTC is missing or does not fit.
@@ -83,7 +84,7 @@ class Nvrtc:
             BuildError: the compiler failed; the error carries its log. Or what it wrote is not whole.
         """
         nvrtc = _nvrtc()
-        program = nvrtc.createProgram(text, name, (), ())
+        program = nvrtc.createProgram(library.expanded(text), name, (), ())
         try:
             nvrtc.compileProgram(program, self.options)
             return whole(nvrtc.getCUBIN(program)), nvrtc.getProgramLog(program)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact import compile_exact
 from nsc.compiler.filters import compile_filter
@@ -17,6 +18,8 @@ from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.windows import Window
 from nsc.errors import LoweringError
+
+INCLUDE = f"-I{library.FOLDER}"
 
 
 def source(network, n=None, **options):
@@ -34,17 +37,17 @@ THREE_EXACT = {
 }
 
 
-def test_golden_text_compiles_without_a_warning(golden):
-    compiles_without_a_warning(golden("bitonic_4.cpp", source(**FOUR_LOGISTIC)))
+def test_golden_text_compiles_without_a_warning(generated):
+    compiles_without_a_warning(generated("bitonic_4.cpp", source(**FOUR_LOGISTIC)))
 
 
-def test_golden_text_of_an_error_free_kernel_is_its_difference(golden, tmp_path):
-    """The other lines are the library's part, which the golden text of the other kernel holds."""
+def test_golden_text_of_an_error_free_kernel_is_its_difference(generated, tmp_path):
+    """The golden text of the other kernel holds the other lines."""
     text = source(**THREE_EXACT)
     lines = difflib.unified_diff(source(**FOUR_LOGISTIC).splitlines(), text.splitlines(), n=0, lineterm="")
     # Numbers of lines are left out, as any line in front would change them.
     parts = ["@@" if line.startswith("@@") else line for line in list(lines)[2:]]
-    golden("odd_even_3_error_free.diff", "\n".join(parts) + "\n")
+    generated("odd_even_3_error_free.diff", "\n".join(parts) + "\n")
     path = tmp_path / "kernel.cpp"
     path.write_text(text, encoding="utf-8")
     compiles_without_a_warning(path)
@@ -81,7 +84,7 @@ def test_an_exact_kernel_of_many_comparators_runs_from_a_table():
 
 
 def compiles_without_a_warning(path):
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", INCLUDE]
     result = subprocess.run(["g++", *flags, str(path)], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
 
@@ -126,6 +129,7 @@ def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_pa
         "-Wall",
         "-Wextra",
         "-Werror",
+        INCLUDE,
         "-o",
         str(tmp_path / "kernel.o"),
     ]
@@ -139,7 +143,9 @@ def test_the_text_compiles_for_registers_of_every_width(registers, dtype, tmp_pa
 def test_the_smallest_networks_have_valid_text(sigmoid, network, tmp_path):
     path = tmp_path / "kernel.cpp"
     path.write_text(source(network, relaxation=Relaxation(sigmoid, 0.0)), encoding="utf-8")
-    result = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", str(path)])
+    result = subprocess.run(
+        ["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", INCLUDE, str(path)]
+    )
     assert result.returncode == 0
 
 

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.contract.launch import Launch
@@ -19,6 +20,7 @@ def manifest(**facts):
     defaults = RelaxedManifest(
         name="odd_even_3",
         nsc="0.1.0",
+        library=library.digest(),
         command="nsc compile",
         n=3,
         size=3,
@@ -41,6 +43,7 @@ def manifest(**facts):
 WRONG = {
     "name": ["", "../x", "a b", 1],
     "nsc": [None, 1],
+    "library": [None, 1],
     "n": [0, -1, 2.0, True, "3", None],
     "size": [-1, None],
     "depth": [-1, 1.5],

@@ -14,6 +14,8 @@ from pathlib import Path
 from filelock import FileLock
 from torch import Tensor
 
+import nsc.library
+
 HEADER = Path(__file__).with_name("emulation.h")
 # An optimiser would take as long again as all else, and the kernels are small.
 COMMAND = (
@@ -25,6 +27,7 @@ COMMAND = (
     "-Wextra",
     "-Werror",
     "-Wno-unknown-pragmas",
+    "-D__CUDACC__",
 )
 # Makes misaligned accesses trap, as they do on a GPU; the compiler takes a third longer.
 ALIGNED = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
@@ -41,8 +44,8 @@ def _built(text: str, options: tuple[str, ...]) -> Path:
     A third of the time would go into reading emulation.h, so it is precompiled once for each set of options.
     """
     root = Path(os.environ["NSC_CACHE_DIR"]).with_name("emulated")
-    header = root / _digest(*options) / HEADER.name
-    kept, library = header.with_name(f"{header.name}.gch"), root / f"{_digest(text, *options)}.so"
+    header = root / _digest(*COMMAND, *options) / HEADER.name
+    kept, library = header.with_name(f"{header.name}.gch"), root / f"{_digest(text, *COMMAND, *options)}.so"
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root / "header.lock"):
         if not kept.exists():
@@ -81,7 +84,7 @@ class Emulated:
 
     def __init__(self, text: str, folder: Path, options: tuple[str, ...] = ()) -> None:
         assert text.count(SHARED) <= 1
-        text = text.replace(SHARED, "")  # emulation.h defines it
+        text = nsc.library.expanded(text.replace(SHARED, ""))  # emulation.h defines it
         exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
         library = shutil.copyfile(_built(f"{text}\n{exports}", options), folder / "kernels.so")
         self._library = ctypes.CDLL(str(library))

@@ -463,8 +463,8 @@ BARRIERS = {
     "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
     "between the levels of the keys": ("        wait_for_sample();\n    }\n}", "    }\n}", "bitonic", 128),
     "between a loss and its gradient": (
-        "slope_of_log(p);\n    }\n    Tile<real>::wait();\n",
-        "slope_of_log(p);\n    }\n",
+        "    Tile<real>::wait();\n    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n        for",
+        "    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n        for",
         "bitonic",
         128,
     ),

@@ -10,21 +10,16 @@
 //
 // The library is built for the type NSC_ELEMENT, one of those below.
 
-// C headers only, so that the kernel needs no C++ library.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include <nsc/elements.h>
+#include <nsc/threads.h>
 
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "keys and places are joined in the order of bytes that little-endian processors have"
 #endif
 
-[cpp/attributes.h]
-
 namespace {
+
+using namespace nsc;
 
 constexpr int64_t wires = 4, comparators = 5, outputs = 4;
 
@@ -35,24 +30,7 @@ constexpr uint16_t output_wires[] = {
 
 constexpr int64_t output_wire(int64_t output) { return output_wires[output]; }
 
-// What a call answers.
-enum Status {
-    ok = 0,
-    out_of_memory = 1,
-    bad_steepness = 2,
-    no_permutation = 3,
-    no_rank = 4,
-};
-
-[cpp/memory.cpp]
-
-[cpp/registers.cpp]
-
-[cpp/pool.cpp]
-
 [exact/tiles.cpp]
-
-[shared/elements.h]
 
 [exact/forms.cpp]
 

@@ -10,14 +10,14 @@
 //
 // The kernels are built for the type NSC_ELEMENT, one of those below.
 
-[cuda/types.h]
-
-#define NSC_STEP __device__ __forceinline__
+#include <nsc/elements.h>
 
 // The block's memory, as much as the launch asks for.
 extern __shared__ __align__(16) unsigned char shared_memory[];
 
 namespace {
+
+using namespace nsc;
 
 constexpr int32_t wires = 4, layers = 3, outputs = 4;
 
@@ -25,10 +25,6 @@ constexpr int32_t wires = 4, layers = 3, outputs = 4;
 __device__ const uint16_t output_wires[] = {
     0, 1, 2, 3,
 };
-
-[cuda/lanes.cu]
-
-[shared/elements.h]
 
 [exact/items.cu]
 

@@ -11,21 +11,16 @@
 //
 // The library is built for the type NSC_ELEMENT, one of those below, and for NSC_CHANNELS values of a pixel.
 
-// C headers only, so that the kernel needs no C++ library.
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-[cpp/attributes.h]
+#include <nsc/elements.h>
+#include <nsc/threads.h>
 
 #if !defined(NSC_CHANNELS)
 #define NSC_CHANNELS 1
 #endif
 
 namespace {
+
+using namespace nsc;
 
 // The window, and the values of a pixel, which are filtered each for itself.
 constexpr int64_t window_planes = 1, window_rows = 3, window_columns = 3;
@@ -35,15 +30,6 @@ constexpr int64_t step = 8, step_rows = window_rows + step - 1, list_rows = 0;
 // Minima and maxima for a pixel.
 constexpr int64_t operations = 18;
 
-// What a call answers.
-enum Status {
-    ok = 0,
-    out_of_memory = 1,
-    bad_steepness = 2,
-    no_permutation = 3,
-    no_rank = 4,
-};
-
 // What the pixels outside of an image are.
 enum Mode {
     reflect = 0,
@@ -52,14 +38,6 @@ enum Mode {
     constant = 3,
     wrap = 4,
 };
-
-[cpp/memory.cpp]
-
-[cpp/registers.cpp]
-
-[cpp/pool.cpp]
-
-[shared/elements.h]
 
 [filter/strips.cpp]
 
@@ -129,7 +107,7 @@ NSC_APART void run_step(const Strip<typename Element::Key> &s, int64_t places) {
 #define NSC_API extern "C" __attribute__((visibility("default")))
 
 // What this kernel is. The runtime compares it with what it asked for.
-NSC_API const char *nsc_facts() { return "{\"abi\": 9, \"kind\": \"filter\", \"name\": \"median_3x3\", \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"proof\": \"proved\", \"window\": [1, 3, 3], \"rank\": 4, \"output\": 8, \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"aef2edca031249c3a41f19fbd5886b0d3f96a15f1b635a581c39ed5a6de63332\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 9, \"kind\": \"filter\", \"name\": \"median_3x3\", \"library\": \"[library]\", \"network\": \"863e584651a0480c38eaf396902b599edb79ab2546958d511582ae189c1dd62f\", \"proof\": \"proved\", \"window\": [1, 3, 3], \"rank\": 4, \"output\": 8, \"network.json\": \"6d0084096531fc7d7229f46ddd3a97296dd347bcb524f14e27746ec62a16c0cb\", \"proof.json\": \"aef2edca031249c3a41f19fbd5886b0d3f96a15f1b635a581c39ed5a6de63332\"}"; }
 
 // Filters images. lengths: how many, their planes, rows and columns; strides: from one to the next of the first three, in
 // values; the pixels of a row lie side by side, results without gaps. before: how many planes, rows and columns a window

@@ -1,4 +1,4 @@
-"""`nsc verify` refuses a package whose kernel has wrong arithmetic, wherever in the templates it is."""
+"""`nsc verify` refuses a package whose kernel has wrong arithmetic, wherever it is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from mutants import MUTANTS, WITHOUT
 
 import nsc.templates
+from nsc import library
 from nsc.cli import main
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
@@ -21,16 +22,20 @@ from nsc.join.exact import exact_kernel
 
 pytestmark = pytest.mark.slow("wrong kernels are built")
 
-TEMPLATES = Path(nsc.templates.__file__).parent
-FOLDERS = ("cpp", "exact", "filter", "shared")
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("templates/cpp", "templates/exact", "templates/filter", "templates/shared", "library")
 NUMBERED = [(file, *texts) for file, each in MUTANTS.items() for texts in each]
 # A switch that is set before the kernel's tables are written.
 SWITCH = (
     '#include <stdlib.h>\nextern "C" __attribute__((visibility("default"))) const int nsc_mutant = '
     'getenv("NSC_MUTANT") ? atoi(getenv("NSC_MUTANT")) : 0;\n'
 )
-WITH_SWITCH = ("cpp/kernel.cpp.j2", "exact/kernel.cpp.j2", "filter/kernel.cpp.j2", "cpp/checker.cpp.j2")
-INCLUDE = "#include <stdint.h>\n"
+# The files whose first #include is the first of a kernel.
+WITH_SWITCH = (
+    "library/nsc/attributes.h",
+    "templates/cpp/checker.cpp.j2",
+)
+INCLUDE = re.compile("^(#define NSC_INLINE|#include <stdint.h>)", re.MULTILINE)
 
 # What is compiled: each template is part of one of them. Few wires, and relaxations that need all functions.
 PACKAGES = {
@@ -44,21 +49,34 @@ PACKAGES = {
 
 
 def mutated(name: str) -> str:
-    """Return a template's text with its mutants, and the switch if it is a whole source."""
-    text = (TEMPLATES / name).read_text(encoding="utf-8")
+    """Return a file's text with its mutants, and the switch if it begins a kernel."""
+    text = (ROOT / name).read_text(encoding="utf-8")
     for number, (file, marked, wrong) in enumerate(NUMBERED, start=1):
         if file != name:
             continue
         before, right, behind = re.split("[«»]", marked)
-        assert text.count(before + right + behind) == 1, f"{name} has not once {marked!r}"
-        both = f"(nsc_mutant == {number} ? ({wrong}) : ({right}))"
-        text = text.replace(before + right + behind, before + both + behind)
-    return text.replace(INCLUDE, INCLUDE + SWITCH) if name in WITH_SWITCH else text
+        pattern = f"({anywhere(before)})({anywhere(right)})({anywhere(behind)})"
+        text, count = re.subn(
+            pattern,
+            lambda found, number=number, wrong=wrong: (
+                f"{found[1]}(nsc_mutant == {number} ? ({wrong}) : ({found[2]})){found[3]}"
+            ),
+            text,
+        )
+        assert count == 1, f"{name} has not once {marked!r}"
+    return INCLUDE.sub(lambda found: SWITCH + found[0], text, count=1) if name in WITH_SWITCH else text
 
 
-def test_every_template_of_a_kernel_has_a_mutant_or_says_why_not():
-    files = {f"{folder}/{path.name}" for folder in FOLDERS for path in (TEMPLATES / folder).iterdir()}
-    assert {file for file in files if ".cu" not in file} == MUTANTS.keys() | WITHOUT.keys()
+def anywhere(text):
+    """Return a pattern of a text whose lines may be broken at other places."""
+    return r"\s*".join(["", *map(re.escape, "".join(text.split())), ""])
+
+
+def test_every_file_of_a_kernel_has_a_mutant_or_says_why_not():
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
+    files = {path.relative_to(ROOT).as_posix() for path in found if path.suffix in (".cpp", ".h", ".j2")}
+    cuda = {file for file in files if ".cu" in file or "/cuda/" in file}
+    assert files - cuda == MUTANTS.keys() | WITHOUT.keys()
     assert not MUTANTS.keys() & WITHOUT.keys()
     for file in MUTANTS:
         mutated(file)
@@ -77,7 +95,12 @@ class Mutated:
         return Mutated(name)
 
     def read_text(self, encoding):
-        return mutated(self.name)
+        return mutated(f"templates/{self.name}")
+
+
+def mutated_header(name):
+    """Take the place of library._text."""
+    return mutated(f"library/{name}").replace("#pragma once\n", "")
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +109,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mutants")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nsc.templates, "resources", Mutated())
+        patch.setattr(library, "_text", mutated_header)
         patch.setenv("NSC_CXXFLAGS", "-O0")
         patch.setenv("NSC_CACHE_DIR", str(folder / "cache"))
         patch.setenv("NSC_MUTANT", "0")
@@ -136,13 +160,13 @@ def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
     # The loader knows libraries by their paths.
     cache = shutil.copytree(folder / "cache", tmp_path / "cache")
     monkeypatch.setenv("NSC_CACHE_DIR", str(cache))
-    if file == "cpp/checker.cpp.j2":
+    if file == "templates/cpp/checker.cpp.j2":
         assert not checker_is_right()
         return
     packages = [name for name in PACKAGES if has(folder / name, f"nsc_mutant == {number} ")]
-    kinds = ["logistic"] if file.startswith("exact/") else packages
+    kinds = ["logistic"] if file.startswith("templates/exact/") else packages
     assert any(refusal(folder / kind) for kind in kinds), f"{kinds}: {wrong!r} is accepted in {marked!r}"
 
 
 def has(package, text):
-    return any(text in path.read_text(encoding="utf-8") for path in package.glob("*.cpp"))
+    return any(text in library.expanded(path.read_text(encoding="utf-8")) for path in package.glob("*.cpp"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.targets.records.common import Constant
-
 
 @dataclass(frozen=True)
 class ExactHead:
@@ -57,7 +55,6 @@ class ExactKernel:
     """What exact/kernel.cpp.j2 is given."""
 
     kernel: ExactHead
-    statuses: tuple[Constant, ...]
     network: ExactNetwork
 
 

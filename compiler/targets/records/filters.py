@@ -72,7 +72,6 @@ class FilterKernel:
     """
 
     kernel: FilterHead
-    statuses: tuple[Constant, ...]
     modes: tuple[Constant, ...]
     window: FilterSizes
     loops: tuple[FilterLoop, ...]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.targets.records.common import Constant, Head, Real
+from nsc.compiler.targets.records.common import Head, Real
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The tables of codelets, their wires and their shapes, as lines of initialisers, and their sums.
+    """The tables of codelets as CUDA runs them: lines of initialisers, and sums.
 
     Attributes:
         wires, comparators, levels: of the network; levels at most.
@@ -81,160 +81,57 @@ class StraightShape:
 
 
 @dataclass(frozen=True)
-class Polynomial:
-    """The coefficients of a polynomial, lowest degree first."""
-
-    name: str
-    count: int
-    coefficients: str
-
-
-@dataclass(frozen=True)
-class Constants:
-    """What the functions of a relaxation need to know of an arithmetic type; see `Approximations`."""
-
-    type: str
-    whole: str
-    mantissa_bits: int
-    exponent_bias: int
-    rounding: str
-    log2_high: str
-    log2_low: str
-    half_root: str
-    root_guess: str
-    newton_steps: int
-    polynomials: tuple[Polynomial, ...]
-
-
-@dataclass(frozen=True)
 class Relaxation:
     """The sigmoid and the activation replacement trick as C++ expressions.
 
     Attributes:
-        tail, slope: f(-t) and f'(v); see `Sigmoid`.
+        words: what it is.
         source: where the sigmoid comes from.
-        functions: the functions of templates/shared/functions.j2 that are needed.
-        has_art: whether λ is not 0.
-        art_lambda: λ as people write it.
-        art_epsilon: ε, the same.
-        lambda_literal: λ; lambda_high and lambda_low are two parts of it, the first of 12 bits.
-        root: 1/λ where it is 2 or 4, else 0.
-        root_shift: its logarithm to base 2.
-        root_power: power^(1/λ).
-        rest_literal: 1 - λ.
-        over_size: what divides by |d| + ε in the elasticity of φ.
-        error_free: whether the forward pass is exact.
-        arrays: how many numbers the keys pass leaves for each comparator.
+        art: what the activation replacement is.
+        tail, slope: f(-t) and f'(v); see `Sigmoid`.
+        stretch, elasticity: of the activation replacement; see nsc/relaxed/weights.h.
+        error_free: whether the forward pass is exact, as C++ writes it.
     """
 
+    words: str
+    source: str
+    art: str
     tail: str
     slope: str
-    source: str
-    functions: tuple[str, ...]
-    has_art: bool
-    art_lambda: str
-    art_epsilon: str
-    lambda_literal: str
-    lambda_high: str
-    lambda_low: str
-    root: int
-    root_shift: int
-    root_power: str
-    rest_literal: str
-    over_size: str
-    error_free: bool
-    arrays: int
+    stretch: str
+    elasticity: str
+    error_free: str
 
 
 @dataclass(frozen=True)
-class Loss:
-    """A loss: its name and the source of its functions NAME_loss and NAME_gradient."""
+class Network:
+    """A network as C++ runs it: counts, and tables as lines of initialisers; see nsc/relaxed/network.h."""
 
-    name: str
-    part: str
-
-
-@dataclass(frozen=True)
-class Losses:
-    """The losses, and the constants that they share.
-
-    Attributes:
-        unit: the number that stands for 1 while P is computed.
-        lowest_log, least_probability: where logarithms are cut.
-        surrogate_least: the least probability whose reciprocal the error-free form takes.
-        large: above this 1 - p is the sum of the column's other entries.
-        each: the losses.
-    """
-
-    unit: str
-    lowest_log: int
-    least_probability: str
-    surrogate_least: str
-    large: str
-    each: tuple[Loss, ...]
-
-
-@dataclass(frozen=True)
-class RoutingGroup:
-    """A function that tells some routings from the others.
-
-    Attributes:
-        function: its name.
-        condition: what it tells, in words that follow "whether".
-        routings: those of which it is true.
-    """
-
-    function: str
-    condition: str
-    routings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How the C++ kernel shares work among threads.
-
-    Attributes:
-        most_chunks: pieces that a sample's columns are cut into, at most.
-        chunk_mixes: mixes that a piece has, at least.
-        scratch_bytes: aim for the memory of the weights that are held at a time.
-        group_bytes: bytes of a row of a group of blocks, a multiple of the bytes of every register.
-        kept_bytes: differences of a group that are kept at a time, unless an eighth of P is more.
-        butterflies: how many butterflies the codelets have.
-        joined_lines: those of each shape: the pattern, and the places of its wires.
-        narrow_lines: the butterflies of a narrow network, with their slots; empty if it is wide.
-    """
-
-    most_chunks: int
-    chunk_mixes: int
-    scratch_bytes: int
-    group_bytes: int
-    kept_bytes: int
-    butterflies: int
-    joined_lines: tuple[str, ...]
+    wires: int
+    comparators: int
+    levels: int
+    slots: int
+    longest_codelet: int
+    codelet_count: int
+    butterfly_count: int
+    narrow_count: int
+    codelet_lines: tuple[str, ...]
+    spread_lines: tuple[str, ...]
+    shape_lines: tuple[str, ...]
+    pair_lines: tuple[str, ...]
+    flip_lines: tuple[str, ...]
+    butterfly_lines: tuple[str, ...]
     narrow_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """What the kernels of all targets are made from."""
-
-    kernel: Head
-    schedule: Schedule
-    straight_shapes: tuple[StraightShape, ...]
-    relaxation: Relaxation
-    approximations: tuple[Constants, ...]
-    losses: Losses
-    routings: tuple[Constant, ...]
-    routing_groups: tuple[RoutingGroup, ...]
-    reals: tuple[Real, ...]
-
-
-@dataclass(frozen=True)
-class CppKernel(Kernel):
+class CppKernel:
     """What cpp/kernel.cpp.j2 is given."""
 
-    statuses: tuple[Constant, ...]
-    tuning: Tuning
+    kernel: Head
+    network: Network
+    relaxation: Relaxation
+    reals: tuple[Real, ...]
 
 
 @dataclass(frozen=True)
@@ -317,7 +214,12 @@ class Threads:
 
 
 @dataclass(frozen=True)
-class CudaKernel(Kernel):
+class CudaKernel:
     """What cuda/kernel.cu.j2 is given."""
 
+    kernel: Head
+    schedule: Schedule
+    straight_shapes: tuple[StraightShape, ...]
+    relaxation: Relaxation
+    reals: tuple[Real, ...]
     cuda: Threads

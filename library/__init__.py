@@ -1,0 +1,54 @@
+"""The kernel library: C++ and CUDA headers that do not depend on a network. Kernels include them.
+
+A compiler gets one text: `expanded` puts each header in the place of its first `#include <nsc/...>`.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+
+from nsc.errors import BuildError
+
+# What a compiler may be told to search for headers.
+FOLDER = Path(__file__).parent
+_INCLUDE = re.compile(r"^#include <(nsc/[\w/]+\.h)>\n", re.MULTILINE)
+_ONCE = "#pragma once\n"
+
+
+def expanded(source: str) -> str:
+    """Return a kernel's text with the library's headers in it, each once.
+
+    Raises:
+        BuildError: it includes a header that this library does not have.
+    """
+    seen: set[str] = set()
+
+    def header(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return ""
+        seen.add(name)
+        return _INCLUDE.sub(header, _text(name))
+
+    return _INCLUDE.sub(header, source)
+
+
+@functools.cache
+def _text(name: str) -> str:
+    try:
+        return (FOLDER / name).read_text(encoding="utf-8").replace(_ONCE, "")
+    except OSError:
+        raise BuildError(f"a kernel includes {name}, which the library of this nsc does not have") from None
+
+
+@functools.cache
+def digest() -> str:
+    """Return the SHA-256 of all headers, names and texts."""
+    state = hashlib.sha256()
+    for path in sorted(FOLDER.glob("nsc/**/*.h")):
+        state.update(f"{path.relative_to(FOLDER).as_posix()}\0".encode())
+        state.update(path.read_bytes() + b"\0")
+    return state.hexdigest()

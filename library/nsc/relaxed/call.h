@@ -1,0 +1,117 @@
+// A call: its operands, and how its columns are cut.
+#pragma once
+
+#include <nsc/relaxed/butterflies.h>
+#include <nsc/relaxed/routings.h>
+#include <nsc/threads.h>
+
+namespace nsc {
+
+// Chunks that a sample's columns are cut into, at most. Comparators times blocks of a chunk, about:
+// a few microseconds, far more than its sums take.
+constexpr int64_t most_chunks = 16, chunk_mixes = 4096;
+
+template <class P, class real>
+struct Call {
+    const P &plan;
+    Routing routing;
+    int64_t batch;
+    const real *x;
+    const real *steepness;
+    int64_t steepness_stride;
+    const void *payload;
+    int64_t payload_stride;  // 0: one payload for all samples
+    int64_t payload_columns;
+
+    int64_t columns() const {
+        return routing == none ? 0 : routes_identity(routing) ? plan.wires : payload_columns;
+    }
+    int64_t blocks() const { return (columns() + lanes<real> - 1) / lanes<real>; }
+    int64_t groups() const { return (blocks() + group_blocks - 1) / group_blocks; }
+    int64_t used_in(int64_t group) const {
+        return blocks() - group * group_blocks < group_blocks ? blocks() - group * group_blocks
+                                                              : group_blocks;
+    }
+    // Chunks that the columns are cut into, at most one per group; small ones would mostly be sums
+    // to add up.
+    int64_t chunks() const {
+        const int64_t parts = 1 + plan.comparators * blocks() / chunk_mixes,
+                      most = parts < most_chunks ? parts : most_chunks;
+        return groups() < most ? groups() : most;
+    }
+    int64_t mixes_per_chunk() const {
+        return chunks() ? plan.comparators * blocks() / chunks() : 0;
+    }
+    int64_t width_of(int64_t column) const {
+        return columns() - column < lanes<real> ? columns() - column : lanes<real>;
+    }
+    int64_t width_of_group(int64_t group) const {
+        const int64_t left = columns() - group * group_blocks * lanes<real>;
+        return left < group_blocks * lanes<real> ? left : group_blocks * lanes<real>;
+    }
+    real steepness_of(int64_t sample) const { return steepness[sample * steepness_stride]; }
+    const int64_t *ranks_of(int64_t sample) const {
+        return static_cast<const int64_t *>(payload) + sample * payload_stride;
+    }
+
+    Status check() const {
+        for (int64_t b = 0; b < batch; ++b)
+            if (!(steepness_of(b) > 0 && __builtin_isfinite(steepness_of(b)))) return bad_steepness;
+        if (!is_loss(routing) && !has_ranks(routing)) return ok;
+        const Memory seen(plan.wires);
+        if (!seen.start) return out_of_memory;
+        for (int64_t b = 0; b < batch; ++b) {
+            memset(seen.get<uint8_t>(), 0, plan.wires);
+            for (int64_t c = 0; c < columns(); ++c) {
+                const int64_t rank = ranks_of(b)[c];
+                if (rank < 0 || rank >= plan.wires)
+                    return is_loss(routing) ? no_permutation : no_rank;
+                if (is_loss(routing) && seen.get<uint8_t>()[rank]++) return no_permutation;
+            }
+        }
+        return ok;
+    }
+
+    // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a
+    // group from block `first` on. For P these are the blocks that the butterfly is reached by, or
+    // that it reaches; for any other payload, all.
+    void find_blocks(uint8_t *on, int64_t sample, int64_t first, int64_t used) const {
+        // Copies, as a byte that is written might be part of the plan to the compiler.
+        const int64_t words = plan.cone_words(), count = plan.butterfly_count;
+        const uint64_t *reached_by = plan.reached_by, *reaches = plan.reaches;
+        const uint32_t every = (uint32_t(1) << used) - 1;
+        if (routes_identity(routing)) {
+            const int64_t cone = first * lanes<real> / cone_columns;
+            for (int64_t i = 0; i < count; ++i)
+                on[i] = uint8_t(every & blocks_in(reached_by[i * words + cone / 64] >> cone % 64));
+        } else if (has_ranks(routing)) {
+            memset(on, 0, count);
+            for (int64_t word = 0; word < words; ++word) {
+                uint64_t wanted[group_blocks] = {};
+                for (int64_t k = 0; k < used; ++k)
+                    for (int64_t column = (first + k) * lanes<real>,
+                                 end = column + width_of(column);
+                         column < end; ++column) {
+                        const int64_t cone = ranks_of(sample)[column] / cone_columns;
+                        if (cone / 64 == word) wanted[k] |= uint64_t(1) << cone % 64;
+                    }
+                for (int64_t i = 0; i < count; ++i)
+                    for (int64_t k = 0; k < used; ++k)
+                        on[i] |= uint8_t((reaches[i * words + word] & wanted[k]) != 0) << k;
+            }
+        } else {
+            memset(on, int(every), count);
+        }
+    }
+    // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.
+    static uint32_t blocks_in(uint64_t cones_of_group) {
+        if (lanes<real> == cone_columns) return uint32_t(cones_of_group);
+        uint32_t blocks = 0;
+        NSC_UNROLL
+        for (int64_t k = 0; k < group_blocks; ++k)
+            blocks |= uint32_t(cones_of_group >> k * lanes<real> / cone_columns & 1) << k;
+        return blocks;
+    }
+};
+
+}  // namespace nsc

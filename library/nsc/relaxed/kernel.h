@@ -1,0 +1,62 @@
+// The C functions of a kernel: a network and its relaxation, run by this library.
+//
+// A relaxed comparator (lo, hi) is a 2x2 mix with the weights keep = f(v) and swap = f(-v) = 1 -
+// f(v) of v = steepness * phi(x[hi] - x[lo]), each from its own tail:
+//
+//     y[lo] = keep x[lo] + swap x[hi]          y[hi] = keep x[hi] + swap x[lo]
+//
+// so the network is a product P of these mixes and y = P x. There are two passes:
+//
+//   keys     x -> the weights of all comparators and the sorted values y;
+//   routing  the same mixes applied to the rows of a payload: P V in the order of the layers, P^T U
+//   in the reverse order. P
+//            itself is the payload V = I, a block of columns at a time.
+//
+// The routing runs butterflies: comparators of two layers on four wires. Those of a codelet come
+// one behind the other, while their rows are in the cache. A gradient G of the routed payload goes
+// back through the same mixes, and the gradient of a weight is the sum over columns of (G[lo] -
+// G[hi]) (V[lo] - V[hi]). The backward routing runs forward once more and keeps the differences of
+// V. One reverse keys pass then turns gradients of weights and values into gradients of x and of
+// the steepness. P of a narrow network, and losses of it, take another way through the routing
+// (narrow_pass.h).
+//
+// Results do not depend on the number of threads: only the shapes decide how sums are cut, and the
+// parts are added in a fixed order.
+#pragma once
+
+#include <nsc/relaxed/routing_pass.h>
+
+#define NSC_API extern "C" __attribute__((visibility("default")))
+
+// Defines the functions of a plan that do not depend on an arithmetic type.
+#define NSC_KERNEL(plan)                                                                  \
+    /* Must be called before any function below; does nothing from the second time on. */ \
+    NSC_API int32_t nsc_prepare() { return plan.prepare(); }
+
+// Defines those for an arithmetic type, whose names end in the suffix.
+#define NSC_KERNEL_OF(plan, real, suffix)                                                        \
+    NSC_API int64_t nsc_kept_##suffix(int32_t routing, int64_t batch) {                          \
+        return nsc::count_kept<real>(plan, static_cast<nsc::Routing>(routing), batch);           \
+    }                                                                                            \
+    NSC_API int32_t nsc_forward_##suffix(                                                        \
+        int32_t routing, int64_t batch, const real *x, const real *steepness,                    \
+        int64_t steepness_stride, const void *payload, int64_t payload_stride,                   \
+        int64_t payload_columns, real *values, real *routed, real *kept, void *pool) {           \
+        return nsc::forward<decltype(plan), real>(                                               \
+            plan,                                                                                \
+            {plan, static_cast<nsc::Routing>(routing), batch, x, steepness, steepness_stride,    \
+             payload, payload_stride, payload_columns},                                          \
+            values, routed, kept, reinterpret_cast<nsc::ParallelFor>(pool));                     \
+    }                                                                                            \
+    NSC_API int32_t nsc_backward_##suffix(                                                       \
+        int32_t routing, int64_t batch, const real *x, const real *steepness,                    \
+        int64_t steepness_stride, const void *payload, int64_t payload_stride,                   \
+        int64_t payload_columns, const real *values_grad, const real *routed_grad, real *x_grad, \
+        real *steepness_grad, real *payload_grad, real *losses, real *kept, void *pool) {        \
+        return nsc::backward<decltype(plan), real>(                                              \
+            plan,                                                                                \
+            {plan, static_cast<nsc::Routing>(routing), batch, x, steepness, steepness_stride,    \
+             payload, payload_stride, payload_columns},                                          \
+            values_grad, routed_grad, x_grad, steepness_grad, payload_grad, losses, kept,        \
+            reinterpret_cast<nsc::ParallelFor>(pool));                                           \
+    }

@@ -1,0 +1,296 @@
+// The keys pass: from x to weights and values, and back.
+#pragma once
+
+#include <nsc/relaxed/call.h>
+#include <nsc/relaxed/levels.h>
+#include <nsc/relaxed/samples.h>
+
+namespace nsc {
+
+// Aim for the bytes of the weights, and their gradients, of a group of samples.
+constexpr int64_t scratch_bytes = 32 << 20;
+
+// Samples whose weights are held at a time: as many as fit the aim, at least one.
+template <class real>
+inline int64_t group_size(int64_t batch, int64_t bytes_per_sample) {
+    const int64_t fits = scratch_bytes / (bytes_per_sample + 1);
+    const int64_t group = fits < 1             ? 1
+                          : fits < lanes<real> ? fits
+                                               : fits / lanes<real> * lanes<real>;
+    return group < batch ? group : batch;
+}
+
+// A group of samples that go through the keys pass together, blocks of `lanes` at a time or one by
+// one.
+template <class P, class real, int64_t most_blocks = 1>
+struct KeysTask {
+    KeysTask(const Call<P, real> &call, int64_t group_first, int64_t group_count, int64_t task)
+        : at_once(count_at_once(call.plan, group_count)),
+          place(task * at_once),
+          first(group_first + place),
+          count(group_count - place < at_once ? group_count - place : at_once),
+          blocks((count + lanes<real> - 1) / lanes<real>) {
+        for (int64_t k = 0; k < most_blocks * lanes<real>; ++k)
+            steepness[k / lanes<real>][k % lanes<real>] =
+                call.steepness_of(k < count ? first + k : first);
+    }
+    // A lane for each of a few samples takes less time than their comparators one sample after
+    // another; but half of a register's samples are enough for several threads, unless one thread
+    // takes them all.
+    static int64_t count_at_once(const P &plan, int64_t group) {
+        return group < (plan.comparators < 512 ? 2 : lanes<real> / 2) ? 1
+                                                                      : most_blocks * lanes<real>;
+    }
+    static int64_t count_tasks(const P &plan, int64_t group) {
+        return (group + count_at_once(plan, group) - 1) / count_at_once(plan, group);
+    }
+    bool lanes_are_samples() const { return at_once > 1; }
+    // Samples before a block, and in it.
+    int64_t before(int64_t block) const { return block * lanes<real>; }
+    int64_t in_block(int64_t block) const {
+        return count - before(block) < lanes<real> ? count - before(block) : lanes<real>;
+    }
+    int64_t at_once, place, first, count, blocks;  // place in the group, first sample, samples
+    Vec<real> steepness[most_blocks];
+};
+
+template <class real>
+inline void copy_or_clear(real *to, const real *from, int64_t count) {
+    if (from)
+        memcpy(to, from, sizeof(real) * count);
+    else
+        memset(to, 0, sizeof(real) * count);
+}
+
+// Runs all comparators on a task's blocks, one behind the other, in place. What it keeps of each,
+// it keeps by slot.
+template <class P, class real, int64_t most_blocks, class Kept>
+inline void compare_blocks(const P &plan, const KeysTask<P, real, most_blocks> &task,
+                           Vec<real> *blocks, Kept kept) {
+    bool extreme = false;
+    for (int64_t block = 0; block < task.blocks; ++block)
+        extreme |= are_extreme<typename P::Relaxation, real>(blocks + block * plan.wires,
+                                                             plan.wires, task.steepness[block]);
+    if (task.blocks == most_blocks && !extreme) {
+        for (int32_t p = 0; p < plan.layer_count; ++p)
+            compare<real, false, most_blocks>(plan, plan.layers[p].count,
+                                              plan.in_layers + plan.layers[p].first, blocks,
+                                              task.steepness, kept);
+        return;
+    }
+    for (int64_t block = 0; block < task.blocks; ++block)
+        compare_block<real>(plan, extreme, blocks + block * plan.wires, task.steepness[block],
+                            kept.from(block * plan.slots));
+}
+
+// Fills a block with the gradients of the values of `count` samples, null for zero.
+template <class real, class P>
+inline void load_gradient(const P &plan, const real *values_grad, int64_t count, Vec<real> *block) {
+    if (values_grad)
+        load_samples(plan, values_grad, count, block);
+    else
+        memset(block, 0, sizeof(Vec<real>) * plan.wires);
+}
+
+// Blocks of samples that go through the keys pass together where the values alone are wanted: two,
+// unless what is kept of them for gradients exceeds a cache of this many bytes. Calls
+// run(Blocks<...>()).
+constexpr int64_t cache_bytes = 1 << 19;
+
+template <int64_t blocks>
+struct Blocks {
+    static constexpr int64_t count = blocks;
+};
+
+template <class real, class P, class Run>
+inline Status with_value_blocks(const P &plan, Run run) {
+    if (2 * plan.slots * int64_t(sizeof(Vec<real>)) <= cache_bytes) return run(Blocks<2>());
+    return run(Blocks<1>());
+}
+
+// Runs the keys pass on samples first ... first + count - 1: their values go to `values`, at the
+// place of sample `first`.
+template <class P, class real>
+Status values_forward(const Call<P, real> &call, int64_t first, int64_t count, real *values,
+                      ParallelFor pool) {
+    const P &plan = call.plan;
+    return with_value_blocks<real>(plan, [&](auto most) {
+        using Task = KeysTask<P, real, decltype(most)::count>;
+        const int64_t bytes = Task::count_at_once(plan, count) > 1
+                                  ? sizeof(Vec<real>) * plan.wires * decltype(most)::count
+                                  : 0;
+        return parallel(pool, Task::count_tasks(plan, count), grain_of(8 * plan.comparators), bytes,
+                        [&](int64_t number, const Memory &memory) {
+            const Task task(call, first, count, number);
+            const real *x = call.x + task.first * plan.wires;
+            real *to = values + task.place * plan.wires;
+            if (!task.lanes_are_samples()) {
+                memcpy(to, x, sizeof(real) * plan.wires);
+                compare_levels(plan, to, task.steepness[0][0], Nothing());
+                return;
+            }
+            Vec<real> *blocks = memory.get<Vec<real>>();
+            for (int64_t b = 0; b < task.blocks; ++b)
+                load_samples(plan, x + task.before(b) * plan.wires, task.in_block(b),
+                             blocks + b * plan.wires);
+            compare_blocks(plan, task, blocks, Nothing());
+            for (int64_t b = 0; b < task.blocks; ++b)
+                store_samples(plan, to + task.before(b) * plan.wires, task.in_block(b),
+                              blocks + b * plan.wires);
+        });
+    });
+}
+
+// The same, and their weights go to `weights`, unless it is null.
+template <class P, class real>
+Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, real *values,
+                    real *weights, ParallelFor pool) {
+    if (!weights) return values_forward(call, first, count, values, pool);
+    using Row = Vec<real>;
+    using Task = KeysTask<P, real>;
+    using Relaxation = typename P::Relaxation;
+    const P &plan = call.plan;
+    const int64_t per_sample = arrays<Relaxation> * plan.slots;
+    const bool by_lane = Task::count_at_once(plan, count) > 1;
+    const int64_t bytes =
+        by_lane ? sizeof(Row) * (plan.wires + arrays<Relaxation> * plan.longest_codelet) : 0;
+    return parallel(pool, Task::count_tasks(plan, count), grain_of(8 * plan.comparators), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const Task task(call, first, count, number);
+        const real *x = call.x + task.first * plan.wires;
+        real *to = values + task.place * plan.wires, *kept = weights + task.place * per_sample;
+        if (!task.lanes_are_samples()) {
+            memcpy(to, x, sizeof(real) * plan.wires);
+            compare_levels_to_slots(plan, to, task.steepness[0][0],
+                                    weights_at<Relaxation>(kept, plan.slots));
+            return;
+        }
+        Row *block = memory.get<Row>(), *tile = block + plan.wires;
+        load_samples(plan, x, task.count, block);
+        const bool extreme = are_extreme<Relaxation, real>(block, plan.wires, task.steepness[0]);
+        for (int64_t c = 0; c < plan.codelet_count; ++c) {
+            const Codelet codelet = plan.codelets[c];
+            const Weights<Row> w = weights_at<Relaxation>(tile, plan.longest_codelet);
+            if (extreme)
+                compare_codelet<real, true>(plan, c, block, task.steepness[0], w);
+            else
+                compare_codelet<real, false>(plan, c, block, task.steepness[0], w);
+            for (int64_t a = 0; a < arrays<Relaxation>; ++a)
+                scatter_slots(kept + a * plan.slots + codelet.slot, per_sample, task.count,
+                              plan.shapes[codelet.shape].comparators,
+                              tile + a * plan.longest_codelet);
+        }
+        store_samples(plan, to, task.count, block);
+    });
+}
+
+// Takes gradients of the values, null for zero, and of the weights to gradients of x and the
+// steepness. `weights` are those of keys_forward; weight_grads has `stride` reals per sample.
+template <class P, class real>
+Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
+                     const real *values_grad, real *weights, const real *weight_grads,
+                     int64_t stride, real *x_grad, real *steepness_grad, ParallelFor pool) {
+    using Row = Vec<real>;
+    using Task = KeysTask<P, real>;
+    using Relaxation = typename P::Relaxation;
+    const P &plan = call.plan;
+    const int64_t per_sample = arrays<Relaxation> * plan.slots;
+    const bool by_lane = Task::count_at_once(plan, count) > 1;
+    const int64_t bytes = by_lane ? sizeof(Row) * (plan.wires + slot_alignment +
+                                                   (arrays<Relaxation> + 1) * plan.longest_codelet)
+                                  : 0;
+    return parallel(pool, Task::count_tasks(plan, count), grain_of(8 * plan.comparators), bytes,
+                    [&](int64_t number, const Memory &memory) {
+        const Task task(call, first, count, number);
+        real *to = x_grad + task.first * plan.wires, *kept = weights + task.place * per_sample;
+        const real *from = weight_grads + task.place * stride,
+                   *of_values = values_grad ? values_grad + task.first * plan.wires : nullptr;
+        if (!task.lanes_are_samples()) {
+            copy_or_clear(to, of_values, plan.wires);
+            const real sum = compare_levels_backward(plan, to, from, task.steepness[0][0],
+                                                     weights_at<Relaxation>(kept, plan.slots));
+            if (steepness_grad) steepness_grad[task.first] = sum;
+            return;
+        }
+        Row *block = memory.get<Row>(), *parts = block + plan.wires, *into = parts + slot_alignment,
+            *tile = into + plan.longest_codelet;
+        load_gradient(plan, of_values, task.count, block);
+        memset(parts, 0, sizeof(Row) * slot_alignment);
+        for (int64_t c = plan.codelet_count - 1; c >= 0; --c) {
+            const Codelet codelet = plan.codelets[c];
+            const int64_t slot_count = plan.shapes[codelet.shape].comparators;
+            gather_slots(from + codelet.slot, stride, task.count, slot_count, into);
+            for (int64_t a = 0; a < arrays<Relaxation>; ++a)
+                gather_slots(kept + a * plan.slots + codelet.slot, per_sample, task.count,
+                             slot_count, tile + a * plan.longest_codelet);
+            compare_codelet_backward<real>(plan, c, block, into, task.steepness[0],
+                                           weights_at<Relaxation>(tile, plan.longest_codelet),
+                                           steepness_grad ? parts : nullptr);
+        }
+        store_samples(plan, to, task.count, block);
+        if (steepness_grad) store(steepness_grad + task.first, sum_of_parts(parts), task.count);
+    });
+}
+
+// Both at once, for gradients of the values alone.
+template <class P, class real>
+Status values_backward(const Call<P, real> &call, const real *values_grad, real *x_grad,
+                       real *steepness_grad, ParallelFor pool) {
+    using Row = Vec<real>;
+    const P &plan = call.plan;
+    return with_value_blocks<real>(plan, [&](auto most) {
+        using Task = KeysTask<P, real, decltype(most)::count>;
+        constexpr int64_t most_blocks = decltype(most)::count;
+        const bool by_lane = Task::count_at_once(plan, call.batch) > 1;
+        const int64_t rows = by_lane ? most_blocks * plan.slots : level_rows<real>(plan),
+                      kept_rows = (steepness_grad ? 2 : 1) * rows;
+        const int64_t of_samples = sizeof(Row) * (most_blocks * plan.wires + slot_alignment);
+        const int64_t others = by_lane          ? of_samples
+                               : steepness_grad ? sizeof(real) * plan.slots
+                                                : 0;
+        return parallel(pool, Task::count_tasks(plan, call.batch), grain_of(16 * plan.comparators),
+                        sizeof(Row) * kept_rows + others,
+                        [&](int64_t number, const Memory &memory) {
+            const Task task(call, 0, call.batch, number);
+            const real *x = call.x + task.first * plan.wires,
+                       *from = values_grad ? values_grad + task.first * plan.wires : nullptr;
+            real *to = x_grad + task.first * plan.wires;
+            Row *held = memory.get<Row>(), *parts = held + kept_rows,
+                *blocks = parts + slot_alignment;
+            const Derivatives<Row> kept = {held, steepness_grad ? held + rows : nullptr};
+            if (!task.lanes_are_samples()) {
+                memcpy(to, x,
+                       sizeof(real) * plan.wires);  // x_grad takes the values, which are not needed
+                compare_levels(plan, to, task.steepness[0][0], kept);
+                copy_or_clear(to, from, plan.wires);
+                const real sum = derive_levels_backward<real>(
+                    plan, to, kept, steepness_grad ? singly<real>(parts) : nullptr);
+                if (steepness_grad) steepness_grad[task.first] = sum;
+                return;
+            }
+            for (int64_t b = 0; b < task.blocks; ++b)
+                load_samples(plan, x + task.before(b) * plan.wires, task.in_block(b),
+                             blocks + b * plan.wires);
+            compare_blocks(plan, task, blocks, kept);
+            for (int64_t b = 0; b < task.blocks; ++b)
+                load_gradient(plan, from ? from + task.before(b) * plan.wires : nullptr,
+                              task.in_block(b), blocks + b * plan.wires);
+            if (!steepness_grad && task.blocks == most_blocks)
+                derive_backward<real, most_blocks>(plan, blocks, kept);
+            for (int64_t b = 0; b < task.blocks; ++b) {
+                Row *block = blocks + b * plan.wires;
+                if (steepness_grad) {
+                    memset(parts, 0, sizeof(Row) * slot_alignment);
+                    derive_backward<real>(plan, block, kept.from(b * plan.slots), parts);
+                    store(steepness_grad + task.first + task.before(b), sum_of_parts(parts),
+                          task.in_block(b));
+                } else if (task.blocks < most_blocks) {
+                    derive_backward<real, 1>(plan, block, kept.from(b * plan.slots));
+                }
+                store_samples(plan, to + task.before(b) * plan.wires, task.in_block(b), block);
+            }
+        });
+    });
+}
+
+}  // namespace nsc

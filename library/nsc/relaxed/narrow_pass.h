@@ -1,0 +1,371 @@
+// P of few wires: a lane is a sample in every pass.
+#pragma once
+
+#include <nsc/relaxed/call.h>
+#include <nsc/relaxed/columns.h>
+#include <nsc/relaxed/samples.h>
+
+namespace nsc {
+
+// A task takes `lanes` samples through all passes. Weights of a comparator fill a register, no sum
+// runs over lanes, and each column of P meets only the comparators in its own light cone. Lanes
+// without a sample compute on zeros, so that a sample's results do not depend on the rest of its
+// batch.
+
+// Columns that are held at a time, and the places from a row to the next. A power of two would send
+// many rows to the same few sets of the cache.
+template <class P>
+constexpr int64_t held_columns(const P &plan) {
+    return plan.wires < 16 ? (plan.wires + narrow_columns - 1) / narrow_columns * narrow_columns
+                           : 16;
+}
+
+// `held`: of rows of all held columns, or of those that are routed narrow_columns.
+template <bool held, class P>
+constexpr int64_t pitch_of(const P &plan) {
+    return !held             ? narrow_columns
+           : plan.wires > 16 ? held_columns(plan) + narrow_columns
+                             : held_columns(plan);
+}
+
+// Fills rows with unit columns, which the cone turns into columns of P.
+template <bool held, class P, class real>
+void begin_columns(const P &plan, Vec<real> *rows, int64_t column, const NarrowCone &cone,
+                   real one) {
+    const int64_t pitch = pitch_of<held>(plan);
+    for (int64_t wire = column; wire < column + narrow_columns && wire < plan.wires; ++wire)
+        for (int64_t k = 0; k < narrow_columns; ++k)
+            rows[wire * pitch + k] = wire == column + k ? all(one) : Vec<real>{};
+    for (int64_t wire = 0; wire < plan.wires && !cone.reaches_all; ++wire)
+        if (!cone.reaches[wire])
+            for (int64_t k = 0; k < narrow_columns; ++k) rows[wire * pitch + k] = Vec<real>{};
+}
+
+// Calls visit(column, c, m, a, b) for each column and comparator c of a step, whose weights are m.
+template <Pattern pattern, bool backwards, class real, class Visit>
+NSC_STEP void run_step(int64_t pitch, Vec<real> *rows, const NarrowStep &step, Mixes<Vec<real>> w,
+                       Visit visit) {
+    using Row = Vec<real>;
+    constexpr int32_t count = count_of(pattern), taken = rows_of(pattern);
+    Mix<Row> m[count];
+    NSC_UNROLL
+    for (int32_t c = 0; c < count; ++c)
+        m[c] = {w.keep[step.butterfly.slots[c]], w.swap[step.butterfly.slots[c]]};
+    const Row *from[taken];
+    Row *to[taken];
+    NSC_UNROLL
+    for (int32_t k = 0; k < taken; ++k) {
+        to[k] = rows + step.butterfly.rows[k] * pitch;
+        from[k] = backwards ? to[k] : rows + step.from[k] * pitch;
+    }
+    NSC_UNROLL
+    for (int64_t column = 0; column < narrow_columns; ++column) {
+        Row r[taken];
+        NSC_UNROLL
+        for (int32_t k = 0; k < taken; ++k) r[k] = from[k][column];
+        run_butterfly<pattern, backwards>(
+            r, [&](int32_t c, Row &a, Row &b) NSC_INLINE { visit(column, c, m[c], a, b); });
+        NSC_UNROLL
+        for (int32_t k = 0; k < taken; ++k) to[k][column] = r[k];
+    }
+}
+
+// Takes columns through their cone. With `keeping`, the differences in front of each comparator go
+// to `differences`, whose end is returned.
+template <bool held, bool keeping, class real, class P>
+Vec<real> *route_columns(const P &plan, Vec<real> *rows, const NarrowCone &cone, Mixes<Vec<real>> w,
+                         Vec<real> *differences) {
+    using Row = Vec<real>;
+    for (int32_t i = 0; i < cone.count; ++i)
+        with_pattern(cone.steps[i].butterfly.pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
+            run_step<pattern, false, real>(
+                pitch_of<held>(plan), rows, cone.steps[i], w,
+                [differences](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b) NSC_INLINE {
+                if (keeping) differences[column * count + c] = a - b;
+                mix(a, b, m);
+            });
+            differences += keeping ? narrow_columns * count : 0;
+        });
+    return differences;
+}
+
+// Takes the gradient of columns back through their cone, in place, and adds the gradients of the
+// weights. `differences` is the end that route_columns returned.
+template <class real, class P>
+void route_columns_back(const P &plan, Vec<real> *grad, const NarrowCone &cone, Mixes<Vec<real>> w,
+                        const Vec<real> *differences, Vec<real> *weight_grad) {
+    using Row = Vec<real>;
+    for (int32_t i = cone.count - 1; i >= 0; --i)
+        with_pattern(cone.steps[i].butterfly.pattern, [&](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = count_of(pattern);
+            const NarrowStep &step = cone.steps[i];
+            differences -= narrow_columns * count;
+            Row sums[count];
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) sums[c] = weight_grad[step.butterfly.slots[c]];
+            run_step<pattern, true, real>(
+                pitch_of<true>(plan), grad, step, w,
+                [differences, &sums](int64_t column, int32_t c, Mix<Row> m, Row &a, Row &b)
+                    NSC_INLINE {
+                sums[c] += differences[column * count + c] * (a - b);
+                mix(a, b, m);
+            });
+            NSC_UNROLL
+            for (int32_t c = 0; c < count; ++c) weight_grad[step.butterfly.slots[c]] = sums[c];
+        });
+}
+
+// Calls visit(first, length, place) for runs of `length` numbers from number `first` of each
+// sample's matrix on: place(i) is the row that holds the i-th of them. Held columns of a wider
+// matrix have a run for each of its rows.
+template <class P, class Visit>
+inline void for_each_run(const P &plan, int64_t column, int64_t width, Visit visit) {
+    const int64_t wires = plan.wires, pitch = pitch_of<true>(plan);
+    if (width == wires)
+        return visit(0, wires * wires, [=](int64_t i) { return i / wires * pitch + i % wires; });
+    for (int64_t row = 0; row < wires; ++row)
+        visit(row * wires + column, width, [=](int64_t i) { return row * pitch + i; });
+}
+
+// A square of a matrix and rows: `run` numbers side by side of each of `count` samples, `stride`
+// apart. All of both if `full`.
+template <bool full, class real, class Place>
+NSC_STEP void store_square(const Vec<real> *rows, Place place, real *to, int64_t stride,
+                           int64_t run, int64_t count, real scale) {
+    Vec<real> square[lanes<real>];
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        square[k] = full || k < run ? rows[place(k)] * scale : Vec<real>{};
+    transpose_from<real>(square);
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        if (full || k < count) store(to + k * stride, square[k], full ? lanes<real> : run);
+}
+
+template <bool full, class real, class Place>
+NSC_STEP void load_square(Vec<real> *rows, Place place, const real *from, int64_t stride,
+                          int64_t run, int64_t count) {
+    Vec<real> square[lanes<real>];
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        square[k] =
+            full || k < count ? load(from + k * stride, full ? lanes<real> : run) : Vec<real>{};
+    transpose_from<real>(square);
+    NSC_UNROLL
+    for (int64_t k = 0; k < lanes<real>; ++k)
+        if (full || k < run) rows[place(k)] = square[k];
+}
+
+// Calls visit(first, run, place) for each square of such runs: place(k) is the row of its k-th
+// number.
+template <class real, class P, class Visit>
+inline void for_each_square(const P &plan, int64_t column, int64_t width, Visit visit) {
+    for_each_run(plan, column, width, [&](int64_t first, int64_t length, auto place) {
+        for (int64_t i = 0; i < length; i += lanes<real>)
+            visit(first + i, length - i < lanes<real> ? length - i : lanes<real>,
+                  [place, i](int64_t k) { return place(i + k); });
+    });
+}
+
+// Between matrices of `count` samples and rows of their columns column ... column + width - 1.
+template <class P, class real>
+void store_columns(const P &plan, const Vec<real> *rows, int64_t column, int64_t width, real *to,
+                   int64_t count, real scale) {
+    for_each_square<real>(plan, column, width, [&](int64_t first, int64_t run, auto place) {
+        if (run == lanes<real> && count == lanes<real>)
+            store_square<true>(rows, place, to + first, plan.wires * plan.wires, run, count, scale);
+        else
+            store_square<false>(rows, place, to + first, plan.wires * plan.wires, run, count,
+                                scale);
+    });
+}
+
+template <class P, class real>
+void load_columns(const P &plan, Vec<real> *rows, int64_t column, int64_t width, const real *from,
+                  int64_t count) {
+    for_each_square<real>(plan, column, width, [&](int64_t first, int64_t run, auto place) {
+        if (run == lanes<real> && count == lanes<real>)
+            load_square<true>(rows, place, from + first, plan.wires * plan.wires, run, count);
+        else
+            load_square<false>(rows, place, from + first, plan.wires * plan.wires, run, count);
+    });
+    for (int64_t none = width; none % narrow_columns; ++none)
+        Columns<real>{rows + none, pitch_of<true>(plan)}.clear(plan.wires);
+}
+
+// The samples of a task.
+template <class P, class real>
+struct Samples {
+    Samples(const Call<P, real> &call, int64_t task)
+        : call(call),
+          first(task * lanes<real>),
+          count(call.batch - first < lanes<real> ? call.batch - first : lanes<real>) {
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            steepness[k] = call.steepness_of(k < count ? first + k : first);
+    }
+    static int64_t count_tasks(int64_t batch) { return (batch + lanes<real> - 1) / lanes<real>; }
+    // Runs the keys pass: the values go to `block`, the weights to w.
+    void compare(Vec<real> *block, Weights<Vec<real>> w) const {
+        const P &plan = call.plan;
+        load_samples(plan, call.x + first * plan.wires, count, block);
+        compare_block<real>(plan,
+                            are_extreme<typename P::Relaxation, real>(block, plan.wires, steepness),
+                            block, steepness, w);
+    }
+    // The same backwards on gradients, given those of the weights.
+    void compare_backward(Vec<real> *grad, const Vec<real> *weight_grad, Weights<Vec<real>> w,
+                          Vec<real> *parts) const {
+        for (int32_t p = call.plan.layer_count - 1; p >= 0; --p) {
+            const Layer layer = call.plan.layers[p];
+            const Comparator *at = call.plan.in_layers + layer.first;
+            Vec<real> steepness_grad[most_in_layer];
+            nsc::compare_backward<real, typename P::Relaxation>(
+                layer.count, at, grad, weight_grad, steepness, w, parts ? steepness_grad : nullptr);
+            for (int32_t i = layer.count - 1; parts && i >= 0; --i)
+                parts[at[i].slot % slot_alignment] += steepness_grad[i];
+        }
+    }
+    void load_gradient(const real *values_grad, Vec<real> *block) const {
+        if (values_grad)
+            load_samples(call.plan, values_grad + first * call.plan.wires, count, block);
+        else
+            memset(block, 0, sizeof(Vec<real>) * call.plan.wires);
+    }
+    // The rank of each sample's item `column`.
+    void ranks(int64_t column, int64_t *rank) const {
+        for (int64_t k = 0; k < count; ++k) rank[k] = call.ranks_of(first + k)[column];
+    }
+    const Call<P, real> &call;
+    int64_t first, count;
+    Vec<real> steepness;
+};
+
+// Reals that forward keeps for backward: the weights of all samples, and what it takes to begin at
+// a register.
+template <class real, class P>
+int64_t narrow_kept(const P &plan, int64_t batch) {
+    return (Samples<P, real>::count_tasks(batch) * arrays<typename P::Relaxation> * plan.slots +
+            1) *
+           lanes<real>;
+}
+
+// The weights of a task's samples in what forward keeps.
+template <class P, class real>
+Vec<real> *kept_weights(const P &plan, real *kept, int64_t task) {
+    const uintptr_t start =
+        (reinterpret_cast<uintptr_t>(kept) + register_bytes - 1) & ~uintptr_t(register_bytes - 1);
+    return reinterpret_cast<Vec<real> *>(start) +
+           task * arrays<typename P::Relaxation> * plan.slots;
+}
+
+template <class P, class real>
+Status narrow_forward(const Call<P, real> &call, real *values, real *routed, real *kept,
+                      ParallelFor pool) {
+    using Row = Vec<real>;
+    using Relaxation = typename P::Relaxation;
+    const P &plan = call.plan;
+    const int64_t wires = plan.wires, slots = plan.slots, pitch = pitch_of<true>(plan),
+                  held = held_columns(plan);
+    const int64_t places = wires + arrays<Relaxation> * slots + (wires + 1) * pitch;
+    return parallel(pool, Samples<P, real>::count_tasks(call.batch),
+                    grain_of(4 * plan.comparators * (wires + 16)), sizeof(Row) * places,
+                    [&](int64_t task, const Memory &memory) {
+        const Samples<P, real> samples(call, task);
+        Row *block = memory.get<Row>(), *rows = block + wires + arrays<Relaxation> * slots;
+        const Weights<Row> w =
+            weights_at<Relaxation>(kept ? kept_weights(plan, kept, task) : block + wires, slots);
+        samples.compare(block, w);
+        store_samples(plan, values + samples.first * wires, samples.count, block);
+        memset(rows + wires * pitch, 0, sizeof(Row) * pitch);
+        double losses[lanes<real>] = {};
+        for (int64_t column = 0; column < wires; column += held) {
+            const int64_t width = wires - column < held ? wires - column : held;
+            for (int64_t at = 0; at < width; at += narrow_columns) {
+                const NarrowCone &cone = plan.narrow_cones[(column + at) / narrow_columns];
+                begin_columns<true>(plan, rows + at, column + at, cone, unit<real>);
+                route_columns<true, false, real>(plan, rows + at, cone, w.forward, nullptr);
+            }
+            if (!is_loss(call.routing)) {
+                store_columns(plan, rows, column, width, routed + samples.first * wires * wires,
+                              samples.count, 1 / unit<real>);
+                continue;
+            }
+            for (int64_t at = 0; at < width; ++at) {
+                int64_t rank[lanes<real>];
+                samples.ranks(column + at, rank);
+                add_losses<P, real>(plan, call.routing, {rows + at, pitch}, rank, samples.count,
+                                    losses);
+            }
+        }
+        for (int64_t k = 0; is_loss(call.routing) && k < samples.count; ++k)
+            routed[samples.first + k] = real(losses[k]);
+    });
+}
+
+template <class P, class real>
+Status narrow_backward(const Call<P, real> &call, const real *values_grad, const real *routed_grad,
+                       real *x_grad, real *steepness_grad, real *loss_of_samples, real *kept,
+                       ParallelFor pool) {
+    using Row = Vec<real>;
+    using Relaxation = typename P::Relaxation;
+    const P &plan = call.plan;
+    const int64_t wires = plan.wires, slots = plan.slots, pitch = pitch_of<true>(plan),
+                  held = held_columns(plan);
+    const int64_t rows_of_grad = (wires + 1) * pitch,
+                  rows_of_payload = (wires + 1) * narrow_columns;
+    const int64_t places = wires + slot_alignment + (arrays<Relaxation> + 1) * slots +
+                           rows_of_grad + rows_of_payload + plan.comparators * narrow_columns;
+    return parallel(pool, Samples<P, real>::count_tasks(call.batch),
+                    grain_of(6 * plan.comparators * (wires + 16)), sizeof(Row) * places,
+                    [&](int64_t task, const Memory &memory) {
+        const Samples<P, real> samples(call, task);
+        Row *block = memory.get<Row>(), *parts = block + wires,
+            *weight_grad = parts + slot_alignment;
+        const Weights<Row> w = weights_at<Relaxation>(
+            kept ? kept_weights(plan, kept, task) : weight_grad + slots, slots);
+        Row *grad = weight_grad + (arrays<Relaxation> + 1) * slots, *rows = grad + rows_of_grad,
+            *differences = rows + rows_of_payload;
+        if (!kept) samples.compare(block, w);
+        memset(weight_grad, 0, sizeof(Row) * slots);
+        memset(rows + wires * narrow_columns, 0, sizeof(Row) * narrow_columns);
+        double losses[lanes<real>] = {};
+        for (int64_t column = 0; column < wires; column += held) {
+            const int64_t width = wires - column < held ? wires - column : held;
+            if (!is_loss(call.routing))
+                load_columns(plan, grad, column, width, routed_grad + samples.first * wires * wires,
+                             samples.count);
+            for (int64_t at = 0; at < width; at += narrow_columns) {
+                const NarrowCone &cone = plan.narrow_cones[(column + at) / narrow_columns];
+                begin_columns<false>(plan, rows, column + at, cone,
+                                     is_loss(call.routing) ? unit<real> : real(1));
+                const Row *end =
+                    route_columns<false, true, real>(plan, rows, cone, w.forward, differences);
+                for (int64_t k = 0; k < narrow_columns && is_loss(call.routing); ++k) {
+                    int64_t rank[lanes<real>];
+                    const bool is_column = at + k < width;
+                    if (is_column) samples.ranks(column + at + k, rank);
+                    if (is_column && loss_of_samples)
+                        add_losses<P, real>(plan, call.routing, {rows + k, narrow_columns}, rank,
+                                            samples.count, losses);
+                    find_loss_gradient<P, real>(plan, call.routing, {rows + k, narrow_columns},
+                                                {grad + at + k, pitch}, rank,
+                                                is_column ? samples.count : 0);
+                }
+                route_columns_back<real>(plan, grad + at, cone, w.backward, end, weight_grad);
+            }
+        }
+        for (int64_t k = 0; loss_of_samples && k < samples.count; ++k)
+            loss_of_samples[samples.first + k] = real(losses[k]);
+        samples.load_gradient(values_grad, block);
+        memset(parts, 0, sizeof(Row) * slot_alignment);
+        samples.compare_backward(block, weight_grad, w, steepness_grad ? parts : nullptr);
+        store_samples(plan, x_grad + samples.first * wires, samples.count, block);
+        if (steepness_grad)
+            store(steepness_grad + samples.first, sum_of_parts(parts), samples.count);
+    });
+}
+
+}  // namespace nsc

@@ -1,0 +1,72 @@
+// What a kernel's text says of its network: counts and tables.
+#pragma once
+
+#include <stdint.h>
+
+namespace nsc {
+
+// The comparators, cut into codelets: sequences of them that are run on few wires. The wires are
+// base + spreads[spread + k] for each k. A codelet's weights begin at slot `slot`; `flips` is the
+// number of its pattern of flipped comparators.
+struct Codelet {
+    int32_t shape, spread, base, slot, flips;
+};
+
+// What codelets of one shape do: comparators between places in their spreads of wires. Their
+// butterflies come from number `first_butterfly` on.
+struct Shape {
+    int32_t wires, first_pair, comparators, first_butterfly;
+};
+
+struct Pair {
+    uint8_t a, b;
+};
+
+// Most comparators of a codelet, most wires, and the multiple at which its slots begin.
+constexpr int32_t most_comparators = 128, most_wires = 16, slot_alignment = 16;
+
+// A bit for each comparator of a codelet: whether it leaves the minimum on its second wire.
+struct Flips {
+    uint64_t words[most_comparators / 64];
+};
+
+// How the comparators of a butterfly, which are run together, join its rows: one between rows 0 and
+// 1; or two and then one, 0 and 1, 2 and 3, then 1 and 2; or one and then two, 1 and 2, then 0 and
+// 1, 2 and 3; or two and then two, 0 and 1, 2 and 3, then 0 and 2, 1 and 3.
+enum Pattern : uint8_t { single, funnel, fan, cross };
+
+constexpr int32_t count_of(Pattern pattern) {
+    return pattern == cross ? 4 : pattern == single ? 1 : 3;
+}
+constexpr int32_t rows_of(Pattern pattern) { return pattern == single ? 2 : 4; }
+
+// A butterfly of a shape, between places in its spread of wires.
+struct ShapeButterfly {
+    Pattern pattern;
+    uint8_t places[4];
+};
+
+// A butterfly of a network of few wires. It may join comparators of different codelets.
+struct NarrowButterfly {
+    Pattern pattern;
+    uint8_t rows[4];
+    int32_t slots[4];
+};
+
+// Networks of so few wires may have narrow butterflies.
+constexpr int64_t most_narrow_wires = 32;
+
+// A network is a struct of the kernel's text:
+//
+//     wires, comparators         its counts;
+//     levels                     its depth;
+//     slots                      places for weights, a multiple of slot_alignment for each codelet;
+//     longest_codelet            most slots of a codelet, at least slot_alignment;
+//     codelet_count, butterfly_count, narrow_count   entries of the tables;
+//     codelets, spreads, shapes, pairs, flips        tables of the types above;
+//     shape_butterflies, narrow_butterflies          the same. The second is empty where the
+//     network is wide.
+//
+// All are static and constant where the text is one network's, so that the compiler knows them.
+
+}  // namespace nsc

@@ -1,0 +1,313 @@
+// Plans: a network with the orders in which its comparators are run, worked out once.
+#pragma once
+
+#include <nsc/memory.h>
+#include <nsc/registers.h>
+#include <nsc/relaxed/network.h>
+#include <nsc/threads.h>
+
+namespace nsc {
+
+template <class T>
+inline void exchange(T &a, T &b) {
+    const T was = a;
+    a = b, b = was;
+}
+
+// A comparator, which leaves the minimum on wire lo, and the slot of its weights.
+struct Comparator {
+    uint16_t lo, hi;
+    int32_t slot;
+};
+
+// A layer: comparators first ... first + count - 1, which share no wire. The keys pass takes a
+// layer through each of its stages, short chains of instructions, before the next layer: one
+// comparator's whole chain is longer than a processor can look ahead.
+struct Layer {
+    int32_t first, count;
+};
+
+// Most comparators of a layer; later comparators that may fill one up.
+constexpr int32_t most_in_layer = 8, layer_window = 32;
+
+// A butterfly of the network; its slots begin at `slot`, in running order.
+struct Butterfly {
+    uint16_t rows[4];
+    int32_t slot;
+    Pattern pattern;
+};
+
+// Columns of P whose light cone is taken as one.
+constexpr int64_t cone_columns = lanes<float>;
+
+// Columns of the P of a narrow network that are routed together.
+constexpr int64_t narrow_columns = 4;
+
+// A butterfly in the light cone of a few columns, and the rows that it takes. The row `wires` is
+// zero; it stands for a wire that no column of the cone has reached.
+struct NarrowStep {
+    NarrowButterfly butterfly;
+    uint8_t from[4];
+};
+
+// Which wires are reached is said behind the cone.
+struct NarrowCone {
+    const NarrowStep *steps;
+    int32_t count;
+    bool reaches[most_narrow_wires], reaches_all;
+};
+
+template <class Network, class Relaxed>
+struct Plan : Network {
+    using Relaxation = Relaxed;
+
+    // Comparators by level: those of a level have their inputs from levels before it.
+    Comparator *in_levels;
+    int32_t *level_end;
+    // Comparators of codelets with their slots in their codelet, and the layers of each codelet.
+    Comparator *in_codelets;
+    Layer *codelet_layers;
+    int32_t *first_layer;
+    // Comparators of all codelets in fuller layers, each made of the next `layer_window`
+    // comparators that are left.
+    Comparator *in_layers;
+    Layer *layers;
+    int32_t layer_count;
+
+    Butterfly *butterflies;
+    // Light cones: for each butterfly a bit for each cone_columns columns of P, whether they reach
+    // it, and a bit for each cone_columns rows, whether it reaches them. All other columns or rows
+    // are zero there.
+    uint64_t *reached_by, *reaches;
+    NarrowCone *narrow_cones;
+    NarrowStep *narrow_steps;
+
+    Once once, once_layers;
+
+    // Words of a light cone.
+    int64_t cone_words() const {
+        return (this->wires + 64 * cone_columns - 1) / (64 * cone_columns);
+    }
+    // Whether P takes the narrow pass.
+    bool is_narrow() const { return this->narrow_count > 0; }
+
+    // Writes the tables that all calls need. Returns out_of_memory if there is none for them.
+    Status prepare();
+    // Writes the tables that calls with several samples need besides.
+    Status prepare_layers();
+};
+
+// Calls visit(lo, hi, slot) for each comparator, in an order that respects the graph.
+template <class Network, class Visit>
+void for_each_comparator(const Network &network, Visit visit) {
+    for (int64_t c = 0; c < network.codelet_count; ++c) {
+        const Codelet codelet = network.codelets[c];
+        const Shape shape = network.shapes[codelet.shape];
+        for (int32_t i = 0; i < shape.comparators; ++i) {
+            const Pair pair = network.pairs[shape.first_pair + i];
+            int32_t lo = codelet.base + network.spreads[codelet.spread + pair.a];
+            int32_t hi = codelet.base + network.spreads[codelet.spread + pair.b];
+            if (network.flips[codelet.flips].words[i / 64] >> i % 64 & 1) exchange(lo, hi);
+            visit(lo, hi, codelet.slot + i);
+        }
+    }
+}
+
+template <class P>
+Status find_levels(P &plan) {
+    const Memory memory(sizeof(int32_t) * (plan.wires + plan.levels + 1));
+    if (!memory.start) return out_of_memory;
+    int32_t *level_of = memory.get<int32_t>(), *next = level_of + plan.wires;
+    const auto enter = [&](int32_t lo, int32_t hi) {
+        const int32_t level = level_of[lo] > level_of[hi] ? level_of[lo] : level_of[hi];
+        level_of[lo] = level_of[hi] = level + 1;
+        return level;
+    };
+    memset(level_of, 0, sizeof(int32_t) * plan.wires);
+    memset(plan.level_end, 0, sizeof(int32_t) * (plan.levels + 1));
+    for_each_comparator(plan,
+                        [&](int32_t lo, int32_t hi, int32_t) { ++plan.level_end[enter(lo, hi)]; });
+    for (int64_t level = 0, before = 0; level < plan.levels; ++level) {
+        next[level] = int32_t(before);
+        before = plan.level_end[level] += int32_t(before);
+    }
+    memset(level_of, 0, sizeof(int32_t) * plan.wires);
+    for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
+        plan.in_levels[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
+    });
+    return ok;
+}
+
+template <class P>
+Status find_layers_of_codelets(P &plan) {
+    const Memory memory(sizeof(int32_t) * plan.wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *layer_of = memory.get<int32_t>(), count = 0, at = 0, codelet = 0;
+    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
+    for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
+        const bool begins = codelet < plan.codelet_count && slot == plan.codelets[codelet].slot;
+        if (begins) plan.first_layer[codelet++] = count;
+        if (begins || layer_of[lo] == count || layer_of[hi] == count ||
+            plan.codelet_layers[count - 1].count == most_in_layer)
+            plan.codelet_layers[count++] = {at, 0};
+        layer_of[lo] = layer_of[hi] = count;
+        ++plan.codelet_layers[count - 1].count;
+        plan.in_codelets[at++] = {uint16_t(lo), uint16_t(hi),
+                                  slot - plan.codelets[codelet - 1].slot};
+    });
+    plan.first_layer[plan.codelet_count] = count;
+    return ok;
+}
+
+template <class P>
+Status find_fuller_layers(P &plan) {
+    const Memory memory(sizeof(int32_t) * plan.wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *layer_of = memory.get<int32_t>(), waiting = 0, done = 0;
+    Comparator left[layer_window];
+    memset(layer_of, 0, sizeof(int32_t) * plan.wires);
+    plan.layer_count = 0;
+    const auto take_layer = [&] {
+        Layer &layer = plan.layers[plan.layer_count++];
+        layer = {done, 0};
+        const int32_t number = plan.layer_count, waited = waiting;
+        waiting = 0;
+        for (int32_t i = 0; i < waited; ++i) {
+            const Comparator c = left[i];
+            const bool is_free =
+                layer_of[c.lo] != number && layer_of[c.hi] != number && layer.count < most_in_layer;
+            layer_of[c.lo] = layer_of[c.hi] = number;  // those behind it wait for it, taken or not
+            if (is_free)
+                plan.in_layers[done++] = c, ++layer.count;
+            else
+                left[waiting++] = c;
+        }
+    };
+    for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
+        if (waiting == layer_window) take_layer();
+        left[waiting++] = {uint16_t(lo), uint16_t(hi), slot};
+    });
+    while (waiting) take_layer();
+    return ok;
+}
+
+template <class P>
+void find_butterflies(P &plan) {
+    Butterfly *next = plan.butterflies;
+    for (int64_t c = 0; c < plan.codelet_count; ++c) {
+        const Codelet codelet = plan.codelets[c];
+        const Shape shape = plan.shapes[codelet.shape];
+        const ShapeButterfly *each = plan.shape_butterflies + shape.first_butterfly;
+        for (int32_t done = 0; done < shape.comparators; done += count_of(each++->pattern)) {
+            for (int32_t k = 0; k < 4; ++k)
+                next->rows[k] =
+                    uint16_t(codelet.base + plan.spreads[codelet.spread + each->places[k]]);
+            next->slot = codelet.slot + done, next->pattern = each->pattern;
+            ++next;
+        }
+    }
+}
+
+// Finds the light cones. A column that reaches one of a butterfly's wires reaches all of them
+// behind it. Rows do the same backwards.
+template <class P>
+Status find_cones(P &plan) {
+    const int64_t words = plan.cone_words();
+    const Memory memory(sizeof(uint64_t) * words * plan.wires);
+    if (!memory.start) return out_of_memory;
+    uint64_t *on = memory.get<uint64_t>();
+    const auto spread_out = [&](bool backwards, uint64_t *of_butterflies) {
+        memset(on, 0, sizeof(uint64_t) * words * plan.wires);
+        for (int64_t w = 0; w < plan.wires; ++w)
+            on[w * words + w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
+        for (int64_t k = 0; k < plan.butterfly_count; ++k) {
+            const int64_t i = backwards ? plan.butterfly_count - 1 - k : k;
+            const Butterfly &each = plan.butterflies[i];
+            const int32_t rows = rows_of(each.pattern);
+            for (int64_t word = 0; word < words; ++word) {
+                uint64_t any = 0;
+                for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row] * words + word];
+                for (int32_t row = 0; row < rows; ++row) on[each.rows[row] * words + word] = any;
+                of_butterflies[i * words + word] = any;
+            }
+        }
+    };
+    spread_out(false, plan.reached_by);
+    spread_out(true, plan.reaches);
+    return ok;
+}
+
+template <class P>
+void find_narrow_cones(P &plan) {
+    NarrowStep *steps = plan.narrow_steps;
+    NarrowCone *cone = plan.narrow_cones;
+    for (int64_t column = 0; column < plan.wires; column += narrow_columns, ++cone) {
+        cone->steps = steps;
+        for (int64_t wire = 0; wire < plan.wires; ++wire)
+            cone->reaches[wire] = column <= wire && wire < column + narrow_columns;
+        for (int64_t b = 0; b < plan.narrow_count; ++b) {
+            const NarrowButterfly &butterfly = plan.narrow_butterflies[b];
+            const int32_t rows = rows_of(butterfly.pattern);
+            bool reached = false;
+            for (int32_t k = 0; k < rows; ++k) reached |= cone->reaches[butterfly.rows[k]];
+            if (!reached) continue;
+            steps->butterfly = butterfly;
+            for (int32_t k = 0; k < rows; ++k) {
+                bool &reaches = cone->reaches[butterfly.rows[k]];
+                steps->from[k] = uint8_t(reaches ? butterfly.rows[k] : plan.wires);
+                reaches = true;
+            }
+            ++steps;
+        }
+        cone->count = int32_t(steps - cone->steps);
+        cone->reaches_all = true;
+        for (int64_t wire = 0; wire < plan.wires; ++wire) cone->reaches_all &= cone->reaches[wire];
+    }
+}
+
+// Gives a plan memory for a table, all zero, in place of what a failed attempt left; false if there
+// is none.
+template <class T>
+bool allot(T *&table, int64_t count) {
+    free(table);
+    table = static_cast<T *>(calloc(size_t(count + 1), sizeof(T)));
+    return table != nullptr;
+}
+
+template <class Network, class Relaxed>
+Status Plan<Network, Relaxed>::prepare_layers() {
+    return once_layers.run([&] {
+        const int64_t count = this->comparators;
+        if (!allot(in_codelets, count) || !allot(codelet_layers, count) ||
+            !allot(first_layer, this->codelet_count) || !allot(in_layers, count) ||
+            !allot(layers, count))
+            return out_of_memory;
+        const Status status = find_layers_of_codelets(*this);
+        return status == ok ? find_fuller_layers(*this) : status;
+    });
+}
+
+template <class Network, class Relaxed>
+Status Plan<Network, Relaxed>::prepare() {
+    return once.run([&] {
+        const int64_t cone_bits = this->butterfly_count * cone_words(),
+                      cones = (this->wires + narrow_columns - 1) / narrow_columns;
+        if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels) ||
+            !allot(butterflies, this->butterfly_count) || !allot(reached_by, cone_bits) ||
+            !allot(reaches, cone_bits))
+            return out_of_memory;
+        if (is_narrow() &&
+            (!allot(narrow_cones, cones) || !allot(narrow_steps, cones * this->narrow_count)))
+            return out_of_memory;
+        Status status = find_levels(*this);
+        find_butterflies(*this);
+        if (status == ok) status = find_cones(*this);
+        if (status == ok && is_narrow()) {
+            status = prepare_layers();
+            find_narrow_cones(*this);
+        }
+        return status;
+    });
+}
+
+}  // namespace nsc

@@ -1,0 +1,138 @@
+// Samples in lanes: the keys pass of a group of samples.
+#pragma once
+
+#include <nsc/relaxed/butterflies.h>
+#include <nsc/relaxed/comparators.h>
+
+namespace nsc {
+
+// Between `count` samples of `plan.wires` values each and rows of one value of each.
+template <class real, class P>
+void load_samples(const P &plan, const real *from, int64_t count, Vec<real> *block) {
+    for (int64_t wire = 0; wire < plan.wires; wire += lanes<real>) {
+        const int64_t width = plan.wires - wire < lanes<real> ? plan.wires - wire : lanes<real>;
+        Vec<real> tile[lanes<real>];
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            tile[k] = k < count ? load(from + k * plan.wires + wire, width) : Vec<real>{};
+        transpose<real>(tile);
+        for (int64_t k = 0; k < width; ++k) block[wire + k] = tile[k];
+    }
+}
+
+template <class real, class P>
+void store_samples(const P &plan, real *to, int64_t count, const Vec<real> *block) {
+    for (int64_t wire = 0; wire < plan.wires; wire += lanes<real>) {
+        const int64_t width = plan.wires - wire < lanes<real> ? plan.wires - wire : lanes<real>;
+        Vec<real> tile[lanes<real>];
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            tile[k] = k < width ? block[wire + k] : Vec<real>{};
+        transpose<real>(tile);
+        for (int64_t k = 0; k < count; ++k) store(to + k * plan.wires + wire, tile[k], width);
+    }
+}
+
+// Runs all comparators on a block in place. What it keeps begins at the first slot. `extreme`: as
+// of are_extreme().
+template <class real, class Kept, class P>
+inline void compare_block(const P &plan, bool extreme, Vec<real> *block, Vec<real> steepness,
+                          Kept kept) {
+    for (int32_t p = 0; p < plan.layer_count; ++p) {
+        const Layer layer = plan.layers[p];
+        const Comparator *at = plan.in_layers + layer.first;
+        if (extreme)
+            compare<real, true, 1>(plan, layer.count, at, block, &steepness, kept);
+        else
+            compare<real, false, 1>(plan, layer.count, at, block, &steepness, kept);
+    }
+}
+
+// Runs a codelet on a block in place. What it keeps begins at its first slot.
+template <class real, bool careful, class Kept, class P>
+inline void compare_codelet(const P &plan, int64_t codelet, Vec<real> *block, Vec<real> steepness,
+                            Kept kept) {
+    for (int32_t p = plan.first_layer[codelet]; p < plan.first_layer[codelet + 1]; ++p) {
+        const Layer layer = plan.codelet_layers[p];
+        compare<real, careful, 1>(plan, layer.count, plan.in_codelets + layer.first, block,
+                                  &steepness, kept);
+    }
+}
+
+// The same backwards on gradients, given those of its weights.
+template <class real, class P>
+inline void compare_codelet_backward(const P &plan, int64_t codelet, Vec<real> *grad,
+                                     const Vec<real> *weight_grad, Vec<real> steepness,
+                                     Weights<Vec<real>> w, Vec<real> *steepness_parts) {
+    for (int32_t p = plan.first_layer[codelet + 1] - 1; p >= plan.first_layer[codelet]; --p) {
+        const Layer layer = plan.codelet_layers[p];
+        const Comparator *at = plan.in_codelets + layer.first;
+        Vec<real> steepness_grad[most_in_layer];
+        compare_backward<real, typename P::Relaxation>(layer.count, at, grad, weight_grad,
+                                                       steepness, w,
+                                                       steepness_parts ? steepness_grad : nullptr);
+        for (int32_t i = layer.count - 1; steepness_parts && i >= 0; --i)
+            steepness_parts[at[i].slot % slot_alignment] += steepness_grad[i];
+    }
+}
+
+// The same for gradients of the values alone, given the derivatives, on blocks one behind the
+// other. A comparator's direction does not matter here, so that butterflies can be run.
+template <class real, int32_t blocks, class P>
+inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d) {
+    for (const Butterfly *each = plan.butterflies + plan.butterfly_count;
+         each-- != plan.butterflies;)
+        with_pattern(each->pattern, [&plan, grad, d, each](auto kind) NSC_INLINE {
+            constexpr Pattern pattern = decltype(kind)::value;
+            constexpr int32_t count = rows_of(pattern);
+            for (int32_t which = 0; which < blocks; ++which) {
+                Vec<real> rows[count], *block = grad + which * plan.wires;
+                const Vec<real> *shares = d.share + which * plan.slots + each->slot;
+                NSC_UNROLL
+                for (int32_t k = 0; k < count; ++k) rows[k] = block[each->rows[k]];
+                run_butterfly<pattern, true>(
+                    rows, [shares](int32_t c, Vec<real> &a, Vec<real> &b)
+                              NSC_INLINE { move_gradients<real>(a, b, shares[c]); });
+                NSC_UNROLL
+                for (int32_t k = 0; k < count; ++k) block[each->rows[k]] = rows[k];
+            }
+        });
+}
+
+// The same with the parts of the gradient of the steepness, on one block.
+template <class real, class P>
+inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d,
+                            Vec<real> *steepness_parts) {
+    for (int64_t c = plan.codelet_count - 1; c >= 0; --c) {
+        const Comparator *at = plan.in_codelets + plan.codelet_layers[plan.first_layer[c]].first;
+        const Derivatives<Vec<real>> of_codelet = d.from(plan.codelets[c].slot);
+        for (int32_t k = plan.shapes[plan.codelets[c].shape].comparators - 1; k >= 0; --k) {
+            Vec<real> &lo = grad[at[k].lo], &hi = grad[at[k].hi];
+            steepness_parts[k % slot_alignment] += (hi - lo) * of_codelet.steepness[k];
+            move_gradients<real>(lo, hi, of_codelet.share[k]);
+        }
+    }
+}
+
+// Between the slots of `count` samples, `stride` apart, and rows of one slot of each. Weights begin
+// at multiples of slot_alignment, which is a multiple of lanes.
+template <class real>
+inline void gather_slots(const real *from, int64_t stride, int64_t count, int64_t slot_count,
+                         Vec<real> *rows) {
+    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
+        Vec<real> *tile = rows + s;
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            tile[k] = k < count ? load(from + k * stride + s) : Vec<real>{};
+        transpose<real>(tile);
+    }
+}
+
+template <class real>
+inline void scatter_slots(real *to, int64_t stride, int64_t count, int64_t slot_count,
+                          Vec<real> *rows) {
+    for (int64_t s = 0; s < slot_count; s += lanes<real>) {
+        Vec<real> *tile = rows + s;
+        transpose<real>(tile);
+        for (int64_t k = 0; k < count; ++k) store(to + k * stride + s, tile[k]);
+    }
+}
+
+}  // namespace nsc

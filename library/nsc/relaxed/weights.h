@@ -1,0 +1,100 @@
+// Weights of comparators, in C++ and in CUDA.
+#pragma once
+
+#include <nsc/relaxed/functions.h>
+
+namespace nsc {
+
+// A relaxation is a struct of the kernel's text:
+//
+//     error_free                whether the forward pass is exact;
+//     tail(t)                   f(-t) for t >= 0, the smaller weight of a comparator;
+//     slope(t, keep, swap)      f'(v) at |v| = t, given both weights;
+//     stretch(size)             what the activation replacement multiplies d with, phi(d) = d
+//     stretch(|d|); elasticity(size, stretch) d phi'(d) / phi(d).
+
+// The two weights of a comparator: keep = f(v) and swap = f(-v) = 1 - f(v).
+template <class real>
+struct Sigmoid {
+    Vec<real> keep, swap;
+};
+
+// The smaller weight is computed, so that both have full precision: 1 - keep has none where keep
+// rounds to 1.
+template <class Relaxation, class real>
+NSC_FUNCTION Sigmoid<real> sigmoid(Vec<real> v) {
+    const Vec<real> tail = Relaxation::template tail<real>(magnitude<real>(v)), rest = 1 - tail;
+    return {v < 0 ? tail : rest, v < 0 ? rest : tail};
+}
+
+// f'(v), given both weights.
+template <class Relaxation, class real>
+NSC_FUNCTION Vec<real> sigmoid_slope(Vec<real> v, Vec<real> keep, Vec<real> swap) {
+    return Relaxation::template slope<real>(magnitude<real>(v), keep, swap);
+}
+
+// The activation replacement phi(d) and its derivative.
+template <class Relaxation, class real>
+NSC_FUNCTION Vec<real> phi(Vec<real> d) {
+    return d * Relaxation::template stretch<real>(magnitude<real>(d));
+}
+
+template <class Relaxation, class real>
+NSC_FUNCTION Vec<real> phi_slope(Vec<real> d) {
+    const Vec<real> size = magnitude<real>(d), stretch = Relaxation::template stretch<real>(size);
+    return stretch * Relaxation::template elasticity<real>(size, stretch);
+}
+
+// The weights of mixes, by slot.
+template <class T>
+struct Mixes {
+    T *keep, *swap;
+    NSC_FUNCTION Mixes from(int64_t slot) const { return {keep + slot, swap + slot}; }
+};
+
+// What the keys pass leaves for the routing and for the backward pass, by slot. The weights of the
+// error-free form are 0 and 1 forward, and the relaxed ones backward; else both are the same
+// arrays.
+template <class T>
+struct Weights {
+    Mixes<T> forward, backward;
+    T *gap;  // x[hi] - x[lo]; infinite where the weights are constant
+    NSC_FUNCTION Weights from(int64_t slot) const {
+        return {forward.from(slot), backward.from(slot), gap + slot};
+    }
+};
+
+// Arrays of weights of a sample.
+template <class Relaxation>
+constexpr int64_t arrays = Relaxation::error_free ? 5 : 3;
+
+// Weights in arrays that are `stride` apart.
+template <class Relaxation, class T>
+NSC_FUNCTION Weights<T> weights_at(T *start, int64_t stride) {
+    const Mixes<T> forward = {start, start + stride};
+    T *behind = start + 2 * stride;
+    if (!Relaxation::error_free) return {forward, forward, behind};
+    return {forward, {behind, behind + stride}, behind + 2 * stride};
+}
+
+// A comparator's weights.
+template <class T>
+struct Mix {
+    T keep, swap;
+};
+
+// Both results of a comparator are mixed in this order of terms: a compiler that fuses a product
+// with the sum then fuses the same one in both, and renaming the wires changes no bit.
+template <class T>
+NSC_STEP T mixed(Mix<T> m, T a, T b) {
+    return m.keep * a + m.swap * b;
+}
+
+template <class Row, class T>
+NSC_STEP void mix(Row &lo, Row &hi, Mix<T> m) {
+    const Row a = lo, b = hi;
+    lo = mixed(m, a, b);
+    hi = mixed(m, b, a);
+}
+
+}  // namespace nsc
