@@ -18,6 +18,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two workers have the cores: threads of OpenMP that wait for work sleep instead of taking a core from the other.
 test check test-quick test-all: export OMP_WAIT_POLICY := passive
 
+# Headers, and the files of templates that have no holes.
+CXX_FILES := $(shell find library templates -name '*.h' -o -name '*.cpp' -o -name '*.cu')
+
 .PHONY: demo docs test test-quick test-all check types pytest bench clean
 
 demo: $(VENV)/examples.stamp
@@ -26,6 +29,7 @@ demo: $(VENV)/examples.stamp
 test check test-all: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
 	$(MAKE) --jobs 2 types pytest ALL=$(filter test-all,$@)
 
 # Types are checked in one process, for a minute on a fresh clone: the tests begin beside it.

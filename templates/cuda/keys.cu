@@ -6,9 +6,10 @@ __device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
     return weights_at<Relaxation>(weights + sample * arrays<Relaxation> * slots, slots);
 }
 
-// A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the last
-// place is no wire's.
-constexpr int32_t samples_per_block = keys_threads / sample_threads, sample_places = wires + wires / 32 + 1;
+// A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the
+// last place is no wire's.
+constexpr int32_t samples_per_block = keys_threads / sample_threads,
+                  sample_places = wires + wires / 32 + 1;
 
 __device__ inline int32_t place_of(int32_t wire) { return wire + wire / 32; }
 
@@ -22,9 +23,13 @@ __device__ inline void wait_for_sample() {
 // This thread's part of a sample's work.
 struct Share {
     __device__ explicit Share(int64_t batch)
-        : thread(int32_t(threadIdx.x) % sample_threads), place(int32_t(threadIdx.x) / sample_threads),
-          sample(int64_t(blockIdx.x) * samples_per_block + place), is_there(sample < batch) {
-        if (!is_there) sample = batch - 1;  // there is no sample for it here, but every thread must reach the barriers
+        : thread(int32_t(threadIdx.x) % sample_threads),
+          place(int32_t(threadIdx.x) / sample_threads),
+          sample(int64_t(blockIdx.x) * samples_per_block + place),
+          is_there(sample < batch) {
+        if (!is_there)
+            sample = batch -
+                     1;  // there is no sample for it here, but every thread must reach the barriers
     }
     int32_t thread, place;
     int64_t sample;
@@ -48,14 +53,18 @@ __device__ inline Comparator comparator_of(Bounds bounds, int32_t thread) {
     return in_rounds[place];
 }
 
-// Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round, with a barrier
-// behind each. A round's reads are requested in the rounds before it: its bounds three rounds ahead, its comparators two,
-// its fetched numbers one.
+// Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round,
+// with a barrier behind each. A round's reads are requested in the rounds before it: its bounds
+// three rounds ahead, its comparators two, its fetched numbers one.
 template <class Fetch, class Visit>
-__device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch, Visit visit) {
+__device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch,
+                                                    Visit visit) {
     using Fetched = decltype(fetch(0));
-    const auto fetched_for = [&](Comparator comparator) { return comparator.lo == comparator.hi ? Fetched{} : fetch(comparator.slot); };
-    Comparator next = comparator_of(bounds_of(0, backwards), thread), second = comparator_of(bounds_of(1, backwards), thread);
+    const auto fetched_for = [&](Comparator comparator) {
+        return comparator.lo == comparator.hi ? Fetched{} : fetch(comparator.slot);
+    };
+    Comparator next = comparator_of(bounds_of(0, backwards), thread),
+               second = comparator_of(bounds_of(1, backwards), thread);
     Bounds third = bounds_of(2, backwards);
     Fetched fetched_next = fetched_for(next);
     for (int32_t turn = 0; turn < rounds; ++turn) {
@@ -109,12 +118,14 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     Compared<real> made;
     made.gap = b - a;
     const bool finite = magnitude<real>(made.gap) < infinity<real>();
-    const Sigmoid<real> f = sigmoid<Relaxation, real>(steepness * phi<Relaxation, real>(finite ? made.gap : real(0)));
+    const Sigmoid<real> f =
+        sigmoid<Relaxation, real>(steepness * phi<Relaxation, real>(finite ? made.gap : real(0)));
     made.backward = {f.keep, f.swap};
     if (!finite) {  // infinite values sort exactly; NaN spreads
         const bool tie = a == b;
         made.gap = tie ? real(0) : made.gap;
-        if (magnitude<real>(made.gap) == infinity<real>() || (tie && magnitude<real>(a) == infinity<real>())) {
+        if (magnitude<real>(made.gap) == infinity<real>() ||
+            (tie && magnitude<real>(a) == infinity<real>())) {
             const real limit = tie ? real(0.5) : made.gap > 0 ? real(1) : real(0);
             made.backward.keep = steepness == steepness ? limit : steepness;
             made.backward.swap = steepness == steepness ? 1 - limit : steepness;
@@ -125,29 +136,37 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     }
     made.forward = made.backward;
     if constexpr (Relaxation::error_free) {
-        if (steepness == steepness && a == a && b == b) made.forward.keep = b < a ? real(0) : real(1);  // a tie keeps its places
+        if (steepness == steepness && a == a && b == b)
+            made.forward.keep = b < a ? real(0) : real(1);  // a tie keeps its places
         made.forward.swap = 1 - made.forward.keep;
     }
     if (finite) {
         lo = mixed(made.forward, a, b), hi = mixed(made.forward, b, a);
     } else {  // 0 times infinity counts as 0
-        const bool a_infinite = magnitude<real>(a) == infinity<real>(), b_infinite = magnitude<real>(b) == infinity<real>();
+        const bool a_infinite = magnitude<real>(a) == infinity<real>(),
+                   b_infinite = magnitude<real>(b) == infinity<real>();
         const bool no_keep = made.forward.keep == 0, no_swap = made.forward.swap == 0;
-        lo = mixed(made.forward, a_infinite && no_keep ? real(0) : a, b_infinite && no_swap ? real(0) : b);
-        hi = mixed(made.forward, b_infinite && no_keep ? real(0) : b, a_infinite && no_swap ? real(0) : a);
+        lo = mixed(made.forward, a_infinite && no_keep ? real(0) : a,
+                   b_infinite && no_swap ? real(0) : b);
+        hi = mixed(made.forward, b_infinite && no_keep ? real(0) : b,
+                   a_infinite && no_swap ? real(0) : a);
     }
     return made;
 }
 
-// values: may be null; weights: null where they are not needed; target: null, or ranks that must be a permutation.
+// values: may be null; weights: null where they are not needed; target: null, or ranks that must be
+// a permutation.
 template <class real>
-__device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness, int64_t steepness_stride,
-                                    const int64_t *target, int64_t target_stride, real *values, real *weights) {
+__device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness,
+                                    int64_t steepness_stride, const int64_t *target,
+                                    int64_t target_stride, real *values, real *weights) {
     const Share share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places;
     real slope = checked(steepness[share.sample * steepness_stride]);
-    if (target && !is_permutation(target + share.sample * target_stride, share.thread, y)) slope = not_a_number<real>();
-    for (int32_t i = share.thread; i < wires; i += sample_threads) y[place_of(i)] = x[share.sample * wires + i];
+    if (target && !is_permutation(target + share.sample * target_stride, share.thread, y))
+        slope = not_a_number<real>();
+    for (int32_t i = share.thread; i < wires; i += sample_threads)
+        y[place_of(i)] = x[share.sample * wires + i];
     wait_for_sample();
     const bool keeps = weights && share.is_there;
     const Weights<real> kept = weights_of(weights, keeps ? share.sample : 0);
@@ -158,17 +177,20 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
         const int32_t slot = c.slot;
         kept.forward.keep[slot] = made.forward.keep, kept.forward.swap[slot] = made.forward.swap;
         if constexpr (Relaxation::error_free)
-            kept.backward.keep[slot] = made.backward.keep, kept.backward.swap[slot] = made.backward.swap;
+            kept.backward.keep[slot] = made.backward.keep,
+            kept.backward.swap[slot] = made.backward.swap;
         kept.gap[slot] = made.gap;
     });
     if (!values || !share.is_there) return;
-    for (int32_t i = share.thread; i < wires; i += sample_threads) values[share.sample * wires + i] = y[place_of(i)];
+    for (int32_t i = share.thread; i < wires; i += sample_threads)
+        values[share.sample * wires + i] = y[place_of(i)];
 }
 
 // The sum over the threads of a sample, in its first; uses the sample's shared memory.
 template <class real>
 __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) {
-    for (int32_t bit = sample_threads < 32 ? sample_threads / 2 : 16; bit; bit /= 2) part += __shfl_xor_sync(0xffffffffu, part, bit);
+    for (int32_t bit = sample_threads < 32 ? sample_threads / 2 : 16; bit; bit /= 2)
+        part += __shfl_xor_sync(0xffffffffu, part, bit);
     if (sample_threads <= 32) return part;
     if (thread % 32 == 0) shared[thread / 32] = part;
     wait_for_sample();
@@ -177,65 +199,78 @@ __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) 
     return sum;
 }
 
-// Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the place of the
-// first parts. A thread adds those of one slot.
+// Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the
+// place of the first parts. A thread adds those of one slot.
 template <class real>
 __device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_grads) {
     constexpr int32_t at_a_time = 8;  // loads in flight
     constexpr int64_t per_sample = slots > 0 ? slots : 1;
     const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
     if (number >= batch * slots) return;
-    real *parts = weight_grads + number / per_sample * chunks * slots + number % per_sample, sum = parts[0];
+    real *parts = weight_grads + number / per_sample * chunks * slots + number % per_sample,
+         sum = parts[0];
     for (int32_t first = 1; first < chunks; first += at_a_time) {
         real next[at_a_time];
         NSC_UNROLL
-        for (int32_t k = 0; k < at_a_time; ++k) next[k] = first + k < chunks ? parts[(first + k) * slots] : real(0);
+        for (int32_t k = 0; k < at_a_time; ++k)
+            next[k] = first + k < chunks ? parts[(first + k) * slots] : real(0);
         NSC_UNROLL
         for (int32_t k = 0; k < at_a_time; ++k) sum += next[k];
     }
     parts[0] = sum;
 }
 
-// What the backward pass reads for a comparator: its gap, the gradient of its weight, and its weights.
+// What the backward pass reads for a comparator: its gap, the gradient of its weight, and its
+// weights.
 template <class real>
 struct Fetched {
     real gap, weight_grad;
     Mix<real> soft;
 };
 
-// From gradients of the values, null for zero, and of the weights, null or in the first of `chunks` places per
-// sample, to those of x and of the steepness, null where it is not needed.
+// From gradients of the values, null for zero, and of the weights, null or in the first of `chunks`
+// places per sample, to those of x and of the steepness, null where it is not needed.
 template <class real>
-__device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride, const real *values_grad,
-                                     const real *weights, const real *weight_grads, int32_t chunks, real *x_grad,
+__device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride,
+                                     const real *values_grad, const real *weights,
+                                     const real *weight_grads, int32_t chunks, real *x_grad,
                                      real *steepness_grad) {
     const Share share(batch);
-    real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places, steepness_part = 0;
+    real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places,
+         steepness_part = 0;
     const real slope = checked(steepness[share.sample * steepness_stride]);
     const real *from = values_grad ? values_grad + share.sample * wires : nullptr;
-    for (int32_t i = share.thread; i < wires; i += sample_threads) grad[place_of(i)] = from ? from[i] : real(0);
+    for (int32_t i = share.thread; i < wires; i += sample_threads)
+        grad[place_of(i)] = from ? from[i] : real(0);
     wait_for_sample();
     const Weights<const real> kept = weights_of(weights, share.sample);
     const real *weight_grad = weight_grads ? weight_grads + share.sample * chunks * slots : nullptr;
     const auto fetch = [&](int32_t slot) {
-        return Fetched<real>{kept.gap[slot], weight_grad ? weight_grad[slot] : real(0), {kept.backward.keep[slot], kept.backward.swap[slot]}};
+        return Fetched<real>{kept.gap[slot],
+                             weight_grad ? weight_grad[slot] : real(0),
+                             {kept.backward.keep[slot], kept.backward.swap[slot]}};
     };
     for_each_comparator(true, share.thread, fetch, [&](Comparator c, Fetched<real> fetched) {
         real &at_lo = grad[place_of(c.lo)], &at_hi = grad[place_of(c.hi)];
-        const real a = at_lo, b = at_hi, gap = fetched.gap, into = fetched.weight_grad - (a - b) * gap;
+        const real a = at_lo, b = at_hi, gap = fetched.gap,
+                   into = fetched.weight_grad - (a - b) * gap;
         const Mix<real> soft = fetched.soft;
         const bool infinite = gap == infinity<real>();
-        const real activation = phi<Relaxation, real>(infinite ? real(0) : gap), stretch = phi_slope<Relaxation, real>(infinite ? real(0) : gap);
+        const real activation = phi<Relaxation, real>(infinite ? real(0) : gap),
+                   stretch = phi_slope<Relaxation, real>(infinite ? real(0) : gap);
         // A weight of 0 is constant, and a gradient that reaches it may be infinite.
         const bool constant = infinite || soft.keep == 0 || soft.swap == 0;
-        const real through = constant ? real(0) : into * sigmoid_slope<Relaxation, real>(slope * activation, soft.keep, soft.swap);
+        const real through = constant ? real(0)
+                                      : into * sigmoid_slope<Relaxation, real>(
+                                                   slope * activation, soft.keep, soft.swap);
         const real shift = through * slope * stretch;
         at_lo = mixed(soft, a, b) - shift;
         at_hi = mixed(soft, b, a) + shift;
         steepness_part += through * activation;
     });
     if (share.is_there)
-        for (int32_t i = share.thread; i < wires; i += sample_threads) x_grad[share.sample * wires + i] = grad[place_of(i)];
+        for (int32_t i = share.thread; i < wires; i += sample_threads)
+            x_grad[share.sample * wires + i] = grad[place_of(i)];
     if (!steepness_grad) return;
     wait_for_sample();
     const real sum = sum_over_sample(steepness_part, share.thread, grad);

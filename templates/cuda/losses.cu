@@ -7,26 +7,32 @@ __device__ __forceinline__ int32_t target_of(const Tile<real> &tile, int32_t k) 
     return rank >= 0 && rank < wires ? int32_t(rank) : -1;
 }
 
-// The sum of the other entries of a column of this lane. Rarely run: it is not worth as much code as there are wires.
+// The sum of the other entries of a column of this lane. Rarely run: it is not worth as much code
+// as there are wires.
 template <class real>
 __device__ __forceinline__ real rest_of_column(const Tile<real> &tile, int32_t k, int32_t row) {
     real sum = 0;
-    _Pragma("unroll 4")
-    for (int32_t other = 0; other < wires; ++other)
-        if (other != row) sum += tile.mine[other * tile_lanes].at[k];
+    _Pragma("unroll 4") for (int32_t other = 0; other < wires; ++other) if (other != row) sum +=
+        tile.mine[other * tile_lanes].at[k];
     return sum;
 }
 
 template <class real>
-__device__ __forceinline__ Probability<real> probability_at(const Tile<real> &tile, int32_t k, int32_t row) {
+__device__ __forceinline__ Probability<real> probability_at(const Tile<real> &tile, int32_t k,
+                                                            int32_t row) {
     const real p = tile.mine[row * tile_lanes].at[k];
     return {p, is_large(p) ? rest_of_column(tile, k, row) : unit<real> - p};
 }
 
 // This thread's part of a loss of one of its columns, whose true rank is `target`.
 template <class Loss, class real>
-__device__ __forceinline__ double loss_of_column(const Tile<real> &tile, int32_t k, int32_t target) {
-    if (Loss::at_truth_alone) return tile.team ? 0 : mean_part<Loss>(Loss::template of<real>(probability_at(tile, k, target), true), wires);
+__device__ __forceinline__ double loss_of_column(const Tile<real> &tile, int32_t k,
+                                                 int32_t target) {
+    if (Loss::at_truth_alone)
+        return tile.team
+                   ? 0
+                   : mean_part<Loss>(Loss::template of<real>(probability_at(tile, k, target), true),
+                                     wires);
     double sum = 0;
     tile.for_each_row([&](int32_t row, Columns<real> &) {
         sum += Loss::template of<real>(probability_at(tile, k, row), target == row);
@@ -41,21 +47,25 @@ __device__ __forceinline__ double loss_part(const Tile<real> &tile) {
     for (int32_t k = 0; k < tile.present; ++k) {
         const int32_t target = target_of(tile, k);
         if (target < 0) return not_a_number<double>();
-        with_loss(tile.call.routing, [&](auto loss) NSC_INLINE { sum += loss_of_column<decltype(loss)>(tile, k, target); });
+        with_loss(tile.call.routing, [&](auto loss) NSC_INLINE {
+            sum += loss_of_column<decltype(loss)>(tile, k, target);
+        });
     }
     return sum;
 }
 
 // Puts the gradient of a loss in place of the tile. NaN stands where there is no true rank.
 template <class Loss, class real>
-__device__ __forceinline__ void load_gradient_of(const Tile<real> &tile, const int32_t (&target)[lane_columns<real>]) {
+__device__ __forceinline__ void load_gradient_of(const Tile<real> &tile,
+                                                 const int32_t (&target)[lane_columns<real>]) {
     const real share = mean_share<Loss, real>(wires);
-    // Of each column the slope at the true rank; or, as entries are overwritten, the rest of its large entry, of which there
-    // is at most one.
+    // Of each column the slope at the true rank; or, as entries are overwritten, the rest of its
+    // large entry, of which there is at most one.
     real held[lane_columns<real>] = {};
     if constexpr (Loss::at_truth_alone) {
         for (int32_t k = 0; k < lane_columns<real>; ++k) {
-            const real p = target[k] < 0 ? not_a_number<real>() : tile.mine[target[k] * tile_lanes].at[k];
+            const real p =
+                target[k] < 0 ? not_a_number<real>() : tile.mine[target[k] * tile_lanes].at[k];
             held[k] = share * Loss::template slope<Relaxation, real>({p, unit<real> - p}, true);
         }
     } else {
@@ -72,7 +82,9 @@ __device__ __forceinline__ void load_gradient_of(const Tile<real> &tile, const i
             } else {
                 const real p = at.at[k];
                 const Probability<real> entry = {p, is_large(p) ? held[k] : unit<real> - p};
-                at.at[k] = k < tile.present ? share * Loss::template slope<Relaxation, real>(entry, target[k] == row) : real(0);
+                at.at[k] = k < tile.present ? share * Loss::template slope<Relaxation, real>(
+                                                          entry, target[k] == row)
+                                            : real(0);
             }
         }
     });
@@ -82,12 +94,14 @@ template <class real>
 __device__ __forceinline__ void load_loss_gradient(const Tile<real> &tile) {
     int32_t target[lane_columns<real>];
     for (int32_t k = 0; k < lane_columns<real>; ++k) target[k] = target_of(tile, k);
-    with_loss(tile.call.routing, [&](auto loss) NSC_INLINE { load_gradient_of<decltype(loss)>(tile, target); });
+    with_loss(tile.call.routing,
+              [&](auto loss) NSC_INLINE { load_gradient_of<decltype(loss)>(tile, target); });
 }
 
 // Stores the loss of a task, the sum over the threads of each of its samples; uses the tile.
 template <class real>
-__device__ __forceinline__ void store_loss(const Tile<real> &tile, int32_t task, double loss, double *losses) {
+__device__ __forceinline__ void store_loss(const Tile<real> &tile, int32_t task, double loss,
+                                           double *losses) {
     const int32_t lanes = tile.group / Tile<real>::each;
     for (int32_t bit = lanes / 2; bit; bit /= 2) loss += __shfl_xor_sync(tile.mask, loss, bit);
     const int64_t place = int64_t(tile.sample) * tile.call.chunks + task % tile.call.chunks;

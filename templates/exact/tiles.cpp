@@ -1,7 +1,8 @@
 // ---------------------------------------------------------------------------------------- tiles
 
-// A register is pieces of 16 bytes, each of piece<T> values. A tile is piece<T> columns of as many rows as a register
-// has values: lane p * piece<T> + k is row p * piece<T> + k. So a transpose moves values inside their pieces only.
+// A register is pieces of 16 bytes, each of piece<T> values. A tile is piece<T> columns of as many
+// rows as a register has values: lane p * piece<T> + k is row p * piece<T> + k. So a transpose
+// moves values inside their pieces only.
 template <class T>
 constexpr int piece = 16 / int(sizeof(T));
 
@@ -9,7 +10,9 @@ constexpr int piece = 16 / int(sizeof(T));
 template <class T, bool higher, int... places>
 NSC_STEP Vec<T> zip(Vec<T> p, Vec<T> q, Places<places...>) {
     constexpr int half = piece<T> / 2;
-    return __builtin_shufflevector(p, q, (places / piece<T> * piece<T> + higher * half + places % piece<T> / 2 + places % 2 * int(lanes<T>))...);
+    return __builtin_shufflevector(p, q,
+                                   (places / piece<T> * piece<T> + higher * half +
+                                    places % piece<T> / 2 + places % 2 * int(lanes<T>))...);
 }
 
 template <class T>
@@ -26,7 +29,9 @@ NSC_STEP Vec<T> zip_higher(Vec<T> p, Vec<T> q) {
 template <class T, bool second, int... places>
 NSC_STEP Vec<T> unzip(Vec<T> lower, Vec<T> higher, Places<places...>) {
     constexpr int half = piece<T> / 2;
-    return __builtin_shufflevector(lower, higher, (places / piece<T> * piece<T> + 2 * (places % half) + second + (places % piece<T> < half ? 0 : int(lanes<T>)))...);
+    return __builtin_shufflevector(lower, higher,
+                                   (places / piece<T> * piece<T> + 2 * (places % half) + second +
+                                    (places % piece<T> < half ? 0 : int(lanes<T>)))...);
 }
 
 template <class T>
@@ -46,7 +51,9 @@ NSC_STEP void transpose_pieces(Vec<T> *rows) {
         constexpr int half = piece<T> / 2;
         Vec<T> next[piece<T>];
         NSC_UNROLL
-        for (int i = 0; i < half; ++i) next[2 * i] = zip_lower<T>(rows[i], rows[i + half]), next[2 * i + 1] = zip_higher<T>(rows[i], rows[i + half]);
+        for (int i = 0; i < half; ++i)
+            next[2 * i] = zip_lower<T>(rows[i], rows[i + half]),
+                     next[2 * i + 1] = zip_higher<T>(rows[i], rows[i + half]);
         NSC_UNROLL
         for (int i = 0; i < piece<T>; ++i) rows[i] = next[i];
         transpose_pieces<T, stage / 2>(rows);
@@ -81,8 +88,10 @@ NSC_STEP Part<T, bytes> load_pieces(const T *rows, int64_t stride) {
         memcpy(&row, rows, sizeof(T) * width);
         return row;
     } else {
-        return joined<T, half>(load_pieces<T, width, half>(rows, stride), load_pieces<T, width, half>(rows + half / 16 * piece<T> * stride, stride),
-                               typename PlacesTo<bytes / int(sizeof(T))>::list());
+        return joined<T, half>(
+            load_pieces<T, width, half>(rows, stride),
+            load_pieces<T, width, half>(rows + half / 16 * piece<T> * stride, stride),
+            typename PlacesTo<bytes / int(sizeof(T))>::list());
     }
 }
 
@@ -92,8 +101,11 @@ NSC_STEP void store_pieces(Part<T, bytes> pieces, T *rows, int64_t stride) {
     if constexpr (bytes == 16) {
         memcpy(rows, &pieces, sizeof(T) * width);
     } else {
-        store_pieces<T, width, half>(half_of<T, half, 0>(pieces, typename PlacesTo<count>::list()), rows, stride);
-        store_pieces<T, width, half>(half_of<T, half, count>(pieces, typename PlacesTo<count>::list()), rows + half / 16 * piece<T> * stride, stride);
+        store_pieces<T, width, half>(half_of<T, half, 0>(pieces, typename PlacesTo<count>::list()),
+                                     rows, stride);
+        store_pieces<T, width, half>(
+            half_of<T, half, count>(pieces, typename PlacesTo<count>::list()),
+            rows + half / 16 * piece<T> * stride, stride);
     }
 }
 

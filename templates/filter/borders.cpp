@@ -22,12 +22,13 @@ inline int64_t place_of(int64_t place, int64_t length, Mode mode) {
 
 // The same for the values of a row, as many of each pixel as it has channels.
 inline int64_t value_of(int64_t place, int64_t length, Mode mode) {
-    const int64_t channel = modulo(place, channels), column = place_of((place - channel) / channels, length / channels, mode);
+    const int64_t channel = modulo(place, channels),
+                  column = place_of((place - channel) / channels, length / channels, mode);
     return column < 0 ? -1 : column * channels + channel;
 }
 
-// The rim of an image: the columns whose windows reach out of it to the left and right. Their values and those around
-// them are written side by side. The rim of a narrow image is all of it.
+// The rim of an image: the columns whose windows reach out of it to the left and right. Their
+// values and those around them are written side by side. The rim of a narrow image is all of it.
 template <class Key>
 struct Rim {
     struct Piece {
@@ -54,9 +55,11 @@ struct Rim {
     int64_t places() const { return count - around < lanes<Key> ? lanes<Key> : count - around; }
 };
 
-// Writes the keys of `count` values, a register or more, that lie side by side; row: null for one outside.
+// Writes the keys of `count` values, a register or more, that lie side by side; row: null for one
+// outside.
 template <class Element>
-NSC_APART void enter_row(const typename Element::Key *row, typename Element::Key outside, int64_t count, typename Element::Key *keys) {
+NSC_APART void enter_row(const typename Element::Key *row, typename Element::Key outside,
+                         int64_t count, typename Element::Key *keys) {
     using Key = typename Element::Key;
     for (int64_t place = 0; place < count; place += lanes<Key>) {
         const int64_t x = register_at<Key>(place, count);
@@ -64,11 +67,15 @@ NSC_APART void enter_row(const typename Element::Key *row, typename Element::Key
     }
 }
 
-// Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but not used.
+// Writes the keys of the rim of a row. What stands behind its values up to the pitch is read, but
+// not used.
 template <class Element>
-NSC_APART void enter_rim(const Rim<typename Element::Key> &rim, const typename Element::Key *row, typename Element::Key outside, typename Element::Key *keys) {
+NSC_APART void enter_rim(const Rim<typename Element::Key> &rim, const typename Element::Key *row,
+                         typename Element::Key outside, typename Element::Key *keys) {
     using Key = typename Element::Key;
-    for (int64_t x = 0; x < rim.count; ++x) keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
+    for (int64_t x = 0; x < rim.count; ++x)
+        keys[x] = row && rim.values[x] >= 0 ? row[rim.values[x]] : outside;
     if (Element::key_is_value) return;
-    for (int64_t x = 0; x < rim.count; x += lanes<Key>) store(keys + x, Element::key(load(keys + x), Vec<Key>{}));
+    for (int64_t x = 0; x < rim.count; x += lanes<Key>)
+        store(keys + x, Element::key(load(keys + x), Vec<Key>{}));
 }
