@@ -27,8 +27,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # The reasons of the tests that were left out, with the number of tests.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
-# CPU seconds of each file's tests, with the processes that they waited for.
+# CPU seconds of each file's tests, with the processes that they waited for, and of the browser.
 SECONDS = pytest.StashKey[Counter[str]]()
+BROWSER = "the browser of tests/explorer"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,10 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Count the CPU seconds of a test, its fixtures and its processes for its file."""
-    before = sum(os.times()[:4])
+    seconds, path = item.config.stash[SECONDS], item.path.relative_to(ROOT).as_posix()
+    before = cpu_seconds() - seconds[BROWSER]
     result = yield
-    item.config.stash[SECONDS][item.path.relative_to(ROOT).as_posix()] += sum(os.times()[:4]) - before
+    seconds[path] += cpu_seconds() - seconds[BROWSER] - before
     return result
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of those that it waited for."""
+    return sum(os.times()[:4])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -192,8 +199,11 @@ def generated(golden: Callable[[str, str], Path]) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Return a browser without a window, one for the session."""
+def browser(pytestconfig: pytest.Config) -> Iterator[Browser]:
+    """Return a browser without a window, one for the session.
+
+    It ends with the last test of whatever file, so its seconds are counted apart.
+    """
     from playwright.sync_api import sync_playwright
 
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -202,4 +212,6 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield browser
+        before = cpu_seconds()
         browser.close()
+    pytestconfig.stash[SECONDS][BROWSER] += cpu_seconds() - before

@@ -1,8 +1,7 @@
-"""`python compiled.py [LIBRARY…]`: prints NVRTC's results for each of the CASES, as JSON.
+"""`python compiled.py PART [LIBRARY…]`: prints NVRTC's results for part 0 or 1 of the cases, as JSON.
 
 The libraries are loaded first, so that CuPy takes their NVRTC instead of the newest that it finds. A process
-has one NVRTC, so each version needs a process of its own. A version compiles each text for one type in turn,
-float32 or float64, and another version for the other.
+has one NVRTC, so each version needs a process of its own. A part is every second case.
 """
 
 from __future__ import annotations
@@ -83,12 +82,17 @@ EXACT_CASES = {
 }
 
 
-def cases(version):
-    """Return the cases for a version of NVRTC."""
+def cases(part):
+    """Return every second case, for float32 and float64 in turn."""
     return {
-        name: replace(case, request=replace(case.request, dtypes=(BOTH[number % 2],)))
-        for number, (name, case) in enumerate(CASES.items(), version == "newest")
+        name: replace(case, request=replace(case.request, dtypes=(BOTH[number // 2 % 2],)))
+        for number, (name, case) in enumerate(CASES.items())
+        if number % 2 == part
     }
+
+
+def exact_cases(part):
+    return dict(list(EXACT_CASES.items())[part::2])
 
 
 def kernel(case):
@@ -137,14 +141,13 @@ def compiled_exact(n, dtype, architecture):
     return results(*compiler.compiled(for_element(source.texts["cuda"], dtype)), source.facts)
 
 
-def main(libraries):
+def main(part, *libraries):
     for library in libraries:
         ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    version = "another" if libraries else "newest"
-    answers = {name: compiled(case) for name, case in cases(version).items()}
-    answers |= {name: compiled_exact(*case) for name, case in EXACT_CASES.items()}
+    answers = {name: compiled(case) for name, case in cases(int(part)).items()}
+    answers |= {name: compiled_exact(*case) for name, case in exact_cases(int(part)).items()}
     print(json.dumps({"version": nvrtc._nvrtc().getVersion(), "cases": answers}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])
