@@ -131,6 +131,7 @@ def test_results_may_stand_where_the_values_were(name, form, functions):
             np.testing.assert_array_equal(result, other)
 
 
+@pytest.mark.slow("C compilers build headers")
 @pytest.mark.parametrize("name", ["middle", "some", "table_top"])
 def test_samples_may_have_gaps(name, functions):
     x = hostile("int32", (21, NETWORKS[name][0][1]))

@@ -67,6 +67,7 @@ def test_draw_writes_text_to_standard_output(format):
         assert call("draw", "bitonic", "--n", 8, "-o", "-") == shown
 
 
+@pytest.mark.slow("commands are started and ended")
 def test_a_picture_is_refused_on_a_terminal_alone():
     command = [sys.executable, "-m", "nsc", "draw", "bitonic", "--n", "8", "-o", "-", "--to"]
     piped = subprocess.run([*command, "png"], capture_output=True)

@@ -92,6 +92,7 @@ def test_a_bad_standard_input_is_named(name):
     assert (code, output[:60]) == (2, "nsc: standard input: not a network in a known format, it beg")
 
 
+@pytest.mark.slow("commands are started and ended")
 @pytest.mark.parametrize(
     ("redirection", "message"),
     [

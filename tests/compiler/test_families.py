@@ -26,6 +26,7 @@ def test_every_family_sorts(name, n):
     assert sorts_all(n, network.comparators.tolist())
 
 
+@pytest.mark.slow("networks are large")
 @pytest.mark.parametrize("name", ["bitonic", "odd_even_merge", "merge_exchange"])
 def test_networks_of_all_sizes_sort(name):
     for n in [*range(21, 130, 5), 1011]:

@@ -104,6 +104,7 @@ def op_pairs(op):
     return [pair for layer in op.kernel.layers for pair in layer.tolist()]
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("dtype", BOTH)
 def test_a_pair_costs_the_same_either_way(dtype):
     op = nsc.compile("odd_even", 2, art_lambda=0, dtypes=(dtype,))
@@ -131,6 +132,7 @@ def test_values_far_from_0():
             assert abs(exact.cross_entropy(P, ranks) - actual) <= condition
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("dtype", BOTH)
 def test_where_all_logarithms_are_cut_there_is_no_gradient(dtype, loss):

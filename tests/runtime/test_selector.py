@@ -86,6 +86,7 @@ def test_values_rows_and_gradients_are_the_references(op, dtypes):
                 close(f, e)
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("case", CASES)
 def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
     (network, n), selected = CASES[case]
@@ -155,6 +156,7 @@ def test_outputs_on_other_wires():
         nsc.compile(descending, select=nsc.ranks(3, 0))
 
 
+@pytest.mark.slow("many kernels are built")
 def test_redundant_comparators_are_removed_on_request():
     network = nsc.Network.from_layers(3, [[(0, 1)], [(0, 1)], [(1, 2)], [(0, 1)]])
     plain, op = (
