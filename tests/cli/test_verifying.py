@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 
+from nsc import library
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
 from nsc.compiler.targets import BACKENDS
@@ -128,7 +129,7 @@ def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
     cpu = BACKENDS["cpu"]
 
     def render_wrong(*arguments):
-        text = cpu.render(*arguments)
+        text = library.expanded(cpu.render(*arguments))
         right = "block[at[i].hi] = high - tail * gap;"
         assert right in text
         return text.replace(right, "block[at[i].hi] = low;")
