@@ -12,9 +12,9 @@ from nsc.compiler.naming import command, package_name, proof_line, purpose
 from nsc.compiler.package import CHeader, Package
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.targets import BACKENDS, Header, c, interface_text, module_text
+from nsc.compiler.targets import BACKENDS, Header, c, cpp, interface_text, module_text
 from nsc.compiler.verify import Proof
-from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, RelaxedManifest, digest
+from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, TABLES, RelaxedManifest, digest, engine_source
 
 
 def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
@@ -63,13 +63,15 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     }
     if request.single_file:
         sources = {name: library.expanded(text) for name, text in sources.items()}
-    interface = {}
+    others = {}
     if "cpu" in request.targets:
-        interface[f"{name}_c.h"] = interface_text(header, network.n, outputs, request.dtypes)
+        others[f"{name}_c.h"] = interface_text(header, network.n, outputs, request.dtypes)
+        others[TABLES] = cpp.tables_of(lowered["cpu"]).to_text()
+        others |= {engine_source(real): cpp.engine(relaxation, real) for real in request.dtypes}
     files = {
         "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
         **sources,
-        **interface,
+        **others,
         **texts,
     }
     files[MANIFEST] = manifest.with_files(files).to_text()

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from nsc.contract.interface import REALS
 from nsc.contract.launch import Launch
-from nsc.contract.manifest import MANIFEST, NETWORK, RelaxedManifest
-from nsc.errors import PackageError, ToolchainError
+from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
+from nsc.contract.tables import NetworkTables
+from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.engine import Engine, engine_name, waits
 from nsc.runtime.library import Library
 from nsc.wording import argument
 
@@ -73,7 +75,7 @@ class Kernel:
         self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
         self._lock = threading.Lock()
-        self._library: Library | None = None
+        self._library: Library | Engine | None = None
         self._unbuilt: str | None = None
 
     def __repr__(self) -> str:
@@ -86,7 +88,16 @@ class Kernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        return cache.build(self.name, self.sources["cpu"], find_toolchain(), self.manifest.nsc)
+        return cache.build(*self._source, find_toolchain(), self.manifest.nsc)
+
+    @property
+    def _source(self) -> tuple[str, str]:
+        return self.name, self.sources["cpu"]
+
+    @property
+    def engine_sources(self) -> dict[str, tuple[str, str]]:
+        """The name and the source of the engine that runs this network in each arithmetic type."""
+        return {real: (engine_name(self.sigmoid), self.files[engine_source(real)]) for real in self.reals}
 
     @property
     def launch(self) -> Launch:
@@ -100,8 +111,11 @@ class Kernel:
             raise PackageError(f"{self.name} has no CUDA kernels: compile it with {both}")
         return self.manifest.cuda
 
-    def library(self) -> Library | None:
+    def library(self) -> Library | Engine | None:
         """Return the loaded library; None, after one warning, on a machine with no compiler.
+
+        Where it is not built yet and the engine is, the engine runs the network, with the same bits, until a
+        thread has built the library; $NSC_BUILD=wait waits instead. A process ends when its builds have.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
@@ -110,8 +124,7 @@ class Kernel:
             with self._lock:
                 if self._library is None and self._unbuilt is None:
                     try:
-                        stated = self.manifest.stated("cpu")
-                        self._library = Library(self.build().binary, stated, self.reals)
+                        self._library = self._engine() or self._built()
                     except ToolchainError as error:
                         self._unbuilt = str(error)
                         warnings.warn(
@@ -122,6 +135,33 @@ class Kernel:
                         )
         return self._library
 
+    def _built(self) -> Library:
+        return Library(self.build().binary, self.manifest.stated("cpu"), self.reals)
+
+    def _engine(self) -> Engine | None:
+        """Return the engine with this network, and begin its build; None: it is built, or there is none."""
+        toolchain, version = find_toolchain(), self.manifest.nsc
+        if waits() or cache.find(*self._source, toolchain, version):
+            return None
+        paths = {}
+        for real, source in self.engine_sources.items():
+            if (path := cache.find(*source, toolchain, version)) is None:
+                return None
+            paths[real] = path
+        engine = Engine(paths, NetworkTables.from_text(self.files[TABLES]))
+        threading.Thread(target=self._take_over, name=f"build of {self.name}").start()
+        return engine
+
+    def _take_over(self) -> None:
+        """Build the library and let it take the place of the engine, between calls."""
+        try:
+            self._library = self._built()
+        except (BuildError, OSError) as error:
+            warnings.warn(f"nsc: {self.name} stays with the engine: {error}", RuntimeWarning, stacklevel=2)
+            return
+        for forget in forgetters:
+            forget()
+
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:
         """The network's layers as (k, 2) arrays, columns lo and hi, for the plain torch reference."""
@@ -129,6 +169,8 @@ class Kernel:
 
 
 _kernels: dict[str, Kernel] = {}
+# What to call when a library has taken over from the engine: whoever keeps functions forgets them.
+forgetters: list[Callable[[], None]] = []
 
 
 def register_kernel(files: Mapping[str, str]) -> Kernel:

@@ -45,19 +45,13 @@ class Library:
     """
 
     def __init__(self, path: Path, stated: str, reals: Iterable[str]) -> None:
-        try:
-            library = ctypes.CDLL(str(path))
-            library.nsc_facts.restype = ctypes.c_char_p
-            library.nsc_prepare.restype = ctypes.c_int32
-        except (OSError, AttributeError) as error:
-            raise BuildError(
-                f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
-                "one that is not"
-            ) from None
+        library = opened(path, "nsc_facts", "nsc_prepare")
+        library.nsc_facts.restype = ctypes.c_char_p
+        library.nsc_prepare.restype = ctypes.c_int32
         check_stated(stated, library.nsc_facts().decode(), str(path))
         if library.nsc_prepare():
             raise MemoryError(f"not enough memory for the tables of {path.name}")
-        self.functions = {real: _functions(library, real) for real in reals}
+        self.functions = {real: functions_of(library, real) for real in reals}
 
 
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
@@ -71,11 +65,30 @@ _SIGNATURES: dict[str, list[Any]] = {
 }
 
 
-def _functions(library: ctypes.CDLL, real: str) -> Functions:
+def opened(path: Path, *names: str) -> ctypes.CDLL:
+    """Return a library that has some functions.
+
+    Raises:
+        BuildError: it cannot be loaded, or has not all of them.
+    """
+    try:
+        library = ctypes.CDLL(str(path))
+        for name in names:
+            getattr(library, name)
+    except (OSError, AttributeError) as error:
+        raise BuildError(
+            f"cannot load {path}: {error}. If its folder is mounted noexec, set NSC_CACHE_DIR to "
+            "one that is not"
+        ) from None
+    return library
+
+
+def functions_of(library: ctypes.CDLL, real: str, has_handle: bool = False) -> Functions:
+    """Return a library's functions for an arithmetic type, with a handle in front if they have one."""
     functions = {}
     for name, types in _SIGNATURES.items():
         function = library[function_name(name, real)]
-        function.argtypes = types
+        function.argtypes = [_POINTER, *types] if has_handle else types
         function.restype = _LONG if name == "kept" else _WORD
         functions[name] = function
     return Functions(**functions)

@@ -5,10 +5,10 @@ tables (what all targets share), a file per target, backends (the table of targe
 Python module).
 """
 
-from nsc.compiler.targets import c
+from nsc.compiler.targets import c, cpp
 from nsc.compiler.targets.backends import BACKENDS, Backend
 from nsc.compiler.targets.interface import interface_text
 from nsc.compiler.targets.module import module_text
 from nsc.compiler.targets.records import Header
 
-__all__ = ["BACKENDS", "Backend", "Header", "c", "interface_text", "module_text"]
+__all__ = ["BACKENDS", "Backend", "Header", "c", "cpp", "interface_text", "module_text"]

@@ -5,20 +5,23 @@ The text has the network's tables and the relaxation. The headers of nsc/library
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.schedule import (
     LONGEST,
     SLOT_ALIGNMENT,
+    Butterfly,
     Pattern,
     Schedule,
-    Shape,
     butterflies,
     butterflies_of,
     in_butterflies,
     slots_of,
 )
-from nsc.compiler.targets.records import CppKernel, Header, Network
-from nsc.compiler.targets.tables import braced, head, real_types, softened, spread_begins, words, wrapped
+from nsc.compiler.targets.records import CppKernel, EngineKernel, Header, Network
+from nsc.compiler.targets.tables import braced, head, real_types, softened, spread_begins, wrapped
+from nsc.contract.tables import NetworkTables, PatternCode
 from nsc.templates import fill
 
 # Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
@@ -47,16 +50,21 @@ def render(
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
     """
+    tables = tables_of(schedule)
     first = head(header, facts, schedule, relaxation)
-    kernel = CppKernel(first, _network(schedule), softened(relaxation), real_types(reals))
+    kernel = CppKernel(first, _network(tables), softened(relaxation), real_types(reals))
     return fill("cpp/kernel.cpp.j2", kernel)
 
 
-def _network(schedule: Schedule) -> Network:
+def engine(relaxation: Relaxation, real: str) -> str:
+    """Return the C++ source of the engine of a relaxation for an arithmetic type, a key of REALS."""
+    return fill("cpp/engine.cpp.j2", EngineKernel(softened(relaxation), *real_types((real,))))
+
+
+def tables_of(schedule: Schedule) -> NetworkTables:
     """Return the tables of codelets, their wires and their shapes, and their sums.
 
-    Wires are kept as a base and a spread, which codelets share, so that tables stay short. C has no empty
-    arrays: tables that may be empty end with an entry that is not used.
+    Wires are kept as a base and a spread, which codelets share, so that tables stay short.
     """
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     begins = spread_begins(schedule)
@@ -65,46 +73,81 @@ def _network(schedule: Schedule) -> Network:
     for codelet in schedule.codelets:
         pattern = flips.setdefault(codelet.turned, len(flips))
         fields = (number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot, pattern)
-        codelets.append(braced(fields))
+        codelets.append(fields)
         first_slot += slots_of(codelet)
     joined = {shape: tuple(butterflies_of(shape)) for shape in schedule.shapes}
     shapes, first_pair, first_butterfly = [], 0, 0
     for shape in schedule.shapes:
-        shapes.append(braced((_wires_of(shape), first_pair, len(shape), first_butterfly)))
+        wires = 1 + max(pair.b for pair in shape)
+        shapes.append((wires, first_pair, len(shape), first_butterfly))
         first_pair += len(shape)
         first_butterfly += len(joined[shape])
-    narrow = _narrow_butterflies(schedule)
-    return Network(
+    return NetworkTables(
         wires=schedule.network.n,
         comparators=schedule.network.size,
         levels=schedule.network.depth,
         slots=schedule.slots,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
-        codelet_count=len(codelets),
-        butterfly_count=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
-        narrow_count=len(narrow),
-        codelet_lines=wrapped([*codelets, "{}"]),
-        spread_lines=wrapped([*(place for spread in begins for place in spread), 0]),
-        shape_lines=wrapped([*shapes, "{}"]),
-        pair_lines=wrapped([*(braced((it.a, it.b)) for shape in schedule.shapes for it in shape), "{}"]),
-        flip_lines=wrapped(braced([braced(words(pattern, LONGEST // 64))]) for pattern in flips),
-        butterfly_lines=wrapped(
-            [*(_initialiser(it.pattern, it.wires) for each in joined.values() for it in each), "{}"]
+        butterflies=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
+        codelets=tuple(codelets),
+        spreads=tuple(place for spread in begins for place in spread),
+        shapes=tuple(shapes),
+        pairs=tuple((it.a, it.b) for shape in schedule.shapes for it in shape),
+        flips=tuple(_words(pattern) for pattern in flips),
+        shape_butterflies=tuple(
+            (_code(it.pattern), *_four(it.wires)) for each in joined.values() for it in each
         ),
-        narrow_lines=wrapped([*narrow, "{}"]),
+        narrow_butterflies=tuple(
+            (_code(it.pattern), *_four(it.wires), *_four(it.slots)) for it in _narrow_butterflies(schedule)
+        ),
     )
 
 
-def _narrow_butterflies(schedule: Schedule) -> list[str]:
-    """Return the butterflies of a narrow network that is sorted, as entries of a table."""
+def _narrow_butterflies(schedule: Schedule) -> tuple[Butterfly, ...]:
+    """Return the butterflies of a narrow network that is sorted."""
     if schedule.network.n > NARROW or schedule.outputs is not None:
-        return []
-    return [_initialiser(it.pattern, it.wires, it.slots) for it in butterflies(schedule.codelets)]
+        return ()
+    return butterflies(schedule.codelets)
 
 
-def _initialiser(pattern: Pattern, *places: tuple[int, ...]) -> str:
-    return braced((f"nsc::{pattern.name.lower()}", *map(braced, places)))
+def _code(pattern: Pattern) -> int:
+    return PatternCode[pattern.name].value
 
 
-def _wires_of(shape: Shape) -> int:
-    return 1 + max(pair.b for pair in shape)
+def _four(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return (*numbers, 0, 0, 0)[:4]
+
+
+def _words(bits: int) -> tuple[int, ...]:
+    return tuple(bits >> shift & (1 << 64) - 1 for shift in range(0, LONGEST, 64))
+
+
+def _network(tables: NetworkTables) -> Network:
+    """Return the tables as text. C has no empty arrays: each ends with an entry that is not used."""
+    return Network(
+        wires=tables.wires,
+        comparators=tables.comparators,
+        levels=tables.levels,
+        slots=tables.slots,
+        longest_codelet=tables.longest_codelet,
+        codelet_count=len(tables.codelets),
+        butterfly_count=tables.butterflies,
+        narrow_count=len(tables.narrow_butterflies),
+        codelet_lines=_lines(map(braced, tables.codelets)),
+        spread_lines=wrapped([*tables.spreads, 0]),
+        shape_lines=_lines(map(braced, tables.shapes)),
+        pair_lines=_lines(map(braced, tables.pairs)),
+        flip_lines=_lines(braced([braced(map(hex, row))]) for row in tables.flips),
+        butterfly_lines=_lines(map(_butterfly, tables.shape_butterflies)),
+        narrow_lines=_lines(map(_butterfly, tables.narrow_butterflies)),
+    )
+
+
+def _lines(entries: Iterable[str]) -> tuple[str, ...]:
+    return wrapped([*entries, "{}"])
+
+
+def _butterfly(row: tuple[int, ...]) -> str:
+    """Return a pattern with its fours of numbers."""
+    fours = [braced(row[at : at + 4]) for at in range(1, len(row), 4)]
+    return braced((f"nsc::{PatternCode(row[0]).name.lower()}", *fours))

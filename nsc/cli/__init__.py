@@ -19,6 +19,7 @@ import click
 from nsc.cli.compiling import compile_command
 from nsc.cli.converting import convert_command, optimize_command
 from nsc.cli.drawing import draw_command
+from nsc.cli.engines import engine_command
 from nsc.cli.filtering import filter_command
 from nsc.cli.headers import header_command
 from nsc.cli.shared import EXIT_CODES
@@ -110,6 +111,7 @@ def main() -> None:
 
 for _command in (
     compile_command,
+    engine_command,
     filter_command,
     header_command,
     verify_command,

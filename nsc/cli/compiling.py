@@ -17,6 +17,7 @@ from nsc.cli.shared import (
     limit_options,
     list_option,
     numbers_of,
+    relaxation_options,
     remove_redundant_option,
     result_options,
     selection_options,
@@ -26,9 +27,8 @@ from nsc.cli.shared import (
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import replaces, write
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxations import Relaxation
 from nsc.compiler.selection import Selection
-from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
 from nsc.runtime.build import nvrtc
 from nsc.runtime.devices.cubin import build as build_cuda
@@ -40,30 +40,7 @@ from nsc.runtime.kernel import Kernel
 @selection_options
 @wires_option
 @remove_redundant_option
-@click.option(
-    "--relaxation",
-    type=click.Choice(list(SIGMOIDS)),
-    default="logistic",
-    show_default=True,
-    help="How comparators are softened.",
-)
-@click.option(
-    "--art-lambda",
-    type=float,
-    default=0.25,
-    show_default=True,
-    help="Strength of the activation replacement trick, in [0, 1); 0 is none.",
-)
-@click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
-@list_option(
-    "--dtype",
-    "dtypes",
-    default=("float32",),
-    show_default=True,
-    metavar="TYPE,…",
-    shell_complete=some_of(REALS),
-    help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16.",
-)
+@relaxation_options
 @list_option(
     "--target",
     "targets",
@@ -92,9 +69,7 @@ def compile_command(
     select: Selection | None,
     wires: str | None,
     remove_redundant: bool,
-    relaxation: str,
-    art_lambda: float,
-    error_free: bool,
+    relaxation: Relaxation,
     dtypes: tuple[str, ...],
     targets: tuple[str, ...],
     architectures: tuple[str, ...],
@@ -116,7 +91,7 @@ def compile_command(
     with reporting(result.verbose) as progress:
         request = source.request(
             progress,
-            relaxation=Relaxation(relaxation, art_lambda, error_free),
+            relaxation=relaxation,
             dtypes=dtypes,
             targets=targets,
             name=result.name,

@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from nsc.cli.completing import some_of
 from nsc.compiler import selection
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
+from nsc.compiler.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
+from nsc.contract.interface import REALS
 from nsc.join.budget import MAX_MEMORY, budget_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,6 +88,40 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 f"one of --top-k, --median, --ranks can be selected at a time, got {len(selections)}"
             )
         return function(select=selections[0] if selections else None, **others)
+
+    return command
+
+
+def relaxation_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --relaxation, --art-lambda, --error-free, as its argument `relaxation`; and --dtype."""
+
+    @click.option(
+        "--relaxation",
+        type=click.Choice(list(SIGMOIDS)),
+        default="logistic",
+        show_default=True,
+        help="How comparators are softened.",
+    )
+    @click.option(
+        "--art-lambda",
+        type=float,
+        default=0.25,
+        show_default=True,
+        help="Strength of the activation replacement trick, in [0, 1); 0 is none.",
+    )
+    @click.option("--error-free", is_flag=True, help="Exact values and a 0/1 P, with soft gradients.")
+    @list_option(
+        "--dtype",
+        "dtypes",
+        default=("float32",),
+        show_default=True,
+        metavar="TYPE,…",
+        shell_complete=some_of(REALS),
+        help=f"Arithmetic types: {', '.join(REALS)}; float32 also serves bfloat16 and float16.",
+    )
+    @functools.wraps(function)
+    def command(*, relaxation: str, art_lambda: float, error_free: bool, **others: Any) -> Any:
+        return function(relaxation=Relaxation(relaxation, art_lambda, error_free), **others)
 
     return command
 

@@ -29,6 +29,8 @@ PACKAGE_FORMAT = "nsc-package/2"
 MANIFEST = "manifest.json"
 NETWORK = "network.json"
 PROOF = "proof.json"
+# What packages of relaxed networks for processors have besides.
+TABLES = "tables.json"
 # Those of which kernels state the SHA-256.
 STATED_FILES = (NETWORK, PROOF)
 
@@ -429,6 +431,11 @@ KINDS: dict[str, type[Manifest]] = {each.kind: each for each in (RelaxedManifest
 def _facts_of(kind: type[Manifest]) -> dict[str, _Fact]:
     """Return the facts of the manifests of a kind, by their names."""
     return {each.name: _FACTS[each.name] for each in fields(kind)}
+
+
+def engine_source(real: str) -> str:
+    """Return the file of a package with the source of the engine for an arithmetic type."""
+    return f"engine_{REALS[real].suffix}.cpp"
 
 
 def digest(text: str) -> str:

@@ -98,6 +98,17 @@ def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
     raise BuildError("neither the cache folder nor a temporary folder can be written; set NSC_CACHE_DIR")
 
 
+def find(name: str, source: str, compiler: Compiler, version: str) -> Path | None:
+    """Return the binary that `build` would return if it is in the cache folder already, else None."""
+    folder, entry = user_folder(), f"{name}-{_key(compiler, library.expanded(source), version)}"
+    binary = folder / f"{entry}{compiler.binary_suffix}"
+    try:
+        check_owner(folder)
+    except OSError:
+        return None
+    return binary if _valid(binary, folder / f"{entry}.json") else None
+
+
 def _key(compiler: Compiler, source: str, version: str) -> str:
     state = hashlib.sha256()
     for part in (version, source, *compiler.identity):

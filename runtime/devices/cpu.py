@@ -23,7 +23,7 @@ from nsc.runtime.checks import (
     no_steepness,
 )
 from nsc.runtime.derivatives import reference_vjp, through_loss
-from nsc.runtime.kernel import Kernel, find_kernel
+from nsc.runtime.kernel import Kernel, find_kernel, forgetters
 from nsc.runtime.library import Functions
 from nsc.runtime.shapes import (
     has_columns,
@@ -68,6 +68,9 @@ def _functions(spec: str, dtype: torch.dtype) -> Functions | None:
     """Return a kernel's functions for an arithmetic type; None on a machine with no compiler."""
     library = find_kernel(spec).library()
     return library.functions[real_of(dtype)] if library else None
+
+
+forgetters.append(_functions.cache_clear)
 
 
 def relax_unchecked(

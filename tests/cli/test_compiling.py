@@ -27,7 +27,7 @@ def test_compile_writes_a_package_and_says_how_to_use_it():
     assert last.endswith("use it with: nsc.load('generated/bitonic_4')")
     folder = Path("generated/bitonic_4")
     assert sorted(path.name for path in folder.iterdir()) == sorted(
-        [*FILES, "bitonic_4.cpp", "bitonic_4_c.h"]
+        [*FILES, "bitonic_4.cpp", "bitonic_4_c.h", "engine_f32.cpp", "tables.json"]
     )
     code = (
         "import torch; from generated import bitonic_4\n"

@@ -47,6 +47,8 @@ BAD_LINES = [
     "header",
     "filter",
     "filter 3x3 --median best",
+    "engine best",
+    "engine --dtype int8",
     "compile bitonic --n 4 --fast",
     "compile bitonic --n 4 --name ../x",
     "compile bitonic --n 4 --name a/b",

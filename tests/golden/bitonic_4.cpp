@@ -37,16 +37,16 @@ struct Network {
     };
 
     static constexpr nsc::Flips flips[] = {
-        {{0x0, 0x0}}, {{0x2, 0x0}},
+        {{0x0, 0x0}}, {{0x2, 0x0}}, {},
     };
 
     static constexpr nsc::ShapeButterfly shape_butterflies[] = {
-        {nsc::cross, {0, 1, 2, 3}}, {nsc::single, {0, 1}}, {nsc::single, {2, 3}}, {},
+        {nsc::cross, {0, 1, 2, 3}}, {nsc::single, {0, 1, 0, 0}}, {nsc::single, {2, 3, 0, 0}}, {},
     };
 
     static constexpr nsc::NarrowButterfly narrow_butterflies[] = {
-        {nsc::cross, {0, 1, 2, 3}, {0, 1, 2, 3}}, {nsc::single, {0, 1}, {4}}, {nsc::single, {2, 3}, {5}},
-        {},
+        {nsc::cross, {0, 1, 2, 3}, {0, 1, 2, 3}}, {nsc::single, {0, 1, 0, 0}, {4, 0, 0, 0}},
+        {nsc::single, {2, 3, 0, 0}, {5, 0, 0, 0}}, {},
     };
 };
 

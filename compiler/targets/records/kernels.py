@@ -135,6 +135,14 @@ class CppKernel:
 
 
 @dataclass(frozen=True)
+class EngineKernel:
+    """What cpp/engine.cpp.j2 is given."""
+
+    relaxation: Relaxation
+    real: Real
+
+
+@dataclass(frozen=True)
 class KnownSpread:
     """A spread of wires that is known in straight-line code.
 

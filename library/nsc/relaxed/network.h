@@ -68,5 +68,37 @@ constexpr int64_t most_narrow_wires = 32;
 //     network is wide.
 //
 // All are static and constant where the text is one network's, so that the compiler knows them.
+// AnyNetwork has them as variables.
+struct AnyNetwork {
+    int64_t wires, comparators, levels, slots, longest_codelet;
+    int64_t codelet_count, butterfly_count, narrow_count;
+    const Codelet *codelets;
+    const uint16_t *spreads;
+    const Shape *shapes;
+    const Pair *pairs;
+    const Flips *flips;
+    const ShapeButterfly *shape_butterflies;
+    const NarrowButterfly *narrow_butterflies;
+};
+
+// Returns the same network as variables.
+template <class Network>
+AnyNetwork as_variables(const Network &of) {
+    return {of.wires,
+            of.comparators,
+            of.levels,
+            of.slots,
+            of.longest_codelet,
+            of.codelet_count,
+            of.butterfly_count,
+            of.narrow_count,
+            of.codelets,
+            of.spreads,
+            of.shapes,
+            of.pairs,
+            of.flips,
+            of.shape_butterflies,
+            of.narrow_butterflies};
+}
 
 }  // namespace nsc
