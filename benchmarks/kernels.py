@@ -66,11 +66,15 @@ def measure_kernels(case: Case, sets: Sequence[str]) -> list[KernelTime]:
     turns: dict[tuple[str, str], Callable[[], object]] = {}
     for name in sets:
         with registers.built_for(name):
-            library = Kernel(op.kernel.files).library()
+            kernel = Kernel(op.kernel.files)
+            kernel.build()
+            library = kernel.library()
         assert library is not None, "a benchmark without a compiler"
-        turns |= {(name, part): call for part, call in _functions(case, library.functions["float32"]).items()}
+        turns |= {
+            (name, part): call for part, call in bound_calls(case, library.functions["float32"]).items()
+        }
     turns[registers.present(), "operator"] = calls(pose(case, op), only="nsc")["nsc"]
-    quickest = _quickest_in_turns(turns, case.batch)
+    quickest = quickest_in_turns(turns, case.batch)
     return [
         KernelTime(
             case,
@@ -84,7 +88,7 @@ def measure_kernels(case: Case, sets: Sequence[str]) -> list[KernelTime]:
     ]
 
 
-def _functions(case: Case, kernel: Functions) -> dict[str, Callable[[], object]]:
+def bound_calls(case: Case, kernel: Functions) -> dict[str, Callable[[], object]]:
     """Return calls of a kernel's functions on memory of their own."""
     batch, n = case.batch, case.n
     x, values, x_grad = torch.randn(3, batch, n)
@@ -128,7 +132,7 @@ def _functions(case: Case, kernel: Functions) -> dict[str, Callable[[], object]]
     return functions
 
 
-def _quickest_in_turns(
+def quickest_in_turns(
     turns: Mapping[tuple[str, str], Callable[[], object]], batch: int
 ) -> dict[tuple[str, str], float]:
     """Return the seconds of the quickest call of each function, per sample."""

@@ -37,6 +37,10 @@ _TABLES = {
 }
 
 
+# Tables that plans read. A plan lives as long as the process: a call may still run when a kernel takes over.
+_read: list[dict[str, np.ndarray]] = []
+
+
 class _AnyNetwork(ctypes.Structure):
     """nsc::AnyNetwork of nsc/relaxed/network.h."""
 
@@ -63,12 +67,12 @@ class Engine:
     """
 
     def __init__(self, paths: Mapping[str, Path], tables: NetworkTables) -> None:
-        # The engine reads these as long as it lives.
-        self._arrays = {name: np.array(getattr(tables, name), kind) for name, kind in _TABLES.items()}
+        arrays = {name: np.array(getattr(tables, name), kind) for name, kind in _TABLES.items()}
         narrow = np.zeros(len(tables.narrow_butterflies), _NARROW)
         rows = np.array(tables.narrow_butterflies, np.int64).reshape(-1, 9)
         narrow["pattern"], narrow["rows"], narrow["slots"] = rows[:, 0], rows[:, 1:5], rows[:, 5:]
-        self._arrays["narrow_butterflies"] = narrow
+        arrays["narrow_butterflies"] = narrow
+        _read.append(arrays)
         self._network = _AnyNetwork(
             tables.wires,
             tables.comparators,
@@ -78,7 +82,7 @@ class Engine:
             len(tables.codelets),
             tables.butterflies,
             len(tables.narrow_butterflies),
-            *(array.ctypes.data for array in self._arrays.values()),
+            *(array.ctypes.data for array in arrays.values()),
         )
         self.functions = {real: self._open(path, real) for real, path in paths.items()}
 

@@ -1,10 +1,12 @@
 """The engine runs any network with the bits of the network's own kernel, until that is built."""
 
+import gc
 import json
 import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -143,6 +145,20 @@ def test_a_process_ends_when_its_builds_have(folder):
     code = "import nsc, torch; op = nsc.compile('bitonic', 4, name='ending_4'); op.sort(torch.randn(4))"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert files(folder) == ["ending_4", "engine_logistic"]
+
+
+@pytest.mark.slow("kernels and engines are built")
+def test_a_call_outlives_the_engine(folder):
+    op = nsc.compile("bitonic", 40)
+    functions = by_engine(op).functions["float32"]
+    gc.collect()
+    overwritten = [np.full(size, 0x7FFF, np.int32) for size in range(8, 4000, 4)]
+    x, values = torch.randn(2, 40), torch.empty(2, 40)
+    steepness = torch.tensor([5.0])
+    call = (0, 2, x.data_ptr(), steepness.data_ptr(), 0, None, 0, 0, values.data_ptr(), None, None, None)
+    assert functions.forward(*call) == 0
+    assert len(overwritten) == 998
+    assert torch.equal(values, op.sort(x, 5.0))
 
 
 def test_tables_are_read_back_and_others_refused():
