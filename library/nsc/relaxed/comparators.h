@@ -13,6 +13,13 @@ namespace nsc {
 // sample (levels.h). Both call the functions below, so that a sample's results do not depend on the
 // rest of its batch.
 
+// Reals that the weights of a sample take. Loops ask the plan for sizes, and capture none: what
+// they capture is no constant to the compiler, once they are run by the threads of a pool.
+template <class P>
+int64_t weights_per_sample(const P &plan) {
+    return arrays<typename P::Relaxation> * plan.slots;
+}
+
 // Whether any lane of a comparison holds.
 template <class Mask>
 inline bool any(Mask mask) {

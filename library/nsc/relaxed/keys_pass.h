@@ -150,7 +150,6 @@ Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, rea
     using Task = KeysTask<P, real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t per_sample = arrays<Relaxation> * plan.slots;
     const bool by_lane = Task::count_at_once(plan, count) > 1;
     const int64_t bytes =
         by_lane ? sizeof(Row) * (plan.wires + arrays<Relaxation> * plan.longest_codelet) : 0;
@@ -158,7 +157,8 @@ Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, rea
                     [&](int64_t number, const Memory &memory) {
         const Task task(call, first, count, number);
         const real *x = call.x + task.first * plan.wires;
-        real *to = values + task.place * plan.wires, *kept = weights + task.place * per_sample;
+        real *to = values + task.place * plan.wires,
+             *kept = weights + task.place * weights_per_sample(plan);
         if (!task.lanes_are_samples()) {
             memcpy(to, x, sizeof(real) * plan.wires);
             compare_levels_to_slots(plan, to, task.steepness[0][0],
@@ -176,8 +176,8 @@ Status keys_forward(const Call<P, real> &call, int64_t first, int64_t count, rea
             else
                 compare_codelet<real, false>(plan, c, block, task.steepness[0], w);
             for (int64_t a = 0; a < arrays<Relaxation>; ++a)
-                scatter_slots(kept + a * plan.slots + codelet.slot, per_sample, task.count,
-                              plan.shapes[codelet.shape].comparators,
+                scatter_slots(kept + a * plan.slots + codelet.slot, weights_per_sample(plan),
+                              task.count, plan.shapes[codelet.shape].comparators,
                               tile + a * plan.longest_codelet);
         }
         store_samples(plan, to, task.count, block);
@@ -194,7 +194,6 @@ Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
     using Task = KeysTask<P, real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t per_sample = arrays<Relaxation> * plan.slots;
     const bool by_lane = Task::count_at_once(plan, count) > 1;
     const int64_t bytes = by_lane ? sizeof(Row) * (plan.wires + slot_alignment +
                                                    (arrays<Relaxation> + 1) * plan.longest_codelet)
@@ -202,7 +201,8 @@ Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
     return parallel(pool, Task::count_tasks(plan, count), grain_of(8 * plan.comparators), bytes,
                     [&](int64_t number, const Memory &memory) {
         const Task task(call, first, count, number);
-        real *to = x_grad + task.first * plan.wires, *kept = weights + task.place * per_sample;
+        real *to = x_grad + task.first * plan.wires,
+             *kept = weights + task.place * weights_per_sample(plan);
         const real *from = weight_grads + task.place * stride,
                    *of_values = values_grad ? values_grad + task.first * plan.wires : nullptr;
         if (!task.lanes_are_samples()) {
@@ -221,8 +221,8 @@ Status keys_backward(const Call<P, real> &call, int64_t first, int64_t count,
             const int64_t slot_count = plan.shapes[codelet.shape].comparators;
             gather_slots(from + codelet.slot, stride, task.count, slot_count, into);
             for (int64_t a = 0; a < arrays<Relaxation>; ++a)
-                gather_slots(kept + a * plan.slots + codelet.slot, per_sample, task.count,
-                             slot_count, tile + a * plan.longest_codelet);
+                gather_slots(kept + a * plan.slots + codelet.slot, weights_per_sample(plan),
+                             task.count, slot_count, tile + a * plan.longest_codelet);
             compare_codelet_backward<real>(plan, c, block, into, task.steepness[0],
                                            weights_at<Relaxation>(tile, plan.longest_codelet),
                                            steepness_grad ? parts : nullptr);

@@ -267,14 +267,15 @@ Status narrow_forward(const Call<P, real> &call, real *values, real *routed, rea
     using Row = Vec<real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t wires = plan.wires, slots = plan.slots, pitch = pitch_of<true>(plan),
-                  held = held_columns(plan);
-    const int64_t places = wires + arrays<Relaxation> * slots + (wires + 1) * pitch;
+    const int64_t places =
+        plan.wires + weights_per_sample(plan) + (plan.wires + 1) * pitch_of<true>(plan);
     return parallel(pool, Samples<P, real>::count_tasks(call.batch),
-                    grain_of(4 * plan.comparators * (wires + 16)), sizeof(Row) * places,
+                    grain_of(4 * plan.comparators * (plan.wires + 16)), sizeof(Row) * places,
                     [&](int64_t task, const Memory &memory) {
+        const int64_t wires = plan.wires, slots = plan.slots, pitch = pitch_of<true>(plan),
+                      held = held_columns(plan);
         const Samples<P, real> samples(call, task);
-        Row *block = memory.get<Row>(), *rows = block + wires + arrays<Relaxation> * slots;
+        Row *block = memory.get<Row>(), *rows = block + wires + weights_per_sample(plan);
         const Weights<Row> w =
             weights_at<Relaxation>(kept ? kept_weights(plan, kept, task) : block + wires, slots);
         samples.compare(block, w);
@@ -312,22 +313,21 @@ Status narrow_backward(const Call<P, real> &call, const real *values_grad, const
     using Row = Vec<real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t wires = plan.wires, slots = plan.slots, pitch = pitch_of<true>(plan),
-                  held = held_columns(plan);
-    const int64_t rows_of_grad = (wires + 1) * pitch,
-                  rows_of_payload = (wires + 1) * narrow_columns;
-    const int64_t places = wires + slot_alignment + (arrays<Relaxation> + 1) * slots +
-                           rows_of_grad + rows_of_payload + plan.comparators * narrow_columns;
+    const int64_t places = plan.wires + slot_alignment + plan.slots + weights_per_sample(plan) +
+                           (plan.wires + 1) * (pitch_of<true>(plan) + narrow_columns) +
+                           plan.comparators * narrow_columns;
     return parallel(pool, Samples<P, real>::count_tasks(call.batch),
-                    grain_of(6 * plan.comparators * (wires + 16)), sizeof(Row) * places,
+                    grain_of(6 * plan.comparators * (plan.wires + 16)), sizeof(Row) * places,
                     [&](int64_t task, const Memory &memory) {
+        const int64_t wires = plan.wires, slots = plan.slots, pitch = pitch_of<true>(plan),
+                      held = held_columns(plan);
         const Samples<P, real> samples(call, task);
         Row *block = memory.get<Row>(), *parts = block + wires,
             *weight_grad = parts + slot_alignment;
         const Weights<Row> w = weights_at<Relaxation>(
             kept ? kept_weights(plan, kept, task) : weight_grad + slots, slots);
-        Row *grad = weight_grad + (arrays<Relaxation> + 1) * slots, *rows = grad + rows_of_grad,
-            *differences = rows + rows_of_payload;
+        Row *grad = weight_grad + slots + weights_per_sample(plan),
+            *rows = grad + (wires + 1) * pitch, *differences = rows + (wires + 1) * narrow_columns;
         if (!kept) samples.compare(block, w);
         memset(weight_grad, 0, sizeof(Row) * slots);
         memset(rows + wires * narrow_columns, 0, sizeof(Row) * narrow_columns);

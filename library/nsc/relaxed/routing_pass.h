@@ -60,15 +60,15 @@ struct RoutingMemory {
     static RoutingMemory backward(const P &plan, void *start) {
         const int64_t size = rows_of_group(plan);
         Row *rows = static_cast<Row *>(start), *grads = rows + size, *copies = grads + size;
-        int64_t *segments = reinterpret_cast<int64_t *>(rows + rows_backward(plan));
-        real *sums = reinterpret_cast<real *>(segments + most_segments(plan));
+        real *sums = reinterpret_cast<real *>(rows + rows_backward(plan));
+        int64_t *segments = reinterpret_cast<int64_t *>(sums + plan.slots);
         return {rows,
                 grads,
                 copies,
                 copies + most_copies(plan) * size,
                 segments,
                 sums,
-                reinterpret_cast<uint8_t *>(sums + plan.slots)};
+                reinterpret_cast<uint8_t *>(segments + most_segments(plan))};
     }
     Row *rows, *grads, *copies, *kept;
     int64_t *segments;  // where they begin, the last first
@@ -213,17 +213,18 @@ Status forward_samples(const Call<P, real> &call, real *values, real *routed, Pa
     using Scratch = RoutingMemory<P, real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t per_sample = arrays<Relaxation> * plan.slots;
     const int64_t work = call.chunks() * call.mixes_per_chunk();
-    return parallel_samples(call, work, Scratch::bytes_forward(plan), sizeof(real) * per_sample,
-                            pool, [&](int64_t first, int64_t count, const Memory &memory) {
+    return parallel_samples(call, work, Scratch::bytes_forward(plan),
+                            sizeof(real) * weights_per_sample(plan), pool,
+                            [&](int64_t first, int64_t count, const Memory &memory) {
         real *weights = memory.get<real>();
-        const auto routing = Scratch::forward(plan, weights + count * per_sample);
+        const auto routing = Scratch::forward(plan, weights + count * weights_per_sample(plan));
         const Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, nullptr);
         for (int64_t b = 0; status == ok && b < count; ++b) {
             const real *keep =
-                weights_at<Relaxation>(weights + b * per_sample, plan.slots).forward.keep;
+                weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots)
+                    .forward.keep;
             double loss = 0;
             for (int64_t chunk = 0; chunk < call.chunks(); ++chunk)
                 loss += route_chunk(call, first + b, chunk, keep, routed, routing);
@@ -238,9 +239,9 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
     using Scratch = RoutingMemory<P, real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t per_sample = arrays<Relaxation> * plan.slots, chunks = call.chunks();
-    const int64_t group = group_size<real>(call.batch, per_sample * sizeof(real));
-    const Memory weight_memory(group * per_sample * sizeof(real)),
+    const int64_t chunks = call.chunks();
+    const int64_t group = group_size<real>(call.batch, weights_per_sample(plan) * sizeof(real));
+    const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>();
@@ -254,7 +255,8 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
                           Scratch::bytes_forward(plan), [&](int64_t task, const Memory &memory) {
             const int64_t b = task / chunks;
             const real *keep =
-                weights_at<Relaxation>(weights + b * per_sample, plan.slots).forward.keep;
+                weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots)
+                    .forward.keep;
             losses[task] = route_chunk(call, first + b, task % chunks, keep, routed,
                                        Scratch::forward(plan, memory.get<Vec<real>>()));
         });
@@ -331,33 +333,35 @@ Status backward_samples(const Call<P, real> &call, const real *values_grad, cons
     using Scratch = RoutingMemory<P, real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t slots = plan.slots, in_weights = arrays<Relaxation> * slots,
-                  per_sample = in_weights + slots;
     const int64_t work = 4 * call.chunks() * call.mixes_per_chunk();
-    return parallel_samples(call, work, Scratch::bytes_backward(plan), sizeof(real) * per_sample,
-                            pool, [&](int64_t first, int64_t count, const Memory &memory) {
-        real *weights = memory.get<real>(), *weight_grads = weights + count * in_weights;
-        const auto routing = Scratch::backward(plan, weights + count * per_sample);
+    return parallel_samples(call, work, Scratch::bytes_backward(plan),
+                            sizeof(real) * (weights_per_sample(plan) + plan.slots), pool,
+                            [&](int64_t first, int64_t count, const Memory &memory) {
+        real *weights = memory.get<real>(),
+             *weight_grads = weights + count * weights_per_sample(plan);
+        const auto routing =
+            Scratch::backward(plan, weights + count * (weights_per_sample(plan) + plan.slots));
         // x_grad takes the values, which are not needed
         const Status status =
             keys_forward(call, first, count, x_grad + first * plan.wires, weights, nullptr);
         if (status != ok) return status;
-        memset(weight_grads, 0, sizeof(real) * count * slots);
+        memset(weight_grads, 0, sizeof(real) * count * plan.slots);
         for (int64_t b = 0; b < count; ++b) {
-            const Weights<real> w = weights_at<Relaxation>(weights + b * in_weights, slots);
-            real *total = weight_grads + b * slots;
+            const Weights<real> w =
+                weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
+            real *total = weight_grads + b * plan.slots;
             double loss = 0;
             for (int64_t chunk = 0; chunk < call.chunks(); ++chunk) {
                 real *sums = chunk ? routing.sums : total;
-                if (chunk) memset(sums, 0, sizeof(real) * slots);
+                if (chunk) memset(sums, 0, sizeof(real) * plan.slots);
                 loss += route_chunk_back(call, first + b, chunk, w, routed_grad, payload_grad,
                                          losses, sums, routing);
-                if (chunk) add_to(total, sums, slots);
+                if (chunk) add_to(total, sums, plan.slots);
             }
             if (losses) losses[first + b] = real(loss);
         }
-        return keys_backward(call, first, count, values_grad, weights, weight_grads, slots, x_grad,
-                             steepness_grad, nullptr);
+        return keys_backward(call, first, count, values_grad, weights, weight_grads, plan.slots,
+                             x_grad, steepness_grad, nullptr);
     });
 }
 
@@ -368,17 +372,18 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
     using Scratch = RoutingMemory<P, real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
-    const int64_t per_sample = arrays<Relaxation> * plan.slots, chunks = call.chunks();
-    const int64_t slots = plan.slots, sums = (chunks > 0 ? chunks : 1) * slots;
-    const int64_t group = group_size<real>(call.batch, (per_sample + sums) * sizeof(real));
-    const Memory weight_memory(group * per_sample * sizeof(real)),
+    const int64_t chunks = call.chunks();
+    const int64_t sums = (chunks > 0 ? chunks : 1) * plan.slots;
+    const int64_t group =
+        group_size<real>(call.batch, (weights_per_sample(plan) + sums) * sizeof(real));
+    const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
     const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
     if (!weight_memory.start || !sum_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
     const ChunkSums<real> sums_of = {
-        weight_grads, reinterpret_cast<bool *>(chunk_losses + group * chunks), chunks, slots};
+        weight_grads, reinterpret_cast<bool *>(chunk_losses + group * chunks), chunks, plan.slots};
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         // x_grad takes the values, which are not needed
@@ -392,7 +397,7 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
             for (int64_t task = first_task; task < end_task; ++task) {
                 const int64_t b = task / chunks;
                 const Weights<real> w =
-                    weights_at<Relaxation>(weights + b * per_sample, plan.slots);
+                    weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
                 real *weight_grad = sums_of.begin(task, first_task, routing.sums);
                 chunk_losses[task] =
                     route_chunk_back(call, first + b, task % chunks, w, routed_grad, payload_grad,
@@ -406,7 +411,7 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
             losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
         status = parallel(pool, count, grain_of(chunks * plan.comparators), 0,
                           [&](int64_t b, const Memory &) {
-            if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * slots);
+            if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
             sums_of.finish(b);
         });
         if (status == ok)
