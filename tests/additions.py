@@ -294,7 +294,7 @@ LOSS = Addition(
             after("LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n", '    "toy": _toy,\n'),
         ),
         "library/nsc/relaxed/losses.h": both(
-            after("each(cross_entropy) each(binary_cross_entropy)", " each(toy)"),
+            before("each(cross_entropy)", "each(toy) "),
             before(
                 "// An entry's part of the mean",
                 """// The mean of the squared differences of P and the truth.

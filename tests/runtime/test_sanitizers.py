@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from networks import irregular
 
+from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact import compile_exact
 from nsc.compiler.filters import compile_filter
@@ -22,7 +23,15 @@ pytestmark = pytest.mark.nightly("kernels are built with sanitizers")
 
 DRIVER = Path(__file__).with_name("sanitized.cpp")
 # An optimiser would take ten times as long, and hide undefined behaviour.
-COMMAND = ("g++", "-std=c++17", "-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+COMMAND = (
+    "g++",
+    "-std=c++17",
+    "-O0",
+    "-g1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    f"-I{library.FOLDER}",
+)
 NATIVE = "-march=native"
 
 # In every network some codelets run straight-line code, and others run from a table.
