@@ -35,6 +35,9 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     lowered = {target: backend.lower(schedule, relaxation) for target, backend in backends.items()}
     launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
     texts = {NETWORK: write_network(network), PROOF: proof.to_json()}
+    if "cpu" in request.targets:
+        texts[TABLES] = cpp.tables_of(lowered["cpu"]).to_text()
+        texts |= {engine_source(real): cpp.engine(relaxation, real) for real in request.dtypes}
     manifest = RelaxedManifest(
         name=name,
         nsc=request.version,
@@ -66,8 +69,6 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     others = {}
     if "cpu" in request.targets:
         others[f"{name}_c.h"] = interface_text(header, network.n, outputs, request.dtypes)
-        others[TABLES] = cpp.tables_of(lowered["cpu"]).to_text()
-        others |= {engine_source(real): cpp.engine(relaxation, real) for real in request.dtypes}
     files = {
         "__init__.py": module_text(header, network, outputs, relaxation, request.dtypes, request.targets),
         **sources,

@@ -228,7 +228,8 @@ class Manifest:
             self._check(name, False)
         if not all(map(_is_inside, self.files)):
             raise PackageError(f"the manifest lists a file outside the folder: {_AGAIN}")
-        self._check_lists(STATED_FILES)
+        for target in self.targets:
+            self._check_lists(self._stated_files(target))
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
 
     def _at_odds(self) -> Iterable[str]:
@@ -246,7 +247,11 @@ class Manifest:
         for name, fact in _facts_of(type(self)).items():
             if target in fact.stated_by:
                 stated[name] = facts[name]
-        return json.dumps(stated | {name: self.files[name] for name in STATED_FILES})
+        return json.dumps(stated | {name: self.files[name] for name in self._stated_files(target)})
+
+    def _stated_files(self, target: str) -> tuple[str, ...]:
+        """Return the files of which a target's kernel states the SHA-256."""
+        return STATED_FILES
 
     def with_files(self: AnyManifest, texts: Mapping[str, str]) -> AnyManifest:
         """Return the manifest of a package of these texts.
@@ -256,8 +261,8 @@ class Manifest:
         """
         manifest = replace(self, files={name: digest(text) for name, text in texts.items()})
         manifest._check_lists(self.sources.values())
-        for name in STATED_FILES:
-            manifest._check("files", manifest.files[name] == self.files[name])
+        for name in self.files:
+            manifest._check("files", manifest.files.get(name) == self.files[name])
         return manifest
 
     def to_text(self) -> str:
@@ -389,6 +394,12 @@ class RelaxedManifest(Manifest):
     error_free: bool
     reals: tuple[str, ...]
     cuda: Launch | None
+
+    def _stated_files(self, target: str) -> tuple[str, ...]:
+        if target != "cpu":
+            return STATED_FILES
+        # What the engine runs without a look at the kernel.
+        return (*STATED_FILES, TABLES, *map(engine_source, self.reals))
 
     def _at_odds(self) -> Iterable[str]:
         if any(number >= self.n for output in self.outputs or () for number in output):

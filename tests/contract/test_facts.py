@@ -35,7 +35,14 @@ def manifest(**facts):
         reals=("float32",),
         targets=("cpu", "cuda"),
         cuda=Launch(*range(1, 11)),
-        files={"odd_even_3.cpp": "1", "odd_even_3.cu": "2", "network.json": "3", "proof.json": "4"},
+        files={
+            "odd_even_3.cpp": "1",
+            "odd_even_3.cu": "2",
+            "network.json": "3",
+            "proof.json": "4",
+            "tables.json": "5",
+            "engine_f32.cpp": "6",
+        },
     )
     return dataclasses.replace(defaults, **facts)
 
@@ -161,11 +168,12 @@ def test_a_manifest_and_its_proof_agree():
             edited.check_files(files)
 
 
-def test_a_kernel_states_the_launch_parameters_only_for_cuda():
+def test_a_kernel_states_the_launch_parameters_only_for_cuda_and_the_engine_only_for_cpu():
     facts = manifest()
-    assert json.loads(facts.stated("cuda")) == json.loads(facts.stated("cpu")) | {
-        "cuda": dataclasses.asdict(facts.cuda)
-    }
+    cpu, cuda = json.loads(facts.stated("cpu")), json.loads(facts.stated("cuda"))
+    assert cpu.keys() ^ cuda.keys() == {"cuda", "tables.json", "engine_f32.cpp"}
+    assert cuda["cuda"] == dataclasses.asdict(facts.cuda)
+    assert all(cpu[name] == cuda[name] for name in cpu.keys() & cuda.keys())
     check_stated(facts.stated("cpu"), facts.stated("cpu"), "here")
     with pytest.raises(PackageError, match=r"'n' is 3, and here has 4; 'size' is 3, and here has 5"):
         check_stated(facts.stated("cpu"), manifest(n=4, size=5).stated("cpu"), "here")
