@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nsc.compiler.targets.records import (
-    Constant,
     FilterHead,
     FilterKernel,
     FilterLoop,
@@ -14,7 +13,6 @@ from nsc.compiler.targets.records import (
 )
 from nsc.compiler.targets.straight import straight_lines
 from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
-from nsc.contract.filters import Mode
 from nsc.templates import fill
 from nsc.wording import count
 
@@ -33,8 +31,9 @@ def render(head: FilterHead, plan: Plan) -> str:
         for number, loop in enumerate(loops)
     ]
     sizes = FilterSizes(*plan.window.shape, plan.step, places.rows, max(1, round(operations(plan, loops))))
-    modes = tuple(Constant(mode.name.lower(), mode.value) for mode in Mode)
-    return fill("filter/kernel.cpp.j2", FilterKernel(head, modes, sizes, tuple(written[:-1]), written[-1]))
+    *loops_of_lists, results = written
+    lists = ", ".join(f"List{loop.number}" for loop in loops_of_lists)
+    return fill("filter/kernel.cpp.j2", FilterKernel(head, sizes, tuple(loops_of_lists), lists, results))
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def _lines(plan: Plan, loop: Loop, places: _Places) -> tuple[str, ...]:
         wires[instance] = [base + wire for wire in stage.outputs]
     if loop.kept is None:
         results = [wires[Instance(stage, 0)][0] for stage in plan.results]
-        stores = {wire: f"s.template give<Element>({row}, x, w{wire});" for row, wire in enumerate(results)}
+        stores = {wire: f"s.give({row}, x, w{wire});" for row, wire in enumerate(results)}
     else:
         first = places.first[loop.kept]
         kept = wires[Instance(loop.kept, 0)]

@@ -10,9 +10,8 @@ from nsc.compiler.targets.records.exact import (
     ExactCudaKernel,
     ExactHead,
     ExactKernel,
-    ExactLayers,
     ExactNetwork,
-    ExactPiece,
+    ExactSegment,
 )
 from nsc.compiler.targets.records.filters import FilterHead, FilterKernel, FilterLoop, FilterSizes
 from nsc.compiler.targets.records.interface import Code, Interface
@@ -54,9 +53,8 @@ __all__ = [
     "ExactCudaKernel",
     "ExactHead",
     "ExactKernel",
-    "ExactLayers",
     "ExactNetwork",
-    "ExactPiece",
+    "ExactSegment",
     "FilterFacts",
     "FilterHead",
     "FilterKernel",

@@ -19,7 +19,7 @@ class ExactHead:
 
 
 @dataclass(frozen=True)
-class ExactPiece:
+class ExactSegment:
     """Some comparators of a network, as a function.
 
     Attributes:
@@ -33,13 +33,13 @@ class ExactPiece:
 
 @dataclass(frozen=True)
 class ExactNetwork:
-    """A network as exact kernels in C++ run it.
+    """A network as exact kernels run it.
 
     Attributes:
         wires, comparators, outputs: how many.
         output_lines: the wire of each output, as lines of a table.
         pair_lines: the comparators as lines of a table.
-        pieces: the comparators as statements; none for a network that runs from the table alone.
+        segments: the comparators as statements; none for a network that runs from the table alone.
     """
 
     wires: int
@@ -47,7 +47,7 @@ class ExactNetwork:
     outputs: int
     output_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
-    pieces: tuple[ExactPiece, ...]
+    segments: tuple[ExactSegment, ...]
 
 
 @dataclass(frozen=True)
@@ -59,27 +59,16 @@ class ExactKernel:
 
 
 @dataclass(frozen=True)
-class ExactLayers:
-    """A network as exact kernels in CUDA run it; see `ExactNetwork`.
+class ExactCudaKernel:
+    """What exact/kernel.cu.j2 is given.
 
     Attributes:
+        network: with its comparators layer by layer.
         layers: how many.
-        pair_lines: the comparators as lines of a table, layer by layer.
-        layer_end_lines: where each layer ends there, as lines of a table.
+        layer_end_lines: where each layer ends in the table of comparators, as lines of a table.
     """
 
-    wires: int
-    layers: int
-    outputs: int
-    output_lines: tuple[str, ...]
-    pair_lines: tuple[str, ...]
-    layer_end_lines: tuple[str, ...]
-    pieces: tuple[ExactPiece, ...]
-
-
-@dataclass(frozen=True)
-class ExactCudaKernel:
-    """What exact/kernel.cu.j2 is given."""
-
     kernel: ExactHead
-    network: ExactLayers
+    network: ExactNetwork
+    layers: int
+    layer_end_lines: tuple[str, ...]

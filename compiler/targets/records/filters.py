@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.targets.records.common import Constant
-
 
 @dataclass(frozen=True)
 class FilterHead:
@@ -68,11 +66,12 @@ class FilterKernel:
 
     Attributes:
         loops: those that write lists, in order.
+        lists: the names of their structs.
         results: the last one, which writes results.
     """
 
     kernel: FilterHead
-    modes: tuple[Constant, ...]
     window: FilterSizes
     loops: tuple[FilterLoop, ...]
+    lists: str
     results: FilterLoop
