@@ -11,12 +11,12 @@ import pytest
 
 from nsc import library
 from nsc.compiler.driver import compile_network
-from nsc.compiler.exact import compile_exact
-from nsc.compiler.filters import compile_filter
+from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.network import Network
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
 from nsc.errors import LoweringError
 
 INCLUDE = f"-I{library.FOLDER}"

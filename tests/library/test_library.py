@@ -10,12 +10,13 @@ from click.testing import CliRunner
 import nsc
 from nsc import library
 from nsc.cli import main
-from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST, Pattern
-from nsc.compiler.targets.cpp import NARROW
-from nsc.contract.filters import MODES
+from nsc.compiler.relaxed.butterflies import Pattern
+from nsc.compiler.relaxed.cpp import NARROW
+from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST
 from nsc.contract.interface import Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
+from nsc.contract.windows import MODES
 from nsc.errors import BuildError, PackageError
 
 HEADERS = {

@@ -7,7 +7,7 @@ namespace nsc {
 
 // Of a row a b c d: reflect d c b a | a b c d | d c b a, mirror d c b | a b c d | c b a, nearest
 // a a a | a b c d | d d d, wrap a b c d | a b c d | a b c d, constant one value everywhere. The
-// numbers are those of nsc.contract.filters.
+// numbers are those of nsc.contract.windows.
 enum Mode : int32_t {
     reflect = 0,
     nearest = 1,

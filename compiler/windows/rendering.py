@@ -1,0 +1,117 @@
+"""The filter: a plan to the text of a kernel that selects a rank of the window around each pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nsc.compiler.text.straight import straight_lines
+from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
+from nsc.compiler.windows.records import FilterHead, FilterKernel, FilterLoop, FilterSizes
+from nsc.templates import fill
+from nsc.wording import count
+
+
+def render(head: FilterHead, plan: Plan) -> str:
+    """Return the C++ source of a filter; the same arguments, the same text.
+
+    Args:
+        head: what the kernel's first lines say.
+        plan: what it runs.
+    """
+    loops = fuse(plan)
+    places = _list_places(plan, loops)
+    written = [
+        FilterLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, places))
+        for number, loop in enumerate(loops)
+    ]
+    sizes = FilterSizes(*plan.window.shape, plan.step, places.rows, max(1, round(operations(plan, loops))))
+    *loops_of_lists, results = written
+    lists = ", ".join(f"List{loop.number}" for loop in loops_of_lists)
+    return fill("filter/kernel.cpp.j2", FilterKernel(head, sizes, tuple(loops_of_lists), lists, results))
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where lists lie in memory.
+
+    Attributes:
+        first: the row of the first value of each stage's list.
+        rows: how many rows there are.
+    """
+
+    first: dict[int, int]
+    rows: int
+
+
+def _list_places(plan: Plan, loops: tuple[Loop, ...]) -> _Places:
+    """Return rows of memory for each list until the last loop that reads it; freed rows are taken again."""
+    last = {
+        read.stage: number
+        for number, loop in enumerate(loops)
+        for instance in loop.instances
+        for read in plan.stages[instance.stage].reads
+    }
+    held: dict[int, range] = {}
+    first: dict[int, int] = {}
+    for number, loop in enumerate(loops):
+        if loop.kept is not None:
+            length = len(plan.stages[loop.kept].outputs)
+            start = _free(held.values(), length)
+            first[loop.kept] = start
+            held[loop.kept] = range(start, start + length)
+        held = {stage: rows for stage, rows in held.items() if last[stage] > number}
+    ends = [start + len(plan.stages[stage].outputs) for stage, start in first.items()]
+    return _Places(first, max(ends, default=0))
+
+
+def _free(held: Iterable[range], length: int) -> int:
+    """Return the first of some rows that are not held."""
+    start = 0
+    for rows in sorted(held, key=lambda rows: rows.start):
+        if rows.start - start >= length:
+            break
+        start = rows.stop
+    return start
+
+
+def _comment(plan: Plan, loop: Loop) -> str:
+    operations = sum(plan.stages[instance.stage].half_operations for instance in loop.instances)
+    made = count(plan.step, "row") + " of results" if loop.kept is None else _made(plan.stages[loop.kept])
+    return f"{made}, by {operations} minima and maxima."
+
+
+def _made(stage: Stage) -> str:
+    return f"{count(len(stage.outputs), 'value')} of {len(stage.reads)} in order"
+
+
+def _lines(plan: Plan, loop: Loop, places: _Places) -> tuple[str, ...]:
+    """Return the statements of a loop: its stages one after the other, on wires of their own."""
+    pairs: list[tuple[int, int]] = []
+    loads: dict[int, str] = {}
+    wires: dict[Instance, list[int]] = {}
+    for instance in loop.instances:
+        stage, base = plan.stages[instance.stage], len(loads)
+        for wire, read in enumerate(stage.reads):
+            source = (
+                None if read.stage is None else wires.get(Instance(read.stage, instance.shift + read.shift))
+            )
+            loads[base + wire] = f"w{source[read.index]}" if source else _load(read, instance.shift, places)
+        pairs += [(base + lo, base + hi) for lo, hi in stage.network.comparators.tolist()]
+        wires[instance] = [base + wire for wire in stage.outputs]
+    if loop.kept is None:
+        results = [wires[Instance(stage, 0)][0] for stage in plan.results]
+        stores = {wire: f"s.give({row}, x, w{wire});" for row, wire in enumerate(results)}
+    else:
+        first = places.first[loop.kept]
+        kept = wires[Instance(loop.kept, 0)]
+        stores = {wire: f"s.keep({first + rank}, x, w{wire});" for rank, wire in enumerate(kept)}
+    return straight_lines(pairs, loads, stores)
+
+
+def _load(read: Read, shift: int, places: _Places) -> str:
+    at = read.shift + shift
+    x = f"x + {at} * channels" if at else "x"
+    if read.stage is None:
+        return f"s.pixel({read.index}, {x})"
+    return f"s.list({places.first[read.stage] + read.index}, {x})"
