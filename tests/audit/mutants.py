@@ -87,7 +87,6 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/exact/blocks.h": [
         ("Form::enter(tile[k], «first + k», descending", "first"),
         ("const int64_t to = «o * values.wire» + c", "0"),
-        ("Form::order(items[«Network::pairs[k].lo»],", "Network::pairs[k].hi"),
         ("«block[(c * item_registers + h) * wires + wire]»;", "block[h * wires + wire]"),
     ],
     "library/nsc/exact/groups.h": [("input.x + slab * input.slab + «first * input.sample»,", "0")],
@@ -96,7 +95,6 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("(Vec<int64_t>)(«y.index < x.index»));", "y.index > x.index"),
     ],
     "library/nsc/exact/indices.h": [
-        ("values.at[to] = «x.at[x.offset(int64_t(indices[to]), s)]»;", "0"),
         ("Stored *to = rows + «(p * columns + k) * stride»;", "k * stride"),
     ],
     "library/nsc/exact/kernel.h": [("all<Key>(descending ? «Key(-1)» : Key(0));", "Key(0)")],

@@ -6,6 +6,7 @@
 // than all numbers.
 #pragma once
 
+#include <nsc/attributes.h>
 #include <nsc/exact/blocks.h>
 #include <nsc/exact/groups.h>
 #include <nsc/exact/indexed_values.h>

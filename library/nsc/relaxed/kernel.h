@@ -24,6 +24,7 @@
 // parts are added in a fixed order.
 #pragma once
 
+#include <nsc/attributes.h>
 #include <nsc/relaxed/routing_pass.h>
 
 namespace nsc {

@@ -5,6 +5,7 @@
 // less than 0, and NaN is more than all numbers.
 #pragma once
 
+#include <nsc/attributes.h>
 #include <nsc/exact/values.h>
 #include <nsc/threads.h>
 #include <nsc/windows/rims.h>
