@@ -34,12 +34,14 @@ struct Network {
     NSC_FUNCTION static int32_t layer_end(int32_t layer) { return layer_ends[layer]; }
 
     static constexpr bool is_straight = true;
+
     template <class Form, class Column>
     NSC_STEP static void segment_0(Column r) {
         using Item = typename Form::Item;
         Item w0 = r[0], w2 = r[2]; Form::order(w0, w2); Item w1 = r[1], w3 = r[3]; Form::order(w1, w3);
         Form::order(w0, w1); r[0] = w0; Form::order(w2, w3); r[3] = w3; Form::order(w1, w2); r[1] = w1; r[2] = w2;
     }
+
     template <class Form, class Column>
     NSC_STEP static void run(Column r) {
         segment_0<Form>(r);
