@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class ExactHead:
-    """The first lines of an exact kernel; see `Head`."""
-
-    name: str
-    purpose: str
-    version: str
-    proof: str
-    counts: str
-    digest: str
-    facts: str
+from nsc.compiler.text.records import Head
 
 
 @dataclass(frozen=True)
@@ -52,15 +41,16 @@ class ExactNetwork:
 
 @dataclass(frozen=True)
 class ExactKernel:
-    """What exact/kernel.cpp.j2 is given."""
+    """What exact/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
 
-    kernel: ExactHead
+    kernel: Head
+    facts: str
     network: ExactNetwork
 
 
 @dataclass(frozen=True)
 class ExactCudaKernel:
-    """What exact/kernel.cu.j2 is given.
+    """What exact/kernel.cu.j2 is given; see `ExactKernel`.
 
     Attributes:
         network: with its comparators layer by layer.
@@ -68,7 +58,8 @@ class ExactCudaKernel:
         layer_end_lines: where each layer ends in the table of comparators, as lines of a table.
     """
 
-    kernel: ExactHead
+    kernel: Head
+    facts: str
     network: ExactNetwork
     layers: int
     layer_end_lines: tuple[str, ...]

@@ -6,18 +6,19 @@ of its comparators. A compiler takes long for it, so large networks run from the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from nsc.compiler.exact.records import (
     ExactCudaKernel,
-    ExactHead,
     ExactKernel,
     ExactNetwork,
     ExactSegment,
 )
 from nsc.compiler.schedule import Codelet, Needed, Schedule
 from nsc.compiler.text.lines import braced, wrapped
+from nsc.compiler.text.records import Head
 from nsc.compiler.text.straight import straight_lines
 from nsc.templates import fill
 
@@ -28,11 +29,12 @@ MOST_STRAIGHT = 3100
 _LONGEST_SEGMENT = 50
 
 
-def render(head: ExactHead, schedule: Schedule) -> dict[str, str]:
+def render(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
     """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts.
 
     Args:
         head: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
         schedule: what is run, codelet by codelet.
     """
     network = schedule.network
@@ -40,10 +42,10 @@ def render(head: ExactHead, schedule: Schedule) -> dict[str, str]:
     in_layers = [layer.tolist() for layer in network.layers()]
     tables = _network(schedule, in_codelets)
     by_layers = _network(schedule, (pair for layer in in_layers for pair in layer))
-    ends = wrapped([*accumulate(map(len, in_layers)), 0])
+    ends, literal = wrapped([*accumulate(map(len, in_layers)), 0]), json.dumps(facts)
     return {
-        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, tables)),
-        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, by_layers, len(in_layers), ends)),
+        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, literal, tables)),
+        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, literal, by_layers, len(in_layers), ends)),
     }
 
 

@@ -1,5 +1,6 @@
 // best_4_exact: exact sorting of 4 values, for numbers of any type.
 //
+// Made by: compile_exact(4) of nsc.compiler.exact
 // nsc:     0
 // Network: 4 wires, 5 comparators, 3 layers, sha256 48ec7a7e8cfe0eda48139ec32efd574981e549cb5cded1490e79960ab517e1c4
 // Proof:   sorts every input, by exhaustion: all 2^4 0-1 inputs come out sorted
