@@ -12,11 +12,14 @@
 #include <initializer_list>
 
 struct Test {
-    Test(const char *name, void (*run)()) : name(name), run(run), next(first) { first = this; }
+    Test(const char *name, void (*run)()) : name(name), run(run) {
+        *end = this;
+        end = &next;
+    }
     const char *name;
     void (*run)();
-    Test *next;
-    static inline Test *first = nullptr, *running = nullptr;
+    Test *next = nullptr;
+    static inline Test *first = nullptr, **end = &first, *running = nullptr;
     static inline int failed = 0;
 };
 

@@ -3,6 +3,7 @@
 A file includes the headers that it tests, and expect.h. A new file is found by itself.
 """
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from nsc import library
 FOLDER = Path(__file__).parent
 FILES = [path.relative_to(FOLDER).as_posix() for path in sorted(FOLDER.rglob("*.cpp"))]
 FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread")
+# What takes more than a second of a processor to compile.
+LONG = {"relaxed/engine.cpp", "relaxed/kernel.cpp", "relaxed/routing_pass.cpp"}
 
 
 def what_fails(path, folder, *options):
@@ -26,9 +29,35 @@ def what_fails(path, folder, *options):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", FILES)
+def with_long_ones_slow():
+    mark = pytest.mark.slow("whole kernels are compiled")
+    return [pytest.param(name, marks=mark) if name in LONG else name for name in FILES]
+
+
+@pytest.mark.parametrize("name", with_long_ones_slow())
 def test_headers_do_what_they_say(name, tmp_path):
     assert what_fails(FOLDER / name, tmp_path) == ""
+
+
+@pytest.mark.nightly("the same tests in wider registers, with an optimiser, and with sanitizers")
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "options", ["-O2 -mavx2 -mfma", "-O2 -mavx512f", "-O1 -fsanitize=address,undefined -fno-sanitize-recover"]
+)
+def test_headers_do_what_they_say_in_other_builds(options, name, tmp_path, monkeypatch):
+    # Tests ask for more memory than there can be. Plans live as long as the process.
+    monkeypatch.setenv("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0")
+    needed = re.findall("-m(avx2|avx512f)", options)
+    if not set(needed) <= set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split()):
+        pytest.skip(f"this processor has no {needed[0]}")
+    assert what_fails(FOLDER / name, tmp_path, *options.split(), "-Wno-error") == ""
+
+
+def test_each_header_for_processors_has_unit_tests():
+    tests = "".join((FOLDER / name).read_text(encoding="utf-8") for name in FILES)
+    tested = set(re.findall(r"^#include <(nsc/[\w/]+\.h)>$", tests, re.MULTILINE))
+    headers = {path.relative_to(library.FOLDER).as_posix() for path in library.FOLDER.glob("nsc/**/*.h")}
+    assert {name for name in headers if "/cuda/" not in name} <= tested <= headers
 
 
 WRONG = """#include "expect.h"

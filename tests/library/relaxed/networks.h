@@ -80,6 +80,28 @@ struct Braid {
     static constexpr bool sorts = false;
 };
 
+// 40 comparators side by side: more than a layer holds, and more than are looked at together.
+struct Comb {
+    static constexpr int64_t wires = 80, comparators = 40, levels = 1;
+    static constexpr int64_t slots = 80, longest_codelet = 16, codelet_count = 5;
+    static constexpr int64_t butterfly_count = 40, narrow_count = 0;
+    static constexpr nsc::Codelet codelets[] = {{0, 0, 0, 0, 0},
+                                                {0, 0, 16, 16, 0},
+                                                {0, 0, 32, 32, 0},
+                                                {0, 0, 48, 48, 0},
+                                                {0, 0, 64, 64, 0}};
+    static constexpr uint16_t spreads[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static constexpr nsc::Shape shapes[] = {{16, 0, 8, 0}};
+    static constexpr nsc::Pair pairs[] = {{0, 1}, {2, 3},   {4, 5},   {6, 7},
+                                          {8, 9}, {10, 11}, {12, 13}, {14, 15}};
+    static constexpr nsc::Flips flips[] = {{{0, 0}}};
+    static constexpr nsc::ShapeButterfly shape_butterflies[] = {
+        {nsc::single, {0, 1, 0, 0}},   {nsc::single, {2, 3, 0, 0}},  {nsc::single, {4, 5, 0, 0}},
+        {nsc::single, {6, 7, 0, 0}},   {nsc::single, {8, 9, 0, 0}},  {nsc::single, {10, 11, 0, 0}},
+        {nsc::single, {12, 13, 0, 0}}, {nsc::single, {14, 15, 0, 0}}};
+    static constexpr const nsc::NarrowButterfly *narrow_butterflies = nullptr;
+};
+
 // The same network, without what networks of few wires may have.
 template <class Network>
 struct Wide : Network {

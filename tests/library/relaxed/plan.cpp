@@ -122,28 +122,6 @@ TEST(layers_hold_comparators_that_share_no_wire) {
     expect_layers_of_codelets<Braid>();
 }
 
-// 40 comparators side by side: more than a layer holds, and than are looked at together.
-struct Comb {
-    static constexpr int64_t wires = 80, comparators = 40, levels = 1;
-    static constexpr int64_t slots = 80, longest_codelet = 16, codelet_count = 5;
-    static constexpr int64_t butterfly_count = 40, narrow_count = 0;
-    static constexpr Codelet codelets[] = {{0, 0, 0, 0, 0},
-                                           {0, 0, 16, 16, 0},
-                                           {0, 0, 32, 32, 0},
-                                           {0, 0, 48, 48, 0},
-                                           {0, 0, 64, 64, 0}};
-    static constexpr uint16_t spreads[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    static constexpr Shape shapes[] = {{16, 0, 8, 0}};
-    static constexpr Pair pairs[] = {{0, 1}, {2, 3},   {4, 5},   {6, 7},
-                                     {8, 9}, {10, 11}, {12, 13}, {14, 15}};
-    static constexpr Flips flips[] = {{{0, 0}}};
-    static constexpr ShapeButterfly shape_butterflies[] = {
-        {single, {0, 1, 0, 0}},   {single, {2, 3, 0, 0}},  {single, {4, 5, 0, 0}},
-        {single, {6, 7, 0, 0}},   {single, {8, 9, 0, 0}},  {single, {10, 11, 0, 0}},
-        {single, {12, 13, 0, 0}}, {single, {14, 15, 0, 0}}};
-    static constexpr const NarrowButterfly *narrow_butterflies = nullptr;
-};
-
 TEST(a_layer_is_full_with_eight) {
     const auto &plan = prepared<Comb>();
     EXPECT(plan.layer_count == 5);
