@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.exact.records import ExactHead
 from nsc.compiler.exact.rendering import is_straight, render
 from nsc.compiler.naming import package_name, proof_line, purpose
 from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
+from nsc.compiler.text.records import Header, head_of
 from nsc.compiler.verify import Budget
 from nsc.contract.exact import ExactSource
 
@@ -40,16 +40,9 @@ def compile_exact(
     wires = tuple(range(n)) if outputs is None else tuple(outputs)
     name = f"{package_name(request, n)}_exact"
     facts = json.dumps({"n": n, "outputs": outputs and wires, "network": network.digest})
-    head = ExactHead(
-        name=name,
-        purpose=purpose(request, n),
-        version=version,
-        proof=proof_line(proof),
-        counts=network.counts,
-        digest=network.digest,
-        facts=json.dumps(facts),
-    )
+    command = f"compile_exact({', '.join(map(repr, (n, select) if select else (n,)))}) of nsc.compiler.exact"
+    header = Header(name, purpose(request, n), command, version, proof_line(proof))
     operations = half_operations(network, wires)
     straight = network.size if is_straight(scheduled) else 0
-    sources = render(head, scheduled)
+    sources = render(head_of(header, network), facts, scheduled)
     return ExactSource(name, version, n, len(wires), operations, straight, facts, sources)

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class ExactHead:
-    """The first lines of an exact kernel; see `Head`."""
-
-    name: str
-    purpose: str
-    version: str
-    proof: str
-    counts: str
-    digest: str
-    facts: str
+from nsc.compiler.text.records import Head
 
 
 @dataclass(frozen=True)
-class ExactPiece:
+class ExactSegment:
     """Some comparators of a network, as a function.
 
     Attributes:
@@ -33,13 +22,13 @@ class ExactPiece:
 
 @dataclass(frozen=True)
 class ExactNetwork:
-    """A network as exact kernels in C++ run it.
+    """A network as exact kernels run it.
 
     Attributes:
         wires, comparators, outputs: how many.
         output_lines: the wire of each output, as lines of a table.
         pair_lines: the comparators as lines of a table.
-        pieces: the comparators as statements; none for a network that runs from the table alone.
+        segments: the comparators as statements; none for a network that runs from the table alone.
     """
 
     wires: int
@@ -47,39 +36,30 @@ class ExactNetwork:
     outputs: int
     output_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
-    pieces: tuple[ExactPiece, ...]
+    segments: tuple[ExactSegment, ...]
 
 
 @dataclass(frozen=True)
 class ExactKernel:
-    """What exact/kernel.cpp.j2 is given."""
+    """What exact/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
 
-    kernel: ExactHead
+    kernel: Head
+    facts: str
     network: ExactNetwork
 
 
 @dataclass(frozen=True)
-class ExactLayers:
-    """A network as exact kernels in CUDA run it; see `ExactNetwork`.
+class ExactCudaKernel:
+    """What exact/kernel.cu.j2 is given; see `ExactKernel`.
 
     Attributes:
+        network: with its comparators layer by layer.
         layers: how many.
-        pair_lines: the comparators as lines of a table, layer by layer.
-        layer_end_lines: where each layer ends there, as lines of a table.
+        layer_end_lines: where each layer ends in the table of comparators, as lines of a table.
     """
 
-    wires: int
+    kernel: Head
+    facts: str
+    network: ExactNetwork
     layers: int
-    outputs: int
-    output_lines: tuple[str, ...]
-    pair_lines: tuple[str, ...]
     layer_end_lines: tuple[str, ...]
-    pieces: tuple[ExactPiece, ...]
-
-
-@dataclass(frozen=True)
-class ExactCudaKernel:
-    """What exact/kernel.cu.j2 is given."""
-
-    kernel: ExactHead
-    network: ExactLayers

@@ -6,19 +6,19 @@ of its comparators. A compiler takes long for it, so large networks run from the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from nsc.compiler.exact.records import (
     ExactCudaKernel,
-    ExactHead,
     ExactKernel,
-    ExactLayers,
     ExactNetwork,
-    ExactPiece,
+    ExactSegment,
 )
 from nsc.compiler.schedule import Codelet, Needed, Schedule
 from nsc.compiler.text.lines import braced, wrapped
+from nsc.compiler.text.records import Head
 from nsc.compiler.text.straight import straight_lines
 from nsc.templates import fill
 
@@ -26,43 +26,42 @@ from nsc.templates import fill
 # largest of 256. Its build takes at most some three seconds for each type.
 MOST_STRAIGHT = 3100
 # Most comparators of a function: a compiler's time grows faster than its length.
-_LONGEST_PIECE = 50
+_LONGEST_SEGMENT = 50
 
 
-def render(head: ExactHead, schedule: Schedule) -> dict[str, str]:
+def render(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
     """Return the C++ and the CUDA source of an exact kernel by target; the same arguments, the same texts.
 
     Args:
         head: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
         schedule: what is run, codelet by codelet.
     """
     network = schedule.network
-    outputs = range(network.n) if schedule.outputs is None else schedule.outputs
-    output_lines = wrapped(outputs)
-    pieces = tuple(_pieces(schedule.codelets)) if is_straight(schedule) else ()
     in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     in_layers = [layer.tolist() for layer in network.layers()]
-    tables = ExactNetwork(
+    tables = _network(schedule, in_codelets)
+    by_layers = _network(schedule, (pair for layer in in_layers for pair in layer))
+    ends, literal = wrapped([*accumulate(map(len, in_layers)), 0]), json.dumps(facts)
+    return {
+        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, literal, tables)),
+        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, literal, by_layers, len(in_layers), ends)),
+    }
+
+
+def _network(schedule: Schedule, comparators: Iterable[Sequence[int]]) -> ExactNetwork:
+    """Return a network with its comparators in the order in which its table has them."""
+    network = schedule.network
+    outputs = range(network.n) if schedule.outputs is None else schedule.outputs
+    return ExactNetwork(
         wires=network.n,
         comparators=network.size,
         outputs=len(outputs),
-        output_lines=output_lines,
-        pair_lines=_pair_lines(in_codelets),
-        pieces=pieces,
+        output_lines=wrapped(outputs),
+        # C has no empty arrays: the table ends with an entry that is not used.
+        pair_lines=wrapped([*map(braced, comparators), "{}"]),
+        segments=tuple(_segments(schedule.codelets)) if is_straight(schedule) else (),
     )
-    layers = ExactLayers(
-        wires=network.n,
-        layers=len(in_layers),
-        outputs=len(outputs),
-        output_lines=output_lines,
-        pair_lines=_pair_lines(pair for layer in in_layers for pair in layer),
-        layer_end_lines=wrapped([*accumulate(map(len, in_layers)), 0]),
-        pieces=pieces,
-    )
-    return {
-        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, tables)),
-        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, layers)),
-    }
 
 
 def is_straight(schedule: Schedule) -> bool:
@@ -71,20 +70,15 @@ def is_straight(schedule: Schedule) -> bool:
     return 0 < operations <= MOST_STRAIGHT
 
 
-def _pair_lines(comparators: Iterable[Sequence[int]]) -> tuple[str, ...]:
-    # C has no empty arrays: the table ends with an entry that is not used.
-    return wrapped([*map(braced, comparators), "{}"])
-
-
-def _pieces(codelets: Sequence[Codelet]) -> Iterator[ExactPiece]:
-    """Yield whole codelets joined to pieces."""
+def _segments(codelets: Sequence[Codelet]) -> Iterator[ExactSegment]:
+    """Yield whole codelets joined to segments."""
     index, first, size = 0, 0, 0
     for place, codelet in enumerate(codelets):
-        if size and size + len(codelet.shape) > _LONGEST_PIECE:
-            yield ExactPiece(index, _straight_lines(codelets[first:place]))
+        if size and size + len(codelet.shape) > _LONGEST_SEGMENT:
+            yield ExactSegment(index, _straight_lines(codelets[first:place]))
             index, first, size = index + 1, place, 0
         size += len(codelet.shape)
-    yield ExactPiece(index, _straight_lines(codelets[first:]))
+    yield ExactSegment(index, _straight_lines(codelets[first:]))
 
 
 def _straight_lines(codelets: Sequence[Codelet]) -> tuple[str, ...]:

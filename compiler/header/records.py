@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nsc.compiler.text.records import Head
+
 
 @dataclass(frozen=True)
-class CHead:
-    """The first lines of a C header; see `Header` and `Head`.
+class CSummary:
+    """What the first lines of a C header say of its functions.
 
     Attributes:
         sample: how many values it has, in words.
@@ -16,13 +18,6 @@ class CHead:
         stack: KB of stack that a call takes at most.
     """
 
-    name: str
-    purpose: str
-    command: str
-    version: str
-    proof: str
-    counts: str
-    digest: str
     sample: str
     result_lines: tuple[str, ...]
     types: str
@@ -109,7 +104,8 @@ class CType:
 class CHeader:
     """What c/header.h.j2 is given."""
 
-    head: CHead
+    head: Head
+    summary: CSummary
     network: CNetwork
     words: tuple[CWord, ...]
     has_pairs: bool

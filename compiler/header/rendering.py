@@ -9,10 +9,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from nsc.compiler.header.records import CHead, CHeader, CNetwork, CType, CWord
+from nsc.compiler.header.records import CHeader, CNetwork, CSummary, CType, CWord
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.text.lines import braced, wrapped
-from nsc.compiler.text.records import Header
+from nsc.compiler.text.records import Header, head_of
 from nsc.contract import c_types
 from nsc.contract.c_types import C_TYPES
 from nsc.templates import fill
@@ -58,10 +58,7 @@ def render(
     words = {type_.key: type_.key_type for type_ in each} | {
         type_.item: type_.item_type for type_ in each if not type_.is_pair
     }
-    head = CHead(
-        **vars(header),
-        counts=network.counts,
-        digest=network.digest,
+    summary = CSummary(
         sample=count(network.n, "value"),
         result_lines=_result_lines(ranks),
         types=", ".join(types),
@@ -70,7 +67,8 @@ def render(
     return fill(
         "c/header.h.j2",
         CHeader(
-            head=head,
+            head=head_of(header, network),
+            summary=summary,
             network=_network(schedule, outputs, is_straight),
             words=tuple(CWord(name, word) for name, word in words.items()),
             has_pairs=any(type_.is_pair for type_ in each),

@@ -5,15 +5,16 @@ The text has the network's tables and the relaxation. The headers of nsc/library
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
 from nsc.compiler.relaxed.records import CppKernel, EngineKernel, Network
 from nsc.compiler.relaxed.relaxations import Relaxation
-from nsc.compiler.relaxed.tables import head, real_types, softened, spread_begins
+from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
 from nsc.compiler.text.lines import braced, wrapped
-from nsc.compiler.text.records import Header
+from nsc.compiler.text.records import Header, head_of
 from nsc.contract.tables import NetworkTables, PatternCode
 from nsc.templates import fill
 
@@ -44,8 +45,13 @@ def render(
         reals: names of arithmetic types, keys of REALS.
     """
     tables = tables_of(schedule)
-    first = head(header, facts, schedule, relaxation)
-    kernel = CppKernel(first, _network(tables), softened(relaxation), real_types(reals))
+    kernel = CppKernel(
+        kernel=head_of(header, schedule.network),
+        facts=json.dumps(facts),
+        network=_network(tables),
+        relaxation=softened(relaxation),
+        reals=real_types(reals),
+    )
     return fill("cpp/kernel.cpp.j2", kernel)
 
 

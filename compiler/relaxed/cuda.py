@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -10,7 +11,7 @@ from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
 from nsc.compiler.relaxed.records import CudaKernel, Direction, KnownSpread, StraightCode, Threads
 from nsc.compiler.relaxed.relaxations import Relaxation
-from nsc.compiler.relaxed.tables import arrays_of_weights, head, real_types, softened, spread_begins
+from nsc.compiler.relaxed.tables import arrays_of_weights, real_types, softened, spread_begins
 from nsc.compiler.schedule import (
     LONGEST,
     SLOT_ALIGNMENT,
@@ -22,7 +23,7 @@ from nsc.compiler.schedule import (
     slots_of,
 )
 from nsc.compiler.text.lines import braced, words, wrapped
-from nsc.compiler.text.records import Header
+from nsc.compiler.text.records import Header, head_of
 from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.templates import fill
 from nsc.wording import count
@@ -54,7 +55,8 @@ def render(header: Header, facts: str, levels: Levels, relaxation: Relaxation, r
     """
     schedule = levels.schedule
     kernel = CudaKernel(
-        kernel=head(header, facts, schedule, relaxation),
+        kernel=head_of(header, schedule.network),
+        facts=json.dumps(facts),
         schedule=_schedule_tables(schedule),
         straight_shapes=tuple(
             _straight_shape(index, shape) for index, shape in enumerate(schedule.straight_shapes)

@@ -126,9 +126,10 @@ class Network:
 
 @dataclass(frozen=True)
 class CppKernel:
-    """What cpp/kernel.cpp.j2 is given."""
+    """What cpp/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
 
     kernel: Head
+    facts: str
     network: Network
     relaxation: Relaxation
     reals: tuple[Real, ...]
@@ -223,9 +224,10 @@ class Threads:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """What cuda/kernel.cu.j2 is given."""
+    """What cuda/kernel.cu.j2 is given; facts: as in `CppKernel`."""
 
     kernel: Head
+    facts: str
     schedule: Schedule
     straight_shapes: tuple[StraightShape, ...]
     relaxation: Relaxation

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.text.records import Head, Header, Real
+from nsc.compiler.text.records import Real
 from nsc.contract.interface import ART_EPSILON, REALS
-
-
-def head(header: Header, facts: str, schedule: Schedule, relaxation: Relaxation) -> Head:
-    """Return the first lines of a kernel.
-
-    Args:
-        header: what they say of the package.
-        facts: what the kernel states of itself when it is asked.
-        schedule: what is run.
-        relaxation: how comparators are softened.
-    """
-    return Head(
-        **vars(header),
-        counts=schedule.network.counts,
-        digest=schedule.network.digest,
-        relaxation=relaxation.describe(),
-        facts=json.dumps(facts),
-    )
 
 
 def real_types(reals: tuple[str, ...]) -> tuple[Real, ...]:

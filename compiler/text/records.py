@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nsc.compiler.network import Network
+
 
 @dataclass(frozen=True)
 class Header:
@@ -26,13 +28,11 @@ class Header:
 
 @dataclass(frozen=True)
 class Head:
-    """The first lines of a kernel: a header, and what was compiled.
+    """The first lines of a generated text: a header, and what was compiled.
 
     Attributes:
         counts: of the network, in words.
         digest: of the network.
-        relaxation: in words.
-        facts: what the kernel states of itself, as a C string literal.
     """
 
     name: str
@@ -42,16 +42,11 @@ class Head:
     proof: str
     counts: str
     digest: str
-    relaxation: str
-    facts: str
 
 
-@dataclass(frozen=True)
-class Constant:
-    """A name and a number of an enumeration."""
-
-    name: str
-    value: int
+def head_of(header: Header, network: Network) -> Head:
+    """Return the first lines of a text that was compiled from a network."""
+    return Head(**vars(header), counts=network.counts, digest=network.digest)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def _statements(
         loaded.update(fresh)
         if fresh:
             yield f"Item {', '.join(f'w{wire} = {loads[wire]}' for wire in fresh)};"
-        yield f"c(w{lo}, w{hi});"
+        yield f"Form::order(w{lo}, w{hi});"
         for wire in (lo, hi):
             if last[wire] == index and wire in stores:
                 yield stores[wire]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -13,9 +12,10 @@ from nsc.compiler.naming import proof_line
 from nsc.compiler.network import Network
 from nsc.compiler.package import Package, check_name
 from nsc.compiler.passes.restrict import half_operations
+from nsc.compiler.text.records import Head, Header, head_of
 from nsc.compiler.verify import Budget
 from nsc.compiler.windows import FilterProof, Plan, Window, fuse, operations, plan, prove_plan, whole_network
-from nsc.compiler.windows.records import FilterFacts, FilterHead, FilterModule
+from nsc.compiler.windows.records import FilterFacts, FilterModule
 from nsc.compiler.windows.rendering import render
 from nsc.contract.manifest import MANIFEST, NETWORK, PROOF, FilterManifest, digest
 from nsc.contract.windows import FilterSource
@@ -43,7 +43,7 @@ class CompiledFilter:
     output: int
     proof: FilterProof
     source: FilterSource
-    head: FilterHead
+    head: Head
     manifest: FilterManifest
 
     @property
@@ -124,16 +124,7 @@ def compile_filter(
         output=whole.output,
     )
     facts = manifest.stated("cpu")
-    head = FilterHead(
-        name=name,
-        purpose=window.words,
-        command=manifest.command,
-        version=version,
-        proof=proof_line(proof.windows[0]),
-        shared=f"{operations(planned, fuse(planned)):g} minima and maxima",
-        counts=network.counts,
-        digest=network.digest,
-        facts=json.dumps(facts),
-    )
-    source = FilterSource(name, version, window.shape, window.rank, facts, render(head, planned))
+    header = Header(name, window.words, manifest.command, version, proof_line(proof.windows[0]))
+    head = head_of(header, network)
+    source = FilterSource(name, version, window.shape, window.rank, facts, render(head, facts, planned))
     return CompiledFilter(window, planned, network, whole.output, proof, source, head, manifest)

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.text.records import Constant
-
-
-@dataclass(frozen=True)
-class FilterHead:
-    """The first lines of a filter; see `Head`.
-
-    Attributes:
-        shared: how many minima and maxima a pixel takes, in words.
-    """
-
-    name: str
-    purpose: str
-    command: str
-    version: str
-    proof: str
-    shared: str
-    counts: str
-    digest: str
-    facts: str
+from nsc.compiler.text.records import Head
 
 
 @dataclass(frozen=True)
@@ -67,20 +48,25 @@ class FilterKernel:
     """What filter/kernel.cpp.j2 is given.
 
     Attributes:
+        facts: what the kernel states of itself, as a C string literal.
+        work: how many minima and maxima a pixel takes, in words.
         loops: those that write lists, in order.
+        lists: the names of their structs.
         results: the last one, which writes results.
     """
 
-    kernel: FilterHead
-    modes: tuple[Constant, ...]
+    kernel: Head
+    facts: str
+    work: str
     window: FilterSizes
     loops: tuple[FilterLoop, ...]
+    lists: str
     results: FilterLoop
 
 
 @dataclass(frozen=True)
 class FilterFacts:
-    """What a filter's module says of itself; see `FilterHead` and `FilterSizes`.
+    """What a filter's module says of itself; see `Head` and `FilterSizes`.
 
     Attributes:
         axes: the last axes of an image, in words.

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nsc.compiler.text.records import Constant
+from nsc.compiler.text.records import Head
 from nsc.compiler.text.straight import straight_lines
 from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
-from nsc.compiler.windows.records import FilterHead, FilterKernel, FilterLoop, FilterSizes
-from nsc.contract.windows import Mode
+from nsc.compiler.windows.records import FilterKernel, FilterLoop, FilterSizes
 from nsc.templates import fill
 from nsc.wording import count
 
 
-def render(head: FilterHead, plan: Plan) -> str:
+def render(head: Head, facts: str, plan: Plan) -> str:
     """Return the C++ source of a filter; the same arguments, the same text.
 
     Args:
         head: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
         plan: what it runs.
     """
     loops = fuse(plan)
-    places = _list_places(plan, loops)
+    kept = _kept_lists(plan, loops)
     written = [
-        FilterLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, places))
+        FilterLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, kept))
         for number, loop in enumerate(loops)
     ]
-    sizes = FilterSizes(*plan.window.shape, plan.step, places.rows, max(1, round(operations(plan, loops))))
-    modes = tuple(Constant(mode.name.lower(), mode.value) for mode in Mode)
-    return fill("filter/kernel.cpp.j2", FilterKernel(head, modes, sizes, tuple(written[:-1]), written[-1]))
+    *loops_of_lists, results = written
+    work = operations(plan, loops)
+    kernel = FilterKernel(
+        kernel=head,
+        facts=json.dumps(facts),
+        work=f"{work:g} minima and maxima",
+        window=FilterSizes(*plan.window.shape, plan.step, kept.rows, max(1, round(work))),
+        loops=tuple(loops_of_lists),
+        lists=", ".join(f"List{loop.number}" for loop in loops_of_lists),
+        results=results,
+    )
+    return fill("filter/kernel.cpp.j2", kernel)
 
 
 @dataclass(frozen=True)
-class _Places:
+class _KeptLists:
     """Where lists lie in memory.
 
     Attributes:
@@ -45,7 +55,7 @@ class _Places:
     rows: int
 
 
-def _list_places(plan: Plan, loops: tuple[Loop, ...]) -> _Places:
+def _kept_lists(plan: Plan, loops: tuple[Loop, ...]) -> _KeptLists:
     """Return rows of memory for each list until the last loop that reads it; freed rows are taken again."""
     last = {
         read.stage: number
@@ -63,7 +73,7 @@ def _list_places(plan: Plan, loops: tuple[Loop, ...]) -> _Places:
             held[loop.kept] = range(start, start + length)
         held = {stage: rows for stage, rows in held.items() if last[stage] > number}
     ends = [start + len(plan.stages[stage].outputs) for stage, start in first.items()]
-    return _Places(first, max(ends, default=0))
+    return _KeptLists(first, max(ends, default=0))
 
 
 def _free(held: Iterable[range], length: int) -> int:
@@ -86,7 +96,7 @@ def _made(stage: Stage) -> str:
     return f"{count(len(stage.outputs), 'value')} of {len(stage.reads)} in order"
 
 
-def _lines(plan: Plan, loop: Loop, places: _Places) -> tuple[str, ...]:
+def _lines(plan: Plan, loop: Loop, lists: _KeptLists) -> tuple[str, ...]:
     """Return the statements of a loop: its stages one after the other, on wires of their own."""
     pairs: list[tuple[int, int]] = []
     loads: dict[int, str] = {}
@@ -97,22 +107,22 @@ def _lines(plan: Plan, loop: Loop, places: _Places) -> tuple[str, ...]:
             source = (
                 None if read.stage is None else wires.get(Instance(read.stage, instance.shift + read.shift))
             )
-            loads[base + wire] = f"w{source[read.index]}" if source else _load(read, instance.shift, places)
+            loads[base + wire] = f"w{source[read.index]}" if source else _load(read, instance.shift, lists)
         pairs += [(base + lo, base + hi) for lo, hi in stage.network.comparators.tolist()]
         wires[instance] = [base + wire for wire in stage.outputs]
     if loop.kept is None:
         results = [wires[Instance(stage, 0)][0] for stage in plan.results]
-        stores = {wire: f"s.template give<Element>({row}, x, w{wire});" for row, wire in enumerate(results)}
+        stores = {wire: f"s.give({row}, x, w{wire});" for row, wire in enumerate(results)}
     else:
-        first = places.first[loop.kept]
+        first = lists.first[loop.kept]
         kept = wires[Instance(loop.kept, 0)]
         stores = {wire: f"s.keep({first + rank}, x, w{wire});" for rank, wire in enumerate(kept)}
     return straight_lines(pairs, loads, stores)
 
 
-def _load(read: Read, shift: int, places: _Places) -> str:
+def _load(read: Read, shift: int, lists: _KeptLists) -> str:
     at = read.shift + shift
     x = f"x + {at} * channels" if at else "x"
     if read.stage is None:
         return f"s.pixel({read.index}, {x})"
-    return f"s.list({places.first[read.stage] + read.index}, {x})"
+    return f"s.list({lists.first[read.stage] + read.index}, {x})"

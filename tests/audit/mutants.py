@@ -84,23 +84,30 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("return «__builtin_log(x)»;", "2 * __builtin_log(x)"),
         ("if («!(i & bit)») exchange_quarters", "false"),
     ],
-    "templates/exact/call.cpp": [
-        ("input.x + slab * input.slab + «first * input.sample»,", "0"),
-        ("all<Key>(descending ? «Key(-1)» : Key(0));", "Key(0)"),
-    ],
-    "templates/exact/forms.cpp": [
-        ("items[0] = «Element::key(bits, descending)»;", "bits"),
-        ("all<Place>(«Place(place)»)};", "Place(0)"),
-        ("(Vec<int64_t>)(«y.place < x.place»));", "y.place > x.place"),
-    ],
-    "templates/exact/groups.cpp": [
+    "library/nsc/exact/blocks.h": [
         ("Form::enter(tile[k], «first + k», descending", "first"),
         ("const int64_t to = «o * values.wire» + c", "0"),
+        ("«block[(c * item_registers + h) * wires + wire]»;", "block[h * wires + wire]"),
     ],
-    "templates/exact/kernel.cpp.j2": [("NSC_INLINE { «Form::order(lo, hi)»; }", "Form::order(hi, lo)")],
-    "templates/exact/tiles.cpp": [("zip_lower<T>(rows[i], rows[«i + half»])", "i")],
+    "library/nsc/exact/groups.h": [("input.x + slab * input.slab + «first * input.sample»,", "0")],
+    "library/nsc/exact/indexed_values.h": [
+        ("all<Index>(«Index(index)»)};", "Index(0)"),
+        ("(Vec<int64_t>)(«y.index < x.index»));", "y.index > x.index"),
+    ],
+    "library/nsc/exact/indices.h": [
+        ("Stored *to = rows + «(p * columns + k) * stride»;", "k * stride"),
+    ],
+    "library/nsc/exact/kernel.h": [("all<Key>(descending ? «Key(-1)» : Key(0));", "Key(0)")],
+    "library/nsc/exact/spans.h": [
+        ("offset(int64_t w, int64_t s) const { return «w * wire + s * sample»; }", "w * wire")
+    ],
+    "library/nsc/exact/tiles.h": [("zip_lower<T>(rows[i], rows[«i + half»])", "i")],
+    "library/nsc/exact/values.h": [
+        ("items[0] = «Element::key(bits, descending)»;", "bits"),
+        ("a = «x < y ? x : y», b", "x"),
+    ],
     "library/nsc/elements.h": [
-        ("ordered(Vec<Key> bits) { return «bits ^ ((bits >> (8 * sizeof(whole) - 1)) & most)»; }", "bits"),
+        ("ordered(Vec<Key> bits) { return «bits ^ ((bits >> (8 * sizeof(integer) - 1)) & most)»; }", "bits"),
         ("Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return «bits ^ descending»; }", "~bits"),
     ],
     "library/nsc/relaxed/functions.h": [
@@ -128,24 +135,30 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("return m.keep * a + «m.swap» * b;", "m.keep"),
         ("    hi = «mixed(m, b, a)»;", "mixed(m, a, b)"),
     ],
-    "templates/filter/borders.cpp": [
-        ("at < length ? at : «2 * length - 2 - at»;", "length - 1"),
-        ("return place < 0 ? 0 : «length - 1»;", "0"),
-        ("store(keys + x, «Element::key(load(keys + x), Vec<Key>{})»);", "load(keys + x)"),
-    ],
-    "templates/filter/call.cpp": [
+    "library/nsc/windows/kernel.h": [
         (
             "0; r < image_rows; ++r) strip.rows[r] = lines[line_of(r / step_rows, above + «r % step_rows»)];",
             "0",
         )
     ],
-    "templates/filter/kernel.cpp.j2": [("const int64_t x = register_at<Key>(«place», places);", "0")],
-    "templates/filter/strips.cpp": [("lo = «x < y ? x : y», hi", "x")],
+    "library/nsc/windows/modes.h": [
+        ("at < length ? at : «2 * length - 2 - at»;", "length - 1"),
+        ("return position < 0 ? 0 : «length - 1»;", "0"),
+    ],
+    "library/nsc/windows/rims.h": [
+        ("store(keys + x, «Element::key(load(keys + x), Vec<Key>{})»);", "load(keys + x)"),
+        ("keys[x] = row && rim.values[x] >= 0 ? «row[rim.values[x]]» : outside;", "row[0]"),
+    ],
+    "library/nsc/windows/strips.h": [("const int64_t x = register_at<Key>(«at», width);", "0")],
+    "library/nsc/windows/window.h": [
+        ("x + lanes<Key> <= width ? x : «width - lanes<Key>»;", "width - lanes<Key> - 1")
+    ],
 }
 
 # Files without mutants, and why.
 WITHOUT = {
     "library/nsc/attributes.h": "says how functions are compiled",
+    "library/nsc/exact/network.h": "names types",
     "library/nsc/integers.h": "names types",
     "library/nsc/memory.h": "gives memory, and computes nothing",
     "library/nsc/numbers.h": "includes others",
@@ -156,4 +169,6 @@ WITHOUT = {
     "templates/cpp/engine.cpp.j2": "names a relaxation",
     "templates/cpp/interface.h.j2": "declares functions",
     "templates/cpp/kernel.cpp.j2": "lays out tables",
+    "templates/exact/kernel.cpp.j2": "lays out a network",
+    "templates/filter/kernel.cpp.j2": "lays out a window",
 }

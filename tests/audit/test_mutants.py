@@ -164,7 +164,7 @@ def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
         assert not checker_is_right()
         return
     packages = [name for name in PACKAGES if has(folder / name, f"nsc_mutant == {number} ")]
-    kinds = ["logistic"] if file.startswith("templates/exact/") else packages
+    kinds = ["logistic"] if file.startswith("library/nsc/exact/") else packages
     assert any(refusal(folder / kind) for kind in kinds), f"{kinds}: {wrong!r} is accepted in {marked!r}"
 
 

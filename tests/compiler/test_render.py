@@ -77,9 +77,9 @@ def test_golden_module_of_a_filter(golden):
 
 def test_an_exact_kernel_of_many_comparators_runs_from_a_table():
     few, many = compile_exact(32).texts["cpu"], compile_exact(160).texts["cpu"]
-    assert "run_piece_1<Form>(r);" in few
-    assert "run_piece_" not in many
-    assert "    run_table<Form>(r);" in many
+    assert "segment_1<Form>(r);" in few
+    assert "segment_" not in many
+    assert "is_straight = false;" in many
     assert compile_exact(32).texts["cpu"] == few
 
 

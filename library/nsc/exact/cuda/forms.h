@@ -1,9 +1,14 @@
-// --------------------------------------------------------------------------------------- items
+// Forms of exact kernels in CUDA: what is sorted, values alone or values with their indices.
+#pragma once
 
-// A form says what is sorted. enter() makes an item of a value's bits and its place; leave() turns
-// it to the bits again, and place() to the place; order() is a comparator.
+#include <nsc/elements.h>
 
-// Items of less than 32 bits would be made wider for each comparison.
+namespace nsc {
+
+// A form says what is sorted. enter() makes an item of a value's bits and its index; leave() turns
+// it to the bits again, and index() to the index; order() is a comparator.
+
+// Items of less than 32 bits would be widened for each comparison.
 template <class Key, bool is_narrow = (sizeof(Key) < 4)>
 struct WideOf {
     using type = Key;
@@ -25,7 +30,7 @@ template <class Element>
 struct Values {
     using Key = typename Element::Key;
     using Item = typename WideOf<Key>::type;
-    static constexpr bool has_places = false;
+    static constexpr bool has_indices = false;
     NSC_STEP static Item enter(Key bits, int32_t, Key descending) {
         return Element::key(bits, descending);
     }
@@ -35,41 +40,41 @@ struct Values {
     NSC_STEP static void order(Item &a, Item &b) { order_items(a, b); }
 };
 
-// Whole numbers of `bytes` with a sign, and those that hold them and a place.
+// Integers of `bytes` with a sign, and those that hold them and an index.
 template <int bytes>
-struct Wholes;
+struct IntegersOf;
 template <>
-struct Wholes<1> {
+struct IntegersOf<1> {
     using Signed = int8_t;
     using Word = int32_t;
 };
 template <>
-struct Wholes<2> {
+struct IntegersOf<2> {
     using Signed = int16_t;
     using Word = int32_t;
 };
 template <>
-struct Wholes<4> {
+struct IntegersOf<4> {
     using Signed = int32_t;
     using Word = int64_t;
 };
 
-// A word has the key in its higher half and the place in its lower one: equal keys are ordered by
-// their places.
+// A word has the key in its higher half and the index in its lower one: equal keys are ordered by
+// their indices.
 template <class Element, int bytes = int(sizeof(typename Element::Key))>
-struct Pairs {
+struct IndexedValues {
     using Key = typename Element::Key;
-    using Signed = typename Wholes<bytes>::Signed;
-    using Item = typename Wholes<bytes>::Word;
-    static constexpr bool has_places = true;
-    static constexpr Item places = Item(1) << (4 * sizeof(Item));
-    NSC_STEP static Item enter(Key bits, int32_t place, Key descending) {
+    using Signed = typename IntegersOf<bytes>::Signed;
+    using Item = typename IntegersOf<bytes>::Word;
+    static constexpr bool has_indices = true;
+    static constexpr Item count = Item(1) << (4 * sizeof(Item));
+    NSC_STEP static Item enter(Key bits, int32_t index, Key descending) {
         Key lost = 0;
-        return Item(Signed(as_signed<Key>(Element::key_of_place(bits, descending, &lost)))) *
-                   places +
-               place;
+        return Item(Signed(as_signed<Key>(Element::key_with_index(bits, descending, &lost)))) *
+                   count +
+               index;
     }
-    NSC_STEP static int32_t place(Item item) { return int32_t(item & (places - 1)); }
+    NSC_STEP static int32_t index(Item item) { return int32_t(item & (count - 1)); }
     NSC_STEP static Key key(Item item) { return as_signed<Key>(Key(item >> (4 * sizeof(Item)))); }
     NSC_STEP static Key leave(Item item, Key descending) {
         return Element::bits(key(item), descending);
@@ -81,21 +86,21 @@ struct Pairs {
 };
 
 template <class Element>
-struct Pairs<Element, 8> {
+struct IndexedValues<Element, 8> {
     using Key = typename Element::Key;
     struct alignas(16) Item {
         __device__ bool operator<(const Item &other) const {
-            return (key < other.key) | ((key == other.key) & (place < other.place));
+            return (key < other.key) | ((key == other.key) & (index < other.index));
         }
         Key key;
-        int32_t place;
+        int32_t index;
     };
-    static constexpr bool has_places = true;
-    NSC_STEP static Item enter(Key bits, int32_t place, Key descending) {
+    static constexpr bool has_indices = true;
+    NSC_STEP static Item enter(Key bits, int32_t index, Key descending) {
         Key lost = 0;
-        return {Element::key_of_place(bits, descending, &lost), place};
+        return {Element::key_with_index(bits, descending, &lost), index};
     }
-    NSC_STEP static int32_t place(Item item) { return item.place; }
+    NSC_STEP static int32_t index(Item item) { return item.index; }
     NSC_STEP static Key leave(Item item, Key descending) {
         return Element::bits(item.key, descending);
     }
@@ -104,3 +109,5 @@ struct Pairs<Element, 8> {
     }
     NSC_STEP static void order(Item &a, Item &b) { order_items(a, b); }
 };
+
+}  // namespace nsc
