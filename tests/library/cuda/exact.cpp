@@ -1,21 +1,15 @@
-// Tests of the headers of nsc/exact/cuda/ that need no device, one function each.
-
-#include "../cuda/emulation.h"
+// Tests of the headers of nsc/exact/cuda/ that need no device.
+#define __CUDACC__
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#include "../../cuda/emulation.h"
+#include "../expect.h"
 
 #include <nsc/exact/cuda/forms.h>
 #include <nsc/exact/cuda/tiles.h>
-#include <stdio.h>
-
-#include <initializer_list>
 
 namespace {
 
 using namespace nsc;
-
-bool failed = false;
-
-#define CHECK(condition) \
-    if (!(condition)) failed = true, fprintf(stderr, "line %d: %s\n", __LINE__, #condition)
 
 template <class Element>
 void test_forms_of() {
@@ -24,21 +18,21 @@ void test_forms_of() {
         typename Values<Element>::Item a = Values<Element>::enter(Key(7), 0, descending),
                                        b = Values<Element>::enter(Key(5), 1, descending);
         Values<Element>::order(a, b);
-        CHECK(Values<Element>::leave(a, descending) == (descending ? Key(7) : Key(5)));
-        CHECK(Values<Element>::leave(b, descending) == (descending ? Key(5) : Key(7)));
+        EXPECT(Values<Element>::leave(a, descending) == (descending ? Key(7) : Key(5)));
+        EXPECT(Values<Element>::leave(b, descending) == (descending ? Key(5) : Key(7)));
         using Form = IndexedValues<Element>;
         typename Form::Item first = Form::enter(Key(5), 2, descending), second = first;
         first = Form::enter(Key(5), 3, descending);
         Form::order(first, second);
-        CHECK(Form::index(first) == 2 && Form::index(second) == 3);
-        CHECK(Form::leave(first, descending) == Key(5) && !Form::is_shared(first, descending));
+        EXPECT(Form::index(first) == 2 && Form::index(second) == 3);
+        EXPECT(Form::leave(first, descending) == Key(5) && !Form::is_shared(first, descending));
         second = Form::enter(Key(7), 1, descending);
         Form::order(first, second);
-        CHECK(Form::index(first) == (descending ? 1 : 2));
+        EXPECT(Form::index(first) == (descending ? 1 : 2));
     }
 }
 
-void test_forms() {
+TEST(forms) {
     test_forms_of<uint8>();
     test_forms_of<int16>();
     test_forms_of<float32>();
@@ -47,7 +41,7 @@ void test_forms() {
     test_forms_of<uint64>();
     const int32_t negative_zero = int32_t(uint32_t(1) << 31);
     const auto item = IndexedValues<float32>::enter(negative_zero, 9, 0);
-    CHECK(IndexedValues<float32>::is_shared(item, 0) && IndexedValues<float32>::index(item) == 9);
+    EXPECT(IndexedValues<float32>::is_shared(item, 0) && IndexedValues<float32>::index(item) == 9);
 }
 
 struct Network {
@@ -55,8 +49,9 @@ struct Network {
     static int32_t output_wire(int32_t output) { return output ? 0 : 2; }
 };
 
-// Two slabs of five samples come to the tiles of four samples, and two of their wires to the results.
-void test_tiles() {
+// Two slabs of five samples come to the tiles of four samples, and two of their wires to the
+// results.
+TEST(tiles) {
     using Form = IndexedValues<int32>;
     constexpr int64_t slabs = 2, samples = 5;
     int32_t x[slabs * samples * Network::wires], values[slabs * samples * Network::outputs];
@@ -75,19 +70,14 @@ void test_tiles() {
         }
         for (int64_t each = 0; each < slabs * samples; ++each)
             for (int32_t o = 0; o < Network::outputs; ++o) {
-                const int64_t slab = each / samples, s = each % samples, w = Network::output_wire(o);
+                const int64_t slab = each / samples, s = each % samples,
+                              w = Network::output_wire(o);
                 const int64_t at = in_rows ? each * Network::outputs + o
                                            : (slab * Network::outputs + o) * samples + s;
-                CHECK(indices[at] == w);
-                CHECK(values[at] == x[slab * samples * Network::wires + w * wire + s * sample]);
+                EXPECT(indices[at] == w);
+                EXPECT(values[at] == x[slab * samples * Network::wires + w * wire + s * sample]);
             }
     }
 }
 
 }  // namespace
-
-int main() {
-    test_forms();
-    test_tiles();
-    return failed;
-}
