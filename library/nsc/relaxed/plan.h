@@ -83,6 +83,7 @@ struct NarrowCone {
 template <class Network, class Relaxed>
 struct Plan : Network {
     using Relaxation = Relaxed;
+    static constexpr bool may_be_narrow = nsc::may_be_narrow<Network>;
 
     // Comparators by level: those of a level have their inputs from levels before it.
     Comparator *in_levels;
@@ -329,10 +330,11 @@ Status Plan<Network, Relaxed>::prepare() {
         Status status = find_levels(*this);
         find_butterflies(*this);
         if (status == ok) status = find_cones(*this);
-        if (status == ok && is_narrow()) {
-            status = prepare_layers();
-            find_narrow_cones(*this);
-        }
+        if constexpr (may_be_narrow)
+            if (status == ok && is_narrow()) {
+                status = prepare_layers();
+                find_narrow_cones(*this);
+            }
         return status;
     });
 }

@@ -19,7 +19,9 @@ inline result sum_of(const double *parts, int64_t count) {
 // anew.
 template <class real, class P>
 int64_t count_kept(const P &plan, Routing routing, int64_t batch) {
-    return plan.is_narrow() && routes_identity(routing) ? narrow_kept<real>(plan, batch) : 0;
+    if constexpr (P::may_be_narrow)
+        if (plan.is_narrow() && routes_identity(routing)) return narrow_kept<real>(plan, batch);
+    return 0;
 }
 
 // From so many samples on, a thread takes whole samples through all passes. The columns of fewer
@@ -277,8 +279,9 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
         return keys_forward<P, real>(call, 0, call.batch, values, nullptr, pool);
     if (!is_loss(call.routing))
         expect_writes(routed, sizeof(real) * call.batch * plan.wires * call.columns());
-    if (plan.is_narrow() && routes_identity(call.routing))
-        return narrow_forward(call, values, routed, kept, pool);
+    if constexpr (P::may_be_narrow)
+        if (plan.is_narrow() && routes_identity(call.routing))
+            return narrow_forward(call, values, routed, kept, pool);
     if (call.batch >= many_samples) return forward_samples(call, values, routed, pool);
     return forward_chunks(call, values, routed, pool);
 }
@@ -426,9 +429,10 @@ Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
     if (ready != ok) return ready;
     if (!routed_grad && !losses)
         return values_backward(call, values_grad, x_grad, steepness_grad, pool);
-    if (plan.is_narrow() && routes_identity(call.routing))
-        return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept,
-                               pool);
+    if constexpr (P::may_be_narrow)
+        if (plan.is_narrow() && routes_identity(call.routing))
+            return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses,
+                                   kept, pool);
     if (call.batch >= many_samples)
         return backward_samples(call, values_grad, routed_grad, x_grad, steepness_grad,
                                 payload_grad, losses, pool);
