@@ -109,6 +109,7 @@ def test_a_header_that_is_not_there_is_named():
         library.expanded("#include <nsc/later.h>\n")
 
 
+@pytest.mark.slow("commands build")
 def test_a_single_file_needs_no_library(tmp_path):
     words = ["compile", "bitonic", "--n", "2", "--single-file", "--out", str(tmp_path), "--json"]
     done = CliRunner().invoke(main, words)
@@ -121,6 +122,7 @@ def test_a_single_file_needs_no_library(tmp_path):
     assert nsc.load(tmp_path / "bitonic_2").n == 2
 
 
+@pytest.mark.slow("commands build")
 def test_a_package_for_another_library_says_so_in_one_line(tmp_path):
     done = CliRunner().invoke(main, ["compile", "bitonic", "--n", "2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
