@@ -66,13 +66,20 @@ def both(*changes: Change) -> Change:
 RELAXATION = Addition(
     "A relaxation",
     {
-        "compiler/relaxed/relaxations.py": after(
-            "SIGMOIDS: dict[str, Sigmoid] = {\n",
-            """    "toy": Sigmoid(
-        tail="1 / (2 + t + t * t)",
-        slope="(1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t))",
-        source="a test",
-    ),
+        "library/nsc/relaxed/relaxations.h": before(
+            "// From the exact comparator\n",
+            """// From a test
+struct toy {
+    template <class real>
+    static NSC_FUNCTION Vec<real> tail(Vec<real> t) {
+        return 1 / (2 + t + t * t);
+    }
+    template <class real>
+    static NSC_FUNCTION Vec<real> slope(Vec<real> t, Vec<real>, Vec<real>) {
+        return (1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t));
+    }
+};
+
 """,
         ),
         "runtime/relaxed/reference.py": after(

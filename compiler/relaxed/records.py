@@ -82,24 +82,19 @@ class StraightShape:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The sigmoid and the activation replacement trick as C++ expressions.
+    """A relaxation by its names in nsc/relaxed/relaxations.h.
 
     Attributes:
         words: what it is.
-        source: where the sigmoid comes from.
-        art: what the activation replacement is.
-        tail, slope: f(-t) and f'(v); see `Sigmoid`.
-        stretch, elasticity: of the activation replacement; see nsc/relaxed/weights.h.
+        sigmoid, replacement: names of structs.
+        strength: of the activation replacement, where its struct has to be told, else "".
         error_free: whether the forward pass is exact, as C++ writes it.
     """
 
     words: str
-    source: str
-    art: str
-    tail: str
-    slope: str
-    stretch: str
-    elasticity: str
+    sigmoid: str
+    replacement: str
+    strength: str
     error_free: str
 
 

@@ -125,11 +125,11 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("? real(0) : «1 / p»;", "2 / p"),
         ("return «1 / (p < least ? least : p)»;", "1 / p"),
     ],
-    "templates/shared/relaxation.j2": [
-        ("return «{{ relaxation.tail }}»;", "all(real(0.25))"),
-        ("return «{{ relaxation.slope }}»;", "2 * keep * swap"),
-        ("return «{{ relaxation.stretch }}»;", "real(1.01) * ({{ relaxation.stretch }})"),
-        ("return «{{ relaxation.elasticity }}»;", "2 * ({{ relaxation.elasticity }})"),
+    "library/nsc/relaxed/relaxations.h": [
+        ("return «logistic_tail<real>(t)»;", "all(real(0.25))"),
+        ("return «keep * swap»;", "2 * keep * swap"),
+        ("return «inverse_root<root, real>(size + real(art_epsilon))»;", "power_of<root>(size)"),
+        ("* real(art_epsilon) * «power_of<root>(stretch)»;", "stretch"),
     ],
     "library/nsc/relaxed/weights.h": [
         ("return m.keep * a + «m.swap» * b;", "m.keep"),
@@ -171,4 +171,5 @@ WITHOUT = {
     "templates/cpp/kernel.cpp.j2": "lays out tables",
     "templates/exact/kernel.cpp.j2": "lays out a network",
     "templates/filter/kernel.cpp.j2": "lays out a window",
+    "templates/shared/relaxation.j2": "names a relaxation",
 }

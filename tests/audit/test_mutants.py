@@ -99,8 +99,8 @@ class Mutated:
 
 
 def mutated_header(name):
-    """Take the place of library._text."""
-    return mutated(f"library/{name}").replace("#pragma once\n", "")
+    """Take the place of library.text."""
+    return mutated(f"library/{name}")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mutants")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nsc.templates, "resources", Mutated())
-        patch.setattr(library, "_text", mutated_header)
+        patch.setattr(library, "text", mutated_header)
         patch.setenv("NSC_CXXFLAGS", "-O0")
         patch.setenv("NSC_CACHE_DIR", str(folder / "cache"))
         patch.setenv("NSC_MUTANT", "0")

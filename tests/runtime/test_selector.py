@@ -113,6 +113,7 @@ def test_a_selector_agrees_with_its_whole_network():
     assert op.hard_select(x)[0].shape == (2, 3, 3)
 
 
+@pytest.mark.slow("many kernels are built")
 def test_the_error_free_form_selects_exactly():
     op = nsc.compile("odd_even", 7, select=nsc.median(), error_free=True)
     x = torch.randn(11, 7, requires_grad=True)
@@ -168,6 +169,7 @@ def test_redundant_comparators_are_removed_on_request():
     assert not torch.equal(op.select(x, STEEPNESS), plain.select(x, STEEPNESS))
 
 
+@pytest.mark.slow("many kernels are built")
 def test_without_a_compiler(monkeypatch):
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     x, payload = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8, 2)
@@ -253,6 +255,7 @@ def test_a_bad_steepness_is_named_with_its_method():
             call()
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize(
     "context",
     [torch.inference_mode, lambda: torch.device("meta"), torch._subclasses.fake_tensor.FakeTensorMode],
