@@ -115,7 +115,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for why_not, count in sorted(config.stash[LEFT_OUT].items()):
-        terminalreporter.line(f"{count} {why_not}")
+        terminalreporter.line(f"{why_not}: {count}")
     if len(config.stash[SECONDS]) > 1:
         path = ROOT / "tests" / "output" / "seconds.md"
         path.parent.mkdir(exist_ok=True)

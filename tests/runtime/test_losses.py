@@ -149,10 +149,9 @@ def test_where_all_logarithms_are_cut_there_is_no_gradient(dtype, loss):
     assert (grad == 0).all()
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow("many kernels are built"))]
-)
+@pytest.mark.parametrize("dtype", BOTH)
 def test_the_loss_of_a_nearly_right_order_keeps_its_digits(dtype, loss):
     """Where p rounds to 1, -log p is the sum of the other entries of its column."""
     op = nsc.compile("odd_even", 2, art_lambda=0, dtypes=(dtype,))

@@ -183,6 +183,7 @@ def test_without_a_compiler(monkeypatch):
     close(grads[0], torch.autograd.grad(op.select_with_rows(x)[1].square().sum(), x)[0])
 
 
+@pytest.mark.slow("torch compiles, exports and transforms")
 def test_transforms_of_torch():
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
     x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
