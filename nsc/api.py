@@ -25,7 +25,7 @@ from nsc.join.exact import selection_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.engine import check_build
+from nsc.runtime.relaxed.engine import check_build
 from nsc.version import VERSION
 
 if TYPE_CHECKING:

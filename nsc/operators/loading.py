@@ -12,7 +12,7 @@ from nsc.errors import PackageError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.engine import check_build
+from nsc.runtime.relaxed.engine import check_build
 
 if TYPE_CHECKING:
     from nsc.operators.filters import Filter
