@@ -252,7 +252,8 @@ def test_any_leading_shape(lead):
     assert grad.shape == x.shape
 
 
-@pytest.mark.parametrize("n", [pytest.param(1, marks=SLOW), 2])
+@SLOW
+@pytest.mark.parametrize("n", [1, 2])
 def test_smallest_networks(n):
     op = operator("bitonic", n, FLOAT32)
     x = torch.randn(3, n, requires_grad=True)

@@ -101,6 +101,7 @@ def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
         assert torch.equal(indices, expected.indices[:, list(op.ranks)])
 
 
+@pytest.mark.slow("many kernels are built")
 def test_a_selector_agrees_with_its_whole_network():
     whole = nsc.compile("bitonic", 8, dtypes=("float64",))
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
