@@ -30,7 +30,7 @@ def fill(template: str, record: object, read: Read = part) -> str:
     """Return a template's text with its holes filled; the same record, the same text.
 
     Args:
-        template: a file of this room, such as "cpp/kernel.cpp.j2".
+        template: a file of this room, such as "relaxed/kernel.cpp.j2".
         record: a dataclass whose fields are the names in the template. A field is text, a whole number, a
             flag, another such record, or a tuple of one kind of these.
         read: what gives the text of a file by its name.

@@ -231,7 +231,7 @@ def render(
     header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
 ) -> str:
     lines = tuple(Line(lo, hi) for lo, hi in schedule.network.comparators.tolist())
-    return fill("toy/kernel.j2", Kernel(header.name, as_c(facts), lines))
+    return fill("relaxed/kernel.toy.j2", Kernel(header.name, as_c(facts), lines))
 
 
 def as_c(text: str) -> str:
@@ -245,7 +245,7 @@ def as_c(text: str) -> str:
                 '    "toy": Backend(TARGETS["toy"], toy.lower, toy.launch, toy.render),\n',
             ),
         ),
-        "templates/toy/kernel.j2": new_file(
+        "templates/relaxed/kernel.toy.j2": new_file(
             """// {{ name }}
 const char *nsc_facts(void) { return {{ facts }}; }
 

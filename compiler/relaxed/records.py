@@ -121,7 +121,7 @@ class Network:
 
 @dataclass(frozen=True)
 class CppKernel:
-    """What cpp/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
+    """What relaxed/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
 
     kernel: Head
     facts: str
@@ -132,7 +132,7 @@ class CppKernel:
 
 @dataclass(frozen=True)
 class EngineKernel:
-    """What cpp/engine.cpp.j2 is given."""
+    """What relaxed/engine.cpp.j2 is given."""
 
     relaxation: Relaxation
     real: Real
@@ -241,7 +241,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Interface:
-    """What cpp/interface.h.j2 is given.
+    """What relaxed/interface.h.j2 is given.
 
     Attributes:
         version: of the C interface.
@@ -300,7 +300,7 @@ class ModuleLoss:
 
 @dataclass(frozen=True)
 class SortModule:
-    """What python/sort.py.j2 is given; `last` is the largest rank."""
+    """What relaxed/sort.py.j2 is given; `last` is the largest rank."""
 
     module: Module
     last: int
@@ -309,7 +309,7 @@ class SortModule:
 
 @dataclass(frozen=True)
 class SelectModule:
-    """What python/select.py.j2 is given: the count of the ranks, and lines that list them."""
+    """What relaxed/select.py.j2 is given: the count of the ranks, and lines that list them."""
 
     module: Module
     k: int

@@ -20,7 +20,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("{ return steepness[«sample * steepness_stride»]; }", "0"),
         ("uint8_t((«reaches[i * words + word] & wanted[k]») != 0)", "0"),
     ],
-    "templates/cpp/checker.cpp.j2": [
+    "templates/verify/checker.cpp.j2": [
         ("lo = a & b, hi = «a | b»;", "b"),
         ("const int32_t missing = «wires - rank - ones»;", "wires - rank"),
     ],
@@ -166,10 +166,10 @@ WITHOUT = {
     "library/nsc/relaxed/kernel.h": "passes arguments on",
     "library/nsc/relaxed/network.h": "names types",
     "library/nsc/relaxed/routings.h": "names routings",
-    "templates/cpp/engine.cpp.j2": "names a relaxation",
-    "templates/cpp/interface.h.j2": "declares functions",
-    "templates/cpp/kernel.cpp.j2": "lays out tables",
+    "templates/relaxed/engine.cpp.j2": "names a relaxation",
+    "templates/relaxed/interface.h.j2": "declares functions",
+    "templates/relaxed/kernel.cpp.j2": "lays out tables",
     "templates/exact/kernel.cpp.j2": "lays out a network",
-    "templates/filter/kernel.cpp.j2": "lays out a window",
-    "templates/shared/relaxation.j2": "names a relaxation",
+    "templates/windows/kernel.cpp.j2": "lays out a window",
+    "templates/relaxed/relaxation.j2": "names a relaxation",
 }
