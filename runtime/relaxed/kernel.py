@@ -90,7 +90,7 @@ class Kernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        return cache.build(*self._source, find_toolchain(), self.manifest.nsc)
+        return cache.build(*self._source, find_toolchain(relaxed=True), self.manifest.nsc)
 
     @property
     def _source(self) -> tuple[str, str]:
@@ -143,7 +143,7 @@ class Kernel:
 
     def _engine(self) -> Engine | None:
         """Return the engine with this network, and begin its build; None: it is built, or there is none."""
-        toolchain, version = find_toolchain(), self.manifest.nsc
+        toolchain, version = find_toolchain(relaxed=True), self.manifest.nsc
         if waits(self.first_call) or cache.find(*self._source, toolchain, version):
             return None
         paths = {}

@@ -72,7 +72,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
             "routed[first + b] = «sum_of<real>(losses + b * chunks, chunks)»;",
             "losses[b * chunks] + real(0.001)",
         ),
-        ("steps, «w.backward.keep», end", "w.forward.keep"),
+        ("part, «w.backward.keep», end", "w.forward.keep"),
     ],
     "library/nsc/relaxed/samples.h": [
         ("+= «(hi - lo)» *", "hi"),
