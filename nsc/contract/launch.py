@@ -20,7 +20,6 @@ FUNCTIONS = (
     "route",
     "route_backward",
     "reversed",
-    "reversed_backward",
 )
 
 

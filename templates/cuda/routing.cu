@@ -41,8 +41,8 @@ __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t p
     return kept + place * (int32_t(widest_codelet) * tile_lanes);
 }
 
-// Runs the listed codelets on a tile; `reversed` runs them backwards. With `keeps`, stores in
-// `kept` what each of them loads.
+// Runs the listed codelets on a tile with the weights of its first run; `reversed` runs them
+// backwards. With `keeps`, stores in `kept` what each of them loads.
 template <class real, bool reversed, bool keeps>
 __device__ __forceinline__ void run_forward(const Tile<real> &tile, Columns<real> *kept) {
     tile.for_each_codelet(reversed, [&](int32_t number, int32_t place) NSC_INLINE {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void run_forward(const Tile<real> &tile, Columns<real
         with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
-            MixesOf<real, decltype(code)> mixes(tile.forward, codelet.slot);
+            MixesOf<real, decltype(code)> mixes(tile.first, codelet.slot);
             const auto step = [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half)
                                   NSC_INLINE { mix(a, b, mixes[c], half...); };
             if constexpr (keeps)
@@ -113,50 +113,46 @@ __device__ __forceinline__ void add_sums(const Tile<real> &tile, Code code,
     }
 }
 
-// Takes the gradient of a routed tile back to the payload, in place, and adds the gradients of the
-// weights to `weight_grad`. `kept` is what run_forward kept.
-template <class real, bool reversed>
+// Runs the listed codelets backwards on a tile, with the weights of its second run, and adds the
+// gradients of the weights to `weight_grad`. `kept` is what run_forward kept.
+template <class real>
 __device__ __forceinline__ void run_backward(const Tile<real> &tile, Columns<real> *kept,
                                              real *weight_grad) {
-    tile.for_each_codelet(!reversed, [&](int32_t number, int32_t place) NSC_INLINE {
+    tile.for_each_codelet(true, [&](int32_t number, int32_t place) NSC_INLINE {
         const Codelet codelet = codelets[number];
         with_code_of(codelet, [&](auto code, auto spread) NSC_INLINE {
-            // For each comparator first the difference of the payload in front of it. Then its
-            // products with the difference of the gradient behind it, summed over the columns into
-            // the first column.
+            // For each comparator first the difference of the rows in front of it, as the first
+            // run had them. Then its products with the difference of the rows behind it, summed
+            // over the columns into the first column.
             Columns<real> products[decltype(code)::most()];
-            MixesOf<real, decltype(code)> forward(tile.forward, codelet.slot);
-            run_code<reversed>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)},
-                               [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half)
-                                   NSC_INLINE {
+            MixesOf<real, decltype(code)> first(tile.first, codelet.slot);
+            run_code<false>(code, Kept<Columns<real>, tile_lanes>{kept_by(kept, place)},
+                            [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half)
+                                NSC_INLINE {
                 products[c] = difference(a, b, half...);
-                mix(a, b, forward[c], half...);
+                mix(a, b, first[c], half...);
             });
             // Else the compiler reads ahead for the second half, and the registers are full.
             __syncwarp(tile.mask);
             using Rows = InPlace<Columns<real>, tile_lanes, decltype(spread)>;
             const Rows rows = {tile.mine + codelet.base * tile_lanes, spread};
-            MixesOf<real, decltype(code)> backward(tile.backward, codelet.slot);
-            run_code<!reversed>(code, rows,
-                                [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half)
-                                    NSC_INLINE {
+            MixesOf<real, decltype(code)> second(tile.second, codelet.slot);
+            run_code<true>(code, rows,
+                           [&](int32_t c, Columns<real> &a, Columns<real> &b, auto... half)
+                               NSC_INLINE {
                 products[c].at[0] = dot(products[c], difference(a, b, half...));
-                mix(a, b, backward[c], half...);
+                mix(a, b, second[c], half...);
             });
             add_sums(tile, code, products, weight_grad + codelet.slot);
         });
     });
 }
 
-// Fills the tile with columns of the payload. The ones of a unit matrix are `unit_entry`.
+// Fills the tile with columns of the unit matrix, or with those of ranks. Their ones are
+// `unit_entry`.
 template <class real>
-__device__ __forceinline__ void load_payload(const Tile<real> &tile, real unit_entry) {
+__device__ __forceinline__ void load_unit_columns(const Tile<real> &tile, real unit_entry) {
     const Call<real> &call = tile.call;
-    if (has_columns(call.routing)) {
-        const real *payload =
-            static_cast<const real *>(call.payload) + tile.sample * call.payload_stride;
-        return read_rows(tile, RowsOf<real, const real>(tile, payload));
-    }
     // The row of each column's one, and the value of its other rows: NaN where the rank is invalid.
     int32_t ones[lane_columns<real>];
     real others[lane_columns<real>];
@@ -185,13 +181,17 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
         double loss = 0;
         for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
-            load_payload(tile, unit<real>);
+            if (has_columns(call.routing))
+                read_rows(tile, rows_of(tile, static_cast<const real *>(call.payload),
+                                        call.payload_stride));
+            else
+                load_unit_columns(tile, unit<real>);
             Tile<real>::wait();
             run_forward<real, reversed, false>(tile, nullptr);
             if (is_loss(call.routing)) {
                 loss += loss_part(tile);
             } else {
-                write_rows(tile, rows_of(tile, routed), scale);
+                write_rows(tile, rows_of(tile, routed, wires * call.columns), scale);
             }
             Tile<real>::wait();
         }
@@ -199,15 +199,20 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
     }
 }
 
-// routed_grad: the gradient of the routed payload, null for a loss. losses: a part of the loss for
-// each sample and chunk, or null. weight_grads: for each sample and chunk, a place for each slot.
+// The gradient of a weight is the product of two differences: of the rows in front of its
+// comparator that run forwards through the network, and of the rows behind it that run backwards.
+// The payload runs forwards and the gradient of the result backwards; in a reversed routing it is
+// the other way round. So one function serves both directions.
+//
+// forwards, backwards: what runs so, where it is a tensor. losses: a part of the loss for each
+// sample and chunk, or null. weight_grads: for each sample and chunk, a place for each slot.
 // payload_grad: as the payload, or null. kept: for each tile of the grid, memory for the rows that
 // its codelets load.
-template <class real, bool reversed>
+template <class real>
 __device__ __forceinline__ void route_backward(
-    const Call<real> &call, const real *__restrict__ routed_grad, real *__restrict__ weight_grads,
-    real *__restrict__ payload_grad, double *__restrict__ losses, Columns<real> *__restrict__ kept,
-    int32_t kept_rows) {
+    const Call<real> &call, Tensor<real> forwards, Tensor<real> backwards,
+    real *__restrict__ weight_grads, real *__restrict__ payload_grad, double *__restrict__ losses,
+    Columns<real> *__restrict__ kept, int32_t kept_rows) {
     Tile<real> tile(call);
     kept += int64_t(Tile<real>::number()) * kept_rows * tile_lanes + tile.lane;
     for (int32_t task = Tile<real>::number(); task < tile.tasks; task += Tile<real>::count()) {
@@ -221,17 +226,25 @@ __device__ __forceinline__ void route_backward(
             weight_grad[slot] = 0;
         for (int32_t piece = tile.first_piece(task); piece < tile.end_piece(task); ++piece) {
             tile.go_to(task, piece);
-            load_payload(tile, is_loss(call.routing) ? unit<real> : real(1));
+            if (routes_identity(call.routing))
+                load_unit_columns(tile, is_loss(call.routing) ? unit<real> : real(1));
+            else
+                read_rows(tile, rows_of(tile, forwards.start, forwards.stride));
             Tile<real>::wait();
-            run_forward<real, reversed, true>(tile, kept);
+            run_forward<real, false, true>(tile, kept);
             if (losses) loss += loss_part(tile);
+            if (payload_grad && call.gradient_first)
+                write_rows(tile, rows_of(tile, payload_grad, wires * call.columns), real(1));
             if (is_loss(call.routing))
                 load_loss_gradient(tile);
+            else if (has_ranks(call.routing))
+                load_unit_columns(tile, real(1));
             else
-                read_rows(tile, rows_of(tile, routed_grad));
+                read_rows(tile, rows_of(tile, backwards.start, backwards.stride));
             Tile<real>::wait();
-            run_backward<real, reversed>(tile, kept, weight_grad);
-            if (payload_grad) write_rows(tile, rows_of(tile, payload_grad), real(1));
+            run_backward(tile, kept, weight_grad);
+            if (payload_grad && !call.gradient_first)
+                write_rows(tile, rows_of(tile, payload_grad, wires * call.columns), real(1));
             Tile<real>::wait();
         }
         if (losses) store_loss(tile, task, loss, losses);

@@ -320,6 +320,13 @@ __device__ __forceinline__ real dot(Columns<real> a, Columns<real> b) {
     return sum;
 }
 
+// A tensor of real numbers (samples, wires, columns) whose samples are `stride` numbers apart.
+template <class real>
+struct Tensor {
+    const real *start;
+    int64_t stride;
+};
+
 // What is routed. The weights come twice, by two pointers, although both may point to the same: the compiler then
 // reads them again for the backward pass, instead of keeping them in registers from the forward pass on.
 template <class real>
@@ -331,6 +338,7 @@ struct Call {
     const void *payload;
     int64_t payload_stride;  // 0: one payload for all samples
     int32_t columns;
+    bool gradient_first;  // whether the gradient runs forwards, with its weights, and then the payload backwards
 
     __device__ const int64_t *ranks_of(int32_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
@@ -375,8 +383,9 @@ struct Tile {
         present = !is_sample || column >= call.columns ? 0 : call.columns - column < each ? call.columns - column : each;
         if (!present) column = 0;
         list = routes_identity(call.routing) ? piece * group / cone_columns : cones;
-        forward = weights_of(call.weights, sample).forward;
-        backward = weights_of(call.backward_weights, sample).backward;
+        const Weights<const real> weights = weights_of(call.weights, sample), again = weights_of(call.backward_weights, sample);
+        first = call.gradient_first ? weights.backward : weights.forward;
+        second = call.gradient_first ? again.forward : again.backward;
     }
     __device__ int32_t first_piece(int32_t task) const { return pieces * (task % call.chunks) / call.chunks; }
     __device__ int32_t end_piece(int32_t task) const { return pieces * (task % call.chunks + 1) / call.chunks; }
@@ -407,7 +416,7 @@ struct Tile {
     int32_t sample = 0, column = 0, present = 0;  // this lane's first column, and the number of its columns that exist
     bool is_sample = false;
     int32_t list = cones;
-    Mixes<const real> forward = {}, backward = {};
+    Mixes<const real> first = {}, second = {};  // the weights of a run through the codelets, and of one back
 };
 
 // The rows of a tensor (samples, wires, columns) that a tile's columns belong to, this lane's part.
@@ -422,8 +431,8 @@ struct RowsOf {
 };
 
 template <class real, class T>
-__device__ __forceinline__ RowsOf<real, T> rows_of(const Tile<real> &tile, T *tensor) {
-    return {tile, tensor + int64_t(tile.sample) * wires * tile.call.columns};
+__device__ __forceinline__ RowsOf<real, T> rows_of(const Tile<real> &tile, T *tensor, int64_t stride) {
+    return {tile, tensor + tile.sample * stride};
 }
 
 // Fills the tile from a tensor. Several rows are requested before the first is stored, since each request takes
@@ -520,32 +529,23 @@ extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sum_f32(
 extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_route_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
     int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns};
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
     route_forward<float, false>(call, routed, losses);
-}
-
-extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_route_backward_f32(
-    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
-    const void *__restrict__ payload, int64_t payload_stride, int32_t columns, const float *__restrict__ routed_grad,
-    float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
-    void *__restrict__ kept, int32_t kept_rows) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, backward_weights, payload, payload_stride, columns};
-    route_backward<float, false>(
-        call, routed_grad, weight_grads, payload_grad, losses, static_cast<Columns<float> *>(kept), kept_rows);
 }
 extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_reversed_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
     int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns};
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
     route_forward<float, true>(call, routed, losses);
 }
-
-extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_reversed_backward_f32(
+extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_route_backward_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
-    const void *__restrict__ payload, int64_t payload_stride, int32_t columns, const float *__restrict__ routed_grad,
-    float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
+    const void *__restrict__ forwards, int64_t forwards_stride, const void *__restrict__ backwards, int64_t backwards_stride,
+    int32_t columns, float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
     void *__restrict__ kept, int32_t kept_rows) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, backward_weights, payload, payload_stride, columns};
-    route_backward<float, true>(
-        call, routed_grad, weight_grads, payload_grad, losses, static_cast<Columns<float> *>(kept), kept_rows);
+    const bool reversed = is_reversed(static_cast<Routing>(routing));
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, backward_weights, reversed ? backwards : forwards,
+                                     reversed ? backwards_stride : forwards_stride, columns, reversed};
+    route_backward<float>(
+        call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<Columns<float> *>(kept), kept_rows);
 }
