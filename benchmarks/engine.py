@@ -26,8 +26,8 @@ from benchmarks.machine import machine
 from benchmarks.report import paragraph
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
-from nsc.runtime import engine
-from nsc.runtime.engine import Engine
+from nsc.runtime.relaxed import engine
+from nsc.runtime.relaxed.engine import Engine
 
 RESULTS = Path(__file__).parent / "results" / "engine.md"
 SIZES = ((8, 200), (16, 100), (32, 100), (64, 16), (128, 16), (512, 2), (1024, 1))

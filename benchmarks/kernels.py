@@ -15,8 +15,8 @@ from benchmarks.growth import work_of
 from benchmarks.networks import operator
 from benchmarks.peers import STEEPNESS, calls, pose
 from nsc.contract.routings import ROUTINGS
-from nsc.runtime.kernel import Kernel
-from nsc.runtime.library import Functions
+from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.relaxed.library import Functions
 
 # Each function in turn is called for so long in a round; its quickest call counts.
 ROUND_SECONDS = 0.05

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from nsc.compiler.describe import describe, is_family
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import MOST_OPTIMIZED, remove_redundant, smallest_first
-from nsc.compiler.package import CHeader, Package
+from nsc.compiler.package import Package
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import restrict
-from nsc.compiler.rendering import render, render_header
+from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import Schedule, schedule
 from nsc.compiler.selection import Ranks
@@ -36,20 +36,6 @@ class Compiled:
     network: Network
     proof: Proof
     package: Package
-
-
-@dataclass(frozen=True)
-class CompiledHeader:
-    """What the stages return for a request of a C header.
-
-    Attributes:
-        network, proof: as of `Compiled`.
-        header: the generated file.
-    """
-
-    network: Network
-    proof: Proof
-    header: CHeader
 
 
 @dataclass(frozen=True)
@@ -96,22 +82,6 @@ def compile_network(request: Request, budget: Budget | None = None) -> Compiled:
     scheduled, proof = scheduled_network(request, budget)
     budget.progress.phase("render")
     return Compiled(scheduled.network, proof, render(request, scheduled, proof))
-
-
-def compile_header(request: Request, budget: Budget | None = None) -> CompiledHeader:
-    """Describe, transform, prove and schedule as `compile_network`, and render a C header.
-
-    Args:
-        request: what to compile, as a header.
-        budget: as of `compile_network`.
-
-    Raises:
-        Those of `compile_network`.
-    """
-    budget = Budget() if budget is None else budget
-    scheduled, proof = scheduled_network(request, budget)
-    budget.progress.phase("render")
-    return CompiledHeader(scheduled.network, proof, render_header(request, scheduled, proof))
 
 
 def scheduled_network(request: Request, budget: Budget) -> tuple[Schedule, Proof]:

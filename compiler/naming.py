@@ -8,9 +8,10 @@ import re
 from pathlib import Path
 
 from nsc.compiler.describe import is_family
-from nsc.compiler.package import LONGEST_NAME
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.package import LONGEST_NAME, check_name
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
+from nsc.compiler.text.records import Header
 from nsc.compiler.verify import Proof, Verdict
 from nsc.wording import count
 
@@ -100,3 +101,14 @@ def purpose(request: Request, n: int) -> str:
     """Return what a package is for, such as "selection of the median of 5 values"."""
     task = "sorting" if request.select is None else f"selection of {request.select.words}"
     return f"{task} of {count(n, 'value')}"
+
+
+def header_of(request: Request, n: int, proof: Proof) -> Header:
+    """Return what generated files say of their purpose and origin.
+
+    Raises:
+        LoweringError: the name of a file is no identifier.
+    """
+    name = package_name(request, n)
+    check_name(name)
+    return Header(name, purpose(request, n), command(request, name), request.version, proof_line(proof))

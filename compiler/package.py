@@ -1,8 +1,7 @@
-"""Package: the files of a generated folder, or one C header, and how they reach the disk."""
+"""Package: the files of a generated folder, and how they reach the disk."""
 
 from __future__ import annotations
 
-import contextlib
 import keyword
 import os
 import re
@@ -35,22 +34,6 @@ class Package:
     def __post_init__(self) -> None:
         check_name(self.name)
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
-
-
-@dataclass(frozen=True)
-class CHeader:
-    """A generated C header as text.
-
-    Attributes:
-        name: a C identifier, what the file is called before its suffix, and how its functions begin.
-        text: of the file.
-    """
-
-    name: str
-    text: str
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
 
 
 def check_name(name: str) -> None:
@@ -163,58 +146,3 @@ def _mark_importable(folder: Path) -> None:
     marker = folder / "__init__.py"
     if not marker.exists() and (folder.name == "generated" or not any(folder.iterdir())):
         marker.write_text('"""Operators that nsc compiled."""\n', encoding="utf-8")
-
-
-def write_header(header: CHeader, folder: Path) -> Path:
-    """Write a C header to folder/NAME.h, whole or not at all, and only if it differs from what is there.
-
-    Returns:
-        The file.
-
-    Raises:
-        LoweringError: the file cannot be written, or it exists and nsc did not write it.
-    """
-    place = folder / f"{header.name}.h"
-    if not replaces_header(header, folder):
-        if place.exists():
-            return place
-    elif not _is_header(place):
-        raise LoweringError(
-            f"{place} exists and is no header that nsc wrote: choose another {argument('name')} or "
-            f"{argument('folder')}"
-        )
-    fresh = folder / f".new.{place.name}.{uuid.uuid4().hex[:8]}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(header.text, encoding="utf-8", newline="\n")
-        os.replace(fresh, place)
-    except OSError as error:
-        raise LoweringError(f"cannot write the header to {place}: {error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
-    return place
-
-
-def replaces_header(header: CHeader, folder: Path) -> bool:
-    """Say whether folder/NAME.h holds something else than the header, which writing it would replace."""
-    place = folder / f"{header.name}.h"
-    try:
-        return place.read_bytes() != header.text.encode()
-    except OSError:
-        return os.path.lexists(place)
-
-
-def _is_header(place: Path) -> bool:
-    """Whether a file is a C header that nsc wrote, of any version."""
-    try:
-        with place.open("rb") as file:
-            begin = file.read(4096).decode(errors="replace").splitlines()
-    except OSError:
-        return False
-    return (
-        not place.is_symlink()
-        and len(begin) > 3
-        and begin[0].startswith(f"/* {place.name}: ")
-        and begin[2].startswith(" * Made by: nsc header ")
-    )

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nsc.api import compile
     from nsc.compiler.network import Network
     from nsc.compiler.optimize import Optimized
-    from nsc.compiler.relaxations import Relaxation
+    from nsc.compiler.relaxed.relaxations import Relaxation
     from nsc.compiler.selection import Selection, median, ranks, top_k
     from nsc.compiler.verify import Proof, Verdict
     from nsc.drawing import Explorer, draw
@@ -64,7 +64,7 @@ _HOMES: dict[str, str | None] = {
     "Operator": "nsc.operators.operator",
     "Optimized": "nsc.compiler.optimize",
     "Proof": "nsc.compiler.verify",
-    "Relaxation": "nsc.compiler.relaxations",
+    "Relaxation": "nsc.compiler.relaxed.relaxations",
     "Selection": "nsc.compiler.selection",
     "Selector": "nsc.operators.selector",
     "Sorter": "nsc.operators.sorter",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from nsc.arguments import is_name
 from nsc.compiler.families import bitonic, odd_even
 from nsc.compiler.network import Network, check_wires
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.errors import LoweringError, OperandError, VerificationError, torch_needed
 
 with torch_needed("nsc.compat"):

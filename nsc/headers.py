@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nsc.arguments import names
 from nsc.compiler.describe import Named
-from nsc.compiler.driver import compile_header
+from nsc.compiler.header.compiling import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import Selection
 from nsc.join.budget import MAX_MEMORY, budget_of
@@ -60,4 +60,4 @@ def c_header(
         remove_redundant=remove_redundant,
         is_header=True,
     )
-    return compile_header(request, budget_of(max_memory, time_limit)).header.text
+    return compile_header(request, budget_of(max_memory, time_limit)).text

@@ -66,7 +66,7 @@ def both(*changes: Change) -> Change:
 RELAXATION = Addition(
     "A relaxation",
     {
-        "compiler/relaxations.py": after(
+        "compiler/relaxed/relaxations.py": after(
             "SIGMOIDS: dict[str, Sigmoid] = {\n",
             """    "toy": Sigmoid(
         tail="1 / (2 + t + t * t)",
@@ -75,7 +75,7 @@ RELAXATION = Addition(
     ),
 """,
         ),
-        "runtime/reference.py": after(
+        "runtime/relaxed/reference.py": after(
             "TAILS: dict[str, Callable[[Tensor], Tensor]] = {\n",
             '    "toy": lambda t: 1 / (2 + t + t * t),\n',
         ),
@@ -89,7 +89,7 @@ RELAXATION = Addition(
     },
     """
 import nsc, torch
-from nsc.runtime import reference
+from nsc.runtime.relaxed import reference
 op = nsc.compile("bitonic", 4, relaxation="toy", dtypes="float64")
 x = torch.tensor([[0.3, -1.0, 2.0, 0.1]], dtype=torch.float64, requires_grad=True)
 values = op.sort(x, 1.5)
@@ -182,16 +182,16 @@ TARGET = Addition(
         "nsc/contract/targets.py": after(
             '        Target("cuda", ".cu", ("cuda",)),\n', '        Target("toy", ".c", ()),\n'
         ),
-        "compiler/targets/toy.py": new_file(
+        "compiler/relaxed/toy.py": new_file(
             """\"\"\"A toy target: exact sorting in plain C.\"\"\"
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.targets.records import Header
+from nsc.compiler.text.records import Header
 from nsc.templates import fill
 
 
@@ -231,8 +231,8 @@ def as_c(text: str) -> str:
     return '"' + text.replace("\\\\", "\\\\\\\\").replace('"', '\\\\"') + '"'
 """
         ),
-        "compiler/targets/backends.py": both(
-            after("from nsc.compiler.targets import cpp, cuda", ", toy"),
+        "compiler/relaxed/backends.py": both(
+            after("from nsc.compiler.relaxed import cpp, cuda", ", toy"),
             after(
                 "BACKENDS: dict[str, Backend] = {\n",
                 '    "toy": Backend(TARGETS["toy"], toy.lower, toy.launch, toy.render),\n',
@@ -280,7 +280,7 @@ LOSS = Addition(
             "LOSSES: dict[str, Loss] = {\n    loss.name: loss\n    for loss in (\n",
             '        Loss("toy", "the mean of the squared differences of P and the truth"),\n',
         ),
-        "runtime/reference.py": both(
+        "runtime/relaxed/reference.py": both(
             before(
                 "# The losses of `contract.routings.LOSSES`",
                 """def _toy(entries: _Entries) -> Tensor:

@@ -19,7 +19,7 @@ from hypothesis.extra.numpy import arrays
 import nsc
 import nsc.numpy as exact
 from nsc.runtime import threads
-from nsc.runtime.exact import ExactFunction
+from nsc.runtime.exact.kernel import ExactFunction
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 FLOATS = ("float16", "float32", "float64")

@@ -20,7 +20,7 @@ import nsc
 from nsc.compiler.families import family_network
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
 from nsc.operators.sorter import Sorter
-from nsc.runtime.devices import cubin
+from nsc.runtime.relaxed import cubin
 
 ART_LAMBDA = 0.25
 # Cores that are left to the process that launches kernels, and to the system.

@@ -18,10 +18,9 @@ from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import DEVICE
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.operators.exact import DTYPE_NAMES
-from nsc.runtime import reference
-from nsc.runtime.devices import cuda
-from nsc.runtime.kernel import Kernel
-from nsc.runtime.shapes import has_columns, is_loss, payload_of
+from nsc.runtime.relaxed import cuda, reference
+from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.relaxed.shapes import has_columns, is_loss, payload_of
 
 # Error against the reference in float64, relative to the largest entry. The C++ kernels are off by up to 5e-5
 # on these samples. Next to a tie the slope of the activation replacement trick changes so fast that float32

@@ -18,7 +18,8 @@ from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repea
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
 from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, Peer
-from nsc.runtime.devices import cuda, exact_cuda
+from nsc.runtime.exact import cuda as exact_cuda
+from nsc.runtime.relaxed import cuda
 
 # The rounds of a peer end after this time, but not before LEAST_ROUNDS rounds.
 PEER_SECONDS = 1.5

@@ -26,16 +26,18 @@ from nsc.compiler.drawing.facts import (
 from nsc.compiler.driver import scheduled_network
 from nsc.compiler.families import FAMILIES, best, least_depth, least_size, shallowest
 from nsc.compiler.formats import FORMATS, writable, write_network
+from nsc.compiler.header.compiling import render_header
 from nsc.compiler.naming import package_name, purpose
 from nsc.compiler.network import Network
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.passes.restrict import live_halves, restrict
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
-from nsc.compiler.rendering import render, render_header
+from nsc.compiler.relaxed.butterflies import butterflies_of, in_butterflies
+from nsc.compiler.relaxed.cpp import NARROW
+from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed.rendering import render
 from nsc.compiler.request import Request
-from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, butterflies_of, explain, in_butterflies
+from nsc.compiler.schedule import CONE_COLUMNS, TERMS, Schedule, explain
 from nsc.compiler.schedule.cones import reaching_blocks
-from nsc.compiler.targets.cpp import NARROW
 from nsc.compiler.verify import CANONICAL_DIGEST, NETWORK_DIGEST, Budget, Verdict, diagnose, verify
 from nsc.compiler.verify import Proof as Outcome
 from nsc.errors import NetworkError, VerificationError

@@ -13,7 +13,9 @@
 #define NSC_FUNCTION inline
 #define NSC_TABLE constexpr
 #define NSC_STEP NSC_INLINE inline
-// Never inlined: one piece of code for many callers.
+// A function of the C interface.
+#define NSC_API extern "C" __attribute__((visibility("default")))
+// Never inlined: the same code for many callers.
 #define NSC_APART __attribute__((noinline))
 // Unrolls a loop over the lanes of a register.
 #if defined(__clang__)

@@ -5,9 +5,9 @@
 
 namespace nsc {
 
-// Types of values. A value's bits become a key, a whole number in the order of the values, and come
+// Types of values. A value's bits become a key, an integer in the order of the values, and come
 // back from it. `descending` is a register of 0, or of -1 for the other order. For sorting with
-// places, keys are equal where values are; `lost` then tells which values cannot come back from
+// indices, keys are equal where values are; `lost` then tells which values cannot come back from
 // their keys, and is_shared() which keys are of several values.
 
 template <class number>
@@ -16,7 +16,7 @@ struct Integer {
     static constexpr bool key_is_value = true;  // in ascending order
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) { return bits ^ descending; }
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) { return key ^ descending; }
-    NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) {
+    NSC_STEP static Vec<Key> key_with_index(Vec<Key> bits, Vec<Key> descending, Vec<Key> *) {
         return bits ^ descending;
     }
     NSC_STEP static Vec<Key> is_shared(Vec<Key>, Vec<Key>) { return all<Key>(0); }
@@ -24,14 +24,14 @@ struct Integer {
 
 // Numbers of a sign, an exponent and a fraction: -0 is less than 0, and NaN, whose sign is dropped,
 // is most.
-template <class whole, whole infinity>
+template <class integer, integer infinity>
 struct Float {
-    using Key = whole;
+    using Key = integer;
     static constexpr bool key_is_value = false;
-    static constexpr whole lowest = whole(uint64_t(1) << (8 * sizeof(whole) - 1)),
-                           most = whole(~lowest);
+    static constexpr integer lowest = integer(uint64_t(1) << (8 * sizeof(integer) - 1)),
+                             most = integer(~lowest);
     NSC_STEP static Vec<Key> ordered(Vec<Key> bits) {
-        return bits ^ ((bits >> (8 * sizeof(whole) - 1)) & most);
+        return bits ^ ((bits >> (8 * sizeof(integer) - 1)) & most);
     }
     NSC_STEP static Vec<Key> key(Vec<Key> bits, Vec<Key> descending) {
         const Vec<Key> size = bits & most;
@@ -40,7 +40,7 @@ struct Float {
     NSC_STEP static Vec<Key> bits(Vec<Key> key, Vec<Key> descending) {
         return ordered(key ^ descending);
     }
-    NSC_STEP static Vec<Key> key_of_place(Vec<Key> bits, Vec<Key> descending, Vec<Key> *lost) {
+    NSC_STEP static Vec<Key> key_with_index(Vec<Key> bits, Vec<Key> descending, Vec<Key> *lost) {
         const Vec<Key> is_nan = (bits & most) > infinity, is_negative_zero = bits == lowest;
         *lost |= is_nan | is_negative_zero;
         const Vec<Key> key = is_nan ? all<Key>(most) : ordered(bits);

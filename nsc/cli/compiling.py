@@ -27,12 +27,12 @@ from nsc.cli.shared import (
 from nsc.cli.sources import Source, network_options
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import replaces, write
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.selection import Selection
 from nsc.contract.targets import TARGETS
 from nsc.runtime.build import nvrtc
-from nsc.runtime.devices.cubin import build as build_cuda
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.cubin import build as build_cuda
+from nsc.runtime.relaxed.kernel import Kernel
 
 
 @click.command("compile")

@@ -11,11 +11,11 @@ import click
 from nsc.cli.completing import some_of
 from nsc.cli.reporting import reporting
 from nsc.cli.shared import Limits, ResultOptions, counts_of, limit_options, list_option, result_options
-from nsc.compiler.filters import compile_filter
 from nsc.compiler.package import replaces, write
 from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract.exact import ELEMENTS
-from nsc.runtime.filter import FilterKernel
+from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION
 
 

@@ -23,8 +23,8 @@ from nsc.cli.shared import (
     wires_option,
 )
 from nsc.cli.sources import Source, network_options
-from nsc.compiler.driver import compile_header
-from nsc.compiler.package import replaces_header, write_header
+from nsc.compiler.header.compiling import compile_header
+from nsc.compiler.header.writing import replaces, write
 from nsc.compiler.selection import Selection
 from nsc.contract.c_types import C_TYPES
 
@@ -77,12 +77,12 @@ def header_command(
         )
         compiled = compile_header(request, limits.budget(progress))
         progress.phase("write")
-        replaced = replaces_header(compiled.header, result.folder)
-        place = write_header(compiled.header, result.folder)
+        replaced = replaces(compiled.name, compiled.text, result.folder)
+        place = write(compiled.name, compiled.text, result.folder)
     network, proof, seconds = compiled.network, compiled.proof, time.perf_counter() - start
     if result.as_json:
         facts = {
-            "name": compiled.header.name,
+            "name": compiled.name,
             "header": str(place),
             "replaced": replaced,
             **counts_of(network),
@@ -96,5 +96,5 @@ def header_command(
     click.echo(f"{proof.sentence()}: {proof.method}: {proof.detail}")
     if replaced:
         click.echo(f"replaced: {place} held another header")
-    call = f"{compiled.header.name}_{request.dtypes[0]}(x, values)"
+    call = f"{compiled.name}_{request.dtypes[0]}(x, values)"
     click.echo(f'written, in {seconds:.2f} s; use it with: #include "{place.name}" and {call}')

@@ -16,7 +16,7 @@ from nsc.cli.completing import some_of
 from nsc.compiler import selection
 from nsc.compiler.network import Network
 from nsc.compiler.progress import Progress
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.verify import FORMS, Budget, Property, Verdict, parse
 from nsc.contract.interface import REALS
 from nsc.join.budget import MAX_MEMORY, budget_of

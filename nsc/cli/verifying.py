@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from nsc.audit.claims import claim_of
 from nsc.cli.reporting import reporting, verbose_option
 from nsc.cli.shared import (
     EXIT_CODES,
@@ -37,7 +38,6 @@ from nsc.compiler.verify import (
 from nsc.compiler.verify import parse as parse_property
 from nsc.compiler.verify import verify as verify_network
 from nsc.contract.manifest import MANIFEST
-from nsc.join.claims import claim_of
 
 
 @click.command("verify")

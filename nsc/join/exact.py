@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from nsc.compiler.exact import compile_exact
+from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.selection import SELECTIONS, Selection
 from nsc.contract.exact import MOST
 from nsc.errors import PackageError, UnprovedError
 from nsc.join.budget import budget_of
-from nsc.runtime.exact import ExactKernel
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.exact.kernel import ExactKernel
+from nsc.runtime.relaxed.kernel import Kernel
 from nsc.version import VERSION
 
 

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike
 
 from nsc.arguments import is_name, real, whole, wholes
 from nsc.compiler.windows import Window
-from nsc.contract.filters import MODES, Mode
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold, origins_of
+from nsc.contract.windows import MODES, Mode
 from nsc.errors import OperandError, WindowError
-from nsc.join.filters import compiled_filter, filter_kernel
+from nsc.join.windows import compiled_filter, filter_kernel
 from nsc.numpy.arrays import NAMES, Array, read, thread_count
 from nsc.numpy.kernels import with_compiler
 from nsc.numpy.windows import filter_by_numpy
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.filter import FilterKernel, Images
 from nsc.runtime.threads import share_out
+from nsc.runtime.windows.kernel import FilterKernel, Images
 
 
 def median_filter(

@@ -20,7 +20,7 @@ from nsc.errors import ToolchainError
 from nsc.join.exact import exact_kernel
 from nsc.numpy.arrays import Array, dtype_name, thread_count
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.exact import ExactFunction, layout_of, places_fit
+from nsc.runtime.exact.kernel import ExactFunction, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
 Built = TypeVar("Built")

@@ -16,7 +16,7 @@ from nsc.compiler.selection import Selection
 from nsc.contract.exact import MOST
 from nsc.numpy.arrays import Array
 from nsc.numpy.kernels import by_numpy, kernel_for, work_of
-from nsc.runtime.exact import ExactFunction, Layout, layout_of, places_fit
+from nsc.runtime.exact.kernel import ExactFunction, Layout, layout_of, places_fit
 from nsc.runtime.threads import share_out
 
 # Bytes of the sorted values of a block: with what is computed of them they fit a core's second-level cache.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nsc.contract.filters import Mode
+from nsc.contract.windows import Mode
 from nsc.numpy.arrays import Array
 
 # Modes to those of numpy.pad.

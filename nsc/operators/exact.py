@@ -18,13 +18,13 @@ from torch import Tensor
 from nsc.contract.exact import ELEMENTS
 from nsc.errors import OperandTypeError, ToolchainError, UnprovedError
 from nsc.operators.operands import axis_of
-from nsc.runtime.devices import exact_cuda
-from nsc.runtime.devices.sorting import CpuSort, ExactSort, TorchSort
-from nsc.runtime.devices.table import DEVICES
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
 from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.exact import ExactKernel, places_fit
-from nsc.runtime.kernel import Kernel, find_kernel
+from nsc.runtime.exact import cuda as exact_cuda
+from nsc.runtime.exact.kernel import ExactKernel, places_fit
+from nsc.runtime.exact.sorting import CpuSort, ExactSort, TorchSort
+from nsc.runtime.relaxed.devices import DEVICES
+from nsc.runtime.relaxed.kernel import Kernel, find_kernel
 
 # Dtypes of tensors to their names.
 DTYPE_NAMES = {getattr(torch, name): name for name in ELEMENTS if hasattr(torch, name)}

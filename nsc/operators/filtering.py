@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 
 from nsc.compiler.windows import Window
-from nsc.contract.filters import MODES
 from nsc.contract.folding import MOST_CHANNELS, Folded, fold
 from nsc.contract.manifest import digest
+from nsc.contract.windows import MODES
 from nsc.errors import ToolchainError
-from nsc.join.filters import filter_kernel
+from nsc.join.windows import filter_kernel
 from nsc.operators.exact import DTYPE_NAMES, select_rows
-from nsc.runtime.devices.cpu import thread_pool
-from nsc.runtime.devices.table import DEVICES
+from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.dispatch.autograd import dense
 from nsc.runtime.dispatch.registering import below, is_differentiated, register_operator
-from nsc.runtime.filter import FilterKernel, Images
+from nsc.runtime.relaxed.devices import DEVICES
+from nsc.runtime.windows.kernel import FilterKernel, Images
 
 # Of loaded packages: the name that `keep` returned, to the window and the kernel.
 _loaded: dict[str, tuple[Window, FilterKernel]] = {}

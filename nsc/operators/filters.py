@@ -16,12 +16,12 @@ from nsc.compiler.network import Network
 from nsc.compiler.request import Request
 from nsc.compiler.selection import ranks
 from nsc.compiler.windows import Window
-from nsc.contract.filters import MODES
 from nsc.contract.folding import origins_of
 from nsc.contract.manifest import MANIFEST, NETWORK, FilterManifest, digest
+from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.join.budget import budget_of
-from nsc.join.filters import compiled_filter
+from nsc.join.windows import compiled_filter
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.filtering import Windows, apply_filter, filtered, keep, sizes_of, windows_of
 from nsc.operators.on_demand import on_demand
@@ -29,7 +29,7 @@ from nsc.operators.operands import Steepness, check_dense
 from nsc.operators.packaged import Packaged
 from nsc.operators.selector import Selector
 from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.filter import FilterKernel
+from nsc.runtime.windows.kernel import FilterKernel
 from nsc.version import VERSION
 
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from nsc.arguments import real, shown_number, whole
 from nsc.contract.targets import TARGETS
 from nsc.errors import OperandError, OperandTypeError
-from nsc.runtime.checks import RANGES, bad_steepness
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.checks import RANGES, bad_steepness
+from nsc.runtime.relaxed.kernel import Kernel
 from nsc.wording import argument, count
 
 Steepness = float | Tensor | None

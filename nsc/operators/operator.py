@@ -17,7 +17,7 @@ from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolde
 from nsc.operators.packaged import Packaged
 from nsc.runtime.dispatch import entries
 from nsc.runtime.dispatch.ways import way_of
-from nsc.runtime.kernel import Kernel, register_kernel
+from nsc.runtime.relaxed.kernel import Kernel, register_kernel
 
 if TYPE_CHECKING:
     from nsc.compiler.network import Network
@@ -177,7 +177,7 @@ class Operator(Packaged):
         """Return what the operator is, with its proof and its network, which a notebook shows."""
         from nsc.compiler.cards import card  # a package is loaded without the compiler
         from nsc.compiler.diagram import notebook_svg
-        from nsc.compiler.relaxations import Relaxation
+        from nsc.compiler.relaxed.relaxations import Relaxation
 
         outputs, manifest = self._kernel.outputs, self._kernel.manifest
         relaxation = Relaxation(manifest.sigmoid, manifest.art_lambda, manifest.error_free)

@@ -17,14 +17,14 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.autograd.function import _SingleLevelFunction
 
 from nsc.errors import OperandError
-from nsc.runtime import reference
-from nsc.runtime.checks import check_values
-from nsc.runtime.derivatives import reference_vjp, second_vjp
-from nsc.runtime.devices.table import BY_DEVICE
 from nsc.runtime.dispatch.registering import AutogradKernel, below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
-from nsc.runtime.kernel import find_kernel
-from nsc.runtime.shapes import has_columns
+from nsc.runtime.relaxed import reference
+from nsc.runtime.relaxed.checks import check_values
+from nsc.runtime.relaxed.derivatives import reference_vjp, second_vjp
+from nsc.runtime.relaxed.devices import BY_DEVICE
+from nsc.runtime.relaxed.kernel import find_kernel
+from nsc.runtime.relaxed.shapes import has_columns
 
 # What a gradient formula returns: a gradient for each argument of the operator.
 Gradients = tuple[Any, ...]

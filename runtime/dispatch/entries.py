@@ -7,10 +7,10 @@ from torch import Tensor
 
 # Defines the operators of torch.ops.nsc.
 import nsc.runtime.dispatch.operators  # noqa: F401
-from nsc.runtime.devices.table import BY_DEVICE
 from nsc.runtime.dispatch.autograd import apply_mean_loss, apply_relax
 from nsc.runtime.dispatch.ways import PLAIN, Way
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.devices import BY_DEVICE
+from nsc.runtime.relaxed.kernel import Kernel
 
 
 def relax(

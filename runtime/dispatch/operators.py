@@ -12,10 +12,10 @@ from typing import Any
 
 from torch import Tensor
 
-from nsc.runtime.devices.table import DEVICES
 from nsc.runtime.dispatch.autograd import LOSS, RELAX, RELAX_BACKWARD
 from nsc.runtime.dispatch.registering import register_operator
-from nsc.runtime.shapes import empty_grads, empty_loss, empty_outputs
+from nsc.runtime.relaxed.devices import DEVICES
+from nsc.runtime.relaxed.shapes import empty_grads, empty_loss, empty_outputs
 
 
 def _vmap(call: Callable[..., Any], info: Any, dims: tuple[Any, ...], *args: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ import torch
 from torch import _C, Tensor
 from torch.autograd import forward_ad
 
-from nsc.runtime.devices.table import BY_DEVICE
+from nsc.runtime.relaxed.devices import BY_DEVICE
 
 
 class Way(Enum):

@@ -13,10 +13,10 @@ import pytest
 from programs import FORMS, TRACER, build, counts, every, lanes, load, run, source, source_of_counts, write
 
 import nsc
-from nsc.compiler.driver import compile_header
+from nsc.compiler.header import rendering as c
+from nsc.compiler.header.compiling import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
-from nsc.compiler.targets import c
 from nsc.contract.c_types import C_TYPES
 from nsc.errors import LoweringError, VerificationError
 
@@ -56,7 +56,7 @@ def header(name, types=TYPES):
         if name in FORCED:
             patch.setattr(c, "MOST_STRAIGHT", 0)
         request = Request(*network, select=select, is_header=True, dtypes=types, name=name)
-        text = compile_header(request).header.text
+        text = compile_header(request).text
     assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")
     return text
 

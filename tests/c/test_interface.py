@@ -15,7 +15,7 @@ from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.contract.manifest import Manifest, digest
 from nsc.runtime.build.toolchain import FLAGS
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.kernel import Kernel
 
 N, BATCH = 6, 40  # as in interface.c
 

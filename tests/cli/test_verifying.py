@@ -10,7 +10,7 @@ from commands import NOT_A_SORTER, SORTER, call, check_refused, process
 from nsc import library
 from nsc.compiler.formats import write_network
 from nsc.compiler.network import Network
-from nsc.compiler.targets import BACKENDS
+from nsc.compiler.relaxed.backends import BACKENDS
 
 pytestmark = pytest.mark.slow("commands prove")
 

@@ -11,15 +11,8 @@ from strategies import networks
 
 from nsc.compiler.describe import describe
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import (
-    Pattern,
-    PlacedComparator,
-    butterflies,
-    butterflies_of,
-    in_butterflies,
-    schedule,
-    slots_of,
-)
+from nsc.compiler.relaxed.butterflies import Pattern, butterflies, butterflies_of, in_butterflies
+from nsc.compiler.schedule import PlacedComparator, schedule, slots_of
 
 
 def by_wire(comparators):

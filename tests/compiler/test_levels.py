@@ -10,8 +10,9 @@ from strategies import networks
 
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import STRAIGHT_LINE, TILE_COLUMNS, levels, schedule, slots_of
-from nsc.compiler.schedule.levels import rounds as rounds_of
+from nsc.compiler.relaxed.levels import TILE_COLUMNS, levels
+from nsc.compiler.relaxed.levels import rounds as rounds_of
+from nsc.compiler.schedule import STRAIGHT_LINE, schedule, slots_of
 from nsc.errors import LoweringError
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from nsc import library
 from nsc.compiler.driver import compile_network
-from nsc.compiler.exact import compile_exact
-from nsc.compiler.filters import compile_filter
+from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.network import Network
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
 from nsc.errors import LoweringError
 
 INCLUDE = f"-I{library.FOLDER}"
@@ -77,9 +77,9 @@ def test_golden_module_of_a_filter(golden):
 
 def test_an_exact_kernel_of_many_comparators_runs_from_a_table():
     few, many = compile_exact(32).texts["cpu"], compile_exact(160).texts["cpu"]
-    assert "run_piece_1<Form>(r);" in few
-    assert "run_piece_" not in many
-    assert "    run_table<Form>(r);" in many
+    assert "segment_1<Form>(r);" in few
+    assert "segment_" not in many
+    assert "is_straight = false;" in many
     assert compile_exact(32).texts["cpu"] == few
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsc.compiler.filters import compile_filter
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Verdict, parse, verify
 from nsc.compiler.windows import (
@@ -23,6 +22,7 @@ from nsc.compiler.windows import (
     prove_plan,
     whole_network,
 )
+from nsc.compiler.windows.compiling import compile_filter
 from nsc.compiler.windows.merging import merged
 from nsc.errors import WindowError
 

@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from nsc.compiler.driver import compile_network
-from nsc.compiler.exact import compile_exact
+from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.network import Network
-from nsc.compiler.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import top_k
 from nsc.contract.exact import for_element
 from nsc.runtime.build import nvrtc
-from nsc.runtime.devices.cubin import compiler_of
 from nsc.runtime.devices.launches import SHARED_KIB, exact_launches
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.cubin import compiler_of
+from nsc.runtime.relaxed.kernel import Kernel
 
 BOTH = ("float32", "float64")
 

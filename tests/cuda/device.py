@@ -13,7 +13,7 @@ from torch import Tensor
 from nsc.contract.exact import ExactSource, for_element
 from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.devices.launches import Block, exact_launches, launches
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.kernel import Kernel
 
 # The most shared memory that a block of an H100 may have.
 SHARED_BYTES = 227 << 10

@@ -26,11 +26,11 @@ from nsc.compiler.request import Request
 from nsc.contract.exact import for_element
 from nsc.errors import BuildError, DeviceError, OperandError, PackageError, ToolchainError
 from nsc.join.exact import exact_kernel
-from nsc.runtime import reference
-from nsc.runtime.devices import cuda, cuda_program, exact_cuda
 from nsc.runtime.devices.launches import launches
-from nsc.runtime.exact import layout_of
-from nsc.runtime.kernel import register_kernel
+from nsc.runtime.exact import cuda as exact_cuda
+from nsc.runtime.exact.kernel import layout_of
+from nsc.runtime.relaxed import cuda, cuda_program, reference
+from nsc.runtime.relaxed.kernel import register_kernel
 
 CONTEXT = 1
 DEVICE = torch.device("cuda", 0)

@@ -33,7 +33,8 @@ COMMAND = (
 ALIGNED = ("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error")
 ORDERS = {"ascending": 0, "descending": 1, "shuffled": 2}
 SHARED = "extern __shared__ __align__(16) unsigned char shared_memory[];"
-KERNEL = re.compile(r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)')
+# Also in a macro, whose lines end in a backslash.
+KERNEL = re.compile(r'extern "C" __global__ void[\s\\]+(?:__launch_bounds__\([^)]*\)[\s\\]*)?(\w+)')
 
 Dim3 = tuple[int, int, int]
 
@@ -83,8 +84,9 @@ class Emulated:
     """
 
     def __init__(self, text: str, folder: Path, options: tuple[str, ...] = ()) -> None:
+        text = nsc.library.expanded(text)
         assert text.count(SHARED) <= 1
-        text = nsc.library.expanded(text.replace(SHARED, ""))  # emulation.h defines it
+        text = text.replace(SHARED, "")  # emulation.h defines it
         exports = "".join(f"EMULATED({name})\n" for name in KERNEL.findall(text))
         library = shutil.copyfile(_built(f"{text}\n{exports}", options), folder / "kernels.so")
         self._library = ctypes.CDLL(str(library))

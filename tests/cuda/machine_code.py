@@ -15,10 +15,10 @@ from pathlib import Path
 
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed import cuda
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import schedule
-from nsc.compiler.targets import cuda
-from nsc.compiler.targets.records import Header
+from nsc.compiler.text.records import Header
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.runtime.build.nvrtc import Nvrtc, resources
 from nsc.runtime.devices.launches import SHARED_KIB, launches

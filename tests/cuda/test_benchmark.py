@@ -32,8 +32,9 @@ from nsc.operators import exact
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
-from nsc.runtime.devices import cubin, cuda, exact_cuda
-from nsc.runtime.devices.table import BY_DEVICE
+from nsc.runtime.exact import cuda as exact_cuda
+from nsc.runtime.relaxed import cubin, cuda
+from nsc.runtime.relaxed.devices import BY_DEVICE
 
 pytestmark = pytest.mark.nightly("the benchmarks run")
 

@@ -16,16 +16,16 @@ from test_machine_code import VERSION
 
 from nsc.cli import main
 from nsc.compiler.driver import compile_network
-from nsc.compiler.exact import compile_exact
+from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import WIDEST
 from nsc.contract.interface import function_name
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, nvrtc
-from nsc.runtime.devices import cubin
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed import cubin
+from nsc.runtime.relaxed.kernel import Kernel
 
 HERE = Path(__file__).parent
 # The NVRTC of torch for CUDA 13.0, the first of version 13. The newest is the one that CuPy finds by itself.

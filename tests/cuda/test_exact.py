@@ -16,9 +16,9 @@ from nsc.errors import ToolchainError, UnprovedError
 from nsc.join.exact import exact_kernel
 from nsc.operators import exact
 from nsc.operators.filtering import Windows, by_windows
-from nsc.runtime.devices import exact_cuda
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, exact_launches
-from nsc.runtime.devices.sorting import TorchSort
+from nsc.runtime.exact import cuda as exact_cuda
+from nsc.runtime.exact.sorting import TorchSort
 
 pytestmark = pytest.mark.slow("kernels run in the emulation")
 

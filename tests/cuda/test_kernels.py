@@ -18,14 +18,14 @@ import nsc
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
-from nsc.runtime import reference
-from nsc.runtime.devices import cubin, cuda, cuda_module
-from nsc.runtime.kernel import Kernel, register_kernel
+from nsc.runtime.devices import cuda_module
+from nsc.runtime.relaxed import cubin, cuda, reference
+from nsc.runtime.relaxed.kernel import Kernel, register_kernel
 
 BATCH = 5
 TOLERANCE = {

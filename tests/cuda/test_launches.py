@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from nsc.compiler.network import Network
-from nsc.compiler.schedule import levels, schedule
+from nsc.compiler.relaxed.levels import levels
+from nsc.compiler.schedule import schedule
 from nsc.contract.interface import function_name
 from nsc.contract.launch import FUNCTIONS
 from nsc.errors import BuildError

@@ -14,11 +14,11 @@ from nsc.compiler.diagram import columns
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import live_halves
-from nsc.compiler.relaxations import SIGMOIDS
+from nsc.compiler.relaxed.relaxations import SIGMOIDS
 from nsc.compiler.schedule import Codelet, PlacedComparator
 from nsc.compiler.schedule.cones import reaching_blocks
 from nsc.compiler.verify import Mend
-from nsc.runtime import reference
+from nsc.runtime.relaxed import reference
 
 pytestmark = pytest.mark.slow("a browser is started")
 

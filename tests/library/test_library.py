@@ -10,11 +10,13 @@ from click.testing import CliRunner
 import nsc
 from nsc import library
 from nsc.cli import main
-from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST, Pattern
-from nsc.compiler.targets.cpp import NARROW
+from nsc.compiler.relaxed.butterflies import Pattern
+from nsc.compiler.relaxed.cpp import NARROW
+from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST
 from nsc.contract.interface import Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
+from nsc.contract.windows import MODES
 from nsc.errors import BuildError, PackageError
 
 HEADERS = {
@@ -38,7 +40,7 @@ def test_each_header_stands_alone_and_says_what_it_is():
 
 
 def test_numbers_are_those_of_python(tmp_path):
-    """Constants, statuses, routings and patterns, which both sides name."""
+    """Constants, statuses, routings, patterns and modes, which both sides name."""
     claims = {
         "most_comparators": LONGEST,
         "most_wires": WIDEST,
@@ -51,6 +53,7 @@ def test_numbers_are_those_of_python(tmp_path):
         "slope_of_log<ErrorFree>(0.0) * LEAST * unit<double>": 1,
     }
     claims |= {status.name.lower(): status.value for status in Status}
+    claims |= {f"Mode::{name}": mode.value for name, mode in MODES.items()}
     claims |= {f"count_of({each.name.lower()})": len(each.value) for each in Pattern}
     for name, routing in ROUTINGS.items():
         claims |= {
@@ -66,7 +69,7 @@ def test_numbers_are_those_of_python(tmp_path):
         for at, (name, value) in enumerate(claims.items(), 1)
     )
     compiles(
-        f"#include <nsc/relaxed/kernel.h>\nusing namespace nsc;\n"
+        f"#include <nsc/relaxed/kernel.h>\n#include <nsc/windows/modes.h>\nusing namespace nsc;\n"
         f"constexpr double LARGE = {LARGE!r}, LEAST = {SURROGATE_LEAST!r};\n"
         f"struct ErrorFree {{ static constexpr bool error_free = true; }};\n"
         f"int main() {{\n{tests}    return 0;\n}}\n",

@@ -25,7 +25,7 @@ from nsc.compiler.request import Request
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, toolchain
 from nsc.runtime.build.texts import Texts
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.kernel import Kernel
 
 pytestmark = pytest.mark.slow("caches are damaged, and built anew")
 

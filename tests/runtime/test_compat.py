@@ -16,7 +16,7 @@ import diffsort
 
 import nsc
 from nsc.compat import DISTRIBUTIONS, DiffSortNet
-from nsc.runtime import reference
+from nsc.runtime.relaxed import reference
 
 pytestmark = pytest.mark.slow("every variant of diffsort is built")
 

@@ -13,14 +13,14 @@ from click.testing import CliRunner
 
 import nsc
 from nsc.cli import main
-from nsc.compiler.relaxations import Relaxation
-from nsc.compiler.targets import cpp
+from nsc.compiler.relaxed import cpp
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, PackageError
-from nsc.runtime import engine as engines
-from nsc.runtime.engine import Engine
-from nsc.runtime.library import Library
+from nsc.runtime.relaxed import engine as engines
+from nsc.runtime.relaxed.engine import Engine
+from nsc.runtime.relaxed.library import Library
 
 # Networks that take different ways through the library.
 NETWORKS = {
@@ -69,7 +69,7 @@ def test_the_engine_has_the_bits_of_the_kernel(name):
         runs = []
         for kind in (Engine, Library):
             op.kernel._library = by_engine(op) if kind is Engine else op.kernel._built()
-            for forget in nsc.runtime.kernel.forgetters:
+            for forget in nsc.runtime.relaxed.kernel.forgetters:
                 forget()
             assert isinstance(op.kernel.library(), kind)
             runs.append(results(op, batch))

@@ -18,9 +18,9 @@ from torch.library import opcheck
 import nsc
 import nsc.numpy
 from nsc.compiler.windows import Window
-from nsc.contract.filters import MODES
+from nsc.contract.windows import MODES
 from nsc.errors import OperandError, OperandTypeError, PackageError, WindowError
-from nsc.join.filters import filter_kernel
+from nsc.join.windows import filter_kernel
 from nsc.nn import MedianFilter2d, RankFilter2d
 from nsc.operators import filtering
 from nsc.operators.exact import DTYPE_NAMES
@@ -369,9 +369,9 @@ def test_numpy_needs_no_torch():
 
 
 def test_a_package_is_loaded_and_refused_if_it_changed(tmp_path):
-    from nsc.compiler.filters import compile_filter
     from nsc.compiler.package import write
     from nsc.compiler.windows import Window
+    from nsc.compiler.windows.compiling import compile_filter
 
     place = write(compile_filter(Window.of((3, 2), 3), "mine").package, tmp_path)
     mine = nsc.load(place)

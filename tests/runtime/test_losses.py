@@ -11,9 +11,9 @@ import torch
 from networks import irregular
 
 import nsc
-from nsc.compiler.relaxations import SIGMOIDS
+from nsc.compiler.relaxed.relaxations import SIGMOIDS
 from nsc.contract import routings
-from nsc.runtime import reference
+from nsc.runtime.relaxed import reference
 
 LOSSES = ["cross_entropy", "binary_cross_entropy"]
 # The cut of the logarithms, as a probability.

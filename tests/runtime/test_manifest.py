@@ -14,16 +14,16 @@ from edit_manifests import changed
 
 import nsc
 from nsc.compiler.driver import compile_network
-from nsc.compiler.filters import compile_filter
 from nsc.compiler.package import write
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
 from nsc.contract import manifest as manifests
 from nsc.contract.manifest import digest
 from nsc.join.budget import budget_of
-from nsc.runtime.kernel import Kernel
-from nsc.runtime.library import Library
+from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.relaxed.library import Library
 
 pytestmark = pytest.mark.slow("every field of packages is edited")
 

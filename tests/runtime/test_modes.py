@@ -19,7 +19,7 @@ from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 import nsc
 from nsc.nn import SelectionNetwork, SortingNetwork, TopKCrossEntropy
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.kernel import Kernel
 
 pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
 

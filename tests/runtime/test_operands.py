@@ -13,7 +13,7 @@ import nsc
 from nsc.compiler.driver import compile_network
 from nsc.compiler.package import write
 from nsc.compiler.request import Request
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed.kernel import Kernel
 
 
 @functools.cache

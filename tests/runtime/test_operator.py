@@ -25,8 +25,7 @@ from nsc.compiler.package import write
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.contract.routings import LOSSES
-from nsc.runtime import reference
-from nsc.runtime.devices import cpu
+from nsc.runtime.relaxed import cpu, reference
 
 SIGMOIDS = ("logistic", "gaussian", "reciprocal", "cauchy", "optimal", "hard")
 FAMILIES = ("odd_even", "bitonic", "odd_even_merge", "merge_exchange", "pairwise", "insertion")

@@ -12,12 +12,12 @@ from networks import irregular
 
 from nsc import library
 from nsc.compiler.driver import compile_network
-from nsc.compiler.exact import compile_exact
-from nsc.compiler.filters import compile_filter
-from nsc.compiler.relaxations import Relaxation
+from nsc.compiler.exact.compiling import compile_exact
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.selection import top_k
 from nsc.compiler.windows import Window
+from nsc.compiler.windows.compiling import compile_filter
 
 pytestmark = pytest.mark.nightly("kernels are built with sanitizers")
 

@@ -12,8 +12,8 @@ from networks import irregular, partly_tabled
 import nsc
 from nsc.compiler.optimize import top_k_candidates
 from nsc.errors import LoweringError, OperandError, PackageError, PropertyError, VerificationError
-from nsc.runtime import reference
-from nsc.runtime.kernel import Kernel
+from nsc.runtime.relaxed import reference
+from nsc.runtime.relaxed.kernel import Kernel
 
 BOTH = ("float32", "float64")
 STEEPNESS = 3.0

@@ -7,8 +7,8 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nsc.contract.targets import TARGETS
-from nsc.runtime.devices.table import BY_DEVICE, DEVICES
 from nsc.runtime.dispatch.ways import Way, way_of
+from nsc.runtime.relaxed.devices import BY_DEVICE, DEVICES
 
 
 class Subclass(torch.Tensor):

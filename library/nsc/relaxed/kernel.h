@@ -24,6 +24,7 @@
 // parts are added in a fixed order.
 #pragma once
 
+#include <nsc/attributes.h>
 #include <nsc/relaxed/routing_pass.h>
 
 namespace nsc {
@@ -40,8 +41,6 @@ Call<P, real> call_of(P &plan, int32_t routing, int64_t batch, const real *x, co
 }
 
 }  // namespace nsc
-
-#define NSC_API extern "C" __attribute__((visibility("default")))
 
 // Defines the functions for an arithmetic type, whose names end in the suffix. `first` is their
 // first parameter with a comma, if they need one to find the plan.

@@ -1,0 +1,152 @@
+"""The C++ target: a schedule to the text of a kernel for processors.
+
+The text has the network's tables and the relaxation. The headers of nsc/library run them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
+from nsc.compiler.relaxed.records import CppKernel, EngineKernel, Network
+from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
+from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
+from nsc.compiler.text.lines import braced, wrapped
+from nsc.compiler.text.records import Header, head_of
+from nsc.contract.tables import NetworkTables, PatternCode
+from nsc.templates import fill
+
+# Wires of the widest network whose P is routed with a sample in each lane, which a small batch does not fill.
+NARROW = 32
+
+
+def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
+    """Return the schedule with the comparators of codelets joined to butterflies."""
+    return in_butterflies(schedule)
+
+
+def launch(schedule: Schedule) -> None:
+    """Return None: a call of a C++ kernel has no launch parameters."""
+    return
+
+
+def render(
+    header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
+) -> str:
+    """Return the C++ source of a kernel; the same arguments, the same text.
+
+    Args:
+        header: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
+        schedule: what is run.
+        relaxation: how comparators are softened.
+        reals: names of arithmetic types, keys of REALS.
+    """
+    tables = tables_of(schedule)
+    kernel = CppKernel(
+        kernel=head_of(header, schedule.network),
+        facts=json.dumps(facts),
+        network=_network(tables),
+        relaxation=softened(relaxation),
+        reals=real_types(reals),
+    )
+    return fill("cpp/kernel.cpp.j2", kernel)
+
+
+def engine(relaxation: Relaxation, real: str) -> str:
+    """Return the C++ source of the engine of a relaxation for an arithmetic type, a key of REALS."""
+    return fill("cpp/engine.cpp.j2", EngineKernel(softened(relaxation), *real_types((real,))))
+
+
+def tables_of(schedule: Schedule) -> NetworkTables:
+    """Return the tables of codelets, their wires and their shapes, and their sums.
+
+    Wires are kept as a base and a spread, which codelets share, so that tables stay short.
+    """
+    number = {shape: index for index, shape in enumerate(schedule.shapes)}
+    begins = spread_begins(schedule)
+    flips = {0: 0}
+    codelets, first_slot = [], 0
+    for codelet in schedule.codelets:
+        pattern = flips.setdefault(codelet.turned, len(flips))
+        fields = (number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot, pattern)
+        codelets.append(fields)
+        first_slot += slots_of(codelet)
+    joined = {shape: tuple(butterflies_of(shape)) for shape in schedule.shapes}
+    shapes, first_pair, first_butterfly = [], 0, 0
+    for shape in schedule.shapes:
+        wires = 1 + max(pair.b for pair in shape)
+        shapes.append((wires, first_pair, len(shape), first_butterfly))
+        first_pair += len(shape)
+        first_butterfly += len(joined[shape])
+    return NetworkTables(
+        wires=schedule.network.n,
+        comparators=schedule.network.size,
+        levels=schedule.network.depth,
+        slots=schedule.slots,
+        longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
+        butterflies=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
+        codelets=tuple(codelets),
+        spreads=tuple(place for spread in begins for place in spread),
+        shapes=tuple(shapes),
+        pairs=tuple((it.a, it.b) for shape in schedule.shapes for it in shape),
+        flips=tuple(_words(pattern) for pattern in flips),
+        shape_butterflies=tuple(
+            (_code(it.pattern), *_four(it.wires)) for each in joined.values() for it in each
+        ),
+        narrow_butterflies=tuple(
+            (_code(it.pattern), *_four(it.wires), *_four(it.slots)) for it in _narrow_butterflies(schedule)
+        ),
+    )
+
+
+def _narrow_butterflies(schedule: Schedule) -> tuple[Butterfly, ...]:
+    """Return the butterflies of a narrow network that is sorted."""
+    if schedule.network.n > NARROW or schedule.outputs is not None:
+        return ()
+    return butterflies(schedule.codelets)
+
+
+def _code(pattern: Pattern) -> int:
+    return PatternCode[pattern.name].value
+
+
+def _four(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return (*numbers, 0, 0, 0)[:4]
+
+
+def _words(bits: int) -> tuple[int, ...]:
+    return tuple(bits >> shift & (1 << 64) - 1 for shift in range(0, LONGEST, 64))
+
+
+def _network(tables: NetworkTables) -> Network:
+    """Return the tables as text. C has no empty arrays: each ends with an entry that is not used."""
+    return Network(
+        wires=tables.wires,
+        comparators=tables.comparators,
+        levels=tables.levels,
+        slots=tables.slots,
+        longest_codelet=tables.longest_codelet,
+        codelet_count=len(tables.codelets),
+        butterfly_count=tables.butterflies,
+        narrow_count=len(tables.narrow_butterflies),
+        codelet_lines=_lines(map(braced, tables.codelets)),
+        spread_lines=wrapped([*tables.spreads, 0]),
+        shape_lines=_lines(map(braced, tables.shapes)),
+        pair_lines=_lines(map(braced, tables.pairs)),
+        flip_lines=_lines(braced([braced(map(hex, row))]) for row in tables.flips),
+        butterfly_lines=_lines(map(_butterfly, tables.shape_butterflies)),
+        narrow_lines=_lines(map(_butterfly, tables.narrow_butterflies)),
+    )
+
+
+def _lines(entries: Iterable[str]) -> tuple[str, ...]:
+    return wrapped([*entries, "{}"])
+
+
+def _butterfly(row: tuple[int, ...]) -> str:
+    """Return a pattern with its fours of numbers."""
+    fours = [braced(row[at : at + 4]) for at in range(1, len(row), 4)]
+    return braced((f"nsc::{PatternCode(row[0]).name.lower()}", *fours))

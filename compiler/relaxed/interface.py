@@ -1,0 +1,57 @@
+"""The C header of a package's library: what its functions take, return and mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nsc.compiler.relaxed.records import Code, Interface
+from nsc.compiler.text.records import Header, Real
+from nsc.contract.interface import KERNEL_ABI, REALS, Status
+from nsc.contract.routings import LOSSES, ROUTINGS, Payload, Routing
+from nsc.templates import fill
+
+_STATUSES = {
+    Status.OK: "done",
+    Status.OUT_OF_MEMORY: "not enough memory",
+    Status.BAD_STEEPNESS: "a steepness that is not finite or not more than 0",
+    Status.NO_PERMUTATION: "a target that does not have each rank 0 ... n - 1 once",
+    Status.NO_RANK: "a rank outside 0 ... n - 1",
+}
+
+
+def interface_text(header: Header, n: int, outputs: Mapping[int, int] | None, dtypes: tuple[str, ...]) -> str:
+    """Return the text of a package's C header.
+
+    Args:
+        header: what its first lines say.
+        n: wires of the network.
+        outputs: the selected wires with their ranks, in order; None: the network sorts.
+        dtypes: the arithmetic types, keys of REALS.
+    """
+    values = "the smallest first"
+    routings = list(ROUTINGS.values())
+    if outputs is not None:
+        wires = ", ".join(map(str, outputs))
+        values = f"the results are those on wire {wires}"
+        routings = [routing for routing in routings if routing.selector is not None]
+    interface = Interface(
+        header=header,
+        version=KERNEL_ABI,
+        wires=n,
+        values=values,
+        statuses=tuple(Code(status.name.lower(), status.value, _STATUSES[status]) for status in Status),
+        routings=tuple(Code(routing.name, routing.code, _meaning(routing)) for routing in routings),
+        reals=tuple(Real(real, REALS[real].type, REALS[real].suffix) for real in dtypes),
+    )
+    return fill("cpp/interface.h.j2", interface)
+
+
+def _meaning(routing: Routing) -> str:
+    """Return what a routing takes and what it gives for each sample."""
+    if routing.is_loss:
+        return f"takes int64_t ranks (n), gives a loss: {LOSSES[routing.name].name.replace('_', ' ')} of P"
+    if routing.payload is Payload.RANKS:
+        return "takes int64_t ranks (columns), gives these rows of P as columns, (n, columns)"
+    if routing.payload is Payload.COLUMNS:
+        return f"takes V, gives {'the transpose of P' if routing.is_reversed else 'P'} times V, (n, columns)"
+    return "takes and gives nothing" if routing.name == "none" else "takes nothing, gives P"

@@ -1,0 +1,53 @@
+"""Straight-line code: a network's comparators as statements on local variables, a wire each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_WIDTH = 110
+
+
+def straight_lines(
+    comparators: Sequence[tuple[int, int]], loads: Mapping[int, str], stores: Mapping[int, str]
+) -> tuple[str, ...]:
+    """Return statements that run comparators, in lines of readable length.
+
+    Wire w is the variable w<w>. It is loaded just before its first comparator and stored just after its
+    last one, so that few are held at a time. Half of a comparator that no store needs is left to the C++
+    compiler to remove.
+
+    Args:
+        comparators: (lo, hi), in order.
+        loads: the expression that loads each wire.
+        stores: the statement that stores each wire that is kept.
+    """
+    return _lines(_statements(comparators, loads, stores))
+
+
+def _statements(
+    comparators: Sequence[tuple[int, int]], loads: Mapping[int, str], stores: Mapping[int, str]
+) -> Iterator[str]:
+    last = {wire: index for index, pair in enumerate(comparators) for wire in pair}
+    for wire in loads.keys() - last.keys():
+        if wire in stores:
+            yield f"Item w{wire} = {loads[wire]};"
+            yield stores[wire]
+    loaded: set[int] = set()
+    for index, (lo, hi) in enumerate(comparators):
+        fresh = [wire for wire in (lo, hi) if wire not in loaded]
+        loaded.update(fresh)
+        if fresh:
+            yield f"Item {', '.join(f'w{wire} = {loads[wire]}' for wire in fresh)};"
+        yield f"Form::order(w{lo}, w{hi});"
+        for wire in (lo, hi):
+            if last[wire] == index and wire in stores:
+                yield stores[wire]
+
+
+def _lines(statements: Iterable[str]) -> tuple[str, ...]:
+    lines = [""]
+    for statement in statements:
+        if len(lines[-1]) + len(statement) > _WIDTH:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{statement}"
+    return tuple(lines)

@@ -1,0 +1,128 @@
+"""The filter: a plan to the text of a kernel that selects a rank of the window around each pixel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nsc.compiler.text.records import Head
+from nsc.compiler.text.straight import straight_lines
+from nsc.compiler.windows import Instance, Loop, Plan, Read, Stage, fuse, operations
+from nsc.compiler.windows.records import FilterKernel, FilterLoop, FilterSizes
+from nsc.templates import fill
+from nsc.wording import count
+
+
+def render(head: Head, facts: str, plan: Plan) -> str:
+    """Return the C++ source of a filter; the same arguments, the same text.
+
+    Args:
+        head: what the kernel's first lines say.
+        facts: what the kernel states of itself when it is asked.
+        plan: what it runs.
+    """
+    loops = fuse(plan)
+    kept = _kept_lists(plan, loops)
+    written = [
+        FilterLoop(number, _comment(plan, loop), loop.reach, _lines(plan, loop, kept))
+        for number, loop in enumerate(loops)
+    ]
+    *loops_of_lists, results = written
+    work = operations(plan, loops)
+    kernel = FilterKernel(
+        kernel=head,
+        facts=json.dumps(facts),
+        work=f"{work:g} minima and maxima",
+        window=FilterSizes(*plan.window.shape, plan.step, kept.rows, max(1, round(work))),
+        loops=tuple(loops_of_lists),
+        lists=", ".join(f"List{loop.number}" for loop in loops_of_lists),
+        results=results,
+    )
+    return fill("filter/kernel.cpp.j2", kernel)
+
+
+@dataclass(frozen=True)
+class _KeptLists:
+    """Where lists lie in memory.
+
+    Attributes:
+        first: the row of the first value of each stage's list.
+        rows: how many rows there are.
+    """
+
+    first: dict[int, int]
+    rows: int
+
+
+def _kept_lists(plan: Plan, loops: tuple[Loop, ...]) -> _KeptLists:
+    """Return rows of memory for each list until the last loop that reads it; freed rows are taken again."""
+    last = {
+        read.stage: number
+        for number, loop in enumerate(loops)
+        for instance in loop.instances
+        for read in plan.stages[instance.stage].reads
+    }
+    held: dict[int, range] = {}
+    first: dict[int, int] = {}
+    for number, loop in enumerate(loops):
+        if loop.kept is not None:
+            length = len(plan.stages[loop.kept].outputs)
+            start = _free(held.values(), length)
+            first[loop.kept] = start
+            held[loop.kept] = range(start, start + length)
+        held = {stage: rows for stage, rows in held.items() if last[stage] > number}
+    ends = [start + len(plan.stages[stage].outputs) for stage, start in first.items()]
+    return _KeptLists(first, max(ends, default=0))
+
+
+def _free(held: Iterable[range], length: int) -> int:
+    """Return the first of some rows that are not held."""
+    start = 0
+    for rows in sorted(held, key=lambda rows: rows.start):
+        if rows.start - start >= length:
+            break
+        start = rows.stop
+    return start
+
+
+def _comment(plan: Plan, loop: Loop) -> str:
+    operations = sum(plan.stages[instance.stage].half_operations for instance in loop.instances)
+    made = count(plan.step, "row") + " of results" if loop.kept is None else _made(plan.stages[loop.kept])
+    return f"{made}, by {operations} minima and maxima."
+
+
+def _made(stage: Stage) -> str:
+    return f"{count(len(stage.outputs), 'value')} of {len(stage.reads)} in order"
+
+
+def _lines(plan: Plan, loop: Loop, lists: _KeptLists) -> tuple[str, ...]:
+    """Return the statements of a loop: its stages one after the other, on wires of their own."""
+    pairs: list[tuple[int, int]] = []
+    loads: dict[int, str] = {}
+    wires: dict[Instance, list[int]] = {}
+    for instance in loop.instances:
+        stage, base = plan.stages[instance.stage], len(loads)
+        for wire, read in enumerate(stage.reads):
+            source = (
+                None if read.stage is None else wires.get(Instance(read.stage, instance.shift + read.shift))
+            )
+            loads[base + wire] = f"w{source[read.index]}" if source else _load(read, instance.shift, lists)
+        pairs += [(base + lo, base + hi) for lo, hi in stage.network.comparators.tolist()]
+        wires[instance] = [base + wire for wire in stage.outputs]
+    if loop.kept is None:
+        results = [wires[Instance(stage, 0)][0] for stage in plan.results]
+        stores = {wire: f"s.give({row}, x, w{wire});" for row, wire in enumerate(results)}
+    else:
+        first = lists.first[loop.kept]
+        kept = wires[Instance(loop.kept, 0)]
+        stores = {wire: f"s.keep({first + rank}, x, w{wire});" for rank, wire in enumerate(kept)}
+    return straight_lines(pairs, loads, stores)
+
+
+def _load(read: Read, shift: int, lists: _KeptLists) -> str:
+    at = read.shift + shift
+    x = f"x + {at} * channels" if at else "x"
+    if read.stage is None:
+        return f"s.pixel({read.index}, {x})"
+    return f"s.list({lists.first[read.stage] + read.index}, {x})"

@@ -1,0 +1,1 @@
+"""Audit: what a package claims, and what its built kernel does."""

@@ -1,0 +1,148 @@
+"""Checks of built filters: a package's kernel is run on windows of zeros and ones, and on whole images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.audit.check import Check, Claim
+from nsc.compiler.formats import parse_network
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Budget, Property, Run, check_emitted, parse
+from nsc.compiler.windows import MOST_ROWS
+from nsc.contract.folding import fold
+from nsc.contract.manifest import NETWORK, FilterManifest
+from nsc.contract.windows import Mode
+from nsc.runtime.windows.kernel import FilterKernel, Images
+
+# The types of pixels that are checked: one whose values are compared as they are, and one that has keys. The
+# kernels of others come from the same text.
+CHECKED = ("uint8", "float32")
+# Columns of the images that are checked: fewer than a register has lanes, and more than two have.
+_COLUMNS = (3, 150)
+# By NumPy's names, what stands outside of an image.
+_PADDING = {
+    Mode.REFLECT: "symmetric",
+    Mode.NEAREST: "edge",
+    Mode.MIRROR: "reflect",
+    Mode.CONSTANT: "constant",
+    Mode.WRAP: "wrap",
+}
+# The pixel outside, for the mode constant.
+_OUTSIDE = 1
+
+
+def filter_claim(files: Mapping[str, str]) -> Claim:
+    """Return what a package of a filter claims of the network of a window.
+
+    Raises:
+        PackageError: nsc did not write the files, or they were changed since.
+    """
+    manifest = FilterManifest.of_files(files)
+    kernel = FilterKernel.of_package(manifest, files)
+    network = parse_network(files[NETWORK])
+    property_ = parse(f"rank-{manifest.rank}", network.n, [manifest.output])
+    return Claim(network, property_, partial(_check, kernel, manifest, network, property_))
+
+
+def _check(
+    kernel: FilterKernel, manifest: FilterManifest, network: Network, property_: Property, budget: Budget
+) -> list[Check]:
+    """Run the kernels of CHECKED; return what each did on windows, and on images in every mode.
+
+    Raises:
+        ToolchainError, BuildError: it cannot be built.
+    """
+    checks = []
+    for dtype in CHECKED:
+        run = _run_windows(kernel, manifest, dtype)
+        found = check_emitted(network, property_, [manifest.rank], {"windows": run}, budget)
+        checks += [
+            Check.of("windows", dtype, found["windows"]),
+            _check_images(kernel, manifest, dtype, channels=1),
+        ]
+    return [*checks, _check_images(kernel, manifest, CHECKED[0], channels=3)]
+
+
+def _run_windows(kernel: FilterKernel, manifest: FilterManifest, dtype: str) -> Run:
+    """Return what runs a kernel on windows that show whether it does the same as the network.
+
+    The windows lie side by side, so that each lane has some, and again further down, once for each row of
+    results that a step may make.
+    """
+    planes, rows, columns = _window_of(manifest)
+
+    def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], None]:
+        windows = values.astype(dtype).reshape(len(values), planes, rows, columns)
+        image = np.moveaxis(windows, 0, 2).reshape(planes, rows, len(values) * columns)
+        results = [
+            _filtered(kernel, manifest, _pushed_down(image, extra), Mode.NEAREST)[
+                0, planes // 2, rows // 2 + extra, columns // 2 :: columns, 0
+            ]
+            for extra in range(MOST_ROWS)
+        ]
+        # Results that differ are wrong, whatever they are.
+        same = (np.array(results) == results[0]).all(axis=0)
+        return np.where(same, results[0], 2)[:, None], None
+
+    return run
+
+
+def _pushed_down(image: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
+    """Return an image, as one of many with one channel, with its first row some times more."""
+    return np.concatenate([*[image[:, :1]] * rows, image], axis=1)[None, ..., None]
+
+
+def _window_of(manifest: FilterManifest) -> tuple[int, int, int]:
+    """Return the planes, rows and columns that the kernel filters by."""
+    return fold(manifest.window).window
+
+
+def _check_images(kernel: FilterKernel, manifest: FilterManifest, dtype: str, channels: int) -> Check:
+    """Compare the filtered images of random numbers, their borders too, with sorted windows."""
+    random, count, wrong = np.random.default_rng(0), 0, None
+    lowest = 0 if np.dtype(dtype).kind == "u" else -50
+    for mode in Mode:
+        for columns in _COLUMNS:
+            shape = (2, _window_of(manifest)[0] + 1, 11, columns, channels)
+            images = random.integers(lowest, 50, shape).astype(dtype)
+            wanted = [_sorted_windows(each, manifest, mode) for each in np.moveaxis(images, -1, 0)]
+            if (_filtered(kernel, manifest, images, mode) == np.stack(wanted, axis=-1)).all():
+                count += len(images)
+            else:
+                wrong = wrong or f"images of {columns} columns in mode {mode.name.lower()} come out wrong"
+    part = "images" if channels == 1 else f"images of {channels} channels"
+    return Check(part, dtype, count, "images, in every mode,", None, wrong)
+
+
+def _sorted_windows(images: npt.NDArray[Any], manifest: FilterManifest, mode: Mode) -> npt.NDArray[Any]:
+    """Return what a filter is defined to give: a rank of each pixel's window."""
+    sizes = _window_of(manifest)
+    outside = {"constant_values": _OUTSIDE} if mode is Mode.CONSTANT else {}
+    around = [(0, 0), *((size // 2, size - 1 - size // 2) for size in sizes)]
+    padded = np.pad(images, around, _PADDING[mode], **outside)  # type: ignore[call-overload]
+    windows = np.lib.stride_tricks.sliding_window_view(padded, sizes, axis=(1, 2, 3))
+    return np.sort(windows.reshape(*images.shape, -1), axis=-1)[..., manifest.rank]
+
+
+def _filtered(
+    kernel: FilterKernel, manifest: FilterManifest, images: npt.NDArray[Any], mode: Mode
+) -> npt.NDArray[Any]:
+    """Return the filtered images (count, planes, rows, columns, channels)."""
+    images = np.ascontiguousarray(images)
+    values, outside = np.empty_like(images), np.array(_OUTSIDE, images.dtype)
+    folded = fold((*_window_of(manifest), 1))
+    kernel.call(
+        images.dtype.name,
+        images.ctypes.data,
+        Images.without_gaps(images.shape, folded),
+        folded.before,
+        values.ctypes.data,
+        mode,
+        outside.ctypes.data,
+    )
+    return values

@@ -1,0 +1,1 @@
+"""Exact: kernels that sort, or select, numbers of any type, built and called."""

@@ -1,0 +1,1 @@
+"""Relaxed: packages of differentiable kernels, loaded, built and called."""

@@ -1,0 +1,237 @@
+"""The CPU implementations of the operators: tensors to addresses, the C call, errors from its status."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nsc.contract.interface import Status
+from nsc.contract.routings import LOSSES, ROUTINGS
+from nsc.runtime.devices.pool import thread_pool
+from nsc.runtime.relaxed import reference
+from nsc.runtime.relaxed.checks import (
+    check_tensors,
+    check_values,
+    checked_backward,
+    no_permutation,
+    no_rank,
+    no_steepness,
+)
+from nsc.runtime.relaxed.derivatives import reference_vjp, through_loss
+from nsc.runtime.relaxed.kernel import Kernel, find_kernel, forgetters
+from nsc.runtime.relaxed.library import Functions
+from nsc.runtime.relaxed.shapes import (
+    has_columns,
+    inner_contiguous,
+    output_shapes,
+    real_of,
+)
+
+# Least comparators, of all samples together, whose weights are kept for the backward pass. Computing fewer
+# again takes no longer than allocating memory for them.
+_WORTH_KEEPING = 4000
+_CODES = {name: routing.code for name, routing in ROUTINGS.items()}
+
+
+def relax(
+    x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str, spec: str
+) -> tuple[Tensor, Tensor]:
+    """Implement `nsc::relax`; see `dispatch.entries.relax`."""
+    kernel = find_kernel(spec)
+    check_tensors(kernel, x, steepness, payload, routing)
+    values, routed = relax_unchecked(x, steepness, payload, routing, spec)
+    return values, x.new_empty(x.shape[0], 0) if routed is None else routed
+
+
+def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
+    """Return memory for what the forward pass can keep for the backward pass; None: nothing."""
+    count = _count_kept(spec, x.dtype, routing, x.shape[0])
+    return x.new_empty(count) if count else None
+
+
+@functools.lru_cache(maxsize=64)
+def _count_kept(spec: str, dtype: torch.dtype, routing: str, batch: int) -> int:
+    """Return how many numbers the forward pass is to keep for the backward pass."""
+    functions = _functions(spec, dtype)
+    if functions is None or batch * find_kernel(spec).size < _WORTH_KEEPING:
+        return 0
+    return functions.kept(_CODES[routing], batch)
+
+
+@functools.lru_cache(maxsize=64)
+def _functions(spec: str, dtype: torch.dtype) -> Functions | None:
+    """Return a kernel's functions for an arithmetic type; None on a machine with no compiler."""
+    library = find_kernel(spec).library()
+    return library.functions[real_of(dtype)] if library else None
+
+
+forgetters.append(_functions.cache_clear)
+
+
+def relax_unchecked(
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+    kept: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Do what `relax` does without argument checks; routing "none" gives None for its empty result."""
+    functions = _functions(spec, x.dtype)
+    if functions is None:
+        return _relax_by_reference(find_kernel(spec), x, steepness, payload, routing)
+    routed = None if routing == "none" else x.new_empty(*output_shapes(x, payload, routing)[1])
+    x = x.contiguous()
+    payload = inner_contiguous(payload)
+    values = torch.empty_like(x)
+    status = functions.forward(
+        *_call(x, steepness, payload, routing),
+        values.data_ptr(),
+        None if routed is None else routed.data_ptr(),
+        None if kept is None else kept.data_ptr(),
+        thread_pool(),
+    )
+    if status:
+        raise _error(status, find_kernel(spec), routing, steepness)
+    return values, routed
+
+
+def _relax_by_reference(
+    kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
+) -> tuple[Tensor, Tensor]:
+    check_values(kernel, steepness, payload, routing)
+    values, routed = reference.relax(kernel, x, steepness, payload, routing)
+    return _apart(values, x, steepness), _apart(routed, x, payload)
+
+
+def relax_backward_unchecked(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+    with_steepness: bool = True,
+    with_payload: bool = True,
+    kept: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
+
+    The weights are computed anew unless `relax_unchecked` kept them for the same arguments.
+    """
+    if routed_grad is not None and routing in LOSSES:
+        assert payload is not None
+        return through_loss(
+            loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
+        )
+    functions = _functions(spec, x.dtype)
+    if functions is None:
+        grads = reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
+        inputs = (values_grad, routed_grad, x, steepness, payload)
+        payload_grad = _apart(grads[2], *inputs) if has_columns(routing) else None
+        return _apart(grads[0], *inputs), _apart(grads[1], *inputs), payload_grad
+    x = x.contiguous()
+    x_grad = torch.empty_like(x)
+    steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+    payload_grad = None
+    if with_payload and payload is not None and has_columns(routing):
+        payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
+    payload = inner_contiguous(payload)
+    values_grad = None if values_grad is None else values_grad.contiguous()
+    routed_grad = None if routed_grad is None else routed_grad.contiguous()
+    status = functions.backward(
+        *_call(x, steepness, payload, routing),
+        None if values_grad is None else values_grad.data_ptr(),
+        None if routed_grad is None else routed_grad.data_ptr(),
+        x_grad.data_ptr(),
+        None if steepness_grad is None else steepness_grad.data_ptr(),
+        None if payload_grad is None else payload_grad.data_ptr(),
+        None,
+        None if kept is None else kept.data_ptr(),
+        thread_pool(),
+    )
+    if status:
+        raise _error(status, find_kernel(spec), routing, steepness)
+    return x_grad, steepness_grad, payload_grad
+
+
+relax_backward = checked_backward(relax_backward_unchecked)
+
+
+def loss(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
+    check_tensors(find_kernel(spec), x, steepness, target, routing)
+    losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
+    assert steepness_grad is not None
+    return losses, x_grad, steepness_grad
+
+
+def loss_unchecked(
+    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
+    functions = _functions(spec, x.dtype)
+    if functions is None:
+        kernel = find_kernel(spec)
+        check_values(kernel, steepness, target, routing)
+        losses = reference.relax(kernel, x, steepness, target, routing)[1]
+        losses_grad = torch.ones_like(losses)
+        grads = reference_vjp(None, losses_grad, x, steepness, target, routing, spec)[:2]
+        return losses, _apart(grads[0], x), _apart(grads[1], steepness)
+    x = x.contiguous()
+    target = target.contiguous()
+    losses, x_grad = x.new_empty(x.shape[0]), torch.empty_like(x)
+    steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+    status = functions.backward(
+        *_call(x, steepness, target, routing),
+        None,
+        None,
+        x_grad.data_ptr(),
+        None if steepness_grad is None else steepness_grad.data_ptr(),
+        None,
+        losses.data_ptr(),
+        None,
+        thread_pool(),
+    )
+    if status:
+        raise _error(status, find_kernel(spec), routing, steepness)
+    return losses, x_grad, steepness_grad
+
+
+def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:
+    """Return the arguments that forward and backward share."""
+    code, stride = _CODES[routing], steepness.stride()[0]
+    if payload is None:
+        return code, x.shape[0], x.data_ptr(), steepness.data_ptr(), stride, None, 0, 0
+    columns = payload.data_ptr(), payload.stride(0), payload.shape[-1]
+    return code, x.shape[0], x.data_ptr(), steepness.data_ptr(), stride, *columns
+
+
+def _apart(result: Tensor, *inputs: Tensor | None) -> Tensor:
+    """Return the result, contiguous and with memory of its own, as an operator must."""
+    result = result.contiguous()
+    memory = {t.untyped_storage().data_ptr() for t in inputs if t is not None}
+    return result.clone() if result.untyped_storage().data_ptr() in memory else result
+
+
+def _error(status: int, kernel: Kernel, routing: str, steepness: Tensor) -> Exception:
+    """Return the error for what a kernel's function answered."""
+    match Status(status):
+        case Status.BAD_STEEPNESS:
+            return no_steepness(kernel, routing, steepness)
+        case Status.NO_PERMUTATION:
+            return no_permutation(kernel, routing)
+        case Status.NO_RANK:
+            return no_rank(kernel, routing)
+        case _:
+            return _out_of_memory(kernel)
+
+
+def _out_of_memory(kernel: Kernel) -> MemoryError:
+    return MemoryError(f"{kernel.name}: not enough memory for the weights of one sample")

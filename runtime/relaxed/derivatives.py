@@ -1,0 +1,94 @@
+"""Derivatives that no kernel has: those of the plain torch reference, and those through a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from nsc.runtime.relaxed import reference
+from nsc.runtime.relaxed.kernel import find_kernel
+from nsc.runtime.relaxed.shapes import has_columns
+
+
+def reference_vjp(
+    values_grad: Tensor | None,
+    routed_grad: Tensor | None,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `nsc::relax_backward` does, in differentiable torch operations."""
+    kernel = find_kernel(spec)
+    differentiable = payload if has_columns(routing) else None
+
+    def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+        used = inputs[2] if differentiable is not None else payload
+        return reference.relax(kernel, inputs[0], inputs[1], used, routing)
+
+    inputs = (x, steepness) if differentiable is None else (x, steepness, differentiable)
+    (values, routed), pullback = _vjp(outputs, *inputs)
+    cotangents = (
+        torch.zeros_like(values) if values_grad is None else values_grad,
+        torch.zeros_like(routed) if routed_grad is None else routed_grad,
+    )
+    grads = pullback(cotangents)
+    return grads[0], grads[1], grads[2] if differentiable is not None else x.new_empty(0)
+
+
+def _vjp(
+    function: Callable[..., tuple[Tensor, ...]], *inputs: Tensor
+) -> tuple[tuple[Tensor, ...], Callable[[tuple[Tensor, ...]], tuple[Tensor, ...]]]:
+    outputs, pullback = torch.func.vjp(function, *inputs)  # type: ignore[misc]
+    return outputs, pullback
+
+
+def second_vjp(
+    saved: tuple[Tensor | None, ...], cotangents: tuple[Tensor | None, ...], routing: str, spec: str
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of `nsc::relax_backward` with respect to its five tensors."""
+    places = [place for place, t in enumerate(saved) if t is not None and t.dtype.is_floating_point]
+
+    def backward(*chosen: Tensor) -> tuple[Tensor, ...]:
+        inputs = list(saved)
+        for place, tensor in zip(places, chosen, strict=True):
+            inputs[place] = tensor
+        return reference_vjp(*inputs, routing, spec)  # type: ignore[call-arg, arg-type]
+
+    outputs, pullback = _vjp(backward, *[t for t in map(saved.__getitem__, places) if t is not None])
+    filled = tuple(
+        torch.zeros_like(output) if cotangent is None else cotangent
+        for output, cotangent in zip(outputs, cotangents, strict=True)
+    )
+    grads: list[Tensor | None] = [None] * len(saved)
+    for place, grad in zip(places, pullback(filled), strict=True):
+        grads[place] = grad
+    return tuple(grads)
+
+
+def through_loss(
+    loss: Callable[..., tuple[Tensor, Tensor, Tensor]],
+    backward: Callable[..., tuple[Tensor, Tensor | None, Tensor | None]],
+    values_grad: Tensor | None,
+    routed_grad: Tensor,
+    x: Tensor,
+    steepness: Tensor,
+    target: Tensor,
+    routing: str,
+    spec: str,
+) -> tuple[Tensor, Tensor, None]:
+    """Return the gradients of x and steepness for gradients of the values and of the samples' losses.
+
+    Gradients of the losses are multiplied in last: inside the kernels products could leave the normal
+    numbers.
+    """
+    _, x_grad, steepness_grad = loss(x, steepness, target, routing, spec)
+    x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
+    if values_grad is not None:
+        of_values = backward(values_grad, None, x, steepness, None, "none", spec)
+        assert of_values[1] is not None
+        x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
+    return x_grad, steepness_grad, None

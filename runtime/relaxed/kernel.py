@@ -1,0 +1,209 @@
+"""Kernel: one generated package, read, checked, and built on first use; needs no torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.contract.interface import REALS
+from nsc.contract.launch import Launch
+from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
+from nsc.contract.tables import NetworkTables
+from nsc.errors import BuildError, PackageError, ToolchainError
+from nsc.runtime.build import cache
+from nsc.runtime.build.toolchain import find_toolchain
+from nsc.runtime.relaxed.engine import Engine, engine_name, waits
+from nsc.runtime.relaxed.library import Library
+from nsc.wording import argument
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs of a network that selects, in the order of the results.
+
+    Attributes:
+        wires: the selected wires.
+        ranks: the rank that each carries, 0 the smallest value.
+    """
+
+    wires: tuple[int, ...]
+    ranks: tuple[int, ...]
+
+
+Pairs = npt.NDArray[np.int64]
+
+
+class Kernel:
+    """A generated package's operator, before torch.
+
+    Two kernels of the same files are the same kernel: they share the `spec` by which the operators
+    registered with torch name it.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Check a package's files, the manifest among them.
+
+        Raises:
+            PackageError: a missing, changed or malformed file, or one of another nsc version's
+                interface.
+        """
+        self.files = MappingProxyType(dict(files))
+        self.manifest = RelaxedManifest.of_files(files)
+        self.name = self.manifest.name
+        self.n = self.manifest.n
+        self.size = self.manifest.size
+        self.depth = self.manifest.depth
+        # The selected wires and their ranks; None: wire w carries rank w.
+        self.outputs = _outputs(self.manifest)
+        self.sigmoid = self.manifest.sigmoid
+        self.art_lambda = float(self.manifest.art_lambda)
+        self.error_free = self.manifest.error_free
+        # The arithmetic types that it is compiled for.
+        self.reals = frozenset(self.manifest.reals)
+        # Dtype of a tensor to the arithmetic type that serves it.
+        self.serves = {dtype: real for real in self.manifest.reals for dtype in REALS[real].serves}
+        # Target to source text.
+        self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
+        self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
+        self._lock = threading.Lock()
+        self._library: Library | Engine | None = None
+        self._unbuilt: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
+
+    def build(self) -> cache.Artifact:
+        """Return the built library, compiled unless the cache has it.
+
+        Raises:
+            ToolchainError: no compiler.
+            BuildError: the compiler failed.
+        """
+        return cache.build(*self._source, find_toolchain(), self.manifest.nsc)
+
+    @property
+    def _source(self) -> tuple[str, str]:
+        return self.name, self.sources["cpu"]
+
+    @property
+    def engine_sources(self) -> dict[str, tuple[str, str]]:
+        """The name and the source of the engine that runs this network in each arithmetic type."""
+        return {real: (engine_name(self.sigmoid), self.files[engine_source(real)]) for real in self.reals}
+
+    @property
+    def launch(self) -> Launch:
+        """The launch parameters of the CUDA kernels.
+
+        Raises:
+            PackageError: there are none.
+        """
+        if self.manifest.cuda is None:
+            both = argument("targets", ("cpu", "cuda"))
+            raise PackageError(f"{self.name} has no CUDA kernels: compile it with {both}")
+        return self.manifest.cuda
+
+    def library(self) -> Library | Engine | None:
+        """Return the loaded library; None, after one warning, on a machine with no compiler.
+
+        Where it is not built yet and the engine is, the engine runs the network, with the same bits, until a
+        thread has built the library; $NSC_BUILD=wait waits instead. A process ends when its builds have.
+
+        Raises:
+            BuildError: there is a compiler and it failed, or the library cannot be loaded.
+        """
+        if self._library is None and self._unbuilt is None:
+            with self._lock:
+                if self._library is None and self._unbuilt is None:
+                    try:
+                        self._library = self._engine() or self._built()
+                    except ToolchainError as error:
+                        self._unbuilt = str(error)
+                        warnings.warn(
+                            f"nsc: {error}. Until then {self.name} runs as plain torch, many times "
+                            "slower, with the same results",
+                            RuntimeWarning,
+                            stacklevel=2,
+                        )
+        return self._library
+
+    def _built(self) -> Library:
+        return Library(self.build().binary, self.manifest.stated("cpu"), self.reals)
+
+    def _engine(self) -> Engine | None:
+        """Return the engine with this network, and begin its build; None: it is built, or there is none."""
+        toolchain, version = find_toolchain(), self.manifest.nsc
+        if waits() or cache.find(*self._source, toolchain, version):
+            return None
+        paths = {}
+        for real, source in self.engine_sources.items():
+            if (path := cache.find(*source, toolchain, version)) is None:
+                return None
+            paths[real] = path
+        engine = Engine(paths, NetworkTables.from_text(self.files[TABLES]))
+        threading.Thread(target=self._take_over, name=f"build of {self.name}").start()
+        return engine
+
+    def _take_over(self) -> None:
+        """Build the library and let it take the place of the engine, between calls."""
+        try:
+            self._library = self._built()
+        except (BuildError, OSError) as error:
+            warnings.warn(f"nsc: {self.name} stays with the engine: {error}", RuntimeWarning, stacklevel=2)
+            return
+        for forget in forgetters:
+            forget()
+
+    @cached_property
+    def layers(self) -> tuple[Pairs, ...]:
+        """The network's layers as (k, 2) arrays, columns lo and hi, for the plain torch reference."""
+        return tuple(map(_expanded, json.loads(self.files[NETWORK])["layers"]))
+
+
+_kernels: dict[str, Kernel] = {}
+# What to call when a library has taken over from the engine: whoever keeps functions forgets them.
+forgetters: list[Callable[[], None]] = []
+
+
+def register_kernel(files: Mapping[str, str]) -> Kernel:
+    """Return the kernel of a package's files, found by its `spec` in this process from now on."""
+    kernel = Kernel(files)
+    return _kernels.setdefault(kernel.spec, kernel)
+
+
+def find_kernel(spec: str) -> Kernel:
+    """Return the registered kernel of that name.
+
+    Raises:
+        PackageError: no package of that name was loaded in this process.
+    """
+    if spec not in _kernels:
+        raise PackageError(
+            f"kernel {spec} is not known in this process: import its generated package, or nsc.load "
+            "its folder, before running a program that uses it"
+        )
+    return _kernels[spec]
+
+
+def _outputs(manifest: RelaxedManifest) -> Outputs | None:
+    if manifest.outputs is None:
+        return None
+    wires, ranks = zip(*manifest.outputs, strict=True)
+    return Outputs(wires, ranks)
+
+
+def _expanded(items: list[list[int]]) -> Pairs:
+    """Return the pairs of a layer; an item is [lo, hi] or a progression [lo, hi, step, count]."""
+    pairs = [
+        np.array(item[:2]) + np.arange(item[3])[:, None] * item[2] if len(item) == 4 else [item]
+        for item in items
+    ]
+    return np.concatenate(pairs).astype(np.int64)

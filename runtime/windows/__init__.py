@@ -1,0 +1,1 @@
+"""Windows: kernels of filters, built and called."""

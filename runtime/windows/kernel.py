@@ -1,0 +1,138 @@
+"""Filters, built for each type of pixels on first use; needs no torch."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nsc.contract.folding import Folded
+from nsc.contract.interface import Status
+from nsc.contract.manifest import FilterManifest
+from nsc.contract.windows import FilterSource, Mode, for_channels
+from nsc.runtime.build import cache
+from nsc.runtime.elements import CFunction, ElementLibraries
+
+_POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+# x, its lengths and strides, what of a window lies before its pixel, values, the mode, the value outside,
+# the pool of threads, the part and the number of parts.
+_FUNCTION = CFunction("nsc_filter", (*[_POINTER] * 5, _WORD, _POINTER, _POINTER, _LONG, _LONG))
+
+
+@dataclass(frozen=True)
+class Images:
+    """Where the pixels of some images lie; those of a row lie side by side. Results have no gaps.
+
+    Attributes:
+        lengths: how many images, and their planes, rows and columns.
+        strides: from an image, a plane, a row to the next, in values.
+        channels: the values of a pixel, which lie side by side and are filtered each for itself.
+    """
+
+    lengths: tuple[int, int, int, int]
+    strides: tuple[int, int, int]
+    channels: int = 1
+
+    @classmethod
+    def without_gaps(cls, shape: tuple[int, ...], folded: Folded) -> Images:
+        """Return the images that fill an array, for a window."""
+        place = len(shape) - folded.behind
+        axes, channels = list(shape[:place]), math.prod(shape[place:])
+        if folded.is_column:
+            axes, channels = [*axes, channels], 1
+        *outer, planes, rows, columns = [1] * (3 - len(axes)) + axes
+        if folded.window[0] == 1:
+            outer, planes = [*outer, planes], 1
+        row = columns * channels
+        return cls(
+            (math.prod(outer), planes, rows, columns), (planes * rows * row, rows * row, row), channels
+        )
+
+
+class FilterKernel:
+    """A filter for pixels of any type of ELEMENTS.
+
+    Args:
+        source: what the compiler wrote.
+    """
+
+    def __init__(self, source: FilterSource) -> None:
+        self.source = source
+        # The number of channels, to libraries.
+        self._libraries: dict[int, ElementLibraries] = {}
+
+    def __repr__(self) -> str:
+        return f"FilterKernel({self.source.name})"
+
+    @classmethod
+    def of_package(cls, manifest: FilterManifest, files: Mapping[str, str]) -> FilterKernel:
+        """Return the kernel of a package's files, whose manifest was read from them."""
+        facts, text = manifest.stated("cpu"), files[manifest.sources["cpu"]]
+        return cls(FilterSource(manifest.name, manifest.nsc, manifest.window, manifest.rank, facts, text))
+
+    def load(self, dtype: str, channels: int = 1) -> None:
+        """Build and load the library for a type of values, a key of ELEMENTS, unless it is loaded.
+
+        Args:
+            dtype: the type.
+            channels: the values of a pixel.
+
+        Raises:
+            ToolchainError: no compiler.
+            BuildError: the compiler failed, or the library cannot be loaded.
+        """
+        self._of(channels).function(dtype)
+
+    def build(self, dtype: str) -> cache.Artifact:
+        """Return the library for a type of pixels of one channel; errors as in `load`."""
+        self.load(dtype)
+        return self._of(1).build(dtype)
+
+    def call(
+        self,
+        dtype: str,
+        x: int,
+        images: Images,
+        before: tuple[int, int, int],
+        values: int,
+        mode: Mode,
+        outside: int | None,
+        pool: int | None = None,
+        part: int = 0,
+        parts: int = 1,
+    ) -> None:
+        """Filter, or do one of several equal parts of the work; they may run at the same time.
+
+        Args:
+            dtype: a key of ELEMENTS.
+            x, values: addresses.
+            images: where the pixels of x lie.
+            before: how many planes, rows and columns a window begins before its pixel.
+            mode: what stands outside of an image.
+            outside: the address of the pixel that stands there, for the mode constant.
+            pool: the address of a parallel loop, as torch's; None: one thread.
+            part, parts: which part, from 0 on, and of how many.
+
+        Raises:
+            MemoryError: too little memory.
+            ToolchainError, BuildError: as in `load`.
+        """
+        lengths, strides = (ctypes.c_int64 * 4)(*images.lengths), (ctypes.c_int64 * 3)(*images.strides)
+        starts = (ctypes.c_int64 * 3)(*before)
+        status = self._of(images.channels).function(dtype)(
+            x, lengths, strides, starts, values, mode, outside, pool, part, parts
+        )
+        if status != Status.OK:
+            raise MemoryError(f"{self.source.name}: not enough memory for a strip of an image")
+
+    def _of(self, channels: int) -> ElementLibraries:
+        """Return the libraries for pixels of some channels."""
+        found = self._libraries.get(channels)
+        if found is None:
+            source = self.source
+            name = source.name if channels == 1 else f"{source.name}_{channels}_channels"
+            text = for_channels(source.text, channels)
+            made = ElementLibraries(name, source.version, text, source.facts, _FUNCTION)
+            found = self._libraries.setdefault(channels, made)
+        return found

@@ -1,0 +1,172 @@
+"""`nsc verify` refuses a package whose kernel has wrong arithmetic, wherever it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from mutants import MUTANTS, WITHOUT
+
+import nsc.templates
+from nsc import library
+from nsc.cli import main
+from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Verdict, sort, verify
+from nsc.join.budget import budget_of
+from nsc.join.exact import exact_kernel
+
+pytestmark = pytest.mark.slow("wrong kernels are built")
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("templates/cpp", "templates/exact", "templates/filter", "templates/shared", "library")
+NUMBERED = [(file, *texts) for file, each in MUTANTS.items() for texts in each]
+# A switch that is set before the kernel's tables are written.
+SWITCH = (
+    '#include <stdlib.h>\nextern "C" __attribute__((visibility("default"))) const int nsc_mutant = '
+    'getenv("NSC_MUTANT") ? atoi(getenv("NSC_MUTANT")) : 0;\n'
+)
+# The files whose first #include is the first of a kernel.
+WITH_SWITCH = (
+    "library/nsc/attributes.h",
+    "templates/cpp/checker.cpp.j2",
+)
+INCLUDE = re.compile("^(#define NSC_INLINE|#include <stdint.h>)", re.MULTILINE)
+
+# What is compiled: each template is part of one of them. Few wires, and relaxations that need all functions.
+PACKAGES = {
+    "logistic": "compile --net bitonic --n 6 --dtype float32 --dtype float64",
+    "selector": "compile --net odd_even_merge --n 40 --top-k 2 --dtype float64",
+    "gaussian": "compile --net bitonic --n 4 --relaxation gaussian --art-lambda 0.3 --dtype float64",
+    "cauchy": "compile --net bitonic --n 4 --relaxation cauchy --art-lambda 0 --dtype float64",
+    "error_free": "compile --net bitonic --n 4 --error-free --dtype float64",
+    "median": "filter 3x3 --median",
+}
+
+
+def mutated(name: str) -> str:
+    """Return a file's text with its mutants, and the switch if it begins a kernel."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for number, (file, marked, wrong) in enumerate(NUMBERED, start=1):
+        if file != name:
+            continue
+        before, right, behind = re.split("[«»]", marked)
+        pattern = f"({anywhere(before)})({anywhere(right)})({anywhere(behind)})"
+        text, count = re.subn(
+            pattern,
+            lambda found, number=number, wrong=wrong: (
+                f"{found[1]}(nsc_mutant == {number} ? ({wrong}) : ({found[2]})){found[3]}"
+            ),
+            text,
+        )
+        assert count == 1, f"{name} has not once {marked!r}"
+    return INCLUDE.sub(lambda found: SWITCH + found[0], text, count=1) if name in WITH_SWITCH else text
+
+
+def anywhere(text):
+    """Return a pattern of a text whose lines may be broken at other places."""
+    return r"\s*".join(["", *map(re.escape, "".join(text.split())), ""])
+
+
+def test_every_file_of_a_kernel_has_a_mutant_or_says_why_not():
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
+    files = {path.relative_to(ROOT).as_posix() for path in found if path.suffix in (".cpp", ".h", ".j2")}
+    cuda = {file for file in files if ".cu" in file or "/cuda/" in file}
+    assert files - cuda == MUTANTS.keys() | WITHOUT.keys()
+    assert not MUTANTS.keys() & WITHOUT.keys()
+    for file in MUTANTS:
+        mutated(file)
+
+
+class Mutated:
+    """Takes the place of importlib.resources in nsc.templates."""
+
+    def __init__(self, name=None):
+        self.name = name
+
+    def files(self, package):
+        return self
+
+    def joinpath(self, name):
+        return Mutated(name)
+
+    def read_text(self, encoding):
+        return mutated(f"templates/{self.name}")
+
+
+def mutated_header(name):
+    """Take the place of library._text."""
+    return mutated(f"library/{name}").replace("#pragma once\n", "")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with packages that have mutants, and a cache with their builds."""
+    folder = tmp_path_factory.mktemp("mutants")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nsc.templates, "resources", Mutated())
+        patch.setattr(library, "_text", mutated_header)
+        patch.setenv("NSC_CXXFLAGS", "-O0")
+        patch.setenv("NSC_CACHE_DIR", str(folder / "cache"))
+        patch.setenv("NSC_MUTANT", "0")
+        forget()
+        for name, line in PACKAGES.items():
+            words = [*line.split(), "--name", name, "--out", str(folder)]
+            result = CliRunner().invoke(main, words)
+            assert result.exit_code == 0, result.output
+            assert refusal(folder / name) is None
+        assert checker_is_right()
+        yield folder
+    forget()
+
+
+def forget():
+    """Forget templates, and exact kernels made of them."""
+    for function in (nsc.templates._environment, nsc.templates._check, exact_kernel):
+        function.cache_clear()
+
+
+def refusal(package):
+    """Return what `nsc verify` finds wrong in a package, None if nothing."""
+    exact_kernel.cache_clear()  # a process loads a library once
+    result = CliRunner().invoke(main, ["verify", str(package), "--json"])
+    assert result.stdout, result.output or result.exception
+    wrong = [check["wrong"] for check in json.loads(result.stdout)["kernel"]]
+    found = next(filter(None, wrong), None)
+    assert result.exit_code == (0 if found is None else 1), result.output
+    return found
+
+
+def checker_is_right():
+    """Return whether the generated checker tells a network that sorts from one that does not."""
+    sorter = family_network("bitonic", 10)
+    less = Network.from_comparators(10, sorter.comparators[:-1])
+    methods = ["generated exhaustion"]
+    try:
+        verdicts = [verify(each, sort(10), budget_of(), methods).verdict for each in (sorter, less)]
+    except AssertionError:  # its counterexample is none
+        return False
+    return verdicts == [Verdict.PROVED, Verdict.REFUTED]
+
+
+@pytest.mark.parametrize("number", range(1, len(NUMBERED) + 1))
+def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
+    file, marked, wrong = NUMBERED[number - 1]
+    monkeypatch.setenv("NSC_MUTANT", str(number))
+    # The loader knows libraries by their paths.
+    cache = shutil.copytree(folder / "cache", tmp_path / "cache")
+    monkeypatch.setenv("NSC_CACHE_DIR", str(cache))
+    if file == "templates/cpp/checker.cpp.j2":
+        assert not checker_is_right()
+        return
+    packages = [name for name in PACKAGES if has(folder / name, f"nsc_mutant == {number} ")]
+    kinds = ["logistic"] if file.startswith("library/nsc/exact/") else packages
+    assert any(refusal(folder / kind) for kind in kinds), f"{kinds}: {wrong!r} is accepted in {marked!r}"
+
+
+def has(package, text):
+    return any(text in library.expanded(path.read_text(encoding="utf-8")) for path in package.glob("*.cpp"))

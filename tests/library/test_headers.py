@@ -1,0 +1,79 @@
+"""The unit tests of the kernel library in C++: each .cpp file of this folder is a program that tests headers.
+
+A file includes the headers that it tests, and expect.h. A new file is found by itself.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nsc import library
+
+FOLDER = Path(__file__).parent
+FILES = [path.relative_to(FOLDER).as_posix() for path in sorted(FOLDER.rglob("*.cpp"))]
+FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread")
+# What takes more than a second of a processor to compile.
+LONG = {"relaxed/engine.cpp", "relaxed/kernel.cpp", "relaxed/routing_pass.cpp"}
+
+
+def what_fails(path, folder, *options):
+    """Build and run a file of tests; return what it prints, which is nothing if all holds."""
+    program = folder / "program"
+    command = ["g++", *FLAGS, *options, f"-I{library.FOLDER}", f"-I{FOLDER}", path, "-o", program]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([program], capture_output=True, text=True, timeout=300)
+    assert done.returncode == (1 if done.stdout else 0), (done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def with_long_ones_slow():
+    mark = pytest.mark.slow("whole kernels are compiled")
+    return [pytest.param(name, marks=mark) if name in LONG else name for name in FILES]
+
+
+@pytest.mark.parametrize("name", with_long_ones_slow())
+def test_headers_do_what_they_say(name, tmp_path):
+    assert what_fails(FOLDER / name, tmp_path) == ""
+
+
+@pytest.mark.nightly("the same tests in wider registers, with an optimiser, and with sanitizers")
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "options", ["-O2 -mavx2 -mfma", "-O2 -mavx512f", "-O1 -fsanitize=address,undefined -fno-sanitize-recover"]
+)
+def test_headers_do_what_they_say_in_other_builds(options, name, tmp_path, monkeypatch):
+    # Tests ask for more memory than there can be. Plans live as long as the process.
+    monkeypatch.setenv("ASAN_OPTIONS", "allocator_may_return_null=1:detect_leaks=0")
+    needed = re.findall("-m(avx2|avx512f)", options)
+    if not set(needed) <= set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split()):
+        pytest.skip(f"this processor has no {needed[0]}")
+    assert what_fails(FOLDER / name, tmp_path, *options.split(), "-Wno-error") == ""
+
+
+def test_each_header_for_processors_has_unit_tests():
+    tests = "".join((FOLDER / name).read_text(encoding="utf-8") for name in FILES)
+    tested = set(re.findall(r"^#include <(nsc/[\w/]+\.h)>$", tests, re.MULTILINE))
+    headers = {path.relative_to(library.FOLDER).as_posix() for path in library.FOLDER.glob("nsc/**/*.h")}
+    assert {name for name in headers if "/cuda/" not in name} <= tested <= headers
+
+
+WRONG = """#include "expect.h"
+TEST(sums) {
+    EXPECT(1 + 1 == 3);
+    EXPECT_NEAR(1.5, NAN, 1);
+    EXPECT_NEAR(2, 2.5, 1);
+}
+"""
+
+
+def test_an_expectation_that_does_not_hold_is_printed(tmp_path):
+    path = tmp_path / "wrong.cpp"
+    path.write_text(WRONG)
+    assert what_fails(path, tmp_path) == (
+        f"{path}:3: sums: 1 + 1 == 3 does not hold\n{path}:4: sums: 1.5 is 1.5, not nan +- 1\n"
+    )
+    path.write_text('#include "expect.h"\n')
+    assert what_fails(path, tmp_path) == "no test\n"
