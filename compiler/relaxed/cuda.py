@@ -9,7 +9,7 @@ from itertools import accumulate
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
-from nsc.compiler.relaxed.records import CudaKernel, Direction, KnownSpread, StraightCode, Threads
+from nsc.compiler.relaxed.records import CudaKernel, KnownSpread, StraightCode, Threads
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import arrays_of_weights, real_types, softened, spread_begins
 from nsc.compiler.schedule import (
@@ -180,5 +180,4 @@ def _threads(levels: Levels) -> Threads:
             for index, code in enumerate(codes)
         ),
         all_straight=0 < len(shapes) == len(codes),
-        directions=(Direction("route", "false"), Direction("reversed", "true")),
     )

@@ -174,14 +174,6 @@ class StraightCode:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """A direction of the routing: the name of its function, and whether it is reversed, as C++ writes it."""
-
-    name: str
-    reversed: str
-
-
-@dataclass(frozen=True)
 class Threads:
     """The tables of rounds, levels and light cones, as lines of initialisers, and the threads that run them.
 
@@ -219,7 +211,6 @@ class Threads:
     known_spreads: tuple[KnownSpread, ...]
     straight_codes: tuple[StraightCode, ...]
     all_straight: bool
-    directions: tuple[Direction, ...]
 
 
 @dataclass(frozen=True)

@@ -520,7 +520,7 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
     for name in ("cupy", "cupy.cuda"):
         monkeypatch.setitem(sys.modules, name, None)
     kernel = Kernel(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
-    for build in (lambda: cubin.build(kernel, "sm_90"), lambda: cuda_module._cupy()):
+    for build in (lambda: cubin.build(kernel, "sm_90", "forward"), lambda: cuda_module._cupy()):
         with pytest.raises(ToolchainError, match=r"pip install cupy-cuda13x"):
             build()
 

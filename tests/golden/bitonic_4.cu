@@ -508,13 +508,31 @@ NSC_STEP Row difference(const Row &a, const Row &b) {
 // misread its memory.
 extern "C" __device__ const char nsc_facts[] = "{\"abi\": 9, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\"}";
 
+// The build compiles parts of these functions, each by itself, with the name of a part defined. Without a name it
+// compiles all of them.
+#if !defined(NSC_FORWARD) && !defined(NSC_BACKWARD) && !defined(NSC_REVERSED)
+#define NSC_FORWARD
+#define NSC_BACKWARD
+#define NSC_REVERSED
+#endif
+
 // float32
+#if defined(NSC_FORWARD)
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_f32(
     int64_t batch, const float *__restrict__ x, const float *__restrict__ steepness, int64_t steepness_stride,
     const int64_t *__restrict__ target, int64_t target_stride, float *__restrict__ values, float *__restrict__ weights) {
     keys_forward<float>(batch, x, steepness, steepness_stride, target, target_stride, values, weights);
 }
 
+extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_route_f32(
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
+    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
+    route_forward<float, false>(call, routed, losses);
+}
+#endif
+
+#if defined(NSC_BACKWARD)
 extern "C" __global__ void __launch_bounds__(keys_threads) nsc_keys_backward_f32(
     int32_t batch, const float *__restrict__ steepness, int64_t steepness_stride, const float *__restrict__ values_grad,
     const float *__restrict__ weights, const float *__restrict__ weight_grads, int32_t chunks,
@@ -526,18 +544,7 @@ extern "C" __global__ void __launch_bounds__(keys_threads) nsc_sum_f32(
     int32_t batch, int32_t chunks, float *__restrict__ weight_grads) {
     sum_chunks<float>(batch, chunks, weight_grads);
 }
-extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_route_f32(
-    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
-    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
-    route_forward<float, false>(call, routed, losses);
-}
-extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_reversed_f32(
-    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
-    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
-    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
-    route_forward<float, true>(call, routed, losses);
-}
+
 extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_route_backward_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
     const void *__restrict__ forwards, int64_t forwards_stride, const void *__restrict__ backwards, int64_t backwards_stride,
@@ -549,3 +556,13 @@ extern "C" __global__ void __launch_bounds__(routing_threads, 1) nsc_route_backw
     route_backward<float>(
         call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<Columns<float> *>(kept), kept_rows);
 }
+#endif
+
+#if defined(NSC_REVERSED)
+extern "C" __global__ void __launch_bounds__(routing_threads, 3) nsc_reversed_f32(
+    int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const void *__restrict__ payload,
+    int64_t payload_stride, int32_t columns, float *__restrict__ routed, double *__restrict__ losses) {
+    const Call<float> call = {static_cast<Routing>(routing), batch, chunks, weights, weights, payload, payload_stride, columns, false};
+    route_forward<float, true>(call, routed, losses);
+}
+#endif
