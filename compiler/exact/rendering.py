@@ -1,7 +1,7 @@
 """The exact kernels: a schedule to the texts of kernels that sort, or select, numbers of any type.
 
-It has no relaxation. Straight-line code is the fastest way through a network, about twice as fast as a table
-of its comparators. A compiler takes long for it, so large networks run from the table.
+It has no relaxation. Networks up to `nsc.contract.straight_line.LIMITS` are straight-line code, larger ones
+run from a table.
 """
 
 from __future__ import annotations
@@ -20,13 +20,8 @@ from nsc.compiler.schedule import Codelet, Needed, Schedule
 from nsc.compiler.text.lines import braced, wrapped
 from nsc.compiler.text.records import Head
 from nsc.compiler.text.straight import straight_lines
+from nsc.contract.straight_line import LIMITS
 from nsc.templates import fill
-
-# Most minima and maxima of a network that gets straight-line code: sorting networks up to 128 wires, the 16
-# largest of 256. Its build takes at most some three seconds for each type.
-MOST_STRAIGHT = 3100
-# Most comparators of a function: a compiler's time grows faster than its length.
-_LONGEST_SEGMENT = 50
 
 
 def render(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
@@ -67,14 +62,14 @@ def _network(schedule: Schedule, comparators: Iterable[Sequence[int]]) -> ExactN
 def is_straight(schedule: Schedule) -> bool:
     """Return whether an exact kernel has a network as straight-line code."""
     operations = sum(1 if step.needed else 2 for codelet in schedule.codelets for step in codelet.shape)
-    return 0 < operations <= MOST_STRAIGHT
+    return 0 < operations <= LIMITS.exact_operations
 
 
 def _segments(codelets: Sequence[Codelet]) -> Iterator[ExactSegment]:
     """Yield whole codelets joined to segments."""
     index, first, size = 0, 0, 0
     for place, codelet in enumerate(codelets):
-        if size and size + len(codelet.shape) > _LONGEST_SEGMENT:
+        if size and size + len(codelet.shape) > LIMITS.segment_comparators:
             yield ExactSegment(index, _straight_lines(codelets[first:place]))
             index, first, size = index + 1, place, 0
         size += len(codelet.shape)

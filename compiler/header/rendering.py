@@ -11,21 +11,18 @@ from collections.abc import Iterable, Sequence
 
 from nsc.compiler.header.records import CHeader, CNetwork, CSummary, CType, CWord
 from nsc.compiler.schedule import Schedule
-from nsc.compiler.text.lines import braced, wrapped
+from nsc.compiler.text.lines import braced, filled, wrapped
 from nsc.compiler.text.records import Header, head_of
 from nsc.contract import c_types
 from nsc.contract.c_types import C_TYPES
+from nsc.contract.straight_line import LIMITS
 from nsc.templates import fill
 from nsc.wording import count
 
-# Most comparators of a network that gets straight-line code: 64 wires have at most 672 in the networks that
-# nsc constructs. Beyond, a compiler takes long for a function of it.
-MOST_STRAIGHT = 700
 # Bytes of the samples of a wire that straight-line code takes at a time: a cache line.
 LINE_BYTES = 64
 # Samples that a network from a table takes at a time, on so many wires at most: more take too much stack.
 TABLE_LANES, MOST_WIRES_IN_LANES = 16, 1024
-_WIDTH = 108
 _RULE = "-" * 90
 _INFINITY = {32: "0x7f800000u", 64: "UINT64_C(0x7ff0000000000000)"}
 # Bits of a number that holds a key and its place.
@@ -45,7 +42,7 @@ def render(
     """
     network = schedule.network
     outputs = range(network.n) if schedule.outputs is None else schedule.outputs
-    is_straight = network.size <= MOST_STRAIGHT
+    is_straight = network.size <= LIMITS.header_comparators
     lanes = {
         name: LINE_BYTES // (C_TYPES[name].bits // 8)
         if is_straight
@@ -147,10 +144,5 @@ def _stack(type_: c_types.CType, lanes: int, wires: int, outputs: int) -> int:
 
 def _calls(arguments: Iterable[tuple[int, ...]]) -> tuple[str, ...]:
     """Return C(…) of each, as the lines of a macro: all but the last end in a backslash."""
-    lines = [""]
-    for numbers in arguments:
-        call = f"C({', '.join(map(str, numbers))})"
-        if len(lines[-1]) + len(call) > _WIDTH:
-            lines.append("")
-        lines[-1] += f"{' ' if lines[-1] else ''}{call}"
-    return (*(f"{line} \\" for line in lines[:-1]), lines[-1])
+    *lines, last = filled((f"C({', '.join(map(str, numbers))})" for numbers in arguments), 108)
+    return (*(f"{line} \\" for line in lines), last)

@@ -19,10 +19,10 @@ from nsc.compiler.schedule.codelets import (
     shapes_of,
 )
 from nsc.compiler.schedule.cones import reaching_blocks
+from nsc.contract.straight_line import LIMITS
 
 # Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
-# The bound keeps the build of a large network at a few seconds.
-STRAIGHT_LINE = 600
+STRAIGHT_LINE = LIMITS.codelet_comparators
 # Columns of P whose light cone is taken as one: as many as the widest register has lanes.
 CONE_COLUMNS = 16
 # The cost of running a codelet on a block of columns, in comparators: once for the codelet, for each wire

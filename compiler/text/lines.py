@@ -1,18 +1,23 @@
-"""Lines of tables: initialisers as C, C++ and CUDA have them."""
+"""Lines: words in lines of readable length, and tables of initialisers as C, C++ and CUDA have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 
+def filled(words: Iterable[str], width: int) -> tuple[str, ...]:
+    """Return words, which may have spaces inside, with a space between them, in lines of about a width."""
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > width:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{word}"
+    return tuple(lines)
+
+
 def wrapped(items: Iterable[int | str]) -> tuple[str, ...]:
     """Return the items of a table, comma-separated, in lines of readable length."""
-    lines = [""]
-    for item in map(str, items):
-        if len(lines[-1]) + len(item) > 96:
-            lines.append("")
-        lines[-1] += f"{item}, "
-    return tuple(line.rstrip() for line in lines)
+    return filled((f"{item}," for item in items), 96)
 
 
 def braced(fields: Iterable[int | str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-_WIDTH = 110
+from nsc.compiler.text.lines import filled
 
 
 def straight_lines(
@@ -12,16 +12,16 @@ def straight_lines(
 ) -> tuple[str, ...]:
     """Return statements that run comparators, in lines of readable length.
 
-    Wire w is the variable w<w>. It is loaded just before its first comparator and stored just after its
-    last one, so that few are held at a time. Half of a comparator that no store needs is left to the C++
-    compiler to remove.
+    Wire w is the variable w<w> of the type Item, and Form::order a comparator. A wire is loaded just before
+    its first comparator and stored just after its last one, so that few are held at a time. Half of a
+    comparator that no store needs is left to the C++ compiler to remove.
 
     Args:
         comparators: (lo, hi), in order.
         loads: the expression that loads each wire.
         stores: the statement that stores each wire that is kept.
     """
-    return _lines(_statements(comparators, loads, stores))
+    return filled(_statements(comparators, loads, stores), 110)
 
 
 def _statements(
@@ -42,12 +42,3 @@ def _statements(
         for wire in (lo, hi):
             if last[wire] == index and wire in stores:
                 yield stores[wire]
-
-
-def _lines(statements: Iterable[str]) -> tuple[str, ...]:
-    lines = [""]
-    for statement in statements:
-        if len(lines[-1]) + len(statement) > _WIDTH:
-            lines.append("")
-        lines[-1] += f"{' ' if lines[-1] else ''}{statement}"
-    return tuple(lines)

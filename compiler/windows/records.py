@@ -33,7 +33,7 @@ class FilterLoop:
     Attributes:
         number: of the loop.
         comment: what it makes.
-        reach: how many places further on others read it.
+        reach: how many values further on others read it.
         lines: its statements.
     """
 

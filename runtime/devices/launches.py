@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import REALS, function_name
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES, WARP, Launch, sample_places
+from nsc.contract.straight_line import LIMITS
 from nsc.errors import BuildError
 
 # Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
@@ -27,17 +28,14 @@ SHARED_KIB = {
     "sm_121": 99,
 }
 
-# The functions of an exact kernel, templates/exact/kernel.cu.j2.
+# The functions of an exact kernel, library/nsc/exact/cuda/kernel.h.
 _EXACT = "nsc_exact_"
 EXACT_VALUES, EXACT_PAIRS = f"{_EXACT}values", f"{_EXACT}pairs"
-# Bytes of an item, to the most comparators of straight-line code: the build takes up to four seconds, and
-# what a thread holds stays in its registers.
-_MOST_STRAIGHT = {4: 1600, 8: 600, 16: 200}
 # Of a block: most warps with a tile each; or threads that share a tile, and bytes of that tile. So many bytes
 # leave room for several blocks.
 _MOST_WARPS = 4
-_TOGETHER_THREADS = 256
-_TOGETHER_BYTES = 32 << 10
+_SHARING_THREADS = 256
+_SHARED_TILE_BYTES = 32 << 10
 
 
 @dataclass(frozen=True)
@@ -138,15 +136,15 @@ def exact_launches(source: ExactSource, value_bytes: int, shared_bytes: int) -> 
     for function, each in item_bytes.items():
         # A warp's tile has a column for each sample; a place between its rows avoids conflicts of banks.
         warp_bytes = (WARP + 1) * source.n * each
-        if 0 < source.straight <= _MOST_STRAIGHT[each] and warp_bytes <= shared_bytes:
+        if 0 < source.straight <= LIMITS.exact_cuda_comparators[each] and warp_bytes <= shared_bytes:
             straight.add(function)
             warps = min(_MOST_WARPS, shared_bytes // warp_bytes)
             blocks[function] = Block(warps * WARP, warps * WARP, warps * warp_bytes)
         else:
             # The largest power of two: 1,024 of the largest items fit every device.
-            fitting = max(1, _TOGETHER_BYTES // (source.n * each))
+            fitting = max(1, _SHARED_TILE_BYTES // (source.n * each))
             samples = min(WARP, 1 << (fitting.bit_length() - 1))
-            blocks[function] = Block(_TOGETHER_THREADS, samples, samples * source.n * each)
+            blocks[function] = Block(_SHARING_THREADS, samples, samples * source.n * each)
     return ExactLaunches(blocks, frozenset(straight))
 
 

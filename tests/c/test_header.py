@@ -18,6 +18,7 @@ from nsc.compiler.header.compiling import compile_header
 from nsc.compiler.request import Request
 from nsc.compiler.selection import median, ranks, top_k
 from nsc.contract.c_types import C_TYPES
+from nsc.contract.straight_line import Limits
 from nsc.errors import LoweringError, VerificationError
 
 MORE = pytest.mark.nightly("C compilers take every level of optimisation")
@@ -54,7 +55,7 @@ def header(name, types=TYPES):
     network, select = (NETWORKS | TIMED | SMALL)[name]
     with pytest.MonkeyPatch.context() as patch:
         if name in FORCED:
-            patch.setattr(c, "MOST_STRAIGHT", 0)
+            patch.setattr(c, "LIMITS", Limits(header_comparators=0))
         request = Request(*network, select=select, is_header=True, dtypes=types, name=name)
         text = compile_header(request).text
     assert ("uint16_t " in text and f"{name}_comparators[]" in text) == name.startswith("table")
