@@ -201,7 +201,7 @@ class Call:
 
     @property
     def _group(self) -> int:
-        """Columns of a tile that a sample takes; see `Tile` in templates/cuda/tile.cu.j2."""
+        """Columns of a tile that a sample takes; see `Tile` in library/nsc/relaxed/cuda/tile.h."""
         if self.columns <= self._lane_columns:
             return self._lane_columns
         return max(self._lane_columns, min(self._tile_columns, self.launch.widest_group))
@@ -379,7 +379,7 @@ class Call:
     def _launch_routing(self, is_backward: bool, count: int, weights: Tensor, *arguments: Argument) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(is_backward, count)
-        # The weights are passed twice, see `Call` in templates/cuda/tile.cu.j2. With one pointer the backward
+        # The weights are passed twice, see `Call` in library/nsc/relaxed/cuda/tile.h. With one pointer the backward
         # routing of 16 wires would spill 900 bytes.
         both = (weights, weights) if is_backward else (weights,)
         if is_backward:

@@ -461,10 +461,15 @@ def test_tensors_may_lie_anywhere(device, monkeypatch):
 # Text with a barrier, the same without it, and a network on which its lack shows.
 BARRIERS = {
     "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
-    "between the levels of the keys": ("        wait_for_sample();\n    }\n}", "    }\n}", "bitonic", 128),
+    "between the levels of the keys": (
+        "        wait_for_sample<Plan>();\n    }\n}",
+        "    }\n}",
+        "bitonic",
+        128,
+    ),
     "between a loss and its gradient": (
-        "    Tile<real>::wait();\n    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n        for",
-        "    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n        for",
+        "    Tile<Plan, real>::wait();\n    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n     ",
+        "    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n     ",
         "bitonic",
         128,
     ),
