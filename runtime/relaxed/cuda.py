@@ -379,8 +379,8 @@ class Call:
     def _launch_routing(self, is_backward: bool, count: int, weights: Tensor, *arguments: Argument) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(is_backward, count)
-        # The weights are passed twice, see `Call` in library/nsc/relaxed/cuda/tile.h. With one pointer the backward
-        # routing of 16 wires would spill 900 bytes.
+        # The weights are passed twice, see `Call` in library/nsc/relaxed/cuda/tile.h. With one pointer the
+        # backward routing of 16 wires would spill 900 bytes.
         both = (weights, weights) if is_backward else (weights,)
         if is_backward:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
