@@ -31,15 +31,20 @@ def expanded(source: str) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        return _INCLUDE.sub(header, _text(name))
+        return _INCLUDE.sub(header, text(name).replace(_ONCE, ""))
 
     return _INCLUDE.sub(header, source)
 
 
 @functools.cache
-def _text(name: str) -> str:
+def text(name: str) -> str:
+    """Return the text of a header, which is called as in `#include`.
+
+    Raises:
+        BuildError: this library does not have it.
+    """
     try:
-        return (FOLDER / name).read_text(encoding="utf-8").replace(_ONCE, "")
+        return (FOLDER / name).read_text(encoding="utf-8")
     except OSError:
         raise BuildError(f"a kernel includes {name}, which the library of this nsc does not have") from None
 

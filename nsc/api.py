@@ -19,11 +19,13 @@ from nsc.compiler.selection import Selection
 from nsc.compiler.verify import Budget, Verdict
 from nsc.contract.interface import REALS
 from nsc.contract.targets import TARGETS
+from nsc.errors import LoweringError
 from nsc.join.budget import MAX_MEMORY, budget_of
 from nsc.join.exact import selection_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+from nsc.runtime.relaxed.engine import check_build
 from nsc.version import VERSION
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Options(TypedDict, total=False):
     index_base: int | None
     max_memory: int
     time_limit: float | None
+    build: str | None
 
 
 @overload
@@ -82,6 +85,7 @@ def compile(
     index_base: int | None = None,
     max_memory: int = MAX_MEMORY,
     time_limit: float | None = None,
+    build: str | None = None,
 ) -> Sorter | Selector:
     """Prove a network and return its operator, built on first use and cached on disk.
 
@@ -113,6 +117,8 @@ def compile(
         index_base: what the network file or the lists count wires from, 0 or 1.
         max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: about 20 a method.
+        build: what the first call does if the kernel is not built: "wait" for the build, or "background": the
+            engine runs the network until it is built. None: what $NSC_BUILD says, or the last call that did.
 
     Returns:
         A Sorter, or a Selector where `select` says what is selected.
@@ -130,6 +136,7 @@ def compile(
     >>> compile("bitonic", 4, select=nsc.top_k(2)).hard_select(x)[0]
     tensor([3., 2.])
     """
+    check_build(build, LoweringError)
     budget = budget_of(max_memory, time_limit, keeps=True)
     request = Request(
         network=network,
@@ -146,9 +153,11 @@ def compile(
         wires=wires,
         remove_redundant=remove_redundant,
     )
-    if select is None:
-        return _compiled(Sorter, request, budget)
-    return _compiled(Selector, request, budget)
+    kind: type[Sorter] | type[Selector] = Sorter if select is None else Selector
+    operator: Sorter | Selector = _compiled(kind, request, budget)
+    if build is not None:
+        operator.kernel.first_call = build
+    return operator
 
 
 # Operators that are kept. Each holds the texts of its package, megabytes for a thousand wires.
@@ -205,7 +214,9 @@ def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> 
     ]
     if not reals and not targets:
         return operator
-    return cast(AnyOperator, _again(operator, (*sorted(kernel.reals), *reals), (*kernel.sources, *targets)))
+    again = _again(operator, (*sorted(kernel.reals), *reals), (*kernel.sources, *targets))
+    again.kernel.first_call = kernel.first_call
+    return cast(AnyOperator, again)
 
 
 @functools.lru_cache(_MOST_KEPT)

@@ -22,7 +22,7 @@ Read = Callable[[str], str]
 
 
 def part(name: str) -> str:
-    """Return the text of a file of this room, such as "shared/relaxation.j2"."""
+    """Return the text of a file of this room, such as "relaxed/relaxation.j2"."""
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -30,7 +30,7 @@ def fill(template: str, record: object, read: Read = part) -> str:
     """Return a template's text with its holes filled; the same record, the same text.
 
     Args:
-        template: a file of this room, such as "cpp/kernel.cpp.j2".
+        template: a file of this room, such as "relaxed/kernel.cpp.j2".
         record: a dataclass whose fields are the names in the template. A field is text, a whole number, a
             flag, another such record, or a tuple of one kind of these.
         read: what gives the text of a file by its name.

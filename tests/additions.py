@@ -66,13 +66,20 @@ def both(*changes: Change) -> Change:
 RELAXATION = Addition(
     "A relaxation",
     {
-        "compiler/relaxed/relaxations.py": after(
-            "SIGMOIDS: dict[str, Sigmoid] = {\n",
-            """    "toy": Sigmoid(
-        tail="1 / (2 + t + t * t)",
-        slope="(1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t))",
-        source="a test",
-    ),
+        "library/nsc/relaxed/relaxations.h": before(
+            "// From the exact comparator\n",
+            """// From a test
+struct toy {
+    template <class real>
+    static NSC_FUNCTION Vec<real> tail(Vec<real> t) {
+        return 1 / (2 + t + t * t);
+    }
+    template <class real>
+    static NSC_FUNCTION Vec<real> slope(Vec<real> t, Vec<real>, Vec<real>) {
+        return (1 + 2 * t) / ((2 + t + t * t) * (2 + t + t * t));
+    }
+};
+
 """,
         ),
         "runtime/relaxed/reference.py": after(
@@ -224,7 +231,7 @@ def render(
     header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
 ) -> str:
     lines = tuple(Line(lo, hi) for lo, hi in schedule.network.comparators.tolist())
-    return fill("toy/kernel.j2", Kernel(header.name, as_c(facts), lines))
+    return fill("relaxed/kernel.toy.j2", Kernel(header.name, as_c(facts), lines))
 
 
 def as_c(text: str) -> str:
@@ -238,7 +245,7 @@ def as_c(text: str) -> str:
                 '    "toy": Backend(TARGETS["toy"], toy.lower, toy.launch, toy.render),\n',
             ),
         ),
-        "templates/toy/kernel.j2": new_file(
+        "templates/relaxed/kernel.toy.j2": new_file(
             """// {{ name }}
 const char *nsc_facts(void) { return {{ facts }}; }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,8 +26,10 @@ TEMPLATES = ROOT / "templates"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-# The reasons of the tests that were left out, with the number of tests.
+# What was left out and why, with the number of tests or files.
 LEFT_OUT = pytest.StashKey[Counter[str]]()
+# The line by which all tests of a file have a mark.
+MARK_OF_FILE = re.compile(r'^pytestmark = pytest\.mark\.(slow|nightly)\("(.+)"\)$', re.MULTILINE)
 # CPU seconds of each file's tests, with the processes that they waited for, and of the browser.
 SECONDS = pytest.StashKey[Counter[str]]()
 BROWSER = "the browser of tests/explorer"
@@ -43,6 +46,23 @@ def why(item: pytest.Item, *marks: str) -> str | None:
     return next((mark.args[0] for mark in item.iter_markers() if mark.name in marks), None)
 
 
+def marks_left_out(config: pytest.Config) -> list[str]:
+    """Return the marks of the tests that the options leave out."""
+    return ["nightly"] * config.getoption("--daily") + ["nightly", "slow"] * config.getoption("--quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out a file by the line of its mark: each worker would import what only this file needs."""
+    marks = marks_left_out(config)
+    if not marks or collection_path.suffix != ".py":
+        return None
+    found = MARK_OF_FILE.search(collection_path.read_text(encoding="utf-8"))
+    if found is None or found[1] not in marks:
+        return None
+    config.stash[LEFT_OUT][f"files left out, because {found[2]}"] += 1
+    return True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the options say, and put slow tests first.
@@ -50,15 +70,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A long one that is started last would leave the other worker idle.
     """
     items.sort(key=lambda item: why(item, "nightly", "slow") is None)
-    marks = ["nightly"] * config.getoption("--daily") + ["nightly", "slow"] * config.getoption("--quick")
+    marks = marks_left_out(config)
     left_out = {item: reason for item in items if (reason := why(item, *marks)) is not None}
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
-    config.stash[LEFT_OUT] = Counter(left_out.values())
+    config.stash[LEFT_OUT].update(f"tests left out, because {reason}" for reason in left_out.values())
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[SECONDS] = Counter()
+    config.stash[LEFT_OUT] = Counter()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,7 +100,7 @@ def cpu_seconds() -> float:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Tell the reasons and the seconds to the process that started this worker."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, {}))
+        session.config.workeroutput["left_out"] = dict(session.config.stash[LEFT_OUT])
         session.config.workeroutput["seconds"] = dict(session.config.stash[SECONDS])
 
 
@@ -93,8 +114,8 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for reason, count in sorted(config.stash.get(LEFT_OUT, Counter()).items()):
-        terminalreporter.line(f"left out, because {reason}: {count} tests")
+    for why_not, count in sorted(config.stash[LEFT_OUT].items()):
+        terminalreporter.line(f"{why_not}: {count}")
     if len(config.stash[SECONDS]) > 1:
         path = ROOT / "tests" / "output" / "seconds.md"
         path.parent.mkdir(exist_ok=True)

@@ -117,7 +117,7 @@ def output(*words, cwd):
 
 
 def test_the_package_is_whole(installed):
-    assert (installed / "nsc" / "templates" / "cpp/kernel.cpp.j2").is_file()
+    assert (installed / "nsc" / "templates" / "relaxed/kernel.cpp.j2").is_file()
     assert (installed / "nsc" / "library" / "nsc/relaxed/kernel.h").is_file()
     assert (installed / "nsc" / "py.typed").is_file()
     assert not (installed / "nsc" / "compiler").is_symlink()

@@ -64,6 +64,7 @@ def test_warm_calls_walk_as_designed(call, program):
     assert walk(program()) == listed_files(call)
 
 
+@pytest.mark.slow("processes load torch")
 def test_layers_load_without_the_tracer_of_torch():
     code = "import sys, nsc.compat, nsc.nn; sys.exit('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

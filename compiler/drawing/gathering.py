@@ -107,7 +107,7 @@ def gather(request: Request, start: Start, budget: Budget) -> Facts:
         bounds=_bounds(network),
         formats=tuple(_formats(network, name)),
         sources=() if scheduled is None else tuple(_sources(request, scheduled, outcome, name)),
-        sigmoids=tuple(SigmoidFacts(sigmoid, facts.source) for sigmoid, facts in SIGMOIDS.items()),
+        sigmoids=tuple(SigmoidFacts(*each) for each in SIGMOIDS.items()),
         start=_settings(network, request.relaxation, start),
     )
 

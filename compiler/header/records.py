@@ -102,7 +102,7 @@ class CType:
 
 @dataclass(frozen=True)
 class CHeader:
-    """What c/header.h.j2 is given."""
+    """What header/header.h.j2 is given."""
 
     head: Head
     summary: CSummary

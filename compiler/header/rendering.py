@@ -62,7 +62,7 @@ def render(
         stack=max(_stack(C_TYPES[name], lanes[name], network.n, len(outputs)) for name in types),
     )
     return fill(
-        "c/header.h.j2",
+        "header/header.h.j2",
         CHeader(
             head=head_of(header, network),
             summary=summary,

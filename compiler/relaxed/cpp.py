@@ -52,12 +52,12 @@ def render(
         relaxation=softened(relaxation),
         reals=real_types(reals),
     )
-    return fill("cpp/kernel.cpp.j2", kernel)
+    return fill("relaxed/kernel.cpp.j2", kernel)
 
 
 def engine(relaxation: Relaxation, real: str) -> str:
     """Return the C++ source of the engine of a relaxation for an arithmetic type, a key of REALS."""
-    return fill("cpp/engine.cpp.j2", EngineKernel(softened(relaxation), *real_types((real,))))
+    return fill("relaxed/engine.cpp.j2", EngineKernel(softened(relaxation), *real_types((real,))))
 
 
 def tables_of(schedule: Schedule) -> NetworkTables:

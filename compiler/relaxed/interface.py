@@ -43,7 +43,7 @@ def interface_text(header: Header, n: int, outputs: Mapping[int, int] | None, dt
         routings=tuple(Code(routing.name, routing.code, _meaning(routing)) for routing in routings),
         reals=tuple(Real(real, REALS[real].type, REALS[real].suffix) for real in dtypes),
     )
-    return fill("cpp/interface.h.j2", interface)
+    return fill("relaxed/interface.h.j2", interface)
 
 
 def _meaning(routing: Routing) -> str:

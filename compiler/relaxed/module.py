@@ -47,7 +47,7 @@ def module_text(
     )
     if outputs is None:
         losses = tuple(ModuleLoss(loss.name, loss.sentence) for loss in LOSSES.values())
-        return fill("python/sort.py.j2", SortModule(module, network.n - 1, losses))
+        return fill("relaxed/sort.py.j2", SortModule(module, network.n - 1, losses))
     ranks = tuple(outputs.values())
     lines = tuple(textwrap.wrap(", ".join(map(str, ranks)) + ",", 96))
-    return fill("python/select.py.j2", SelectModule(module, len(ranks), lines))
+    return fill("relaxed/select.py.j2", SelectModule(module, len(ranks), lines))

@@ -71,24 +71,19 @@ class StraightShape:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The sigmoid and the activation replacement trick as C++ expressions.
+    """A relaxation by its names in nsc/relaxed/relaxations.h.
 
     Attributes:
         words: what it is.
-        source: where the sigmoid comes from.
-        art: what the activation replacement is.
-        tail, slope: f(-t) and f'(v); see `Sigmoid`.
-        stretch, elasticity: of the activation replacement; see nsc/relaxed/weights.h.
+        sigmoid, replacement: names of structs.
+        strength: of the activation replacement, where its struct has to be told, else "".
         error_free: whether the forward pass is exact, as C++ writes it.
     """
 
     words: str
-    source: str
-    art: str
-    tail: str
-    slope: str
-    stretch: str
-    elasticity: str
+    sigmoid: str
+    replacement: str
+    strength: str
     error_free: str
 
 
@@ -115,7 +110,7 @@ class Network:
 
 @dataclass(frozen=True)
 class CppKernel:
-    """What cpp/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
+    """What relaxed/kernel.cpp.j2 is given; facts: what the kernel states of itself, as a C string literal."""
 
     kernel: Head
     facts: str
@@ -126,7 +121,7 @@ class CppKernel:
 
 @dataclass(frozen=True)
 class EngineKernel:
-    """What cpp/engine.cpp.j2 is given."""
+    """What relaxed/engine.cpp.j2 is given."""
 
     relaxation: Relaxation
     real: Real
@@ -224,7 +219,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Interface:
-    """What cpp/interface.h.j2 is given.
+    """What relaxed/interface.h.j2 is given.
 
     Attributes:
         version: of the C interface.
@@ -283,7 +278,7 @@ class ModuleLoss:
 
 @dataclass(frozen=True)
 class SortModule:
-    """What python/sort.py.j2 is given; `last` is the largest rank."""
+    """What relaxed/sort.py.j2 is given; `last` is the largest rank."""
 
     module: Module
     last: int
@@ -292,7 +287,7 @@ class SortModule:
 
 @dataclass(frozen=True)
 class SelectModule:
-    """What python/select.py.j2 is given: the count of the ranks, and lines that list them."""
+    """What relaxed/select.py.j2 is given: the count of the ranks, and lines that list them."""
 
     module: Module
     k: int

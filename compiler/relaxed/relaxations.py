@@ -1,4 +1,4 @@
-"""Relaxations: the sigmoid families that soften a comparator, in one table.
+"""Relaxations: how a comparator is softened, by a sigmoid of the kernel library.
 
 With d = x[hi] - x[lo] and v = steepness·φ(d) the keep weight of a comparator is α = f(v) and its swap
 weight is β = f(-v). Every f satisfies f(-v) = 1 - f(v). φ is the activation replacement trick (the paper,
@@ -7,60 +7,20 @@ section 3.3) in the form that is finite at ties, φ(d) = d / (|d| + 1e-10)^λ.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from nsc import library
 from nsc.arguments import flag, is_name, real
 from nsc.errors import LoweringError
 from nsc.wording import argument
 
-
-@dataclass(frozen=True)
-class Sigmoid:
-    """A sigmoid family as C++ expressions over registers of type `Vec<real>`, by nsc/relaxed/functions.h.
-
-    Attributes:
-        tail: f(-t) as an expression of `t` >= 0; the other half is 1 - f(-t).
-        slope: f'(v) as an expression of `t` = |v|, `keep` = f(v) and `swap` = f(-v).
-        source: where the family was proposed for sorting networks.
-    """
-
-    tail: str
-    slope: str
-    source: str
-
-
-# Constants have the 17 digits that round-trip in float64.
-SIGMOIDS: dict[str, Sigmoid] = {
-    "logistic": Sigmoid(
-        tail="logistic_tail<real>(t)",
-        slope="keep * swap",
-        source="Petersen et al., ICML 2021",
-    ),
-    "gaussian": Sigmoid(
-        tail="normal_tail<real>(t)",
-        slope="exp_half_square<real>(t, all(real(0.39894228040143268)))",
-        source="Petersen et al., ICLR 2022",
-    ),
-    "reciprocal": Sigmoid(
-        tail="1 / (2 + t)",
-        slope="1 / ((2 + t) * (2 + t))",
-        source="Petersen et al., ICLR 2022",
-    ),
-    "cauchy": Sigmoid(
-        tail="cauchy_tail<real>(t)",
-        slope="real(0.31830988618379067) / (1 + t * t)",
-        source="Petersen et al., ICLR 2022",
-    ),
-    "optimal": Sigmoid(
-        tail="t > real(0.25) ? 1 / (16 * t) : real(0.5) - t",
-        slope="t > real(0.25) ? 1 / (16 * t * t) : all(real(1))",
-        source="Petersen et al., ICLR 2022",
-    ),
-    "hard": Sigmoid(
-        tail="t == t ? Vec<real>{} : t",
-        slope="Vec<real>{}",
-        source="the exact comparator",
-    ),
+# The sigmoids of the kernel library, and where each was proposed for sorting networks.
+SIGMOIDS: dict[str, str] = {
+    name: source
+    for source, name in re.findall(
+        r"^// From (.+)\nstruct (\w+) {$", library.text("nsc/relaxed/relaxations.h"), re.MULTILINE
+    )
 }
 
 # The strengths of the activation replacement trick that are roots: lambda to 1 / lambda.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from nsc.compiler.relaxed import records
-from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
+from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import Schedule
 from nsc.compiler.text.records import Real
-from nsc.contract.interface import ART_EPSILON, REALS
+from nsc.contract.interface import REALS
 
 
 def real_types(reals: tuple[str, ...]) -> tuple[Real, ...]:
@@ -31,33 +31,12 @@ def arrays_of_weights(relaxation: Relaxation) -> int:
 
 
 def softened(relaxation: Relaxation) -> records.Relaxation:
-    """Return a relaxation as C++ expressions."""
-    sigmoid, strength, root = SIGMOIDS[relaxation.sigmoid], relaxation.art_lambda, relaxation.root
-    art = "No activation replacement: phi(d) = d."
-    stretch = elasticity = "all(real(1))"
-    if strength:
-        art = f"phi(d) = d / (|d| + {ART_EPSILON!r})^lambda, lambda = {strength!r}."
-        shifted = f"size + real({ART_EPSILON!r})"
-        # The high part of λ has 12 bits, so that its products with exponents are exact.
-        high = round(strength * 4096) / 4096
-        parts = ", ".join(map(_literal, (strength, high, strength - high)))
-        stretch = (
-            f"inverse_root<{root}, real>({shifted})" if root else f"inverse_power<real>({shifted}, {parts})"
-        )
-        over_size = f"* power_of<{root}>(stretch)" if root else f"/ ({shifted})"
-        elasticity = f"{_literal(1 - strength)} + {_literal(strength)} * real({ART_EPSILON!r}) {over_size}"
+    """Return a relaxation by its names in nsc/relaxed/relaxations.h."""
+    strength, root = relaxation.art_lambda, relaxation.root
     return records.Relaxation(
         words=relaxation.describe(),
-        source=f"{relaxation.sigmoid}, {sigmoid.source}",
-        art=art,
-        tail=sigmoid.tail,
-        slope=sigmoid.slope,
-        stretch=stretch,
-        elasticity=elasticity,
+        sigmoid=relaxation.sigmoid,
+        replacement=f"nsc::Root<{root}>" if root else "nsc::Power<Lambda>" if strength else "nsc::Unchanged",
+        strength="" if root or not strength else strength.hex(),
         error_free=str(relaxation.error_free).lower(),
     )
-
-
-def _literal(value: float) -> str:
-    """Return a C++ constant that round-trips in every arithmetic type."""
-    return f"real({value.hex()})"

@@ -63,7 +63,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class CheckerText:
-    """What cpp/checker.cpp.j2 is given.
+    """What verify/checker.cpp.j2 is given.
 
     Attributes:
         n: wires of the network.
@@ -90,4 +90,4 @@ def checker_source(question: Question) -> str:
         comparators=tuple(Compared(*pair) for layer in question.network.layers() for pair in layer.tolist()),
         ranked=tuple(Ranked(wire, rank) for wire, rank in question.ranks.items()),
     )
-    return fill("cpp/checker.cpp.j2", checker)
+    return fill("verify/checker.cpp.j2", checker)

@@ -74,7 +74,7 @@ class CompiledFilter:
             rank=window.rank,
         )
         texts = {
-            "__init__.py": fill("python/filter.py.j2", FilterModule(facts)),
+            "__init__.py": fill("windows/filter.py.j2", FilterModule(facts)),
             f"{source.name}.cpp": source.text,
             NETWORK: write_network(self.network),
             PROOF: self.proof.windows[0].to_json(),

@@ -45,7 +45,7 @@ class FilterLoop:
 
 @dataclass(frozen=True)
 class FilterKernel:
-    """What filter/kernel.cpp.j2 is given.
+    """What windows/kernel.cpp.j2 is given.
 
     Attributes:
         facts: what the kernel states of itself, as a C string literal.
@@ -87,6 +87,6 @@ class FilterFacts:
 
 @dataclass(frozen=True)
 class FilterModule:
-    """What python/filter.py.j2 is given."""
+    """What windows/filter.py.j2 is given."""
 
     module: FilterFacts

@@ -39,7 +39,7 @@ def render(head: Head, facts: str, plan: Plan) -> str:
         lists=", ".join(f"List{loop.number}" for loop in loops_of_lists),
         results=results,
     )
-    return fill("filter/kernel.cpp.j2", kernel)
+    return fill("windows/kernel.cpp.j2", kernel)
 
 
 @dataclass(frozen=True)

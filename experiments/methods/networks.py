@@ -63,7 +63,7 @@ class NetworkLoss:
     @property
     def source(self) -> str:
         """The papers that define the loss."""
-        papers = (PAPER, SIGMOIDS[self.sigmoid].source, *(["Kim et al., ICLR 2024"] * self.error_free))
+        papers = (PAPER, SIGMOIDS[self.sigmoid], *(["Kim et al., ICLR 2024"] * self.error_free))
         return "; ".join(dict.fromkeys(papers))
 
     def start(self, n: int, temperature: float, generator: torch.Generator) -> Loss:

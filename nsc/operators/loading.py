@@ -12,19 +12,26 @@ from nsc.errors import PackageError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+from nsc.runtime.relaxed.engine import check_build
 
 if TYPE_CHECKING:
     from nsc.operators.filters import Filter
 
 
-def load(folder: str | Path) -> Operator | Filter:
+def load(folder: str | Path, *, build: str | None = None) -> Operator | Filter:
     """Return the operator or filter of a package's folder; its kernel is built on first use.
+
+    Args:
+        folder: where `nsc compile` or `nsc filter` wrote the package.
+        build: what the first call of an operator does if its kernel is not built, as of `nsc.compile`. A
+            filter waits for its build.
 
     Returns:
         A Filter; a Selector, if a network was compiled for some ranks alone, else a Sorter.
 
     Raises:
-        PackageError: no such folder, or files that nsc did not write or that were changed.
+        PackageError: no such folder, or files that nsc did not write or that were changed; or `build` is
+            neither "wait" nor "background".
 
     >>> import tempfile
     >>> import nsc
@@ -35,8 +42,12 @@ def load(folder: str | Path) -> Operator | Filter:
     ...     load(folder) == operator
     True
     """
+    check_build(build, PackageError)
     files = read_files(path_of("a package's folder", folder, PackageError))
-    return _MADE_OF[Manifest.from_text(files[MANIFEST]).kind](files)
+    made = _MADE_OF[Manifest.from_text(files[MANIFEST]).kind](files)
+    if isinstance(made, Operator) and build is not None:
+        made.kernel.first_call = build
+    return made
 
 
 def _operator(files: Mapping[str, str]) -> Operator:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from nsc.errors import BuildError, ToolchainError
+from nsc.runtime.build import background
 
 # No -ffast-math: it would flush denormals in the whole process once loaded, and NaN and the tails
 # of the sigmoids would be lost. What is allowed changes no result but errno and FP exception flags.
@@ -30,6 +31,15 @@ FLAGS = (
 )
 # clang does this at -O2 by itself.
 _GCC_FLAGS = ("-funswitch-loops",)
+# Passes that relaxed kernels are as fast without: they take an eighth of a build. Exact ones need them.
+_GCC_FLAGS_RELAXED = (
+    "-fno-tree-vectorize",
+    "-fno-gcse",
+    "-fno-code-hoisting",
+    "-fno-tree-vrp",
+    "-fno-cse-follow-jumps",
+    "-fno-rerun-cse-after-loop",
+)
 _ZIG_FLAGS = ("-nostdlib++", "-fno-exceptions", "-fno-rtti", "-fno-sanitize=undefined")
 _PROBE_SECONDS = 60
 _COMPILE_SECONDS = 600
@@ -70,13 +80,7 @@ class Toolchain:
         """
         command = self.command_for(source, binary)
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=_COMPILE_SECONDS,
-                stdin=subprocess.DEVNULL,
-            )
+            done = background.completed(command, _COMPILE_SECONDS)
         except subprocess.TimeoutExpired:
             raise BuildError(f"the compiler took over {_COMPILE_SECONDS} s", command) from None
         except OSError as error:
@@ -90,23 +94,28 @@ class Toolchain:
             )
 
 
-def find_toolchain() -> Toolchain:
+def find_toolchain(relaxed: bool = False) -> Toolchain:
     """Return the first usable compiler of $NSC_CXX, $CXX, c++, g++, clang++ and ziglang.
 
     A compiler that the user names in $NSC_CXX is used or refused, never passed over. The flags are nsc's own,
     then those behind the compiler's name, then $NSC_CXXFLAGS, for any of the compilers: a later flag wins.
     All are part of a library's key in the cache.
 
+    Args:
+        relaxed: whether for relaxed kernels, which need fewer passes of GCC.
+
     Raises:
         ToolchainError: none was found, the message lists what was tried; or a variable cannot be read.
         BuildError: the compiler does not run with these flags.
     """
     names = ("NSC_CXX", "CXX", "PATH", "NSC_CXXFLAGS")
-    return _find(*(os.environ.get(name) for name in names))
+    return _find(relaxed, *(os.environ.get(name) for name in names))
 
 
 @cache
-def _find(nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str | None) -> Toolchain:
+def _find(
+    relaxed: bool, nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str | None
+) -> Toolchain:
     flags = _added_flags(cxxflags or "")
     if nsc_cxx:
         program = _located(nsc_cxx)
@@ -114,13 +123,13 @@ def _find(nsc_cxx: str | None, cxx: str | None, path: str | None, cxxflags: str 
             raise ToolchainError(
                 f"NSC_CXX is {nsc_cxx!r}, and no such program is on the PATH: correct or unset it"
             )
-        return _probe(program, flags)
+        return _probe(program, flags, relaxed)
     for candidate in filter(None, (cxx, "c++", "g++", "clang++")):
         program = _located(candidate)
         if program is not None:
-            return _probe(program, flags)
+            return _probe(program, flags, relaxed)
     if importlib.util.find_spec("ziglang") is not None:
-        return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS), flags)
+        return _probe(((sys.executable, "-m", "ziglang", "c++"), _ZIG_FLAGS), flags, relaxed)
     tried = f"$NSC_CXX (unset), $CXX ({cxx or 'unset'}), c++, g++, clang++, the ziglang package"
     raise ToolchainError(
         f"no C++ compiler found; tried {tried}. Install g++ or clang, or pip install ziglang"
@@ -152,11 +161,11 @@ def _located(command: str) -> _Program | None:
     return (path, *words[1:flags]), tuple(words[flags:])
 
 
-def _probe(compiler: _Program, added: tuple[str, ...]) -> Toolchain:
+def _probe(compiler: _Program, added: tuple[str, ...], relaxed: bool) -> Toolchain:
     program, flags = compiler
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     version = _output((*program, "--version"))
-    own = () if "clang" in version else _GCC_FLAGS
+    own = () if "clang" in version else (*_GCC_FLAGS, *(_GCC_FLAGS_RELAXED if relaxed else ()))
     command = (*program, *FLAGS, *own, native, *flags, *added)
     try:
         verbose = _verbose(command)

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from nsc.contract.tables import NetworkTables
-from nsc.errors import BuildError
+from nsc.errors import BuildError, NscError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.library import Functions, functions_of, opened
+from nsc.wording import argument
 
 # What a kernel without a build does at its first call: waits for the build, or runs by the engine, if that is
 # there, until the build is done. Both give the same bits.
@@ -104,7 +105,7 @@ def build(sigmoid: str, source: str, version: str) -> cache.Artifact:
         ToolchainError: no compiler.
         BuildError: the compiler failed.
     """
-    return cache.build(engine_name(sigmoid), source, find_toolchain(), version)
+    return cache.build(engine_name(sigmoid), source, find_toolchain(relaxed=True), version)
 
 
 def engine_name(sigmoid: str) -> str:
@@ -112,13 +113,23 @@ def engine_name(sigmoid: str) -> str:
     return f"engine_{sigmoid}"
 
 
-def waits() -> bool:
-    """Return whether kernels wait for their builds.
+def waits(build: str | None) -> bool:
+    """Return whether a kernel waits for its build; None: what $NSC_BUILD says.
 
     Raises:
         BuildError: $NSC_BUILD is neither "wait" nor "background".
     """
-    stated = os.environ.get(BUILD, BACKGROUND)
+    stated = build or os.environ.get(BUILD, BACKGROUND)
     if stated not in (WAIT, BACKGROUND):
         raise BuildError(f"${BUILD} must be {WAIT} or {BACKGROUND}, got {stated!r}")
     return stated == WAIT
+
+
+def check_build(build: object, error: type[NscError]) -> None:
+    """Refuse a way to build that is neither "wait", "background" nor None.
+
+    Raises:
+        error: it is none of them.
+    """
+    if build is not None and build not in (WAIT, BACKGROUND):
+        raise error(f"{argument('build')} must be {WAIT} or {BACKGROUND}, got {build!r}")

@@ -19,7 +19,7 @@ from nsc.contract.launch import Launch
 from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, engine_source
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, PackageError, ToolchainError
-from nsc.runtime.build import cache
+from nsc.runtime.build import background, cache
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.engine import Engine, engine_name, waits
 from nsc.runtime.relaxed.library import Library
@@ -74,6 +74,8 @@ class Kernel:
         # Target to source text.
         self.sources = {target: files[file] for target, file in self.manifest.sources.items()}
         self.spec = f"{self.name}-{hashlib.sha256(files[MANIFEST].encode()).hexdigest()[:16]}"
+        # What the first call without a build does; None: what $NSC_BUILD says. See docs/builds.md.
+        self.first_call: str | None = None
         self._lock = threading.Lock()
         self._library: Library | Engine | None = None
         self._unbuilt: str | None = None
@@ -88,7 +90,7 @@ class Kernel:
             ToolchainError: no compiler.
             BuildError: the compiler failed.
         """
-        return cache.build(*self._source, find_toolchain(), self.manifest.nsc)
+        return cache.build(*self._source, find_toolchain(relaxed=True), self.manifest.nsc)
 
     @property
     def _source(self) -> tuple[str, str]:
@@ -115,7 +117,8 @@ class Kernel:
         """Return the loaded library; None, after one warning, on a machine with no compiler.
 
         Where it is not built yet and the engine is, the engine runs the network, with the same bits, until a
-        thread has built the library; $NSC_BUILD=wait waits instead. A process ends when its builds have.
+        thread has built the library; `first_call` or $NSC_BUILD may say to wait instead. The end of the
+        process ends the thread.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
@@ -140,8 +143,8 @@ class Kernel:
 
     def _engine(self) -> Engine | None:
         """Return the engine with this network, and begin its build; None: it is built, or there is none."""
-        toolchain, version = find_toolchain(), self.manifest.nsc
-        if waits() or cache.find(*self._source, toolchain, version):
+        toolchain, version = find_toolchain(relaxed=True), self.manifest.nsc
+        if waits(self.first_call) or cache.find(*self._source, toolchain, version):
             return None
         paths = {}
         for real, source in self.engine_sources.items():
@@ -149,7 +152,7 @@ class Kernel:
                 return None
             paths[real] = path
         engine = Engine(paths, NetworkTables.from_text(self.files[TABLES]))
-        threading.Thread(target=self._take_over, name=f"build of {self.name}").start()
+        background.begin(f"build of {self.name}", self._take_over)
         return engine
 
     def _take_over(self) -> None:

@@ -20,7 +20,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("{ return steepness[«sample * steepness_stride»]; }", "0"),
         ("uint8_t((«reaches[i * words + word] & wanted[k]») != 0)", "0"),
     ],
-    "templates/cpp/checker.cpp.j2": [
+    "templates/verify/checker.cpp.j2": [
         ("lo = a & b, hi = «a | b»;", "b"),
         ("const int32_t missing = «wires - rank - ones»;", "wires - rank"),
     ],
@@ -72,7 +72,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
             "routed[first + b] = «sum_of<real>(losses + b * chunks, chunks)»;",
             "losses[b * chunks] + real(0.001)",
         ),
-        ("steps, «w.backward.keep», end", "w.forward.keep"),
+        ("part, «w.backward.keep», end", "w.forward.keep"),
     ],
     "library/nsc/relaxed/samples.h": [
         ("+= «(hi - lo)» *", "hi"),
@@ -125,11 +125,11 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("? real(0) : «1 / p»;", "2 / p"),
         ("return «1 / (p < least ? least : p)»;", "1 / p"),
     ],
-    "templates/shared/relaxation.j2": [
-        ("return «{{ relaxation.tail }}»;", "all(real(0.25))"),
-        ("return «{{ relaxation.slope }}»;", "2 * keep * swap"),
-        ("return «{{ relaxation.stretch }}»;", "real(1.01) * ({{ relaxation.stretch }})"),
-        ("return «{{ relaxation.elasticity }}»;", "2 * ({{ relaxation.elasticity }})"),
+    "library/nsc/relaxed/relaxations.h": [
+        ("return «logistic_tail<real>(t)»;", "all(real(0.25))"),
+        ("return «keep * swap»;", "2 * keep * swap"),
+        ("return «inverse_root<root, real>(size + real(art_epsilon))»;", "power_of<root>(size)"),
+        ("* real(art_epsilon) * «power_of<root>(stretch)»;", "stretch"),
     ],
     "library/nsc/relaxed/weights.h": [
         ("return m.keep * a + «m.swap» * b;", "m.keep"),
@@ -166,9 +166,10 @@ WITHOUT = {
     "library/nsc/relaxed/kernel.h": "passes arguments on",
     "library/nsc/relaxed/network.h": "names types",
     "library/nsc/relaxed/routings.h": "names routings",
-    "templates/cpp/engine.cpp.j2": "names a relaxation",
-    "templates/cpp/interface.h.j2": "declares functions",
-    "templates/cpp/kernel.cpp.j2": "lays out tables",
+    "templates/relaxed/engine.cpp.j2": "names a relaxation",
+    "templates/relaxed/interface.h.j2": "declares functions",
+    "templates/relaxed/kernel.cpp.j2": "lays out tables",
     "templates/exact/kernel.cpp.j2": "lays out a network",
-    "templates/filter/kernel.cpp.j2": "lays out a window",
+    "templates/windows/kernel.cpp.j2": "lays out a window",
+    "templates/relaxed/relaxation.j2": "names a relaxation",
 }

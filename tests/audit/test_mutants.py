@@ -23,7 +23,7 @@ from nsc.join.exact import exact_kernel
 pytestmark = pytest.mark.slow("wrong kernels are built")
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("templates/cpp", "templates/exact", "templates/filter", "templates/shared", "library")
+FOLDERS = ("templates/relaxed", "templates/exact", "templates/windows", "templates/verify", "library")
 NUMBERED = [(file, *texts) for file, each in MUTANTS.items() for texts in each]
 # A switch that is set before the kernel's tables are written.
 SWITCH = (
@@ -33,7 +33,7 @@ SWITCH = (
 # The files whose first #include is the first of a kernel.
 WITH_SWITCH = (
     "library/nsc/attributes.h",
-    "templates/cpp/checker.cpp.j2",
+    "templates/verify/checker.cpp.j2",
 )
 INCLUDE = re.compile("^(#define NSC_INLINE|#include <stdint.h>)", re.MULTILINE)
 
@@ -99,8 +99,8 @@ class Mutated:
 
 
 def mutated_header(name):
-    """Take the place of library._text."""
-    return mutated(f"library/{name}").replace("#pragma once\n", "")
+    """Take the place of library.text."""
+    return mutated(f"library/{name}")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mutants")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nsc.templates, "resources", Mutated())
-        patch.setattr(library, "_text", mutated_header)
+        patch.setattr(library, "text", mutated_header)
         patch.setenv("NSC_CXXFLAGS", "-O0")
         patch.setenv("NSC_CACHE_DIR", str(folder / "cache"))
         patch.setenv("NSC_MUTANT", "0")
@@ -160,7 +160,7 @@ def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
     # The loader knows libraries by their paths.
     cache = shutil.copytree(folder / "cache", tmp_path / "cache")
     monkeypatch.setenv("NSC_CACHE_DIR", str(cache))
-    if file == "templates/cpp/checker.cpp.j2":
+    if file == "templates/verify/checker.cpp.j2":
         assert not checker_is_right()
         return
     packages = [name for name in PACKAGES if has(folder / name, f"nsc_mutant == {number} ")]

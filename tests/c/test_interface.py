@@ -25,6 +25,7 @@ def package():
     return compile_network(Request("bitonic", N, name="called_from_c")).package
 
 
+@pytest.mark.slow("C programs are built")
 def test_a_c_program_gets_the_operators_results(package, tmp_path):
     (tmp_path / "called_from_c_c.h").write_text(package.files["called_from_c_c.h"], encoding="utf-8")
     program = Path(__file__).with_name("interface.c")

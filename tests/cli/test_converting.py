@@ -74,6 +74,7 @@ def test_convert_says_what_a_format_does_not_hold():
     assert call("convert", "a.layers", "b.csv")[1] == ""
 
 
+@pytest.mark.slow("commands are started and ended")
 def test_convert_is_a_filter():
     command = [sys.executable, "-m", "nsc", "convert", "-", "-"]
     for words, expected in (([], '"n": 4,'), (["--to", "ascii"], "○")):
@@ -106,6 +107,7 @@ def test_every_command_takes_options_for_reading(line):
     check_refused([*line.split(), "--format", "knuth", "--index-base", 1])
 
 
+@pytest.mark.slow("commands build")
 def test_compile_takes_options_for_reading():
     Path("four.cn").write_text("1:3,2:4\n1:2,3:4\n2:3", encoding="utf-8")
     call("compile", "four.cn", "--format", "cn", "--index-base", 1)

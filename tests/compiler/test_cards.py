@@ -6,8 +6,7 @@ import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-import nbformat
-from nbclient import NotebookClient
+import pytest
 
 import nsc
 from nsc.compiler.cards import bits, card
@@ -95,8 +94,12 @@ def test_texts_are_escaped():
     assert text_of(html) == " <script> <b> a & b < c bits 0 1 "
 
 
+@pytest.mark.slow("a notebook runs")
 def test_a_notebook_shows_them():
     """In a kernel of its own, as a user has it."""
+    import nbformat
+    from nbclient import NotebookClient
+
     cells = [
         "import nsc; net = nsc.Network.from_layers(2, [[(0, 1)]])",
         "net",

@@ -29,6 +29,7 @@ SWAP = Network.from_layers(2, [[(0, 1)]])
 ROOT = Path(nsc.__file__).parent
 
 
+@pytest.mark.slow("proofs and searches are long")
 def test_the_best_network_for_some_ranks_is_the_cheapest_that_is_proved():
     selection = parse("rank-7,50", 100)
     compiled = compile_network(Request("best", 100, select=ranks(7, 50)))

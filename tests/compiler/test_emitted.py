@@ -26,8 +26,12 @@ def kernel_of(network, ranks):
     return run, batches
 
 
+LARGE = pytest.mark.slow("networks are large")
+
+
 @pytest.mark.parametrize(
-    ("name", "n", "what"), [("bitonic", 9, "all 2^9"), ("merge_exchange", 64, "of the reachable sets")]
+    ("name", "n", "what"),
+    [("bitonic", 9, "all 2^9"), pytest.param("merge_exchange", 64, "of the reachable sets", marks=LARGE)],
 )
 def test_a_right_kernel_passes_and_one_without_a_comparator_fails(name, n, what):
     network = family_network(name, n)

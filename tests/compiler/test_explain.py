@@ -55,6 +55,7 @@ def test_P_is_zero_outside_the_light_cone(family, n):
     assert share <= explain(scheduled).light_cone <= 1.05 * share
 
 
+@pytest.mark.slow("networks are large")
 def test_P_is_right_where_half_of_the_work_is_skipped():
     """Two networks side by side, then a sorter: no column of either reaches the other's codelets."""
     halves = [FAMILIES["bitonic"](16).comparators + 16 * side for side in (0, 1)]

@@ -80,6 +80,7 @@ def test_a_page_is_one_text_without_addresses():
     assert json.loads(data) == json.loads(facts.to_json())
 
 
+@pytest.mark.slow("networks are large")
 def test_long_texts_are_left_out_and_say_where_to_get_them():
     facts = facts_of("odd_even", 128)
     left_out = {text.name: text.note for text in facts.formats if text.text is None}

@@ -228,12 +228,11 @@ def test_an_unknown_relaxation_lists_the_known_ones():
     assert all(name in str(caught.value) for name in SIGMOIDS)
 
 
-@pytest.mark.parametrize("art_lambda", [0.1, 0.25, 1 / 3, 0.5, 0.999])
+@pytest.mark.parametrize("art_lambda", [0.1, 1 / 3, 0.75, 0.999])
 def test_the_strength_round_trips_through_its_literal(art_lambda):
-    literals = re.findall(
-        r"real\((-?0x[^)]*)\)", source("bitonic", 4, relaxation=Relaxation(art_lambda=art_lambda))
-    )
-    assert art_lambda in map(float.fromhex, literals)
+    text = source("bitonic", 4, relaxation=Relaxation(art_lambda=art_lambda))
+    (literal,) = re.findall(r"struct Lambda \{ static constexpr double value = (\S+); \};", text)
+    assert float.fromhex(literal) == art_lambda
 
 
 def test_a_relaxation_describes_itself():

@@ -123,6 +123,7 @@ ptxas info    : Used 15 registers
     }
 
 
+@pytest.mark.slow("NVRTC compiles for a minute")
 def test_a_cubin_is_whole(tmp_path):
     """NVIDIA's disassembler takes it, and refuses one that lacks its last byte."""
     cubin, _ = compiled(kernel(Request("odd_even", 2, targets=("cuda",))), "sm_90")

@@ -166,7 +166,7 @@ NETWORKS = [
     ("bitonic", 256, "float32"),
 ]
 # Kernels of more wires run in the emulation for seconds.
-MOST_QUICK_WIRES = 15
+MOST_QUICK_WIRES = 7
 EMULATED = pytest.mark.slow("kernels run in the emulation")
 NIGHTLY = pytest.mark.nightly("more sizes run in the emulation")
 # From this many wires on, fewer routings are tested.
@@ -338,6 +338,7 @@ def test_infinities_ties_and_nan(device):
         assert x_grad[3].isnan().any()
 
 
+@EMULATED
 def test_what_makes_no_sense_gives_nan(device):
     """A check on the host would have to wait for the device."""
     emulated = device("odd_even", 5)
@@ -582,6 +583,7 @@ def backward_of_a_permutation(emulated, batch):
     return call, x.nbytes + steepness.numel() * x.element_size()
 
 
+@EMULATED
 def test_kept_rows_are_bounded(tabled, monkeypatch):
     """As many blocks run as the bound allows, and at least one; the bits are the same."""
     emulated = tabled("odd_even", 70, dtype="float32")

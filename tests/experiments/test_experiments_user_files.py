@@ -210,6 +210,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
             find(str(tmp_path / "none.py"))
 
 
+@pytest.mark.slow("methods of the experiments run")
 def test_a_network_file_has_its_digest(tmp_path: Path) -> None:
     file = tmp_path / "net.txt"
     file.write_text("[(0,1),(2,3)]\n[(0,2),(1,3)]\n[(1,2)]\n")

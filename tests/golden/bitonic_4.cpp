@@ -50,35 +50,8 @@ struct Network {
     };
 };
 
-// logistic, ART λ = 0.25. See nsc/relaxed/weights.h.
-struct Relaxation {
-    static constexpr bool error_free = false;
-
-    // f(-t) for t >= 0, and f'(v) at |v| = t. f is logistic, Petersen et al., ICML 2021.
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> tail([[maybe_unused]] nsc::Vec<real> t) {
-        using namespace nsc;
-        return logistic_tail<real>(t);
-    }
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> slope([[maybe_unused]] nsc::Vec<real> t, [[maybe_unused]] nsc::Vec<real> keep,
-                                             [[maybe_unused]] nsc::Vec<real> swap) {
-        using namespace nsc;
-        return keep * swap;
-    }
-
-    // phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> stretch([[maybe_unused]] nsc::Vec<real> size) {
-        using namespace nsc;
-        return inverse_root<4, real>(size + real(1e-10));
-    }
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> elasticity([[maybe_unused]] nsc::Vec<real> size, [[maybe_unused]] nsc::Vec<real> stretch) {
-        using namespace nsc;
-        return real(0x1.8000000000000p-1) + real(0x1.0000000000000p-2) * real(1e-10) * power_of<4>(stretch);
-    }
-};
+// logistic, ART λ = 0.25. See nsc/relaxed/relaxations.h.
+using Relaxation = nsc::Relaxation<nsc::logistic, nsc::Root<4>, false>;
 
 nsc::Plan<Network, Relaxation> plan;
 
@@ -86,7 +59,7 @@ nsc::Plan<Network, Relaxation> plan;
 
 // What this kernel is. The runtime compares it with the manifest, so that a changed manifest cannot make a call
 // misread its memory.
-NSC_API const char *nsc_facts() { return "{\"abi\": 9, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\", \"tables.json\": \"23e133315b5023986c384490a439cb4b3bd726a1a30b50769646603f4dcca52b\", \"engine_f32.cpp\": \"53e643b5f446e0283de732e333f43dc06c4870fc180b04b6f3a8f47874d6f437\"}"; }
+NSC_API const char *nsc_facts() { return "{\"abi\": 9, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\", \"tables.json\": \"23e133315b5023986c384490a439cb4b3bd726a1a30b50769646603f4dcca52b\", \"engine_f32.cpp\": \"ffe44f290db330e59efd46da377ad54a5f97b157e46a25a7922cebe4cc791073\"}"; }
 
 NSC_KERNEL(plan)
 NSC_KERNEL_OF(plan, float, f32)  // float32

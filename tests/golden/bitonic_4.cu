@@ -31,6 +31,7 @@
 #include <nsc/relaxed/cuda/keys.h>
 #include <nsc/relaxed/cuda/routing.h>
 #include <nsc/relaxed/cuda/sums.h>
+#include <nsc/relaxed/relaxations.h>
 
 // Lanes of a tile of columns. The build chooses fewer where a block has too little shared memory.
 #ifndef NSC_TILE_LANES
@@ -164,35 +165,8 @@ struct Network {
     }
 };
 
-// logistic, ART λ = 0.25. See nsc/relaxed/weights.h.
-struct Relaxation {
-    static constexpr bool error_free = false;
-
-    // f(-t) for t >= 0, and f'(v) at |v| = t. f is logistic, Petersen et al., ICML 2021.
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> tail([[maybe_unused]] nsc::Vec<real> t) {
-        using namespace nsc;
-        return logistic_tail<real>(t);
-    }
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> slope([[maybe_unused]] nsc::Vec<real> t, [[maybe_unused]] nsc::Vec<real> keep,
-                                             [[maybe_unused]] nsc::Vec<real> swap) {
-        using namespace nsc;
-        return keep * swap;
-    }
-
-    // phi(d) = d / (|d| + 1e-10)^lambda, lambda = 0.25.
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> stretch([[maybe_unused]] nsc::Vec<real> size) {
-        using namespace nsc;
-        return inverse_root<4, real>(size + real(1e-10));
-    }
-    template <class real>
-    static NSC_FUNCTION nsc::Vec<real> elasticity([[maybe_unused]] nsc::Vec<real> size, [[maybe_unused]] nsc::Vec<real> stretch) {
-        using namespace nsc;
-        return real(0x1.8000000000000p-1) + real(0x1.0000000000000p-2) * real(1e-10) * power_of<4>(stretch);
-    }
-};
+// logistic, ART λ = 0.25. See nsc/relaxed/relaxations.h.
+using Relaxation = nsc::Relaxation<nsc::logistic, nsc::Root<4>, false>;
 
 using Plan = nsc::CudaPlan<Network, Relaxation>;
 

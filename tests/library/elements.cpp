@@ -24,10 +24,10 @@ static KeyOf<Element> bits_of_key(KeyOf<Element> key, bool descending) {
 }
 
 template <class Element>
-static KeyOf<Element> key_of_place(KeyOf<Element> bits, bool descending, bool *is_lost) {
+static KeyOf<Element> key_with_index(KeyOf<Element> bits, bool descending, bool *is_lost) {
     Vec<KeyOf<Element>> lost = {};
     const KeyOf<Element> key =
-        Element::key_of_place(all(bits), direction<Element>(descending), &lost)[0];
+        Element::key_with_index(all(bits), direction<Element>(descending), &lost)[0];
     *is_lost = lost[0] != 0;
     return key;
 }
@@ -66,7 +66,7 @@ TEST(places_of_integers_have_the_same_keys_and_lose_nothing) {
     for (bool descending : {false, true})
         for (int value : {-7, 0, 9}) {
             bool is_lost = true;
-            const int32_t key = key_of_place<int32>(value, descending, &is_lost);
+            const int32_t key = key_with_index<int32>(value, descending, &is_lost);
             EXPECT(key == key_of<int32>(value, descending) && !is_lost);
             EXPECT(!is_shared<int32>(key, descending));
         }
@@ -85,11 +85,11 @@ static void expect_total_order(KeyOf<Element> infinity, KeyOf<Element> one) {
         EXPECT(key_of<Element>(Key(nan | sign), descending) == key_of<Element>(nan, descending));
         // Keys for sorting with places are equal where values are, and say which bits they lose.
         bool lost_minus, lost_zero, lost_nan, lost_other, lost_one;
-        const Key minus = key_of_place<Element>(sign, descending, &lost_minus),
-                  zero = key_of_place<Element>(0, descending, &lost_zero),
-                  of_nan = key_of_place<Element>(nan, descending, &lost_nan),
-                  other = key_of_place<Element>(Key((nan + 1) | sign), descending, &lost_other),
-                  of_one = key_of_place<Element>(one, descending, &lost_one);
+        const Key minus = key_with_index<Element>(sign, descending, &lost_minus),
+                  zero = key_with_index<Element>(0, descending, &lost_zero),
+                  of_nan = key_with_index<Element>(nan, descending, &lost_nan),
+                  other = key_with_index<Element>(Key((nan + 1) | sign), descending, &lost_other),
+                  of_one = key_with_index<Element>(one, descending, &lost_one);
         EXPECT(minus == zero && lost_minus && !lost_zero);
         EXPECT(of_nan == other && lost_nan && lost_other);
         EXPECT(of_one == key_of<Element>(one, descending) && !lost_one);

@@ -14,8 +14,9 @@ from nsc import library
 FOLDER = Path(__file__).parent
 FILES = [path.relative_to(FOLDER).as_posix() for path in sorted(FOLDER.rglob("*.cpp"))]
 FLAGS = ("-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread")
-# What takes more than a second of a processor to compile.
-LONG = {"relaxed/engine.cpp", "relaxed/kernel.cpp", "relaxed/routing_pass.cpp"}
+# What takes a second of a processor or more to compile.
+PASSES = ("butterflies", "engine", "kernel", "keys_pass", "narrow_pass", "routing_pass")
+LONG = {f"relaxed/{name}.cpp" for name in PASSES}
 
 
 def what_fails(path, folder, *options):
@@ -30,7 +31,7 @@ def what_fails(path, folder, *options):
 
 
 def with_long_ones_slow():
-    mark = pytest.mark.slow("whole kernels are compiled")
+    mark = pytest.mark.slow("passes of a kernel are compiled")
     return [pytest.param(name, marks=mark) if name in LONG else name for name in FILES]
 
 

@@ -9,11 +9,13 @@ from click.testing import CliRunner
 
 import nsc
 from nsc import library
+from nsc.audit import relaxed_reference
 from nsc.cli import main
 from nsc.compiler.relaxed.butterflies import Pattern
 from nsc.compiler.relaxed.cpp import NARROW
+from nsc.compiler.relaxed.relaxations import SIGMOIDS
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST
-from nsc.contract.interface import Status
+from nsc.contract.interface import ART_EPSILON, Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
 from nsc.contract.windows import MODES
@@ -41,6 +43,7 @@ def test_each_header_stands_alone_and_says_what_it_is():
 
 def test_numbers_are_those_of_python(tmp_path):
     """Constants, statuses, routings, patterns and modes, which both sides name."""
+    strengths = ""
     claims = {
         "most_comparators": LONGEST,
         "most_wires": WIDEST,
@@ -51,7 +54,12 @@ def test_numbers_are_those_of_python(tmp_path):
         "is_large<double>(LARGE * unit<double> * (1 - 1e-9))": 0,
         "is_large<double>(LARGE * unit<double> * (1 + 1e-9))": 1,
         "slope_of_log<ErrorFree>(0.0) * LEAST * unit<double>": 1,
+        "art_epsilon": ART_EPSILON,
     }
+    for strength in (1 / 3, 0.3, 0.999, 2.5 / 4096, 3.5 / 4096):
+        struct = f"Strength{len(claims)}"
+        strengths += f"struct {struct} {{ static constexpr double value = {strength.hex()}; }};\n"
+        claims[f"Power<{struct}>::high * 4096"] = round(strength * 4096)
     claims |= {status.name.lower(): status.value for status in Status}
     claims |= {f"Mode::{name}": mode.value for name, mode in MODES.items()}
     claims |= {f"count_of({each.name.lower()})": len(each.value) for each in Pattern}
@@ -65,12 +73,13 @@ def test_numbers_are_those_of_python(tmp_path):
             f"routes_identity(Routing({routing.code}))": routing.is_loss or name == "permutation",
         }
     tests = "".join(
-        f"    if (!({name} == {int(value)})) return {at};\n"
+        f"    if (!({name} == {+value!r})) return {at};\n"
         for at, (name, value) in enumerate(claims.items(), 1)
     )
     compiles(
         f"#include <nsc/relaxed/kernel.h>\n#include <nsc/windows/modes.h>\nusing namespace nsc;\n"
         f"constexpr double LARGE = {LARGE!r}, LEAST = {SURROGATE_LEAST!r};\n"
+        f"{strengths}"
         f"struct ErrorFree {{ static constexpr bool error_free = true; }};\n"
         f"int main() {{\n{tests}    return 0;\n}}\n",
         "-o",
@@ -78,6 +87,13 @@ def test_numbers_are_those_of_python(tmp_path):
     )
     done = subprocess.run([tmp_path / "claims"])
     assert done.returncode == 0, list(claims)[done.returncode - 1]
+
+
+def test_python_knows_every_sigmoid():
+    text = HEADERS["nsc/relaxed/relaxations.h"]
+    structs = re.split(r"^struct (\w+)", text, flags=re.MULTILINE)[1:]
+    has_tail = [name for name, body in zip(structs[::2], structs[1::2], strict=True) if " tail(" in body]
+    assert list(SIGMOIDS) == has_tail == list(relaxed_reference.SIGMOIDS)
 
 
 def test_expanded_has_each_header_once_and_no_include():
@@ -93,6 +109,7 @@ def test_a_header_that_is_not_there_is_named():
         library.expanded("#include <nsc/later.h>\n")
 
 
+@pytest.mark.slow("commands build")
 def test_a_single_file_needs_no_library(tmp_path):
     words = ["compile", "bitonic", "--n", "2", "--single-file", "--out", str(tmp_path), "--json"]
     done = CliRunner().invoke(main, words)
@@ -105,6 +122,7 @@ def test_a_single_file_needs_no_library(tmp_path):
     assert nsc.load(tmp_path / "bitonic_2").n == 2
 
 
+@pytest.mark.slow("commands build")
 def test_a_package_for_another_library_says_so_in_one_line(tmp_path):
     done = CliRunner().invoke(main, ["compile", "bitonic", "--n", "2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output

@@ -287,6 +287,7 @@ def same(a, b):
     return torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("parameter", WHOLE)
 def test_whole_numbers_of_numpy_are_whole_numbers(parameter):
     call, value = WHOLE[parameter]
@@ -321,6 +322,7 @@ def test_other_values_than_real_numbers_are_refused(parameter):
             call(other)
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("parameter", FLAGS)
 def test_truth_values_of_numpy_are_truth_values(parameter):
     for value in (True, False):

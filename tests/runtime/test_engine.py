@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from nsc.compiler.relaxed import cpp
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.contract.manifest import TABLES
 from nsc.contract.tables import NetworkTables
-from nsc.errors import BuildError, PackageError
+from nsc.errors import BuildError, LoweringError, PackageError
 from nsc.runtime.relaxed import engine as engines
 from nsc.runtime.relaxed.engine import Engine
 from nsc.runtime.relaxed.library import Library
@@ -141,10 +143,66 @@ def failing(kernel):
 
 
 @pytest.mark.slow("kernels and engines are built")
-def test_a_process_ends_when_its_builds_have(folder):
-    code = "import nsc, torch; op = nsc.compile('bitonic', 4, name='ending_4'); op.sort(torch.randn(4))"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-    assert files(folder) == ["ending_4", "engine_logistic"]
+@pytest.mark.parametrize(("build", "kind"), [("wait", Library), ("background", Engine)])
+def test_a_call_says_whether_its_build_is_waited_for(build, kind, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("NSC_BUILD", {"wait": "background", "background": "wait"}[build])
+    compiled = nsc.compile("bitonic", 3, name=f"{build}_compiled_3", build=build)
+    package = tmp_path / "package"
+    package.mkdir()
+    for name, text in nsc.compile("bitonic", 5, name=f"{build}_loaded_5").kernel.files.items():
+        (package / name).write_text(text, encoding="utf-8")
+    for op in (compiled, nsc.load(package, build=build)):
+        assert isinstance(op.kernel.library(), kind)
+        sorted_and_built(op, torch.ones(op.n))
+
+
+def test_another_way_to_build_is_refused(tmp_path):
+    with pytest.raises(LoweringError, match="build must be wait or background, got 'later'"):
+        nsc.compile("bitonic", 3, build="later")
+    with pytest.raises(PackageError, match="build must be wait or background, got True"):
+        nsc.load(tmp_path, build=True)
+
+
+ENDING = """
+import nsc, pathlib, sys, time, torch
+op = nsc.compile("bitonic", 4, name="ending_4")
+op.sort(torch.randn(4))
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+print(time.time())
+"""
+
+
+@pytest.mark.slow("kernels and engines are built")
+def test_a_process_that_ends_kills_its_builds(tmp_path, monkeypatch):
+    started, cxx = tmp_path / "started", tmp_path / "slow-g++"
+    cxx.write_text(f"""#!/bin/sh
+case "$*" in *ending_4*) sleep 60 & echo $$ $! > {started}.part; mv {started}.part {started}; wait;; esac
+exec g++ "$@"
+""")
+    cxx.chmod(0o700)
+    monkeypatch.setenv("NSC_CXX", str(cxx))
+    monkeypatch.setenv("NSC_CXXFLAGS", "-O0")
+    monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path / "cache"))
+    assert CliRunner().invoke(main, ["engine"]).exit_code == 0
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, str(started)], check=True, timeout=120, capture_output=True, text=True
+    )
+    assert time.time() - float(done.stdout) < 10
+    assert done.stderr == ""
+    for process in started.read_text().split():
+        assert not is_running(int(process))
+    left = [path.name for path in (tmp_path / "cache").iterdir() if "ending_4" in path.name]
+    assert [name for name in left if not name.endswith(".lock")] == []
+
+
+def is_running(process):
+    """Return whether a process runs: one that nobody has waited for yet does not."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.slow("kernels and engines are built")

@@ -117,6 +117,7 @@ def test_a_pair_costs_the_same_either_way(dtype):
         assert grad.sum() == 0
 
 
+@pytest.mark.slow("many kernels are built")
 def test_values_far_from_0():
     """The network has five wires and comparators in both directions; values are near 100."""
     network = irregular(5, 9, seed=2)
@@ -148,6 +149,7 @@ def test_where_all_logarithms_are_cut_there_is_no_gradient(dtype, loss):
     assert (grad == 0).all()
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("dtype", BOTH)
 def test_the_loss_of_a_nearly_right_order_keeps_its_digits(dtype, loss):
@@ -178,6 +180,7 @@ def test_the_callers_gradient_multiplies_last(loss):
     assert grad.isfinite().all()
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_error_free_form_keeps_a_surrogate(loss):
     """P is 0 or 1. The gradient of a wrong entry is that of 1e-12, which moves x in the right direction."""

@@ -160,6 +160,7 @@ def test_laws(values, steepness, sigmoid):
     torch.testing.assert_close(op.rank(x, steepness), P.T @ torch.arange(7.0, dtype=P.dtype))
 
 
+@SLOW
 def test_shifting_the_input_leaves_P_and_scaling_it_scales_the_steepness():
     x = torch.randn(5, 7, dtype=torch.float64)
     plain = operator("odd_even", 7, FLOAT64, art_lambda=0)
@@ -175,7 +176,7 @@ def test_shifting_the_input_leaves_P_and_scaling_it_scales_the_steepness():
 @pytest.mark.parametrize(
     ("network", "n", "sigmoid"),
     [
-        ("bitonic", 5, "logistic"),
+        pytest.param("bitonic", 5, "logistic", marks=SLOW),
         *(pytest.param("odd_even", 7, sigmoid, marks=SLOW) for sigmoid in SIGMOIDS),
     ],
 )
@@ -251,6 +252,7 @@ def test_any_leading_shape(lead):
     assert grad.shape == x.shape
 
 
+@SLOW
 @pytest.mark.parametrize("n", [1, 2])
 def test_smallest_networks(n):
     op = operator("bitonic", n, FLOAT32)
@@ -539,8 +541,8 @@ def test_a_samples_results_do_not_depend_on_its_company(n, error_free, dtypes):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_by_its_name(name):
-    op = nsc.compile("bitonic", 6)
-    x, target = torch.randn(2, 3, 6), torch.rand(2, 3, 6).argsort(-1)
+    op = operator()
+    x, target = torch.randn(2, 3, 8), torch.rand(2, 3, 8).argsort(-1)
     expected = getattr(op, name)(x, target, 2.0)
     assert torch.equal(op.loss(name, x, target, 2.0), expected)
     module = nsc.nn.SortingNetwork(op, steepness=2.0)
@@ -548,9 +550,9 @@ def test_a_loss_by_its_name(name):
 
 
 def test_an_unknown_loss_lists_the_known():
-    op = nsc.compile("bitonic", 6)
+    op = operator()
     with pytest.raises(nsc.OperandError, match=rf"no loss 'hinge'; known: {', '.join(LOSSES)}"):
-        op.loss("hinge", torch.randn(1, 6), torch.arange(6).unsqueeze(0))
+        op.loss("hinge", torch.randn(1, 8), torch.arange(8).unsqueeze(0))
 
 
 def test_an_operator_has_its_network_and_proof(tmp_path):

@@ -101,6 +101,7 @@ def test_exact_values_and_indices_are_those_of_a_stable_sort(case):
         assert torch.equal(indices, expected.indices[:, list(op.ranks)])
 
 
+@pytest.mark.slow("many kernels are built")
 def test_a_selector_agrees_with_its_whole_network():
     whole = nsc.compile("bitonic", 8, dtypes=("float64",))
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
@@ -113,6 +114,7 @@ def test_a_selector_agrees_with_its_whole_network():
     assert op.hard_select(x)[0].shape == (2, 3, 3)
 
 
+@pytest.mark.slow("many kernels are built")
 def test_the_error_free_form_selects_exactly():
     op = nsc.compile("odd_even", 7, select=nsc.median(), error_free=True)
     x = torch.randn(11, 7, requires_grad=True)
@@ -168,6 +170,7 @@ def test_redundant_comparators_are_removed_on_request():
     assert not torch.equal(op.select(x, STEEPNESS), plain.select(x, STEEPNESS))
 
 
+@pytest.mark.slow("many kernels are built")
 def test_without_a_compiler(monkeypatch):
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     x, payload = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8, 2)
@@ -181,6 +184,7 @@ def test_without_a_compiler(monkeypatch):
     close(grads[0], torch.autograd.grad(op.select_with_rows(x)[1].square().sum(), x)[0])
 
 
+@pytest.mark.slow("torch compiles, exports and transforms")
 def test_transforms_of_torch():
     op = nsc.compile("bitonic", 8, select=nsc.top_k(3), dtypes=("float64",))
     x = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
@@ -253,6 +257,7 @@ def test_a_bad_steepness_is_named_with_its_method():
             call()
 
 
+@pytest.mark.slow("many kernels are built")
 @pytest.mark.parametrize(
     "context",
     [torch.inference_mode, lambda: torch.device("meta"), torch._subclasses.fake_tensor.FakeTensorMode],

@@ -81,8 +81,8 @@ NSC_STEP void mix_butterfly(const P &plan, const Butterfly &butterfly, uint32_t 
     Mix<Vec<real>> m[count];
     NSC_UNROLL
     for (int32_t c = 0; c < count; ++c)
-        m[c] = {broadcast(keep[butterfly.slot + c]),
-                broadcast(keep[butterfly.slot + c + plan.slots])};
+        m[c] = {broadcast(keep[slot_of(butterfly, pattern, c)]),
+                broadcast(keep[slot_of(butterfly, pattern, c) + plan.slots])};
     Vec<real> *rows[held];
     NSC_UNROLL
     for (int32_t k = 0; k < held; ++k) rows[k] = group + butterfly.rows[k] * group_blocks;
@@ -106,35 +106,36 @@ NSC_STEP void mix_butterfly(const P &plan, const Butterfly &butterfly, uint32_t 
 
 // Steps first ... end - 1 of a routing: butterflies, each on the blocks of `on`.
 struct Steps {
-    int64_t first, end;
+    const Butterfly *butterflies;
     const uint8_t *on;
+    int64_t first, end;
+    Steps between(int64_t from, int64_t to) const { return {butterflies, on, from, to}; }
 };
 
-// Returns where a segment begins whose differences are kept, given its end.
-template <bool backwards, class P>
-int64_t first_of_segment(const P &plan, const uint8_t *on, int64_t end) {
+// Returns where a segment of the steps begins whose differences are kept, given its end.
+template <class P>
+int64_t first_of_segment(const P &plan, Steps steps, int64_t end) {
     for (int64_t kept = 0; end > 0; --end) {
-        const int64_t i = backwards ? plan.butterfly_count - end : end - 1;
-        kept += count_of(plan.butterflies[i].pattern) * __builtin_popcount(on[i]);
+        const int64_t i = end - 1;
+        kept += count_of(steps.butterflies[i].pattern) * __builtin_popcount(steps.on[i]);
         if (kept > kept_rows(plan)) break;
     }
     return end;
 }
 
-// Takes a group through steps, in running order or backwards. With `keeping`, the differences in
-// front of each comparator go to `kept`, whose end is returned.
-template <bool backwards, bool keeping, class real, class P>
+// Takes a group through steps. With `keeping`, the differences in front of each comparator go to
+// `kept`, whose end is returned.
+template <bool keeping, class real, class P>
 NSC_APART Vec<real> *route_group(const P &plan, Vec<real> *group, Steps steps, const real *keep,
                                  Vec<real> *kept) {
     const uint8_t *on = steps.on;
-    const Butterfly *butterflies = plan.butterflies;
-    for (int64_t k = steps.first; k < steps.end; ++k) {
-        const int64_t i = backwards ? plan.butterfly_count - 1 - k : k;
+    const Butterfly *butterflies = steps.butterflies;
+    for (int64_t i = steps.first; i < steps.end; ++i) {
         if (!on[i]) continue;
         with_pattern(butterflies[i].pattern, [&](auto kind) NSC_INLINE {
             constexpr Pattern pattern = decltype(kind)::value;
             constexpr int32_t count = count_of(pattern);
-            mix_butterfly<pattern, backwards, real>(
+            mix_butterfly<pattern, false, real>(
                 plan, butterflies[i], on[i], group, keep,
                 [&](int32_t c, Mix<Vec<real>> m, Vec<real> &a, Vec<real> &b) NSC_INLINE {
                 if (keeping) kept[c] = a - b;
@@ -145,9 +146,10 @@ NSC_APART Vec<real> *route_group(const P &plan, Vec<real> *group, Steps steps, c
     return kept;
 }
 
-// Adds the sums of `count` rows over their lanes to as many numbers.
-template <int32_t count, class real>
-NSC_STEP void add_sums(const Vec<real> *rows, real *to) {
+// Adds the sums of rows over their lanes, one for each comparator, to the numbers of their slots.
+template <Pattern pattern, class real>
+NSC_STEP void add_sums(const Vec<real> *rows, const Butterfly &butterfly, real *to) {
+    constexpr int32_t count = count_of(pattern);
     constexpr typename PlacesTo<lanes<real>>::list places;
     Vec<real> sums[(count + 1) / 2];  // of pairs of rows, in every second lane
     NSC_UNROLL
@@ -155,7 +157,8 @@ NSC_STEP void add_sums(const Vec<real> *rows, real *to) {
         sums[k / 2] = fold<real, 1>(rows[k], k + 1 < count ? rows[k + 1] : Vec<real>{}, places);
     if constexpr (lanes<real> == 2) {
         NSC_UNROLL
-        for (int32_t c = 0; c < count; ++c) to[c] += sums[c / 2][c % 2];
+        for (int32_t c = 0; c < count; ++c)
+            to[slot_of(butterfly, pattern, c)] += sums[c / 2][c % 2];
     } else {
         Vec<real> sum =
             fold<real, 2>(sums[0], count > 2 ? sums[(count - 1) / 2] : Vec<real>{}, places);
@@ -164,40 +167,39 @@ NSC_STEP void add_sums(const Vec<real> *rows, real *to) {
         typedef real Four __attribute__((vector_size(4 * sizeof(real))));
         Four four;
         memcpy(&four, &sum, sizeof four);
-        if constexpr (count == 4) {
+        if (count == 4 && butterfly.others == first_of(pattern)) {
             Four all_four;
-            memcpy(&all_four, to, sizeof four);
+            memcpy(&all_four, to + butterfly.slot, sizeof four);
             all_four += four;
-            memcpy(to, &all_four, sizeof four);
+            memcpy(to + butterfly.slot, &all_four, sizeof four);
         } else {
             NSC_UNROLL
-            for (int32_t c = 0; c < count; ++c) to[c] += four[c];
+            for (int32_t c = 0; c < count; ++c) to[slot_of(butterfly, pattern, c)] += four[c];
         }
     }
 }
 
 // Takes gradients back through the steps of `route_group`, in place, and adds the gradients of the
 // weights to `weight_grad`. `kept` is the end that it returned.
-template <bool backwards, class real, class P>
+template <class real, class P>
 NSC_APART void route_group_back(const P &plan, Vec<real> *grads, Steps steps, const real *keep,
                                 const Vec<real> *kept, real *weight_grad) {
     const uint8_t *on = steps.on;
-    const Butterfly *butterflies = plan.butterflies;
-    for (int64_t k = steps.end - 1; k >= steps.first; --k) {
-        const int64_t i = backwards ? plan.butterfly_count - 1 - k : k;
+    const Butterfly *butterflies = steps.butterflies;
+    for (int64_t i = steps.end - 1; i >= steps.first; --i) {
         if (!on[i]) continue;
         with_pattern(butterflies[i].pattern, [&](auto kind) NSC_INLINE {
             constexpr Pattern pattern = decltype(kind)::value;
             constexpr int32_t count = count_of(pattern);
             const Vec<real> *differences = kept -= count * __builtin_popcount(on[i]);
             Vec<real> products[count] = {};
-            mix_butterfly<pattern, !backwards, real>(
+            mix_butterfly<pattern, true, real>(
                 plan, butterflies[i], on[i], grads, keep,
                 [&](int32_t c, Mix<Vec<real>> m, Vec<real> &a, Vec<real> &b) NSC_INLINE {
                 products[c] += differences[c] * (a - b);
                 mix(a, b, m);
             }, [&]() NSC_INLINE { differences += count; });
-            add_sums<count, real>(products, weight_grad + butterflies[i].slot);
+            add_sums<pattern, real>(products, butterflies[i], weight_grad);
         });
     }
 }

@@ -72,6 +72,9 @@ struct Call {
         return ok;
     }
 
+    const Butterfly *butterflies() const {
+        return is_reversed(routing) ? plan.mirrored_butterflies : plan.butterflies;
+    }
     // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a
     // group from block `first` on. For P these are the blocks that the butterfly is reached by, or
     // that it reaches; for any other payload, all.

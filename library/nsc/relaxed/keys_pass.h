@@ -275,8 +275,7 @@ Status values_backward(const Call<P, real> &call, const real *values_grad, real 
             for (int64_t b = 0; b < task.blocks; ++b)
                 load_gradient(plan, from ? from + task.before(b) * plan.wires : nullptr,
                               task.in_block(b), blocks + b * plan.wires);
-            if (!steepness_grad && task.blocks == most_blocks)
-                derive_backward<real, most_blocks>(plan, blocks, kept);
+            if (!steepness_grad) derive_backward<real>(plan, blocks, kept, task.blocks);
             for (int64_t b = 0; b < task.blocks; ++b) {
                 Row *block = blocks + b * plan.wires;
                 if (steepness_grad) {
@@ -284,8 +283,6 @@ Status values_backward(const Call<P, real> &call, const real *values_grad, real 
                     derive_backward<real>(plan, block, kept.from(b * plan.slots), parts);
                     store(steepness_grad + task.first + task.before(b), sum_of_parts(parts),
                           task.in_block(b));
-                } else if (task.blocks < most_blocks) {
-                    derive_backward<real, 1>(plan, block, kept.from(b * plan.slots));
                 }
                 store_samples(plan, to + task.before(b) * plan.wires, task.in_block(b), block);
             }

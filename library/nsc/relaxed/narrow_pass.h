@@ -124,39 +124,53 @@ void route_columns_back(const P &plan, Vec<real> *grad, const NarrowCone &cone, 
 template <class P, class Visit>
 inline void for_each_run(const P &plan, int64_t column, int64_t width, Visit visit) {
     const int64_t wires = plan.wires, pitch = pitch_of<true>(plan);
-    if (width == wires)
+    if (wires <= held_columns(plan))
         return visit(0, wires * wires, [=](int64_t i) { return i / wires * pitch + i % wires; });
     for (int64_t row = 0; row < wires; ++row)
         visit(row * wires + column, width, [=](int64_t i) { return row * pitch + i; });
 }
 
 // A square of a matrix and rows: `run` numbers side by side of each of `count` samples, `stride`
-// apart. All of both if `full`.
-template <bool full, class real, class Place>
+// apart. A whole square stays in registers.
+template <class real>
+bool is_whole(int64_t run, int64_t count) {
+    return run == lanes<real> && count == lanes<real>;
+}
+
+template <class real, class Place>
 NSC_STEP void store_square(const Vec<real> *rows, Place place, real *to, int64_t stride,
                            int64_t run, int64_t count, real scale) {
     Vec<real> square[lanes<real>];
-    NSC_UNROLL
-    for (int64_t k = 0; k < lanes<real>; ++k)
-        square[k] = full || k < run ? rows[place(k)] * scale : Vec<real>{};
-    transpose_from<real>(square);
-    NSC_UNROLL
-    for (int64_t k = 0; k < lanes<real>; ++k)
-        if (full || k < count) store(to + k * stride, square[k], full ? lanes<real> : run);
+    if (is_whole<real>(run, count)) {
+        NSC_UNROLL
+        for (int64_t k = 0; k < lanes<real>; ++k) square[k] = rows[place(k)] * scale;
+        transpose_from<real>(square);
+        NSC_UNROLL
+        for (int64_t k = 0; k < lanes<real>; ++k) store(to + k * stride, square[k]);
+    } else {
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            square[k] = k < run ? rows[place(k)] * scale : Vec<real>{};
+        transpose<real>(square);
+        for (int64_t k = 0; k < count; ++k) store(to + k * stride, square[k], run);
+    }
 }
 
-template <bool full, class real, class Place>
+template <class real, class Place>
 NSC_STEP void load_square(Vec<real> *rows, Place place, const real *from, int64_t stride,
                           int64_t run, int64_t count) {
     Vec<real> square[lanes<real>];
-    NSC_UNROLL
-    for (int64_t k = 0; k < lanes<real>; ++k)
-        square[k] =
-            full || k < count ? load(from + k * stride, full ? lanes<real> : run) : Vec<real>{};
-    transpose_from<real>(square);
-    NSC_UNROLL
-    for (int64_t k = 0; k < lanes<real>; ++k)
-        if (full || k < run) rows[place(k)] = square[k];
+    if (is_whole<real>(run, count)) {
+        NSC_UNROLL
+        for (int64_t k = 0; k < lanes<real>; ++k) square[k] = load(from + k * stride);
+        transpose_from<real>(square);
+        NSC_UNROLL
+        for (int64_t k = 0; k < lanes<real>; ++k) rows[place(k)] = square[k];
+    } else {
+        for (int64_t k = 0; k < lanes<real>; ++k)
+            square[k] = k < count ? load(from + k * stride, run) : Vec<real>{};
+        transpose<real>(square);
+        for (int64_t k = 0; k < run; ++k) rows[place(k)] = square[k];
+    }
 }
 
 // Calls visit(first, run, place) for each square of such runs: place(k) is the row of its k-th
@@ -175,11 +189,7 @@ template <class P, class real>
 void store_columns(const P &plan, const Vec<real> *rows, int64_t column, int64_t width, real *to,
                    int64_t count, real scale) {
     for_each_square<real>(plan, column, width, [&](int64_t first, int64_t run, auto place) {
-        if (run == lanes<real> && count == lanes<real>)
-            store_square<true>(rows, place, to + first, plan.wires * plan.wires, run, count, scale);
-        else
-            store_square<false>(rows, place, to + first, plan.wires * plan.wires, run, count,
-                                scale);
+        store_square(rows, place, to + first, plan.wires * plan.wires, run, count, scale);
     });
 }
 
@@ -187,10 +197,7 @@ template <class P, class real>
 void load_columns(const P &plan, Vec<real> *rows, int64_t column, int64_t width, const real *from,
                   int64_t count) {
     for_each_square<real>(plan, column, width, [&](int64_t first, int64_t run, auto place) {
-        if (run == lanes<real> && count == lanes<real>)
-            load_square<true>(rows, place, from + first, plan.wires * plan.wires, run, count);
-        else
-            load_square<false>(rows, place, from + first, plan.wires * plan.wires, run, count);
+        load_square(rows, place, from + first, plan.wires * plan.wires, run, count);
     });
     for (int64_t none = width; none % narrow_columns; ++none)
         Columns<real>{rows + none, pitch_of<true>(plan)}.clear(plan.wires);

@@ -81,6 +81,12 @@ struct AnyNetwork {
     const NarrowButterfly *narrow_butterflies;
 };
 
+// Whether a network may have narrow butterflies.
+template <class Network>
+constexpr bool may_be_narrow = Network::narrow_count > 0;
+template <>
+constexpr bool may_be_narrow<AnyNetwork> = true;
+
 // Returns the same network as variables.
 template <class Network>
 AnyNetwork as_variables(const Network &of) {

@@ -30,12 +30,35 @@ struct Layer {
 // Most comparators of a layer; later comparators that may fill one up.
 constexpr int32_t most_in_layer = 8, layer_window = 32;
 
-// A butterfly of the network; its slots begin at `slot`, in running order.
+// A butterfly of the network. The slots of the comparators that it runs first begin at `slot`,
+// those of the others at `slot + others`.
 struct Butterfly {
     uint16_t rows[4];
     int32_t slot;
+    int16_t others;
     Pattern pattern;
 };
+
+// How many comparators a butterfly runs first.
+constexpr int32_t first_of(Pattern pattern) { return pattern == single || pattern == fan ? 1 : 2; }
+
+// The slot of comparator c, in running order.
+constexpr int64_t slot_of(const Butterfly &butterfly, Pattern pattern, int32_t c) {
+    const int32_t first = first_of(pattern);
+    return int64_t(butterfly.slot) + (c < first ? c : butterfly.others + c - first);
+}
+
+// The same comparators, run backwards.
+inline Butterfly mirrored(Butterfly of) {
+    if (of.pattern == single) return of;
+    of.slot += of.others;
+    of.others = int16_t(-of.others);
+    if (of.pattern == cross)
+        exchange(of.rows[1], of.rows[2]);
+    else
+        of.pattern = of.pattern == funnel ? fan : funnel;
+    return of;
+}
 
 // Columns of P whose light cone is taken as one.
 constexpr int64_t cone_columns = lanes<float>;
@@ -60,6 +83,7 @@ struct NarrowCone {
 template <class Network, class Relaxed>
 struct Plan : Network {
     using Relaxation = Relaxed;
+    static constexpr bool may_be_narrow = nsc::may_be_narrow<Network>;
 
     // Comparators by level: those of a level have their inputs from levels before it.
     Comparator *in_levels;
@@ -74,10 +98,11 @@ struct Plan : Network {
     Layer *layers;
     int32_t layer_count;
 
-    Butterfly *butterflies;
+    // Butterflies in running order, and the same network backwards.
+    Butterfly *butterflies, *mirrored_butterflies;
     // Light cones: for each butterfly a bit for each cone_columns columns of P, whether they reach
-    // it, and a bit for each cone_columns rows, whether it reaches them. All other columns or rows
-    // are zero there.
+    // it. For each butterfly of the mirrored ones a bit for each cone_columns rows, whether it
+    // reaches them. All other columns or rows are zero there.
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
@@ -203,9 +228,12 @@ void find_butterflies(P &plan) {
                 next->rows[k] =
                     uint16_t(codelet.base + plan.spreads[codelet.spread + each->places[k]]);
             next->slot = codelet.slot + done, next->pattern = each->pattern;
+            next->others = int16_t(first_of(each->pattern));
             ++next;
         }
     }
+    for (Butterfly *to = plan.mirrored_butterflies; next != plan.butterflies;)
+        *to++ = mirrored(*--next);
 }
 
 // Finds the light cones. A column that reaches one of a butterfly's wires reaches all of them
@@ -216,24 +244,23 @@ Status find_cones(P &plan) {
     const Memory memory(sizeof(uint64_t) * words * plan.wires);
     if (!memory.start) return out_of_memory;
     uint64_t *on = memory.get<uint64_t>();
-    const auto spread_out = [&](bool backwards, uint64_t *of_butterflies) {
+    const auto spread_out = [&](const Butterfly *butterflies, uint64_t *of_butterflies) {
         memset(on, 0, sizeof(uint64_t) * words * plan.wires);
         for (int64_t w = 0; w < plan.wires; ++w)
             on[w * words + w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
         for (int64_t k = 0; k < plan.butterfly_count; ++k) {
-            const int64_t i = backwards ? plan.butterfly_count - 1 - k : k;
-            const Butterfly &each = plan.butterflies[i];
+            const Butterfly &each = butterflies[k];
             const int32_t rows = rows_of(each.pattern);
             for (int64_t word = 0; word < words; ++word) {
                 uint64_t any = 0;
                 for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row] * words + word];
                 for (int32_t row = 0; row < rows; ++row) on[each.rows[row] * words + word] = any;
-                of_butterflies[i * words + word] = any;
+                of_butterflies[k * words + word] = any;
             }
         }
     };
-    spread_out(false, plan.reached_by);
-    spread_out(true, plan.reaches);
+    spread_out(plan.butterflies, plan.reached_by);
+    spread_out(plan.mirrored_butterflies, plan.reaches);
     return ok;
 }
 
@@ -293,7 +320,8 @@ Status Plan<Network, Relaxed>::prepare() {
         const int64_t cone_bits = this->butterfly_count * cone_words(),
                       cones = (this->wires + narrow_columns - 1) / narrow_columns;
         if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels) ||
-            !allot(butterflies, this->butterfly_count) || !allot(reached_by, cone_bits) ||
+            !allot(butterflies, this->butterfly_count) ||
+            !allot(mirrored_butterflies, this->butterfly_count) || !allot(reached_by, cone_bits) ||
             !allot(reaches, cone_bits))
             return out_of_memory;
         if (is_narrow() &&
@@ -302,10 +330,11 @@ Status Plan<Network, Relaxed>::prepare() {
         Status status = find_levels(*this);
         find_butterflies(*this);
         if (status == ok) status = find_cones(*this);
-        if (status == ok && is_narrow()) {
-            status = prepare_layers();
-            find_narrow_cones(*this);
-        }
+        if constexpr (may_be_narrow)
+            if (status == ok && is_narrow()) {
+                status = prepare_layers();
+                find_narrow_cones(*this);
+            }
         return status;
     });
 }

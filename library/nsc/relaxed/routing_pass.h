@@ -19,7 +19,9 @@ inline result sum_of(const double *parts, int64_t count) {
 // anew.
 template <class real, class P>
 int64_t count_kept(const P &plan, Routing routing, int64_t batch) {
-    return plan.is_narrow() && routes_identity(routing) ? narrow_kept<real>(plan, batch) : 0;
+    if constexpr (P::may_be_narrow)
+        if (plan.is_narrow() && routes_identity(routing)) return narrow_kept<real>(plan, batch);
+    return 0;
 }
 
 // From so many samples on, a thread takes whole samples through all passes. The columns of fewer
@@ -96,11 +98,8 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
                       width = call.width_of_group(group);
         load_payload(call, memory.rows, sample, at, width, unit<real>);
         call.find_blocks(memory.on, sample, at, used);
-        const Steps steps = {0, plan.butterfly_count, memory.on};
-        if (is_reversed(call.routing))
-            route_group<true, false, real>(plan, memory.rows, steps, keep, nullptr);
-        else
-            route_group<false, false, real>(plan, memory.rows, steps, keep, nullptr);
+        const Steps steps = {call.butterflies(), memory.on, 0, plan.butterfly_count};
+        route_group<false, real>(plan, memory.rows, steps, keep, nullptr);
         if (!is_loss(call.routing)) {
             real *to = routed + sample * plan.wires * call.columns() + at * lanes<real>;
             return store_group<real>(plan, memory.rows, to, call.columns(), width,
@@ -116,36 +115,33 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
     return sum_of<double>(loss_of_lanes, lanes<real>);
 }
 
-// Takes a group of columns of a payload through all steps and the gradient behind them back, in
+// Takes a group of columns of a payload through steps and the gradient behind them back, in
 // place in memory.grads, and adds the gradients of the weights to `weight_grad`. load() fills the
 // group with the payload; ended() is called when the group is routed and fills memory.grads.
-template <bool backwards, class P, class real, class Load, class Ended>
-void route_group_both_ways(const P &plan, Weights<real> w, real *weight_grad,
+template <class P, class real, class Load, class Ended>
+void route_group_both_ways(const P &plan, Steps steps, Weights<real> w, real *weight_grad,
                            RoutingMemory<P, real> memory, Load load, Ended ended) {
     const int64_t size = group_blocks * plan.wires;
     const auto copy_of = [&](int64_t segment) { return memory.copies + (segment - 1) * size; };
     int64_t *first = memory.segments, last = 0;
-    first[0] = first_of_segment<backwards>(plan, memory.on, plan.butterfly_count);
-    while (first[last] > 0)
-        first[last + 1] = first_of_segment<backwards>(plan, memory.on, first[last]), ++last;
+    first[0] = first_of_segment(plan, steps, steps.end);
+    while (first[last] > 0) first[last + 1] = first_of_segment(plan, steps, first[last]), ++last;
     load();
     for (int64_t segment = last; segment > 0; --segment) {
-        route_group<backwards, false, real>(plan, memory.rows,
-                                            {first[segment], first[segment - 1], memory.on},
-                                            w.forward.keep, nullptr);
+        route_group<false, real>(plan, memory.rows,
+                                 steps.between(first[segment], first[segment - 1]), w.forward.keep,
+                                 nullptr);
         if (segment > 1) memcpy(copy_of(segment - 1), memory.rows, sizeof(Vec<real>) * size);
     }
     for (int64_t segment = 0; segment <= last; ++segment) {
         if (segment > 0 && segment < last)
             memcpy(memory.rows, copy_of(segment), sizeof(Vec<real>) * size);
         if (segment > 0 && segment == last) load();
-        const Steps steps = {first[segment], segment ? first[segment - 1] : plan.butterfly_count,
-                             memory.on};
-        const Vec<real> *end = route_group<backwards, true, real>(plan, memory.rows, steps,
-                                                                  w.forward.keep, memory.kept);
+        const Steps part = steps.between(first[segment], segment ? first[segment - 1] : steps.end);
+        const Vec<real> *end =
+            route_group<true, real>(plan, memory.rows, part, w.forward.keep, memory.kept);
         if (segment == 0) ended();
-        route_group_back<backwards, real>(plan, memory.grads, steps, w.backward.keep, end,
-                                          weight_grad);
+        route_group_back<real>(plan, memory.grads, part, w.backward.keep, end, weight_grad);
     }
 }
 
@@ -182,10 +178,8 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
             }
         };
         call.find_blocks(memory.on, sample, at, used);
-        if (is_reversed(call.routing))
-            route_group_both_ways<true>(plan, w, weight_grad, memory, load, ended);
-        else
-            route_group_both_ways<false>(plan, w, weight_grad, memory, load, ended);
+        route_group_both_ways(plan, {call.butterflies(), memory.on, 0, plan.butterfly_count}, w,
+                              weight_grad, memory, load, ended);
         if (payload_grad)
             store_group<real>(plan, memory.grads, payload_grad + place, call.columns(), width, 1);
     });
@@ -285,8 +279,9 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
         return keys_forward<P, real>(call, 0, call.batch, values, nullptr, pool);
     if (!is_loss(call.routing))
         expect_writes(routed, sizeof(real) * call.batch * plan.wires * call.columns());
-    if (plan.is_narrow() && routes_identity(call.routing))
-        return narrow_forward(call, values, routed, kept, pool);
+    if constexpr (P::may_be_narrow)
+        if (plan.is_narrow() && routes_identity(call.routing))
+            return narrow_forward(call, values, routed, kept, pool);
     if (call.batch >= many_samples) return forward_samples(call, values, routed, pool);
     return forward_chunks(call, values, routed, pool);
 }
@@ -434,9 +429,10 @@ Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
     if (ready != ok) return ready;
     if (!routed_grad && !losses)
         return values_backward(call, values_grad, x_grad, steepness_grad, pool);
-    if (plan.is_narrow() && routes_identity(call.routing))
-        return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses, kept,
-                               pool);
+    if constexpr (P::may_be_narrow)
+        if (plan.is_narrow() && routes_identity(call.routing))
+            return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses,
+                                   kept, pool);
     if (call.batch >= many_samples)
         return backward_samples(call, values_grad, routed_grad, x_grad, steepness_grad,
                                 payload_grad, losses, pool);

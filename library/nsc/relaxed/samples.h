@@ -76,14 +76,15 @@ inline void compare_codelet_backward(const P &plan, int64_t codelet, Vec<real> *
 
 // The same for gradients of the values alone, given the derivatives, on blocks one behind the
 // other. A comparator's direction does not matter here, so that butterflies can be run.
-template <class real, int32_t blocks, class P>
-inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d) {
+template <class real, class P>
+inline void derive_backward(const P &plan, Vec<real> *grad, Derivatives<Vec<real>> d,
+                            int64_t blocks) {
     for (const Butterfly *each = plan.butterflies + plan.butterfly_count;
          each-- != plan.butterflies;)
-        with_pattern(each->pattern, [&plan, grad, d, each](auto kind) NSC_INLINE {
+        with_pattern(each->pattern, [&plan, grad, d, blocks, each](auto kind) NSC_INLINE {
             constexpr Pattern pattern = decltype(kind)::value;
             constexpr int32_t count = rows_of(pattern);
-            for (int32_t which = 0; which < blocks; ++which) {
+            for (int64_t which = 0; which < blocks; ++which) {
                 Vec<real> rows[count], *block = grad + which * plan.wires;
                 const Vec<real> *shares = d.share + which * plan.slots + each->slot;
                 NSC_UNROLL

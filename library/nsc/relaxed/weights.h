@@ -1,17 +1,9 @@
 // Weights of comparators, in C++ and in CUDA.
 #pragma once
 
-#include <nsc/relaxed/functions.h>
+#include <nsc/relaxed/relaxations.h>
 
 namespace nsc {
-
-// A relaxation is a struct of the kernel's text:
-//
-//     error_free                whether the forward pass is exact;
-//     tail(t)                   f(-t) for t >= 0, the smaller weight of a comparator;
-//     slope(t, keep, swap)      f'(v) at |v| = t, given both weights;
-//     stretch(size)             what the activation replacement multiplies d with, phi(d) = d
-//     stretch(|d|); elasticity(size, stretch) d phi'(d) / phi(d).
 
 // The two weights of a comparator: keep = f(v) and swap = f(-v) = 1 - f(v).
 template <class real>

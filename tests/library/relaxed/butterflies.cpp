@@ -106,14 +106,13 @@ static void expect_routed(uint8_t on_first) {
     memset(on, on_first, sizeof on);
     Vec<real> kept[Network::comparators * group_blocks], other[Network::wires * group_blocks];
     memcpy(other, routed.group, sizeof other);
-    const Steps steps = {0, plan.butterfly_count, on};
-    EXPECT(
-        (route_group<backwards, false, real>(plan, other, steps, routed.keep, nullptr) == nullptr));
-    const Vec<real> *end =
-        route_group<backwards, true, real>(plan, routed.group, steps, routed.keep, kept);
+    const Butterfly *of = backwards ? plan.mirrored_butterflies : plan.butterflies;
+    const Steps steps = {of, on, 0, plan.butterfly_count};
+    EXPECT((route_group<false, real>(plan, other, steps, routed.keep, nullptr) == nullptr));
+    const Vec<real> *end = route_group<true, real>(plan, routed.group, steps, routed.keep, kept);
     EXPECT(end - kept == Network::comparators * __builtin_popcount(on_first));
     EXPECT(memcmp(other, routed.group, sizeof other) == 0);
-    route_group_back<backwards, real>(plan, routed.grads, steps, routed.keep, end, routed.weights);
+    route_group_back<real>(plan, routed.grads, steps, routed.keep, end, routed.weights);
     routed.run(backwards, on_first);
     routed.expect_same();
 }
@@ -136,29 +135,42 @@ TEST(steps_are_a_range_of_the_butterflies) {
     const auto &plan = prepared<Bitonic>();
     Routed<Bitonic, double> whole, parts;
     const uint8_t on[] = {1, 1, 1};
-    route_group<true, false, double>(plan, whole.group, {0, 3, on}, whole.keep, nullptr);
-    route_group<true, false, double>(plan, parts.group, {0, 1, on}, whole.keep, nullptr);
+    const Steps steps = {plan.mirrored_butterflies, on, 0, 3};
+    route_group<false, double>(plan, whole.group, steps, whole.keep, nullptr);
+    route_group<false, double>(plan, parts.group, steps.between(0, 1), whole.keep, nullptr);
     EXPECT(!same_bits(whole.group, parts.group));
-    route_group<true, false, double>(plan, parts.group, {1, 3, on}, whole.keep, nullptr);
+    route_group<false, double>(plan, parts.group, steps.between(1, 3), whole.keep, nullptr);
     EXPECT(same_bits(whole.group, parts.group));
 }
 
-template <class real, int32_t count>
-static void expect_sums() {
+// Sums go to the slots of a butterfly, whose other comparators are in front of the first or behind.
+template <class real, Pattern pattern>
+static void expect_sums(int others) {
+    constexpr int32_t count = count_of(pattern);
+    const Butterfly butterfly = {{}, 4, int16_t(others), pattern};
     Vec<real> rows[count];
-    real sums[count], expected[count];
-    for (int32_t c = 0; c < count; ++c) {
-        sums[c] = expected[c] = real(c);
-        for (int64_t k = 0; k < lanes<real>; ++k)
-            rows[c][k] = real(10 * c + k), expected[c] += real(10 * c + k);
-    }
-    add_sums<count, real>(rows, sums);
+    real sums[12], expected[12];
+    for (int slot = 0; slot < 12; ++slot) sums[slot] = expected[slot] = real(slot);
+    for (int32_t c = 0; c < count; ++c)
+        for (int64_t k = 0; k < lanes<real>; ++k) {
+            rows[c][k] = real(10 * c + k);
+            expected[slot_of(butterfly, pattern, c)] += rows[c][k];
+        }
+    add_sums<pattern, real>(rows, butterfly, sums);
     EXPECT(same_bits(sums, expected));
 }
 
+template <class real>
+static void expect_sums_of_patterns() {
+    expect_sums<real, single>(1);
+    expect_sums<real, funnel>(2), expect_sums<real, funnel>(-1);
+    expect_sums<real, fan>(1), expect_sums<real, fan>(-2);
+    expect_sums<real, cross>(2), expect_sums<real, cross>(-2);
+}
+
 TEST(sums_over_lanes_are_added) {
-    expect_sums<float, 1>(), expect_sums<float, 3>(), expect_sums<float, 4>();
-    expect_sums<double, 1>(), expect_sums<double, 3>(), expect_sums<double, 4>();
+    expect_sums_of_patterns<float>();
+    expect_sums_of_patterns<double>();
 }
 
 TEST(a_segment_keeps_as_many_differences_as_there_is_room_for) {
@@ -166,27 +178,24 @@ TEST(a_segment_keeps_as_many_differences_as_there_is_room_for) {
     EXPECT(kept_room(plan) * register_bytes == least_kept_bytes);
     EXPECT(kept_rows(plan) == group_blocks * Bitonic::comparators && most_segments(plan) == 1);
     constexpr uint8_t every = (1 << group_blocks) - 1, on[] = {every, every, every};
-    EXPECT(first_of_segment<false>(plan, on, 3) == 0);
-    // A network with too little room: 8 rows fit no more than two of the butterflies.
-    struct Tight {
-        const Butterfly *butterflies;
-        int64_t wires, comparators, butterfly_count;
+    EXPECT(first_of_segment(plan, {plan.butterflies, on, 0, 3}, 3) == 0);
+    struct Sizes {
+        int64_t wires, comparators;
     };
-    const int64_t many = least_kept_bytes / register_bytes;  // more comparators than there are rows
     Butterfly butterflies[10] = {};
     uint8_t each[10];
     for (int i = 0; i < 10; ++i) butterflies[i].pattern = i < 5 ? single : cross, each[i] = 1;
-    const Tight tight = {butterflies, 4, many, 10};
-    EXPECT(kept_rows(tight) == kept_room(tight) && most_segments(tight) > 1);
-    EXPECT(first_of_segment<false>(tight, each, 10) == 0);
-    const Tight tiny = {butterflies, 4, 2, 10};  // so few comparators leave 2 rows for each block
+    const Steps steps = {butterflies, each, 0, 10};
+    // More comparators than there are rows, and so few that each leaves room for two.
+    const Sizes large = {4, least_kept_bytes / register_bytes}, tiny = {4, 2};
+    EXPECT(kept_rows(large) == kept_room(large) && most_segments(large) > 1);
+    EXPECT(first_of_segment(large, steps, 10) == 0);
     const int64_t room = kept_rows(tiny);
     for (int64_t end = 10; end > 0; --end) {
-        const int64_t first = first_of_segment<false>(tiny, each, end);
+        const int64_t first = first_of_segment(tiny, steps, end);
         int64_t kept = 0;
         for (int64_t i = first; i < end; ++i) kept += count_of(butterflies[i].pattern);
         EXPECT(kept <= room &&
                (first == 0 || kept + count_of(butterflies[first - 1].pattern) > room));
     }
-    EXPECT(first_of_segment<true>(tiny, each, 5) == 5 - room / 4);  // crosses come first backwards
 }

@@ -78,6 +78,14 @@ TEST(wrong_operands_are_refused) {
         EXPECT(checked(cross_entropy_routing, 1, wrong) == no_permutation);
 }
 
+TEST(reversed_routings_run_the_mirrored_butterflies) {
+    const auto &plan = prepared<Comb>();
+    EXPECT(call_of<float>(permutation, 0).butterflies() == plan.butterflies);
+    EXPECT(call_of<float>(route, 1).butterflies() == plan.butterflies);
+    EXPECT(call_of<float>(transposed, 1).butterflies() == plan.mirrored_butterflies);
+    EXPECT(call_of<float>(rows, 1).butterflies() == plan.mirrored_butterflies);
+}
+
 TEST(one_steepness_and_one_payload_may_serve_all_samples) {
     const float steepness[] = {2, 3};
     const int64_t ranks[] = {1, 2, 3, 4};
@@ -88,7 +96,7 @@ TEST(one_steepness_and_one_payload_may_serve_all_samples) {
     EXPECT(same.steepness_of(1) == 2 && same.ranks_of(1)[0] == 1);
 }
 
-// Comparator i of the comb has wires 2 i and 2 i + 1 alone.
+// A comparator of the comb has its two wires alone. Of rows, the mirrored butterflies are run.
 template <class real>
 static void expect_blocks() {
     const int64_t ranks[] = {0, 79, 3, 8, 8, 41, 42, 43, 44, 45, 46, 47, 1, 60, 61, 62, 63};
@@ -99,20 +107,24 @@ static void expect_blocks() {
     for (int64_t group = 0; group < of_P.groups(); ++group) {
         const int64_t first = group * group_blocks, used = of_P.used_in(group);
         of_P.find_blocks(on, 0, first, used);
+        const Butterfly *butterflies = of_P.butterflies();
         for (int64_t i = 0; i < Comb::butterfly_count; ++i)
             for (int64_t k = 0; k < 8; ++k) {
-                const bool meets = (first + k) * lanes<real> / cone_columns == 2 * i / cone_columns;
+                const bool meets = (first + k) * lanes<real> / cone_columns ==
+                                   butterflies[i].rows[0] / cone_columns;
                 EXPECT((on[i] >> k & 1) == (k < used && meets));
             }
     }
     for (int64_t group = 0; group < of_rows.groups(); ++group) {
         const int64_t first = group * group_blocks, used = of_rows.used_in(group);
         of_rows.find_blocks(on, 0, first, used);
+        const Butterfly *butterflies = of_rows.butterflies();
         for (int64_t i = 0; i < Comb::butterfly_count; ++i)
             for (int64_t k = 0; k < 8; ++k) {
                 bool meets = false;
                 for (int64_t c = (first + k) * lanes<real>; c < (first + k + 1) * lanes<real>; ++c)
-                    meets |= c < count && ranks[c] / cone_columns == 2 * i / cone_columns;
+                    meets |= c < count &&
+                             ranks[c] / cone_columns == butterflies[i].rows[0] / cone_columns;
                 EXPECT((on[i] >> k & 1) == (k < used && meets));
             }
         of_payload.find_blocks(on, 0, first, used);

@@ -144,6 +144,36 @@ struct Two : Comb {
     static constexpr int64_t wires = 2 * cone_columns, butterfly_count = 2;
 };
 
+// The slots of a butterfly's comparators and the wires that they join, in running order.
+static void expect_comparators(const Butterfly &of, std::initializer_list<Exchange> expected) {
+    EXPECT(count_of(of.pattern) == int32_t(expected.size()));
+    static constexpr int places[][4][2] = {{{0, 1}},
+                                           {{0, 1}, {2, 3}, {1, 2}},
+                                           {{1, 2}, {0, 1}, {2, 3}},
+                                           {{0, 1}, {2, 3}, {0, 2}, {1, 3}}};
+    int32_t c = 0;
+    for (const Exchange &each : expected) {
+        const auto &place = places[of.pattern][c];
+        EXPECT(slot_of(of, of.pattern, c++) == each.slot);
+        EXPECT(of.rows[place[0]] == each.lo && of.rows[place[1]] == each.hi);
+    }
+}
+
+TEST(mirrored_butterflies_run_the_same_comparators_from_the_last_to_the_first) {
+    const auto &bitonic = prepared<Bitonic>();
+    const Butterfly *of = bitonic.butterflies, *mirror = bitonic.mirrored_butterflies;
+    expect_comparators(of[0], {{0, 1, 0}, {2, 3, 1}, {0, 2, 2}, {1, 3, 3}});
+    expect_comparators(of[2], {{2, 3, 32}});
+    expect_comparators(mirror[0], {{2, 3, 32}});
+    expect_comparators(mirror[1], {{0, 1, 16}});
+    expect_comparators(mirror[2], {{0, 2, 2}, {1, 3, 3}, {0, 1, 0}, {2, 3, 1}});
+    of = prepared<Braid>().butterflies, mirror = prepared<Braid>().mirrored_butterflies;
+    expect_comparators(of[0], {{0, 1, 0}, {3, 4, 1}, {1, 3, 2}});
+    expect_comparators(of[1], {{1, 3, 3}, {0, 1, 4}, {3, 4, 5}});
+    expect_comparators(mirror[0], {{0, 1, 4}, {3, 4, 5}, {1, 3, 3}});
+    expect_comparators(mirror[1], {{1, 3, 2}, {0, 1, 0}, {3, 4, 1}});
+}
+
 TEST(light_cones_say_which_columns_reach_a_butterfly_and_which_rows_it_reaches) {
     const auto &plan = prepared<Comb>();
     EXPECT(plan.cone_words() == (80 + 64 * cone_columns - 1) / (64 * cone_columns));
@@ -152,15 +182,17 @@ TEST(light_cones_say_which_columns_reach_a_butterfly_and_which_rows_it_reaches) 
         for (int64_t word = 0; word < plan.cone_words(); ++word) {
             const uint64_t expected = cone / 64 == word ? uint64_t(1) << cone % 64 : 0;
             EXPECT(plan.reached_by[i * plan.cone_words() + word] == expected);
-            EXPECT(plan.reaches[i * plan.cone_words() + word] == expected);
+            EXPECT(plan.reaches[(39 - i) * plan.cone_words() + word] == expected);
         }
     }
     // The second joins both cones.
-    Butterfly butterflies[] = {{{0, 1, 0, 0}, 0, single},
-                               {{1, uint16_t(cone_columns), 0, 0}, 1, single}};
+    Butterfly butterflies[] = {{{0, 1, 0, 0}, 0, 1, single},
+                               {{1, uint16_t(cone_columns), 0, 0}, 1, 1, single}},
+              mirrored_butterflies[] = {butterflies[1], butterflies[0]};
     uint64_t reached_by[3] = {}, reaches[3] = {};
     Plan<Two, Logistic> two = {};
-    two.butterflies = butterflies, two.reached_by = reached_by, two.reaches = reaches;
+    two.butterflies = butterflies, two.mirrored_butterflies = mirrored_butterflies;
+    two.reached_by = reached_by, two.reaches = reaches;
     EXPECT(find_cones(two) == ok);
     EXPECT(reached_by[0] == 1 && reached_by[1] == 3);
     EXPECT(reaches[0] == 3 && reaches[1] == 3);

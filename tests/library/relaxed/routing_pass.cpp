@@ -116,17 +116,19 @@ struct Long : AnyNetwork {
     Codelet repeated[turns];
 };
 
-template <bool backwards>
-static void expect_segments() {
-    static Plan<Long, Logistic> plan = {};
+static void expect_segments(bool backwards) {
+    static const Long network;
+    static Plan<AnyNetwork, Logistic> plan = {};
+    static_cast<AnyNetwork &>(plan) = network;
     EXPECT(plan.prepare() == ok);
     EXPECT(most_segments(plan) > 2);
     static float weights[3 * 16 * Long::turns], weight_grads[2][16 * Long::turns];
+    memset(weight_grads, 0, sizeof weight_grads);
     for (int64_t i = 0; i < plan.slots; ++i) {
         weights[i] = float(0.9 + number(i) / 10);
         weights[plan.slots + i] = 1 - weights[i];
     }
-    using Scratch = RoutingMemory<Plan<Long, Logistic>, float>;
+    using Scratch = RoutingMemory<Plan<AnyNetwork, Logistic>, float>;
     const Memory memory(Scratch::bytes_backward(plan)),
         differences(sizeof(Vec<float>) * group_blocks * plan.comparators);
     const Scratch scratch = Scratch::backward(plan, memory.start + 1);
@@ -135,24 +137,25 @@ static void expect_segments() {
         for (int64_t i = 0; i < 4 * group_blocks * lanes<float>; ++i)
             reinterpret_cast<float *>(rows)[i] = float(number(i));
     };
+    const Steps steps = {backwards ? plan.mirrored_butterflies : plan.butterflies, scratch.on, 0,
+                         plan.butterfly_count};
     int ended = 0;
-    route_group_both_ways<backwards>(plan, weights_at<Logistic>(weights, plan.slots),
-                                     weight_grads[0], scratch, [&] { fill(scratch.rows); },
-                                     [&] { ++ended, fill(scratch.grads); });
+    route_group_both_ways(plan, steps, weights_at<Logistic>(weights, plan.slots), weight_grads[0],
+                          scratch, [&] { fill(scratch.rows); },
+                          [&] { ++ended, fill(scratch.grads); });
     // The same in one segment.
     Vec<float> group[4 * group_blocks], grads[4 * group_blocks];
     fill(group), fill(grads);
-    const Steps steps = {0, plan.butterfly_count, scratch.on};
-    const Vec<float> *end = route_group<backwards, true, float>(plan, group, steps, weights,
-                                                                differences.get<Vec<float>>());
-    route_group_back<backwards, float>(plan, grads, steps, weights, end, weight_grads[1]);
+    const Vec<float> *end =
+        route_group<true, float>(plan, group, steps, weights, differences.get<Vec<float>>());
+    route_group_back<float>(plan, grads, steps, weights, end, weight_grads[1]);
     EXPECT(ended == 1 && same_bits(weight_grads[0], weight_grads[1]));
     EXPECT(memcmp(scratch.grads, grads, sizeof grads) == 0);
 }
 
 TEST(segments_give_the_bits_of_one) {
-    expect_segments<false>();
-    expect_segments<true>();
+    expect_segments(false);
+    expect_segments(true);
 }
 
 TEST(sums_of_chunks_are_added_in_their_order_wherever_a_thread_begins) {

@@ -170,8 +170,8 @@ static void expect_derived() {
         memcpy(both + i * Network::wires, grads.rows, sizeof grads.rows);
         memcpy(shares + i * Network::slots, held, sizeof(Vec<real>) * Network::slots);
     }
-    derive_backward<real, 2>(plan, both, {shares, nullptr});
-    derive_backward<real, 1>(plan, grads.rows, {held, nullptr});
+    derive_backward<real>(plan, both, {shares, nullptr}, int64_t(2));
+    derive_backward<real>(plan, grads.rows, {held, nullptr}, int64_t(1));
     EXPECT(same_bits(grads.rows, back.rows));
     EXPECT(memcmp(both, back.rows, sizeof back.rows) == 0);
     EXPECT(memcmp(both + Network::wires, back.rows, sizeof back.rows) == 0);
