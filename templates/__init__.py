@@ -22,7 +22,7 @@ Read = Callable[[str], str]
 
 
 def part(name: str) -> str:
-    """Return the text of a file of this room, such as "cuda/keys.cu"."""
+    """Return the text of a file of this room, such as "relaxed/relaxation.j2"."""
     return resources.files(__name__).joinpath(name).read_text(encoding="utf-8")
 
 

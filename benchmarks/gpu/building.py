@@ -146,7 +146,7 @@ def build(network: str, n: int, target: Architecture) -> Subject | str:
         start = time.perf_counter()
         op = nsc.compile(network, n, art_lambda=ART_LAMBDA, targets=("cuda",), unproved=True)
         compiled = time.perf_counter()
-        cubin.build(op.kernel, target.name, target.shared_bytes)
+        cubin.build_all(op.kernel, target.name, target.shared_bytes)
         seconds = Build(network, n, compiled - start, time.perf_counter() - compiled)
         graph = family_network(network, n)
         cut = schedule(graph)

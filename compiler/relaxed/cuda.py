@@ -9,11 +9,10 @@ from itertools import accumulate
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
-from nsc.compiler.relaxed.records import CudaKernel, Direction, KnownSpread, StraightCode, Threads
+from nsc.compiler.relaxed.records import CudaKernel, KnownSpread, StraightCode, Threads
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import arrays_of_weights, real_types, softened, spread_begins
 from nsc.compiler.schedule import (
-    LONGEST,
     SLOT_ALIGNMENT,
     WIDEST,
     Needed,
@@ -22,9 +21,9 @@ from nsc.compiler.schedule import (
     Shape,
     slots_of,
 )
-from nsc.compiler.text.lines import braced, words, wrapped
+from nsc.compiler.text.lines import braced, wrapped
 from nsc.compiler.text.records import Header, head_of
-from nsc.contract.launch import LANE_BYTES, WARP, Launch
+from nsc.contract.launch import WARP, Launch
 from nsc.templates import fill
 from nsc.wording import count
 
@@ -75,14 +74,10 @@ def _schedule_tables(schedule: Schedule) -> records.Schedule:
     """
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     begins = spread_begins(schedule)
-    turns: dict[int, int] = {}
-    turned = any(codelet.turned for codelet in schedule.codelets)
     first_slot = first_pair = 0
     codelets = []
     for codelet in schedule.codelets:
         fields = [number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot]
-        if turned:
-            fields.append(turns.setdefault(codelet.turned, len(turns)))
         codelets.append(braced(fields))
         first_slot += slots_of(codelet)
     shapes = []
@@ -91,26 +86,16 @@ def _schedule_tables(schedule: Schedule) -> records.Schedule:
         first_pair += len(shape)
     # C has no empty arrays: the tables end with an entry that is not used.
     pairs = [pair for shape in schedule.shapes for pair in shape] + [PlacedComparator(0, 0)]
-    halved = schedule.halved
     return records.Schedule(
         wires=schedule.network.n,
-        comparators=schedule.network.size,
-        levels=schedule.network.depth,
-        codelet_count=len(codelets),
         slots=schedule.slots,
-        slot_alignment=SLOT_ALIGNMENT,
         widest_codelet=WIDEST,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
-        turned=turned,
-        turn_words=LONGEST // 64,
-        halved=halved,
+        halved="true" if schedule.halved else "false",
         codelet_lines=wrapped([*codelets, "{}"]),
         spread_lines=wrapped([*(place for spread in begins for place in spread), 0]),
         shape_lines=wrapped([*shapes, "{0, 0, 0}"]),
-        pair_lines=wrapped(
-            braced((pair.a, pair.b, pair.needed.value) if halved else (pair.a, pair.b)) for pair in pairs
-        ),
-        turn_lines=wrapped(braced(words(pattern, LONGEST // 64)) for pattern in turns),
+        pair_lines=wrapped(braced((pair.a, pair.b, pair.needed.value)) for pair in pairs),
     )
 
 
@@ -159,7 +144,6 @@ def _threads(levels: Levels) -> Threads:
         level_count=len(levels.ends),
         tile_warps=launch.tile_threads // WARP,
         tile_lanes=launch.tile_lanes,
-        lane_bytes=LANE_BYTES,
         widest_group=launch.widest_group,
         sample_threads=launch.sample_threads,
         keys_threads=launch.keys_threads,
@@ -180,5 +164,4 @@ def _threads(levels: Levels) -> Threads:
             for index, code in enumerate(codes)
         ),
         all_straight=0 < len(shapes) == len(codes),
-        directions=(Direction("route", "false"), Direction("reversed", "true")),
     )

@@ -12,32 +12,21 @@ class Schedule:
     """The tables of codelets as CUDA runs them: lines of initialisers, and sums.
 
     Attributes:
-        wires, comparators, levels: of the network; levels at most.
-        codelet_count: how many codelets there are.
+        wires: of the network.
         slots: places for weights.
-        slot_alignment: a codelet's slots begin at a multiple of this number.
         widest_codelet, longest_codelet: most wires, most slots of a codelet.
-        turned: whether any comparator leaves the minimum on its second wire.
-        turn_words: 64-bit words of a codelet's pattern of turned comparators.
-        halved: whether there are half comparators.
+        halved: whether there are half comparators, as C++ writes it.
     """
 
     wires: int
-    comparators: int
-    levels: int
-    codelet_count: int
     slots: int
-    slot_alignment: int
     widest_codelet: int
     longest_codelet: int
-    turned: bool
-    turn_words: int
-    halved: bool
+    halved: str
     codelet_lines: tuple[str, ...]
     spread_lines: tuple[str, ...]
     shape_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
-    turn_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -169,14 +158,6 @@ class StraightCode:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """A direction of the routing: the name of its function, and whether it is reversed, as C++ writes it."""
-
-    name: str
-    reversed: str
-
-
-@dataclass(frozen=True)
 class Threads:
     """The tables of rounds, levels and light cones, as lines of initialisers, and the threads that run them.
 
@@ -184,7 +165,6 @@ class Threads:
         level_count: levels of the codelets.
         tile_warps: warps that share a tile of columns.
         tile_lanes: lanes that a tile lies on.
-        lane_bytes: bytes of a row that a lane holds.
         widest_group: columns of a tile that a sample takes, at most.
         sample_threads: threads that share a sample's keys.
         keys_threads, routing_threads: threads of a block of either pass.
@@ -198,7 +178,6 @@ class Threads:
     level_count: int
     tile_warps: int
     tile_lanes: int
-    lane_bytes: int
     widest_group: int
     sample_threads: int
     keys_threads: int
@@ -214,7 +193,6 @@ class Threads:
     known_spreads: tuple[KnownSpread, ...]
     straight_codes: tuple[StraightCode, ...]
     all_straight: bool
-    directions: tuple[Direction, ...]
 
 
 @dataclass(frozen=True)

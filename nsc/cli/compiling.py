@@ -31,7 +31,7 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.selection import Selection
 from nsc.contract.targets import TARGETS
 from nsc.runtime.build import nvrtc
-from nsc.runtime.relaxed.cubin import build as build_cuda
+from nsc.runtime.relaxed.cubin import build_all
 from nsc.runtime.relaxed.kernel import Kernel
 
 
@@ -107,7 +107,8 @@ def compile_command(
         kernel = Kernel(compiled.package.files)
         progress.phase("build")
         artifacts = [kernel.build()] if "cpu" in request.targets else []
-        artifacts += [build_cuda(kernel, architecture) for architecture in architectures]
+        for architecture in architectures:
+            artifacts += build_all(kernel, architecture)
         progress.phase("write")
         replaced = replaces(compiled.package, result.folder)
         place = write(compiled.package, result.folder)

@@ -12,16 +12,13 @@ LANE_BYTES = 8
 # Pieces that the columns of a sample's P are cut into, each with its own sums of weight gradients. It is a
 # constant so that the bits depend neither on the number of threads nor on the batch.
 MOST_CHUNKS = 16
-# The functions of a kernel, each for every arithmetic type.
-FUNCTIONS = (
-    "keys",
-    "keys_backward",
-    "sum",
-    "route",
-    "route_backward",
-    "reversed",
-    "reversed_backward",
-)
+# The functions of a kernel, each for every arithmetic type, in the parts that are compiled by themselves.
+PARTS = {
+    "forward": ("keys", "route"),
+    "backward": ("keys_backward", "sum", "route_backward"),
+    "reversed": ("reversed",),
+}
+FUNCTIONS = tuple(function for functions in PARTS.values() for function in functions)
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ def find_device(name: str, index: int) -> Device:
     """
     if torch.cuda.is_current_stream_capturing():
         raise ToolchainError(
-            f"{name} is not loaded yet, which cannot be done while a CUDA graph is captured: "
-            "call it once before"
+            f"{name} is not loaded yet for this call, which cannot be done while a CUDA graph is captured: "
+            "make the same call once before"
         )
     _cupy()
     properties: Any = torch.cuda.get_device_properties(index)

@@ -201,7 +201,7 @@ class Call:
 
     @property
     def _group(self) -> int:
-        """Columns of a tile that a sample takes; see `Tile` in templates/cuda/tile.cu.j2."""
+        """Columns of a tile that a sample takes; see `Tile` in library/nsc/relaxed/cuda/tile.h."""
         if self.columns <= self._lane_columns:
             return self._lane_columns
         return max(self._lane_columns, min(self._tile_columns, self.launch.widest_group))
@@ -298,7 +298,15 @@ class Call:
     def route(self, first: int, count: int, weights: Tensor, routed: Tensor) -> Tensor | None:
         """Route a group; a loss is returned in parts (count, chunks)."""
         losses = self.empty_losses(count) if self.is_loss else None
-        self._launch_routing(False, first, count, weights, None if self.is_loss else routed[first:], losses)
+        self._launch_routing(
+            False,
+            count,
+            weights,
+            *_rows(self.payload, first),
+            self.columns,
+            None if self.is_loss else routed[first:],
+            losses,
+        )
         return losses
 
     def route_backward(
@@ -316,12 +324,17 @@ class Call:
         A loss has no `routed_grad`: the gradients are those of each sample's loss. `losses`, if given, takes
         these losses.
         """
+        # What runs forwards through the network, and what then runs backwards.
+        forwards, backwards = self.payload, routed_grad
+        if ROUTINGS[self.routing].is_reversed:
+            forwards, backwards = backwards, forwards
         self._launch_routing(
             True,
-            first,
             count,
             weights,
-            None if routed_grad is None else routed_grad[first:],
+            *_rows(forwards, first),
+            *_rows(backwards, first),
+            self.columns,
             weight_grads,
             None if payload_grad is None else payload_grad[first:],
             losses,
@@ -337,8 +350,8 @@ class Call:
         self.program.launch(function, blocks, arguments)
 
     def _routing_function(self, is_backward: bool) -> str:
-        direction = "reversed" if ROUTINGS[self.routing].is_reversed else "route"
-        return function_name(f"{direction}_backward" if is_backward else direction, self.real)
+        forward = "reversed" if ROUTINGS[self.routing].is_reversed else "route"
+        return function_name("route_backward" if is_backward else forward, self.real)
 
     @property
     def _kept_rows(self) -> int:
@@ -363,18 +376,15 @@ class Call:
             blocks = min(blocks, KEPT_BYTES // max(1, self._kept_bytes_per_block))
         return max(1, blocks)
 
-    def _launch_routing(
-        self, is_backward: bool, first: int, count: int, weights: Tensor, *arguments: Argument
-    ) -> None:
+    def _launch_routing(self, is_backward: bool, count: int, weights: Tensor, *arguments: Argument) -> None:
         assert self.program is not None
         blocks = self._routing_blocks(is_backward, count)
-        # The weights are passed twice, see `Call` in templates/cuda/tile.cu.j2. With one pointer the backward
-        # routing of 16 wires would spill 900 bytes.
+        # The weights are passed twice, see `Call` in library/nsc/relaxed/cuda/tile.h. With one pointer the
+        # backward routing of 16 wires would spill 900 bytes.
         both = (weights, weights) if is_backward else (weights,)
         if is_backward:
             kept = self.x.new_empty(blocks * self._kept_bytes_per_block // self.x.element_size())
             arguments = (*arguments, kept, self._kept_rows)
-        payload = self.payload
         self.program.launch(
             self._routing_function(is_backward),
             blocks,
@@ -383,9 +393,6 @@ class Call:
                 count,
                 self.chunks,
                 *both,
-                None if payload is None else payload[first:],
-                0 if payload is None else payload.stride(0),
-                self.columns,
                 *arguments,
             ),
         )
@@ -423,6 +430,11 @@ def _out_of_memory(
         f"{kernel.name}: {count_of(batch, 'sample')} took more memory than there is, beside inputs and "
         f"results up to {scratch_bytes:,} bytes of scratch memory: use a smaller batch. {error}"
     )
+
+
+def _rows(tensor: Tensor | None, first: int) -> tuple[Argument, Argument]:
+    """Return a tensor from a sample on, and how far its samples lie apart."""
+    return (None, 0) if tensor is None else (tensor[first:], tensor.stride(0))
 
 
 def _ceil(a: int, b: int) -> int:

@@ -1,4 +1,4 @@
-"""A package's CUDA functions on a device, built and loaded on first use."""
+"""A package's CUDA functions on a device. Each part is built and loaded on first use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Protocol
 
 import torch
 
+from nsc.contract.interface import function_name
+from nsc.contract.launch import PARTS
 from nsc.errors import OperandError
 from nsc.runtime.devices.cuda_module import Argument, CudaModule, Loaded, find_device, index_of
 from nsc.runtime.devices.launches import Launches, launches
@@ -15,7 +17,7 @@ from nsc.wording import argument
 
 
 class Program(Protocol):
-    """A kernel's CUDA functions, loaded on a device.
+    """A kernel's CUDA functions on a device. The first call of a function loads its part of the kernel.
 
     Attributes:
         launches: what blocks of its functions take.
@@ -40,20 +42,27 @@ _programs = Loaded()
 
 
 def program_of(kernel: Kernel, device: torch.device) -> Program:
-    """Return a kernel's program on a device, built and loaded on first use.
+    """Return a kernel's program on a device.
 
     Raises:
         OperandError: a kernel that was compiled without the CUDA target.
         ToolchainError: no CuPy, or no driver.
-        BuildError: the compiler failed, or the device lacks shared memory for one sample.
-        DeviceError: the device cannot hold a block of a function.
+        BuildError: the device lacks shared memory for one sample.
     """
     index = index_of(device)
     return _programs.get((kernel, index), lambda: CupyProgram(kernel, index))
 
 
-class CupyProgram(CudaModule):
-    """Implements `Program` by CuPy."""
+class CupyProgram:
+    """Implements `Program` by CuPy.
+
+    `resident_blocks` and `launch` raise, where they load a part of the kernel:
+
+    Raises:
+        ToolchainError: a CUDA graph is captured.
+        BuildError: the compiler failed, or the driver does not load what it made.
+        DeviceError: the device cannot hold a block of a function.
+    """
 
     def __init__(self, kernel: Kernel, index: int) -> None:
         if "cuda" not in kernel.sources:
@@ -64,5 +73,28 @@ class CupyProgram(CudaModule):
         device = find_device(kernel.name, index)
         self.multiprocessors = device.multiprocessors
         self.launches = launches(kernel.n, kernel.launch, kernel.reals, device.shared_bytes)
-        binary = build(kernel, device.architecture, device.shared_bytes).binary
-        super().__init__(kernel.name, binary, kernel.manifest.stated("cuda"), self.launches.blocks, device)
+        self._kernel = kernel
+        self._index = index
+        self._modules = Loaded()
+        self._part_of = {
+            function_name(function, real): part
+            for part, functions in PARTS.items()
+            for function in functions
+            for real in kernel.reals
+        }
+
+    def resident_blocks(self, function: str) -> int:
+        return self._module_of(function).resident_blocks(function)
+
+    def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
+        self._module_of(function).launch(function, blocks, arguments)
+
+    def _module_of(self, function: str) -> CudaModule:
+        part = self._part_of[function]
+        return self._modules.get(part, lambda: self._load(part))
+
+    def _load(self, part: str) -> CudaModule:
+        kernel, device = self._kernel, find_device(self._kernel.name, self._index)
+        binary = build(kernel, device.architecture, part, device.shared_bytes).binary
+        blocks = {name: block for name, block in self.launches.blocks.items() if self._part_of[name] == part}
+        return CudaModule(kernel.name, binary, kernel.manifest.stated("cuda"), blocks, device)

@@ -10,6 +10,7 @@ import torch
 from emulated import Emulated
 from torch import Tensor
 
+from nsc import library
 from nsc.contract.exact import ExactSource, for_element
 from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.devices.launches import Block, exact_launches, launches
@@ -41,7 +42,7 @@ class EmulatedProgram:
         self.blocks = 3
         self.multiprocessors = 1
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
-        self._kernels = Emulated(defines + edit(kernel.sources["cuda"]), folder, options)
+        self._kernels = Emulated(defines + edit(library.expanded(kernel.sources["cuda"])), folder, options)
 
     def resident_blocks(self, function: str) -> int:
         return self.blocks

@@ -24,6 +24,7 @@ from emulated import Emulated
 from nsc.compiler.driver import compile_network
 from nsc.compiler.request import Request
 from nsc.contract.exact import for_element
+from nsc.contract.launch import PARTS
 from nsc.errors import BuildError, DeviceError, OperandError, PackageError, ToolchainError
 from nsc.join.exact import exact_kernel
 from nsc.runtime.devices.launches import launches
@@ -50,7 +51,8 @@ class Builds:
     def __init__(self, folder):
         self.folder, self.count, self.binaries = folder, 0, {}
 
-    def __call__(self, kernel, architecture, shared_bytes):
+    def __call__(self, kernel, architecture, part, shared_bytes):
+        assert part in PARTS
         assert architecture == "sm_90"
         self.count += 1
         if kernel.spec not in self.binaries:
@@ -85,7 +87,7 @@ def stand_in(folder):
     torch.cuda.current_stream = lambda: SimpleNamespace(cuda_stream=0)
     torch.cuda.synchronize = synchronize
     cuda_program.build = Builds(folder)
-    exact_cuda.build_exact = ExactBuilds(folder)
+    exact_cuda.build = ExactBuilds(folder)
 
 
 def synchronize(device):
@@ -165,17 +167,18 @@ def check_results_in_a_thread():
     assert not problems, problems[0]
 
 
-def check_a_captured_graph_may_be_the_first_call():
+def check_a_graph_captures_what_was_called_once():
     kernel = kernel_of(4, "float32")
-    cuda.program_of(kernel, DEVICE)
-    x = torch.randn(2, 4)
+    x, steepness, payload = torch.randn(2, 4), torch.ones(2), torch.ones(2, 4, 40)
+
+    def calls():
+        cuda.relax_unchecked(x, steepness, payload, "transposed", kernel.spec)
+        return cuda.relax_backward_unchecked(None, payload, x, steepness, payload, "transposed", kernel.spec)
+
+    calls()
     with in_the_driver("captures", 1):
         run(kernel, x)
-        grads = cuda.relax_backward_unchecked(
-            None, torch.ones(2, 4, 40), x, torch.ones(2), torch.ones(2, 4, 40), "transposed", kernel.spec
-        )
-        cuda.relax_unchecked(x, torch.ones(2), None, "none", kernel.spec)
-    assert grads[2].shape == (2, 4, 40)
+        assert calls()[2].shape == (2, 4, 40)
 
 
 def check_exact_sorting():
@@ -183,7 +186,7 @@ def check_exact_sorting():
     source = exact_kernel(9).source
     with (
         replaced(torch.cuda, "is_current_stream_capturing", lambda: True),
-        pytest.raises(ToolchainError, match=r"best_9_exact is not loaded yet.*call it once before"),
+        pytest.raises(ToolchainError, match=r"best_9_exact is not loaded yet.*the same call once before"),
     ):
         exact_cuda.program_of(source, "int16", DEVICE)
     program = exact_cuda.program_of(source, "int16", DEVICE)
@@ -204,18 +207,33 @@ def check_exact_sorting():
 def check_loading_inside_a_capture_is_refused():
     with (
         replaced(torch.cuda, "is_current_stream_capturing", lambda: True),
-        pytest.raises(Exception, match="call it once before"),
+        pytest.raises(ToolchainError, match="make the same call once before"),
     ):
         cuda_program.CupyProgram(kernel_of(), 0)
 
 
+def check_a_part_is_loaded_by_the_call_that_needs_it():
+    kernel = kernel_of(32, "float32")
+    x = torch.randn(2, 32)
+    modules = driver_variable("modules").value
+    cuda.relax_unchecked(x, torch.ones(2), None, "permutation", kernel.spec)
+    assert driver_variable("modules").value == modules + 1
+    with (
+        replaced(torch.cuda, "is_current_stream_capturing", lambda: True),
+        pytest.raises(ToolchainError, match="bitonic_32 is not loaded yet for this call"),
+    ):
+        run(kernel, x)
+    run(kernel, x)
+    assert driver_variable("modules").value == modules + 2
+
+
 def check_kernels_of_another_package():
-    other = cuda_program.build(kernel_of(4, "float32"), "sm_90", 227 << 10)
+    other = cuda_program.build(kernel_of(4, "float32"), "sm_90", "forward", 227 << 10)
     with (
         replaced(cuda_program, "build", lambda *_: other),
         pytest.raises(PackageError, match=r"manifest of bitonic_64.*are not of one package"),
     ):
-        cuda_program.CupyProgram(kernel_of(), 0)
+        cuda_program.CupyProgram(kernel_of(), 0).resident_blocks("nsc_keys_f64")
 
 
 def check_a_binary_that_the_driver_does_not_load():
@@ -228,7 +246,7 @@ def check_a_binary_that_the_driver_does_not_load():
             BuildError, match=r"the driver does not load .*broken.cubin \(CUDA_ERROR_INVALID_IMAGE"
         ),
     ):
-        cuda_program.CupyProgram(kernel, 0)
+        cuda_program.CupyProgram(kernel, 0).resident_blocks("nsc_keys_f64")
 
 
 def check_a_launch_that_fails():
@@ -280,11 +298,13 @@ def check_two_threads_load_once():
         time.sleep(0.2)
         return builds(*arguments)
 
+    def load():
+        program = cuda.program_of(kernel, DEVICE)
+        program.resident_blocks("nsc_keys_f32")
+        programs.append(program)
+
     with replaced(cuda_program, "build", slowly):
-        threads = [
-            threading.Thread(target=lambda: programs.append(cuda.program_of(kernel, DEVICE)))
-            for _ in range(4)
-        ]
+        threads = [threading.Thread(target=load) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -28,7 +28,7 @@ ARCHITECTURE = "sm_90"
 MOST_REGISTERS = 255
 WITHOUT_SPILLS = ("bitonic", 32, "float32")
 # The functions that are counted of each network. The reversed routing is the routing with its codelets in the
-# other order: it is not compiled where functions take the longest.
+# other order: it is counted once.
 ONE_WAY = tuple(function for function in FUNCTIONS if not function.startswith("reversed"))
 COUNTED = {
     WITHOUT_SPILLS: FUNCTIONS,

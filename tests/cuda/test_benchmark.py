@@ -200,7 +200,7 @@ def subject():
 
     def compiled(network, n):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cubin, "build", lambda *arguments: None)
+            patch.setattr(cubin, "build_all", lambda *arguments: None)
             result = building.build(network, n, H100)
         assert isinstance(result, Subject), result
         return result
@@ -323,7 +323,8 @@ def test_kernels_are_built_by_other_processes():
         assert (subject.n, subject.mixes) == (4, Mixes(6, 24))
         assert subject.build.text > 0
         assert subject.build.binary > 0
-        assert cubin.build(subject.operator.kernel, *("sm_90", SHARED_BYTES)).cached
+        built = cubin.build_all(subject.operator.kernel, "sm_90", SHARED_BYTES)
+        assert all(artifact.cached for artifact in built)
         with pytest.raises(RuntimeError, match=r"(?s)nonesuch 4 is not built.*NetworkError"):
             builds.subject("nonesuch", 4)
 
@@ -564,7 +565,7 @@ def test_an_exception_fails_one_case(small, tmp_path, monkeypatch, where):
         raise RuntimeError("the driver says no")
 
     if where == "build":
-        monkeypatch.setattr(cubin, "build", broken)
+        monkeypatch.setattr(cubin, "build_all", broken)
     elif where == "limits":
         monkeypatch.setattr(limits, "measure", broken)
     else:

@@ -20,7 +20,7 @@ from nsc.compiler.exact.compiling import compile_exact
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import WIDEST
 from nsc.contract.interface import function_name
-from nsc.contract.launch import FUNCTIONS, LANE_BYTES
+from nsc.contract.launch import FUNCTIONS, LANE_BYTES, PARTS
 from nsc.errors import BuildError, ToolchainError
 from nsc.runtime.build import cache, nvrtc
 from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB
@@ -148,22 +148,29 @@ def test_a_binary_of_other_options_is_not_taken(tmp_path, monkeypatch):
     """Binaries built without -default-device lack a byte."""
     monkeypatch.setenv("NSC_CACHE_DIR", str(tmp_path))
     package = kernel(Request("odd_even", 2, targets=("cuda",)))
-    compiler = cubin.compiler_of(package, "sm_90")
+    compiler = cubin.compiler_of(package, "sm_90", "forward")
     assert "-default-device" in compiler.identity
     assert "-default-device" not in compiler.command_for(Path("a.cu"), Path("a.cubin"))
     monkeypatch.setattr(nvrtc.Nvrtc, "compile", lambda self, source, binary: binary.write_text(str(self)))
     with monkeypatch.context() as before:
         before.setattr(nvrtc, "_OPTIONS_OF_NVRTC", ())
-        old = cache.build(package.name, package.sources["cuda"], compiler, package.manifest.nsc)
-    new = cubin.build(package, "sm_90")
+        old = cache.build(f"{package.name}_forward", package.sources["cuda"], compiler, package.manifest.nsc)
+    new = cubin.build(package, "sm_90", "forward")
     assert not new.cached
     assert new.binary != old.binary
-    assert cubin.build(package, "sm_90").cached
+    assert cubin.build(package, "sm_90", "forward").cached
+
+
+def test_parts_are_all_functions():
+    package = kernel(Request("odd_even", 2, targets=("cuda",)))
+    for part, functions in PARTS.items():
+        _, log = cubin.compiler_of(package, "sm_90", part).compiled(package.sources["cuda"])
+        assert set(nvrtc.resources(log)) == {function_name(each, "float32") for each in functions}
 
 
 def test_an_architecture_that_nvrtc_does_not_know():
     with pytest.raises(ToolchainError, match=r"no architecture 'sm_12'; known: sm_75, "):
-        cubin.build(kernel(Request("odd_even", 3, targets=("cuda",))), "sm_12")
+        cubin.build(kernel(Request("odd_even", 3, targets=("cuda",))), "sm_12", "forward")
 
 
 def test_a_text_that_does_not_compile_says_where(monkeypatch):
@@ -187,7 +194,7 @@ def test_architectures_that_are_not_known(monkeypatch):
     monkeypatch.delitem(SHARED_KIB, "sm_90")
     with pytest.raises(ToolchainError, match="nsc knows no shared memory of 'sm_90'; known for sm_75, "):
         cubin.compiler_of(package, "sm_90")
-    assert cubin.compiler_of(package, "sm_90", 227 << 10).architecture == "sm_90"
+    assert cubin.compiler_of(package, "sm_90", shared_bytes=227 << 10).architecture == "sm_90"
 
 
 @pytest.mark.slow("NVRTC compiles for a minute")
@@ -206,7 +213,7 @@ def test_building_ahead_of_time(tmp_path, monkeypatch):
         cubin = Path(binary).read_bytes()
         assert len(cubin) == elf_end(cubin)
     assert facts["targets"] == ["cpu", "cuda"]
-    assert [binary.rpartition(".")[2] for binary in facts["binaries"]] == ["so", "cubin", "cubin"]
+    assert [binary.rpartition(".")[2] for binary in facts["binaries"]] == ["so", *["cubin"] * 2 * len(PARTS)]
     assert not facts["cached"]
     assert run()["cached"]
     folder = tmp_path / "generated" / "odd_even_3"

@@ -462,10 +462,15 @@ def test_tensors_may_lie_anywhere(device, monkeypatch):
 # Text with a barrier, the same without it, and a network on which its lack shows.
 BARRIERS = {
     "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
-    "between the levels of the keys": ("        wait_for_sample();\n    }\n}", "    }\n}", "bitonic", 128),
+    "between the levels of the keys": (
+        "        wait_for_sample<Plan>();\n    }\n}",
+        "    }\n}",
+        "bitonic",
+        128,
+    ),
     "between a loss and its gradient": (
-        "    Tile<real>::wait();\n    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n        for",
-        "    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n        for",
+        "    Tile<Plan, real>::wait();\n    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n     ",
+        "    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n     ",
         "bitonic",
         128,
     ),
@@ -521,7 +526,7 @@ def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
     for name in ("cupy", "cupy.cuda"):
         monkeypatch.setitem(sys.modules, name, None)
     kernel = Kernel(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
-    for build in (lambda: cubin.build(kernel, "sm_90"), lambda: cuda_module._cupy()):
+    for build in (lambda: cubin.build(kernel, "sm_90", "forward"), lambda: cuda_module._cupy()):
         with pytest.raises(ToolchainError, match=r"pip install cupy-cuda13x"):
             build()
 

@@ -60,7 +60,7 @@ def test_the_table_is_true(golden):
 )
 def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n):
     """Else each row of a payload or a gradient would cost the time of a read from memory."""
-    functions = ("route", "reversed", "route_backward", "reversed_backward")
+    functions = ("route", "reversed", "route_backward")
     code, _ = machine_code.compiled(machine_code.codelet(n), "float32", functions)
     for function in functions:
         assert machine_code.rows_in_flight(code[f"nsc_{function}_f32"]) >= 8, function

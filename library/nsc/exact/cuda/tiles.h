@@ -1,6 +1,7 @@
 // Tiles: samples in shared memory, a column each, between the input and the results.
 #pragma once
 
+#include <nsc/attributes.h>
 #include <nsc/integers.h>
 
 namespace nsc {

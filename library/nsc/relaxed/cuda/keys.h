@@ -1,31 +1,36 @@
-// ------------------------------------------------------------------------------------- keys pass
+// The keys pass on a GPU: rounds of comparators; the threads of a sample share its values.
+#pragma once
 
-// The weights of a sample.
-template <class T>
-__device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
-    return weights_at<Relaxation>(weights + sample * arrays<Relaxation> * slots, slots);
-}
+#include <nsc/relaxed/cuda/network.h>
+#include <nsc/relaxed/cuda/shared_memory.h>
+#include <nsc/relaxed/weights.h>
+
+namespace nsc {
 
 // A sample's wires in shared memory, with gaps so that wires 32 apart lie in different banks; the
 // last place is no wire's.
-constexpr int32_t samples_per_block = keys_threads / sample_threads,
-                  sample_places = wires + wires / 32 + 1;
+template <class Plan>
+constexpr int32_t samples_per_block = Plan::keys_threads / Plan::sample_threads;
+template <class Plan>
+constexpr int32_t sample_places = Plan::wires + Plan::wires / 32 + 1;
 
 __device__ inline int32_t place_of(int32_t wire) { return wire + wire / 32; }
 
+template <class Plan>
 __device__ inline void wait_for_sample() {
-    if constexpr (sample_threads <= 32)
+    if constexpr (Plan::sample_threads <= 32)
         __syncwarp();
     else
         __syncthreads();
 }
 
 // This thread's part of a sample's work.
+template <class Plan>
 struct Share {
     __device__ explicit Share(int64_t batch)
-        : thread(int32_t(threadIdx.x) % sample_threads),
-          place(int32_t(threadIdx.x) / sample_threads),
-          sample(int64_t(blockIdx.x) * samples_per_block + place),
+        : thread(int32_t(threadIdx.x) % Plan::sample_threads),
+          place(int32_t(threadIdx.x) / Plan::sample_threads),
+          sample(int64_t(blockIdx.x) * samples_per_block<Plan> + place),
           is_there(sample < batch) {
         if (!is_there)
             sample = batch -
@@ -41,41 +46,43 @@ struct Bounds {
     int32_t begin, end;
 };
 
+template <class Plan>
 __device__ inline Bounds bounds_of(int32_t turn, bool backwards) {
-    if (turn >= rounds) return {0, 0};
-    const int32_t round = backwards ? rounds - 1 - turn : turn;
-    return {round ? round_ends[round - 1] : 0, round_ends[round]};
+    if (turn >= Plan::rounds) return {0, 0};
+    const int32_t round = backwards ? Plan::rounds - 1 - turn : turn;
+    return {round ? Plan::round_end(round - 1) : 0, Plan::round_end(round)};
 }
 
+template <class Plan>
 __device__ inline Comparator comparator_of(Bounds bounds, int32_t thread) {
     const int32_t place = bounds.begin + thread;
     if (place >= bounds.end) return {};
-    return in_rounds[place];
+    return Plan::in_round(place);
 }
 
 // Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round,
 // with a barrier behind each. A round's reads are requested in the rounds before it: its bounds
 // three rounds ahead, its comparators two, its fetched numbers one.
-template <class Fetch, class Visit>
+template <class Plan, class Fetch, class Visit>
 __device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch,
                                                     Visit visit) {
     using Fetched = decltype(fetch(0));
     const auto fetched_for = [&](Comparator comparator) {
         return comparator.lo == comparator.hi ? Fetched{} : fetch(comparator.slot);
     };
-    Comparator next = comparator_of(bounds_of(0, backwards), thread),
-               second = comparator_of(bounds_of(1, backwards), thread);
-    Bounds third = bounds_of(2, backwards);
+    Comparator next = comparator_of<Plan>(bounds_of<Plan>(0, backwards), thread),
+               second = comparator_of<Plan>(bounds_of<Plan>(1, backwards), thread);
+    Bounds third = bounds_of<Plan>(2, backwards);
     Fetched fetched_next = fetched_for(next);
-    for (int32_t turn = 0; turn < rounds; ++turn) {
+    for (int32_t turn = 0; turn < Plan::rounds; ++turn) {
         const Comparator comparator = next;
         const Fetched fetched = fetched_next;
         next = second;
         fetched_next = fetched_for(next);
-        second = comparator_of(third, thread);
-        third = bounds_of(turn + 3, backwards);
+        second = comparator_of<Plan>(third, thread);
+        third = bounds_of<Plan>(turn + 3, backwards);
         if (comparator.lo != comparator.hi) visit(comparator, fetched);
-        wait_for_sample();
+        wait_for_sample<Plan>();
     }
 }
 
@@ -89,18 +96,18 @@ __device__ inline real checked(real steepness) {
 }
 
 // Whether a sample's target holds each rank once; uses the sample's shared memory.
-template <class real>
+template <class Plan, class real>
 __device__ inline bool is_permutation(const int64_t *target, int32_t thread, real *seen) {
-    for (int32_t i = thread; i < sample_places; i += sample_threads) seen[i] = 0;
-    wait_for_sample();
-    for (int32_t i = thread; i < wires; i += sample_threads)
-        if (target[i] >= 0 && target[i] < wires) seen[place_of(int32_t(target[i]))] = 1;
-    wait_for_sample();
-    for (int32_t i = thread; i < wires; i += sample_threads)
-        if (seen[place_of(i)] == 0) seen[sample_places - 1] = 1;
-    wait_for_sample();
-    const bool missing = seen[sample_places - 1] != 0;
-    wait_for_sample();
+    for (int32_t i = thread; i < sample_places<Plan>; i += Plan::sample_threads) seen[i] = 0;
+    wait_for_sample<Plan>();
+    for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
+        if (target[i] >= 0 && target[i] < Plan::wires) seen[place_of(int32_t(target[i]))] = 1;
+    wait_for_sample<Plan>();
+    for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
+        if (seen[place_of(i)] == 0) seen[sample_places<Plan> - 1] = 1;
+    wait_for_sample<Plan>();
+    const bool missing = seen[sample_places<Plan> - 1] != 0;
+    wait_for_sample<Plan>();
     return !missing;
 }
 
@@ -112,7 +119,7 @@ struct Compared {
 };
 
 // From the values of two wires to their mixed values; returns the weights.
-template <class real>
+template <class Relaxation, class real>
 __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
     const real a = lo, b = hi;
     Compared<real> made;
@@ -156,68 +163,49 @@ __device__ inline Compared<real> compare(real &lo, real &hi, real steepness) {
 
 // values: may be null; weights: null where they are not needed; target: null, or ranks that must be
 // a permutation.
-template <class real>
+template <class Plan, class real>
 __device__ inline void keys_forward(int64_t batch, const real *x, const real *steepness,
                                     int64_t steepness_stride, const int64_t *target,
                                     int64_t target_stride, real *values, real *weights) {
-    const Share share(batch);
-    real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places;
+    const Share<Plan> share(batch);
+    real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>;
     real slope = checked(steepness[share.sample * steepness_stride]);
-    if (target && !is_permutation(target + share.sample * target_stride, share.thread, y))
+    if (target && !is_permutation<Plan>(target + share.sample * target_stride, share.thread, y))
         slope = not_a_number<real>();
-    for (int32_t i = share.thread; i < wires; i += sample_threads)
-        y[place_of(i)] = x[share.sample * wires + i];
-    wait_for_sample();
+    for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
+        y[place_of(i)] = x[share.sample * Plan::wires + i];
+    wait_for_sample<Plan>();
     const bool keeps = weights && share.is_there;
-    const Weights<real> kept = weights_of(weights, keeps ? share.sample : 0);
+    const Weights<real> kept = weights_of<Plan>(weights, keeps ? share.sample : 0);
     const auto fetch = [](int32_t) { return Nothing(); };
-    for_each_comparator(false, share.thread, fetch, [&](Comparator c, Nothing) {
-        const Compared<real> made = compare(y[place_of(c.lo)], y[place_of(c.hi)], slope);
+    for_each_comparator<Plan>(false, share.thread, fetch, [&](Comparator c, Nothing) {
+        const Compared<real> made =
+            compare<typename Plan::Relaxation>(y[place_of(c.lo)], y[place_of(c.hi)], slope);
         if (!keeps) return;
         const int32_t slot = c.slot;
         kept.forward.keep[slot] = made.forward.keep, kept.forward.swap[slot] = made.forward.swap;
-        if constexpr (Relaxation::error_free)
+        if constexpr (Plan::Relaxation::error_free)
             kept.backward.keep[slot] = made.backward.keep,
             kept.backward.swap[slot] = made.backward.swap;
         kept.gap[slot] = made.gap;
     });
     if (!values || !share.is_there) return;
-    for (int32_t i = share.thread; i < wires; i += sample_threads)
-        values[share.sample * wires + i] = y[place_of(i)];
+    for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
+        values[share.sample * Plan::wires + i] = y[place_of(i)];
 }
 
 // The sum over the threads of a sample, in its first; uses the sample's shared memory.
-template <class real>
+template <class Plan, class real>
 __device__ inline real sum_over_sample(real part, int32_t thread, real *shared) {
-    for (int32_t bit = sample_threads < 32 ? sample_threads / 2 : 16; bit; bit /= 2)
+    for (int32_t bit = Plan::sample_threads < 32 ? Plan::sample_threads / 2 : 16; bit; bit /= 2)
         part += __shfl_xor_sync(0xffffffffu, part, bit);
-    if (sample_threads <= 32) return part;
+    if (Plan::sample_threads <= 32) return part;
     if (thread % 32 == 0) shared[thread / 32] = part;
-    wait_for_sample();
+    wait_for_sample<Plan>();
     real sum = 0;
-    for (int32_t warp = 0; thread == 0 && warp < sample_threads / 32; ++warp) sum += shared[warp];
+    for (int32_t warp = 0; thread == 0 && warp < Plan::sample_threads / 32; ++warp)
+        sum += shared[warp];
     return sum;
-}
-
-// Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the
-// place of the first parts. A thread adds those of one slot.
-template <class real>
-__device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_grads) {
-    constexpr int32_t at_a_time = 8;  // loads in flight
-    constexpr int64_t per_sample = slots > 0 ? slots : 1;
-    const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (number >= batch * slots) return;
-    real *parts = weight_grads + number / per_sample * chunks * slots + number % per_sample,
-         sum = parts[0];
-    for (int32_t first = 1; first < chunks; first += at_a_time) {
-        real next[at_a_time];
-        NSC_UNROLL
-        for (int32_t k = 0; k < at_a_time; ++k)
-            next[k] = first + k < chunks ? parts[(first + k) * slots] : real(0);
-        NSC_UNROLL
-        for (int32_t k = 0; k < at_a_time; ++k) sum += next[k];
-    }
-    parts[0] = sum;
 }
 
 // What the backward pass reads for a comparator: its gap, the gradient of its weight, and its
@@ -230,27 +218,29 @@ struct Fetched {
 
 // From gradients of the values, null for zero, and of the weights, null or in the first of `chunks`
 // places per sample, to those of x and of the steepness, null where it is not needed.
-template <class real>
+template <class Plan, class real>
 __device__ inline void keys_backward(int32_t batch, const real *steepness, int64_t steepness_stride,
                                      const real *values_grad, const real *weights,
                                      const real *weight_grads, int32_t chunks, real *x_grad,
                                      real *steepness_grad) {
-    const Share share(batch);
-    real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places,
+    using Relaxation = typename Plan::Relaxation;
+    const Share<Plan> share(batch);
+    real *grad = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>,
          steepness_part = 0;
     const real slope = checked(steepness[share.sample * steepness_stride]);
-    const real *from = values_grad ? values_grad + share.sample * wires : nullptr;
-    for (int32_t i = share.thread; i < wires; i += sample_threads)
+    const real *from = values_grad ? values_grad + share.sample * Plan::wires : nullptr;
+    for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
         grad[place_of(i)] = from ? from[i] : real(0);
-    wait_for_sample();
-    const Weights<const real> kept = weights_of(weights, share.sample);
-    const real *weight_grad = weight_grads ? weight_grads + share.sample * chunks * slots : nullptr;
+    wait_for_sample<Plan>();
+    const Weights<const real> kept = weights_of<Plan>(weights, share.sample);
+    const real *weight_grad =
+        weight_grads ? weight_grads + share.sample * chunks * Plan::slots : nullptr;
     const auto fetch = [&](int32_t slot) {
         return Fetched<real>{kept.gap[slot],
                              weight_grad ? weight_grad[slot] : real(0),
                              {kept.backward.keep[slot], kept.backward.swap[slot]}};
     };
-    for_each_comparator(true, share.thread, fetch, [&](Comparator c, Fetched<real> fetched) {
+    for_each_comparator<Plan>(true, share.thread, fetch, [&](Comparator c, Fetched<real> fetched) {
         real &at_lo = grad[place_of(c.lo)], &at_hi = grad[place_of(c.hi)];
         const real a = at_lo, b = at_hi, gap = fetched.gap,
                    into = fetched.weight_grad - (a - b) * gap;
@@ -269,10 +259,12 @@ __device__ inline void keys_backward(int32_t batch, const real *steepness, int64
         steepness_part += through * activation;
     });
     if (share.is_there)
-        for (int32_t i = share.thread; i < wires; i += sample_threads)
-            x_grad[share.sample * wires + i] = grad[place_of(i)];
+        for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
+            x_grad[share.sample * Plan::wires + i] = grad[place_of(i)];
     if (!steepness_grad) return;
-    wait_for_sample();
-    const real sum = sum_over_sample(steepness_part, share.thread, grad);
+    wait_for_sample<Plan>();
+    const real sum = sum_over_sample<Plan>(steepness_part, share.thread, grad);
     if (share.is_there && share.thread == 0) steepness_grad[share.sample] = sum;
 }
+
+}  // namespace nsc

@@ -1,3 +1,21 @@
+// The rows of a tile that a codelet works on: in place, and copies that are kept of them.
+#pragma once
+
+#include <nsc/attributes.h>
+#include <nsc/integers.h>
+
+namespace nsc {
+
+// The rows that a codelet works on. Rows are `pitch` apart.
+template <class Row, int32_t pitch, class Spread>
+struct InPlace {
+    using row = Row;
+    NSC_STEP Row load(int32_t k) const { return first[spread[k] * pitch]; }
+    NSC_STEP void store(int32_t k, Row value) const { first[spread[k] * pitch] = value; }
+    Row *first;
+    Spread spread;
+};
+
 // Rows in place. A copy of each that is loaded is kept.
 template <class Row, int32_t pitch, class Spread>
 struct Keeping {
@@ -16,3 +34,5 @@ struct Kept {
     NSC_STEP void store(int32_t, Row) const {}
     const Row *kept;
 };
+
+}  // namespace nsc

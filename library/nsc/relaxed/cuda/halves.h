@@ -1,3 +1,26 @@
+// Half comparators: of one result alone, forwards and backwards.
+#pragma once
+
+#include <nsc/relaxed/weights.h>
+
+namespace nsc {
+
+// Tells a step which wire of a half comparator is needed behind it. Run forwards, a half comparator
+// takes from both wires and gives to the needed one. Run backwards, it takes from the needed one
+// and gives to both.
+template <bool backwards, int32_t needed>
+struct Half {};
+using First = Half<false, 1>;
+using Second = Half<false, 2>;
+using FromFirst = Half<true, 1>;
+using FromSecond = Half<true, 2>;
+
+// The difference of two rows. A comparator's weight is multiplied with it.
+template <class Row>
+NSC_STEP Row difference(const Row &a, const Row &b) {
+    return a - b;
+}
+
 template <class Row, class T>
 NSC_STEP void mix(Row &to, Row &other, Mix<T> m, First) {
     to = mixed(m, to, other);
@@ -39,3 +62,5 @@ template <class Row>
 NSC_STEP Row difference(const Row &, const Row &b, FromSecond) {
     return -b;
 }
+
+}  // namespace nsc

@@ -1,0 +1,63 @@
+// What a CUDA kernel's text says of its network: counts, tables and straight-line code.
+#pragma once
+
+#include <nsc/integers.h>
+#include <nsc/relaxed/weights.h>
+
+namespace nsc {
+
+// The comparators, cut into codelets that are run on the wires they load: base + spread(k) for each
+// k from `spread` on. The weights of a codelet begin at slot `slot`.
+struct alignas(16) Codelet {
+    int32_t shape, spread, base, slot;
+};
+
+// What codelets of one shape do: comparators between places in their spreads of wires.
+struct Shape {
+    int32_t wires, first_pair, comparators;
+};
+
+// needed: behind a half comparator 1, the first wire, or 2, the second; else 0, both.
+struct Pair {
+    uint8_t a, b, needed;
+};
+
+// A comparator of the keys pass; it leaves the minimum on wire lo. With lo = hi it is none.
+struct alignas(8) Comparator {
+    uint16_t lo, hi;
+    int32_t slot;
+};
+
+// A network is a struct of the kernel's text. Its counts are constants:
+//
+//     wires                          of the network;
+//     slots                          places for weights;
+//     widest_codelet, longest_codelet   most wires, most slots of a codelet;
+//     tile_warps, tile_lanes         warps that share a tile of columns; lanes that it lies on;
+//     widest_group                   columns of a tile that a sample takes, at most;
+//     sample_threads                 threads that share a sample's keys;
+//     keys_threads, routing_threads  threads of a block;
+//     forward_blocks                 blocks of the forward routing that a multiprocessor must hold;
+//     rounds                         of the keys pass: comparators that share no wire, at most one
+//                                    for each thread of a sample;
+//     codelet_levels                 of the routing: codelets that take no wire from each other;
+//     cone_columns, cones            columns of P whose light cone is taken as one, and the cones.
+//
+// Its tables are functions of a number: codelet, spread, shape, pair, in_round (a comparator),
+// round_end, and listed, the codelets of each light cone; the last list has all. level_bounds(list)
+// points to where in `listed` the list begins and each of its levels ends. with_code_of(codelet,
+// use) calls use(code, spread), see codes.h, with the code of the codelet's shape and the spread of
+// its wires.
+template <class TheNetwork, class TheRelaxation>
+struct CudaPlan : TheNetwork {
+    using Relaxation = TheRelaxation;
+};
+
+// The weights of a sample.
+template <class Plan, class T>
+__device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
+    return weights_at<typename Plan::Relaxation>(
+        weights + sample * arrays<typename Plan::Relaxation> * Plan::slots, Plan::slots);
+}
+
+}  // namespace nsc

@@ -1,0 +1,115 @@
+// The routing pass on a GPU: payloads, losses and their gradients through the codelets.
+#pragma once
+
+#include <nsc/relaxed/cuda/codelets.h>
+#include <nsc/relaxed/cuda/losses.h>
+#include <nsc/relaxed/cuda/tensors.h>
+
+namespace nsc {
+
+// Fills the tile with columns of the unit matrix, or with those of ranks. Their ones are
+// `unit_entry`.
+template <class Plan, class real>
+__device__ __forceinline__ void load_unit_columns(const Tile<Plan, real> &tile, real unit_entry) {
+    const Call<real> &call = tile.call;
+    // The row of each column's one, and the value of its other rows: NaN where the rank is invalid.
+    int32_t ones[lane_columns<real>];
+    real others[lane_columns<real>];
+    for (int32_t k = 0; k < lane_columns<real>; ++k) {
+        const bool is_there = k < tile.present;
+        const int64_t rank = is_there && has_ranks(call.routing)
+                                 ? call.ranks_of(tile.sample)[tile.column + k]
+                                 : tile.column + k;
+        const bool is_rank = rank >= 0 && rank < Plan::wires;
+        ones[k] = is_there && is_rank ? int32_t(rank) : -1;
+        others[k] = is_there && !is_rank ? not_a_number<real>() : real(0);
+    }
+    tile.for_each_row([&](int32_t row, Columns<real> &at) {
+        for (int32_t k = 0; k < lane_columns<real>; ++k)
+            at.at[k] = row == ones[k] ? unit_entry : others[k];
+    });
+}
+
+// routed: the result, null for a loss. losses: a part for each sample and chunk.
+template <class Plan, bool reversed, class real>
+__device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed,
+                                              double *__restrict__ losses) {
+    Tile<Plan, real> tile(call);
+    const real scale = has_columns(call.routing) ? real(1) : 1 / unit<real>;
+    for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
+         task += Tile<Plan, real>::count()) {
+        double loss = 0;
+        for (int32_t slice = tile.first_slice(task); slice < tile.end_slice(task); ++slice) {
+            tile.go_to(task, slice);
+            if (has_columns(call.routing))
+                read_rows(tile, rows_of(tile, static_cast<const real *>(call.payload),
+                                        call.payload_stride));
+            else
+                load_unit_columns(tile, unit<real>);
+            Tile<Plan, real>::wait();
+            run_forward<reversed, false>(tile, static_cast<Columns<real> *>(nullptr));
+            if (is_loss(call.routing)) {
+                loss += loss_part(tile);
+            } else {
+                write_rows(tile, rows_of(tile, routed, Plan::wires * call.columns), scale);
+            }
+            Tile<Plan, real>::wait();
+        }
+        if (is_loss(call.routing)) store_loss(tile, task, loss, losses);
+    }
+}
+
+// The gradient of a weight is the product of two differences: of the rows in front of its
+// comparator that run forwards through the network, and of the rows behind it that run backwards.
+// The payload runs forwards and the gradient of the result backwards; in a reversed routing it is
+// the other way round. So one function serves both directions.
+//
+// forwards, backwards: what runs so, where it is a tensor. losses: a part of the loss for each
+// sample and chunk, or null. weight_grads: for each sample and chunk, a place for each slot.
+// payload_grad: as the payload, or null. kept: for each tile of the grid, memory for the rows that
+// its codelets load.
+template <class Plan, class real>
+__device__ __forceinline__ void route_backward(
+    const Call<real> &call, Tensor<real> forwards, Tensor<real> backwards,
+    real *__restrict__ weight_grads, real *__restrict__ payload_grad, double *__restrict__ losses,
+    Columns<real> *__restrict__ kept, int32_t kept_rows) {
+    Tile<Plan, real> tile(call);
+    kept += int64_t(Tile<Plan, real>::number()) * kept_rows * Plan::tile_lanes + tile.lane;
+    for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
+         task += Tile<Plan, real>::count()) {
+        double loss = 0;
+        tile.go_to(task, tile.first_slice(task));
+        real *weight_grad =
+            weight_grads + (int64_t(tile.sample) * call.chunks + task % call.chunks) * Plan::slots;
+        const int32_t lanes = tile.group / Tile<Plan, real>::each;
+        for (int32_t slot = tile.team * lanes + tile.lane % lanes;
+             tile.is_sample && slot < Plan::slots; slot += Tile<Plan, real>::teams * lanes)
+            weight_grad[slot] = 0;
+        for (int32_t slice = tile.first_slice(task); slice < tile.end_slice(task); ++slice) {
+            tile.go_to(task, slice);
+            if (routes_identity(call.routing))
+                load_unit_columns(tile, is_loss(call.routing) ? unit<real> : real(1));
+            else
+                read_rows(tile, rows_of(tile, forwards.start, forwards.stride));
+            Tile<Plan, real>::wait();
+            run_forward<false, true>(tile, kept);
+            if (losses) loss += loss_part(tile);
+            if (payload_grad && call.gradient_first)
+                write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
+            if (is_loss(call.routing))
+                load_loss_gradient(tile);
+            else if (has_ranks(call.routing))
+                load_unit_columns(tile, real(1));
+            else
+                read_rows(tile, rows_of(tile, backwards.start, backwards.stride));
+            Tile<Plan, real>::wait();
+            run_backward(tile, kept, weight_grad);
+            if (payload_grad && !call.gradient_first)
+                write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
+            Tile<Plan, real>::wait();
+        }
+        if (losses) store_loss(tile, task, loss, losses);
+    }
+}
+
+}  // namespace nsc

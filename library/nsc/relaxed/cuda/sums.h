@@ -1,0 +1,30 @@
+// Sums of the gradients of weights over the chunks of a sample's columns.
+#pragma once
+
+#include <nsc/integers.h>
+#include <nsc/relaxed/cuda/network.h>
+
+namespace nsc {
+
+// Adds the parts of the gradients of weights, `chunks` per sample, in order; the sums take the
+// place of the first parts. A thread adds those of one slot.
+template <class Plan, class real>
+__device__ inline void sum_chunks(int32_t batch, int32_t chunks, real *weight_grads) {
+    constexpr int32_t at_a_time = 8;  // loads in flight
+    constexpr int64_t per_sample = Plan::slots > 0 ? Plan::slots : 1;
+    const int64_t number = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (number >= batch * Plan::slots) return;
+    real *parts = weight_grads + number / per_sample * chunks * Plan::slots + number % per_sample,
+         sum = parts[0];
+    for (int32_t first = 1; first < chunks; first += at_a_time) {
+        real next[at_a_time];
+        NSC_UNROLL
+        for (int32_t k = 0; k < at_a_time; ++k)
+            next[k] = first + k < chunks ? parts[(first + k) * Plan::slots] : real(0);
+        NSC_UNROLL
+        for (int32_t k = 0; k < at_a_time; ++k) sum += next[k];
+    }
+    parts[0] = sum;
+}
+
+}  // namespace nsc
