@@ -64,7 +64,7 @@ def render(header: Header, facts: str, levels: Levels, relaxation: Relaxation, r
         reals=real_types(reals),
         cuda=_threads(levels),
     )
-    return fill("cuda/kernel.cu.j2", kernel)
+    return fill("relaxed/kernel.cu.j2", kernel)
 
 
 def _schedule_tables(schedule: Schedule) -> records.Schedule:

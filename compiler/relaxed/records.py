@@ -197,7 +197,7 @@ class Threads:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """What cuda/kernel.cu.j2 is given; facts: as in `CppKernel`."""
+    """What relaxed/kernel.cu.j2 is given; facts: as in `CppKernel`."""
 
     kernel: Head
     facts: str

@@ -151,7 +151,7 @@ def test_a_loop_variable_hides_no_field():
         filled(WHOLE + "//% for name in numbers\n{{ name }}\n//% endfor\n")
 
 
-@pytest.mark.parametrize("name", ["relaxed/kernel.cpp.j2", "cuda/kernel.cu.j2", "relaxed/sort.py.j2"])
+@pytest.mark.parametrize("name", ["relaxed/kernel.cpp.j2", "relaxed/kernel.cu.j2", "relaxed/sort.py.j2"])
 def test_the_compilers_own_templates_are_checked(name):
     with pytest.raises(LoweringError, match=r"is no field of Leaf"):
         fill(name, Leaf("a", 1))

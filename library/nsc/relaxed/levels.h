@@ -81,21 +81,15 @@ inline bool are_extreme(const P &plan, const real *y, real steepness) {
 
 // Runs all comparators on y in place. What is kept of a run begins at its first register; behind it
 // `keep` is called.
-template <class real, class Kept, class Keep, class P>
+template <bool careful, class real, class Kept, class Keep, class P>
 void compare_levels(const P &plan, real *y, real steepness, Kept kept, Keep keep) {
-    const bool extreme = are_extreme(plan, y, steepness);
     Gathered<real> both;
     real *lo = both.lo(), *hi = both.hi();
     const Vec<real> steepnesses = all(steepness);
     for_each_in_levels<real>(plan, false, [&](const Comparator *at, int64_t count, int64_t row) {
         for (int64_t k = 0; k < count; ++k) lo[k] = y[at[k].lo], hi[k] = y[at[k].hi];
         const int32_t rows = int32_t((count + lanes<real> - 1) / lanes<real>);
-        if (extreme)
-            compare<real, true, 1>(plan, rows, gathered.at, both.rows, &steepnesses,
-                                   kept.from(row));
-        else
-            compare<real, false, 1>(plan, rows, gathered.at, both.rows, &steepnesses,
-                                    kept.from(row));
+        compare<real, careful, 1>(plan, rows, gathered.at, both.rows, &steepnesses, kept.from(row));
         for (int64_t k = 0; k < count; ++k) y[at[k].lo] = lo[k], y[at[k].hi] = hi[k];
         keep(at, count);
     });
@@ -104,7 +98,11 @@ void compare_levels(const P &plan, real *y, real steepness, Kept kept, Keep keep
 // Runs all comparators on y in place. Keeps nothing, or derivatives in the order of levels.
 template <class real, class Kept, class P>
 void compare_levels(const P &plan, real *y, real steepness, Kept kept) {
-    compare_levels(plan, y, steepness, kept, [](const Comparator *, int64_t) {});
+    const auto nothing = [](const Comparator *, int64_t) {};
+    if (are_extreme(plan, y, steepness))
+        compare_levels<true>(plan, y, steepness, kept, nothing);
+    else
+        compare_levels<false>(plan, y, steepness, kept, nothing);
 }
 
 // Runs all comparators on y in place. The weights go to their slots.
@@ -120,7 +118,7 @@ void compare_levels_to_slots(const P &plan, real *y, real steepness, Weights<rea
     Vec<real> rows[arrays<Relaxation> * most_in_layer];
     const Held kept = {rows};
     const Weights<real> held = singly<real>(kept.from(0));
-    compare_levels(plan, y, steepness, kept, [&](const Comparator *at, int64_t count) {
+    const auto keep = [&](const Comparator *at, int64_t count) {
         for (int64_t k = 0; k < count; ++k) {
             const int32_t slot = at[k].slot;
             w.forward.keep[slot] = held.forward.keep[k],
@@ -130,7 +128,11 @@ void compare_levels_to_slots(const P &plan, real *y, real steepness, Weights<rea
                 w.backward.swap[slot] = held.backward.swap[k];
             w.gap[slot] = held.gap[k];
         }
-    });
+    };
+    if (are_extreme(plan, y, steepness))
+        compare_levels<true>(plan, y, steepness, kept, keep);
+    else
+        compare_levels<false>(plan, y, steepness, kept, keep);
 }
 
 // The sum over slots of what `parts` has for them, in the order of `sum_of_parts`.
