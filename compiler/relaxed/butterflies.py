@@ -115,13 +115,13 @@ def _triangle(*ends: set[int]) -> _Found | None:
 def _order_of_butterflies(shape: Shape) -> tuple[int, ...]:
     """Return the numbers of a shape's comparators, those of a butterfly one behind the other."""
     wires = 1 + max(b for _, b, _ in shape)
-    found = butterflies([Codelet(tuple(range(wires)), shape, turned=0)])
+    found = butterflies([Codelet(tuple(range(wires)), shape, flips=0)])
     return tuple(number for butterfly in found for number in butterfly.slots)
 
 
 def _reordered(codelet: Codelet, order: Sequence[int]) -> Codelet:
-    turned = sum((codelet.turned >> old & 1) << new for new, old in enumerate(order))
-    return Codelet(codelet.wires, tuple(codelet.shape[old] for old in order), turned)
+    flips = sum((codelet.flips >> old & 1) << new for new, old in enumerate(order))
+    return Codelet(codelet.wires, tuple(codelet.shape[old] for old in order), flips)
 
 
 # A pattern and its wires; the same with the numbers of the comparators before the wires.

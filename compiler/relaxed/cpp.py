@@ -70,7 +70,7 @@ def tables_of(schedule: Schedule) -> NetworkTables:
     flips = {0: 0}
     codelets, first_slot = [], 0
     for codelet in schedule.codelets:
-        pattern = flips.setdefault(codelet.turned, len(flips))
+        pattern = flips.setdefault(codelet.flips, len(flips))
         fields = (number[codelet.shape], begins[codelet.spread], codelet.wires[0], first_slot, pattern)
         codelets.append(fields)
         first_slot += slots_of(codelet)

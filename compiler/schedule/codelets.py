@@ -50,7 +50,7 @@ class Codelet:
         wires: the wires it loads, ascending.
         shape: its comparators in running order, between places in `wires`. A relaxed comparator is
             symmetric in its two wires, so the direction is no part of the shape.
-        turned: a bit for each comparator, the first the lowest: whether it leaves the minimum on b.
+        flips: a bit for each comparator, the first the lowest: whether it leaves the minimum on b.
 
     Raises:
         LoweringError: more wires or comparators than a kernel can hold, or wires and places that do not
@@ -59,7 +59,7 @@ class Codelet:
 
     wires: tuple[int, ...]
     shape: Shape
-    turned: int
+    flips: int
 
     def __post_init__(self) -> None:
         wires, size = len(self.wires), len(self.shape)
@@ -76,9 +76,9 @@ class Codelet:
                 f"a codelet's comparators a < b must touch the places 0 … {wires - 1} of its wires, "
                 f"got {[(a, b) for a, b, _ in self.shape]}"
             )
-        if not 0 <= self.turned < 1 << size:
+        if not 0 <= self.flips < 1 << size:
             raise LoweringError(
-                f"a codelet of {count(size, 'comparator')} has a bit for each, got {self.turned:#x}"
+                f"a codelet of {count(size, 'comparator')} has a bit for each, got {self.flips:#x}"
             )
 
     @property
@@ -88,10 +88,10 @@ class Codelet:
 
     def comparators(self) -> Iterator[tuple[int, int]]:
         """Yield its comparators (lo, hi) on the network's wires, in running order."""
-        wires, turned = self.wires, self.turned
+        wires, flips = self.wires, self.flips
         for a, b, _ in self.shape:
-            yield (wires[b], wires[a]) if turned & 1 else (wires[a], wires[b])
-            turned >>= 1
+            yield (wires[b], wires[a]) if flips & 1 else (wires[a], wires[b])
+            flips >>= 1
 
 
 def shapes_of(codelets: Sequence[Codelet]) -> tuple[Shape, ...]:

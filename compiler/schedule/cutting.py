@@ -257,7 +257,7 @@ def _codelets(
         steps = np.concatenate((place[network.comparators[indices]], needed[indices]), axis=1)
         key = steps.tobytes()
         if key not in known:
-            known[key] = _shape_and_turned(steps.tolist())
+            known[key] = _shape_and_flips(steps.tolist())
         codelets.append(Codelet(tuple(wires), *known[key]))
     return tuple(codelets)
 
@@ -265,7 +265,7 @@ def _codelets(
 _PLACES = np.arange(WIDEST, dtype=np.int8)
 
 
-def _shape_and_turned(steps: list[list[int]]) -> tuple[Shape, int]:
+def _shape_and_flips(steps: list[list[int]]) -> tuple[Shape, int]:
     """Return the canonical order of comparators: by layer inside the codelet, then by wire.
 
     Args:
@@ -280,8 +280,8 @@ def _shape_and_turned(steps: list[list[int]]) -> tuple[Shape, int]:
         needed = _NEEDED[bool(ends[lo > hi]), bool(ends[lo < hi])]
         placed.append((layer, PlacedComparator(a, b, needed), lo > hi))
     placed.sort()
-    turned = sum(1 << index for index, (*_, is_turned) in enumerate(placed) if is_turned)
-    return tuple(comparator for _, comparator, _ in placed), turned
+    flips = sum(1 << index for index, (*_, is_flipped) in enumerate(placed) if is_flipped)
+    return tuple(comparator for _, comparator, _ in placed), flips
 
 
 _NEEDED = {(True, True): Needed.BOTH, (True, False): Needed.FIRST, (False, True): Needed.SECOND}

@@ -146,9 +146,9 @@ def _running_order(schedule: Schedule) -> Rows:
     rows = [np.empty((0, 2), np.int64)]
     for codelet in schedule.codelets:
         ends = np.array(codelet.wires)[places[codelet.shape]]
-        if codelet.turned:
-            turned = [codelet.turned >> index & 1 == 1 for index in range(len(ends))]
-            ends[turned] = ends[turned, ::-1]
+        if codelet.flips:
+            flips = [codelet.flips >> index & 1 == 1 for index in range(len(ends))]
+            ends[flips] = ends[flips, ::-1]
         rows.append(ends)
     return np.concatenate(rows)
 
@@ -156,7 +156,7 @@ def _running_order(schedule: Schedule) -> Rows:
 def _needed_ends(codelet: Codelet) -> list[tuple[bool, bool]]:
     """Return of each comparator whether its minimum and its maximum are needed."""
     return [
-        _ENDS[needed][::-1] if codelet.turned >> index & 1 else _ENDS[needed]
+        _ENDS[needed][::-1] if codelet.flips >> index & 1 else _ENDS[needed]
         for index, (*_, needed) in enumerate(codelet.shape)
     ]
 

@@ -92,6 +92,6 @@ Status parallel(ParallelFor pool, int64_t count, int64_t grain, int64_t bytes, W
 // A grain that gives a thread at least some ten microseconds of work, measured in mixes.
 inline int64_t grain_of(int64_t work_per_task) { return 1 + 32768 / (work_per_task + 1); }
 
-inline int64_t cut(int64_t total, int64_t pieces, int64_t piece) { return total * piece / pieces; }
+inline int64_t cut(int64_t total, int64_t parts, int64_t part) { return total * part / parts; }
 
 }  // namespace nsc

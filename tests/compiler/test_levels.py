@@ -26,7 +26,7 @@ def in_slots(codelets):
     for codelet in codelets:
         for index, (a, b, _) in enumerate(codelet.shape):
             ends = codelet.wires[a], codelet.wires[b]
-            yield (*(ends[::-1] if codelet.turned >> index & 1 else ends), first + index)
+            yield (*(ends[::-1] if codelet.flips >> index & 1 else ends), first + index)
         first += slots_of(codelet)
 
 

@@ -48,7 +48,7 @@ def test_a_schedule_of_another_network_is_refused(network):
     moved = (*first.wires[:-1], max(first.wires) + 1)
     assert moved[-1] < network.n
     wire = {"wires": moved}
-    turned = {"turned": first.turned ^ 1}
+    flips = {"flips": first.flips ^ 1}
     (a, b, _), *rest = first.shape
     half = {"shape": (PlacedComparator(a, b, Needed.FIRST), *rest)}
     next_on_wire = next(k for k in range(len(first.shape)) if set(first.shape[k][:2]) & {a, b} and k)
@@ -57,7 +57,7 @@ def test_a_schedule_of_another_network_is_refused(network):
     broken = [
         lambda: with_codelets(whole, (last, second, *others, first)),
         lambda: with_codelet(whole, 0, **wire),
-        lambda: with_codelet(whole, 0, **turned),
+        lambda: with_codelet(whole, 0, **flips),
         lambda: with_codelet(whole, 0, **half),
         lambda: with_codelet(whole, 0, shape=tuple(swapped)),
     ]
@@ -110,13 +110,13 @@ def test_shapes_and_straight_lines_are_checked():
         ({"wires": [0, 1], "pairs": [(1, 0)]}, "a < b"),
         ({"wires": [0, 1, 2], "pairs": [(0, 1)]}, "touch the places 0 … 2 of"),
         ({"wires": [0, 1], "pairs": [(0, 2)]}, "touch the places 0 … 1"),
-        ({"wires": [0, 1], "pairs": [(0, 1)], "turned": 2}, "a bit for each, got 0x2"),
+        ({"wires": [0, 1], "pairs": [(0, 1)], "flips": 2}, "a bit for each, got 0x2"),
     ],
 )
 def test_codelets_that_no_kernel_can_run(codelet, message):
     shape = tuple(PlacedComparator(a, b) for a, b in codelet["pairs"])
     with pytest.raises(LoweringError, match=message):
-        Codelet(tuple(codelet["wires"]), shape, codelet.get("turned", 0))
+        Codelet(tuple(codelet["wires"]), shape, codelet.get("flips", 0))
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_comparators_with_one_needed_wire_are_halves(network, data):
     actual = Counter()
     for codelet in whole.codelets:
         for index, (a, b, needed) in enumerate(codelet.shape):
-            turned = codelet.turned >> index & 1
-            lo, hi = (b, a) if turned else (a, b)
-            ends = {Needed.BOTH: (True, True), Needed.FIRST: (not turned, bool(turned))}.get(
-                needed, (bool(turned), not turned)
+            flips = codelet.flips >> index & 1
+            lo, hi = (b, a) if flips else (a, b)
+            ends = {Needed.BOTH: (True, True), Needed.FIRST: (not flips, bool(flips))}.get(
+                needed, (bool(flips), not flips)
             )
             actual[codelet.wires[lo], codelet.wires[hi], ends] += 1
     expected = zip(restricted.comparators.tolist(), halves.tolist(), strict=True)

@@ -30,9 +30,11 @@ struct Flips {
     uint64_t words[most_comparators / 64];
 };
 
-// How the comparators of a butterfly, which are run together, join its rows: one between rows 0 and
-// 1; or two and then one, 0 and 1, 2 and 3, then 1 and 2; or one and then two, 1 and 2, then 0 and
-// 1, 2 and 3; or two and then two, 0 and 1, 2 and 3, then 0 and 2, 1 and 3.
+// Which rows of a butterfly its comparators join, in order:
+//   single: (0, 1)
+//   funnel: (0, 1) (2, 3), then (1, 2)
+//   fan:    (1, 2), then (0, 1) (2, 3)
+//   cross:  (0, 1) (2, 3), then (0, 2) (1, 3)
 enum Pattern : uint8_t { single, funnel, fan, cross };
 
 constexpr int32_t count_of(Pattern pattern) {

@@ -73,7 +73,7 @@ struct NarrowStep {
     uint8_t from[4];
 };
 
-// Which wires are reached is said behind the cone.
+// The steps of a light cone, and the wires that it reaches in the end.
 struct NarrowCone {
     const NarrowStep *steps;
     int32_t count;
@@ -100,9 +100,9 @@ struct Plan : Network {
 
     // Butterflies in running order, and the same network backwards.
     Butterfly *butterflies, *mirrored_butterflies;
-    // Light cones: for each butterfly a bit for each cone_columns columns of P, whether they reach
-    // it. For each butterfly of the mirrored ones a bit for each cone_columns rows, whether it
-    // reaches them. All other columns or rows are zero there.
+    // Light cones. Bit k of reached_by[b]: the k-th cone_columns columns of P reach butterfly b.
+    // Bit k of reaches[b]: the mirrored butterfly b reaches the k-th cone_columns rows of P. All
+    // other columns or rows are zero there.
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;

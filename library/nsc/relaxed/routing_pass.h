@@ -29,7 +29,7 @@ int64_t count_kept(const P &plan, Routing routing, int64_t batch) {
 // few for the threads.
 constexpr int64_t many_samples = 8;
 
-// What a thread routes in: a group and its gradients, differences, copies of the group where
+// A thread's scratch memory: a group and its gradients, differences, copies of the group where
 // segments begin (the first begins with the payload, the last needs none), the sums of a chunk, and
 // the blocks of each butterfly.
 template <class P, class real>
