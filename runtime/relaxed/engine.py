@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nsc.arguments import is_name
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, NscError
 from nsc.runtime.build import cache
@@ -131,5 +132,5 @@ def check_build(build: object, error: type[NscError]) -> None:
     Raises:
         error: it is none of them.
     """
-    if build is not None and build not in (WAIT, BACKGROUND):
+    if build is not None and not is_name(build, (WAIT, BACKGROUND)):
         raise error(f"{argument('build')} must be {WAIT} or {BACKGROUND}, got {build!r}")

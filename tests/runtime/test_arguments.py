@@ -49,6 +49,9 @@ def network_file(tmp_path_factory):
     """A file that calls may read, in the working folder of this module's tests."""
     folder = tmp_path_factory.mktemp("networks")
     (folder / "two.json").write_text(write_network(nsc.Network.from_layers(2, [SWAP])), encoding="utf-8")
+    (folder / "package").mkdir()
+    for name, text in operator().kernel.files.items():
+        (folder / "package" / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         yield
@@ -203,12 +206,14 @@ NAMES = {
     "compile.targets": (lambda v: nsc.compile("bitonic", 4, targets=v), "cpu"),
     "compile.name": (lambda v: nsc.compile("bitonic", 4, name=v), "four"),
     "compile.format": (lambda v: nsc.compile("two.json", format=v), "nsc"),
+    "compile.build": (lambda v: nsc.compile("bitonic", 4, build=v), "wait"),
     "draw.relaxation": (lambda v: nsc.draw("bitonic", 4, relaxation=v), "cauchy"),
     "draw.format": (lambda v: nsc.draw("two.json", format=v), "nsc"),
     "c_header.dtypes": (lambda v: nsc.c_header("bitonic", 4, dtypes=v), "float32"),
     "c_header.name": (lambda v: nsc.c_header("bitonic", 4, name=v), "four"),
     "c_header.format": (lambda v: nsc.c_header("two.json", format=v), "nsc"),
     "load.folder": (nsc.load, None),
+    "load.build": (lambda v: nsc.load("package", build=v), "wait"),
     "Filter.__call__.mode": (lambda v: rank_filter()(X, v), "wrap"),
     "Filter.relaxed.mode": (lambda v: rank_filter().relaxed(X, 2.0, v), "wrap"),
     "RankFilter2d.mode": (lambda v: RankFilter2d(3, 1, v)(X), "wrap"),
