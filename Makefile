@@ -18,8 +18,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two workers have the cores: threads of OpenMP that wait for work sleep instead of taking a core from the other.
 test check test-quick test-all: export OMP_WAIT_POLICY := passive
 
-# Headers, their unit tests, and the files of templates that have no holes.
-CXX_FILES := $(shell find library templates tests/library -name '*.h' -o -name '*.cpp' -o -name '*.cu')
+# Headers and their unit tests.
+CXX_FILES := $(shell find library tests/library -name '*.h' -o -name '*.cpp')
 
 .PHONY: demo docs test test-quick test-all check types pytest bench clean
 
