@@ -64,7 +64,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("cone, «w.backward», end", "w.forward"),
         ("differences[column * count + c] * «(a - b)»;", "a"),
     ],
-    "library/nsc/threads.h": [("return «total * piece / pieces»;", "total * piece / (pieces + 1)")],
+    "library/nsc/threads.h": [("return «total * part / parts»;", "total * part / (parts + 1)")],
     "library/nsc/registers.h": [("memcpy(to, &row, sizeof(T) * «count»);", "count - 1")],
     "library/nsc/relaxed/routing_pass.h": [
         ("has_columns(call.routing) ? «real(1)» :", "real(2)"),
