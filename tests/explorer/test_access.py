@@ -215,7 +215,9 @@ def test_several_stand_in_one_page(browser, errors, tmp_path):
     assert page.evaluate("[a.state().mode, b.state().mode, a.state().tab]") == ["exact", "exact", "explore"]
     # What is no longer in the page takes no keys, and leaves the link alone.
     page.evaluate("b.update({ tab: 'explore' })")
-    shown(page)  # the link, which the next one reads, is written with the next frame
+    shown(page)
+    # The next one reads the link, which is written some time after the frame.
+    page.wait_for_function("!location.hash.includes('bounds')")
     page.evaluate("document.getElementById('b').remove()")
     page.evaluate("window.again = show('a')")
     page.locator("#a h1").click()
