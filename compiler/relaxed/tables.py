@@ -1,4 +1,4 @@
-"""Tables: lines of initialisers, and the fields that kernels of all targets share."""
+"""Tables: fields that relaxed kernels in C++ and in CUDA share."""
 
 from __future__ import annotations
 
