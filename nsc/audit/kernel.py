@@ -15,7 +15,7 @@ from nsc.compiler.formats import parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.verify import Budget, Proof, Property, Run, check_emitted, parse
 from nsc.contract.manifest import NETWORK, PROOF
-from nsc.errors import PackageError, ToolchainError
+from nsc.errors import PackageError
 from nsc.join.exact import exact_kernel_of
 from nsc.runtime.relaxed.kernel import Kernel
 
@@ -49,10 +49,7 @@ def _check(kernel: Kernel, network: Network, property_: Property, budget: Budget
         raise PackageError(
             f"{kernel.name} is compiled for {', '.join(kernel.sources)}: there is no CPU kernel to run"
         )
-    kernel.build()
-    library = kernel.library()
-    if library is None:
-        raise ToolchainError(f"{kernel.name} could not be built")
+    library = kernel.own_library()
     wires, ranks = (list(range(network.n)),) * 2
     if kernel.outputs is not None:
         wires, ranks = list(kernel.outputs.wires), list(kernel.outputs.ranks)

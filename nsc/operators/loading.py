@@ -31,7 +31,7 @@ def load(folder: str | Path, *, build: str | None = None) -> Operator | Filter:
 
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed; or `build` is
-            neither "wait" nor "background".
+            none of "wait", "background" and "engine".
 
     >>> import tempfile
     >>> import nsc

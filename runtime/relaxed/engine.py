@@ -22,10 +22,10 @@ from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.library import Functions, functions_of, opened
 from nsc.wording import argument
 
-# What a kernel without a build does at its first call: waits for the build, or runs by the engine, if that is
-# there, until the build is done. Both give the same bits.
+# What a kernel without a build does at its first call: waits for the build; runs by the engine, if that is
+# there, until the build is done; or runs by the engine for good. All give the same bits.
 BUILD = "NSC_BUILD"
-WAIT, BACKGROUND = "wait", "background"
+WAIT, BACKGROUND, ENGINE = WAYS = "wait", "background", "engine"
 
 _NARROW = np.dtype([("pattern", "u1"), ("rows", "u1", 4), ("slots", "i4", 4)], align=True)
 # The tables of nsc::AnyNetwork, in order, with the type of a number.
@@ -114,23 +114,23 @@ def engine_name(sigmoid: str) -> str:
     return f"engine_{sigmoid}"
 
 
-def waits(build: str | None) -> bool:
-    """Return whether a kernel waits for its build; None: what $NSC_BUILD says.
+def way_to_build(build: str | None) -> str:
+    """Return how a kernel is built, one of WAYS; None: as $NSC_BUILD says.
 
     Raises:
-        BuildError: $NSC_BUILD is neither "wait" nor "background".
+        BuildError: $NSC_BUILD is none of WAYS.
     """
     stated = build or os.environ.get(BUILD, BACKGROUND)
-    if stated not in (WAIT, BACKGROUND):
-        raise BuildError(f"${BUILD} must be {WAIT} or {BACKGROUND}, got {stated!r}")
-    return stated == WAIT
+    if stated not in WAYS:
+        raise BuildError(f"${BUILD} must be {' or '.join(WAYS)}, got {stated!r}")
+    return stated
 
 
 def check_build(build: object, error: type[NscError]) -> None:
-    """Refuse a way to build that is neither "wait", "background" nor None.
+    """Refuse what is neither one of WAYS nor None.
 
     Raises:
         error: it is none of them.
     """
-    if build is not None and not is_name(build, (WAIT, BACKGROUND)):
-        raise error(f"{argument('build')} must be {WAIT} or {BACKGROUND}, got {build!r}")
+    if build is not None and not is_name(build, WAYS):
+        raise error(f"{argument('build')} must be {' or '.join(WAYS)}, got {build!r}")

@@ -21,7 +21,8 @@ from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime.build import background, cache
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.relaxed.engine import Engine, engine_name, waits
+from nsc.runtime.relaxed.engine import BACKGROUND, ENGINE, WAIT, Engine, engine_name, way_to_build
+from nsc.runtime.relaxed.engine import build as build_engine
 from nsc.runtime.relaxed.library import Library
 from nsc.wording import argument
 
@@ -117,17 +118,18 @@ class Kernel:
         """Return the loaded library; None, after one warning, on a machine with no compiler.
 
         Where it is not built yet and the engine is, the engine runs the network, with the same bits, until a
-        thread has built the library; `first_call` or $NSC_BUILD may say to wait instead. The end of the
-        process ends the thread.
+        thread has built the library; `first_call` or $NSC_BUILD may say to wait, or to stay with the engine.
+        The end of the process ends the thread.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
+            PackageError: the library, or the engine's tables, are another network's.
         """
         if self._library is None and self._unbuilt is None:
             with self._lock:
                 if self._library is None and self._unbuilt is None:
                     try:
-                        self._library = self._engine() or self._built()
+                        self._library = self._engine() or self.own_library()
                     except ToolchainError as error:
                         self._unbuilt = str(error)
                         warnings.warn(
@@ -138,27 +140,45 @@ class Kernel:
                         )
         return self._library
 
-    def _built(self) -> Library:
+    def own_library(self) -> Library:
+        """Return the network's own library, built unless the cache has it.
+
+        Raises:
+            ToolchainError: no compiler.
+            BuildError: the compiler failed, or the library cannot be loaded.
+            PackageError: the library is another kernel's.
+        """
         return Library(self.build().binary, self.manifest.stated("cpu"), self.reals)
 
     def _engine(self) -> Engine | None:
-        """Return the engine with this network, and begin its build; None: it is built, or there is none."""
-        toolchain, version = find_toolchain(relaxed=True), self.manifest.nsc
-        if waits(self.first_call) or cache.find(*self._source, toolchain, version):
+        """Return the engine with this network, and begin its build; None: the library is to be taken."""
+        toolchain, version, way = (
+            find_toolchain(relaxed=True),
+            self.manifest.nsc,
+            way_to_build(self.first_call),
+        )
+        if way == WAIT or (way == BACKGROUND and cache.find(*self._source, toolchain, version)):
             return None
         paths = {}
-        for real, source in self.engine_sources.items():
-            if (path := cache.find(*source, toolchain, version)) is None:
+        for real, (name, source) in self.engine_sources.items():
+            if way == ENGINE:
+                paths[real] = build_engine(self.sigmoid, source, version).binary
+            elif path := cache.find(name, source, toolchain, version):
+                paths[real] = path
+            else:
                 return None
-            paths[real] = path
-        engine = Engine(paths, NetworkTables.from_text(self.files[TABLES]))
-        background.begin(f"build of {self.name}", self._take_over)
+        tables = NetworkTables.from_text(self.files[TABLES])
+        if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
+            raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
+        engine = Engine(paths, tables)
+        if way == BACKGROUND:
+            background.begin(f"build of {self.name}", self._take_over)
         return engine
 
     def _take_over(self) -> None:
         """Build the library and let it take the place of the engine, between calls."""
         try:
-            self._library = self._built()
+            self._library = self.own_library()
         except (BuildError, OSError) as error:
             warnings.warn(f"nsc: {self.name} stays with the engine: {error}", RuntimeWarning, stacklevel=2)
             return

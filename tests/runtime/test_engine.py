@@ -70,7 +70,7 @@ def test_the_engine_has_the_bits_of_the_kernel(name):
     for batch in (1, 3, 20):
         runs = []
         for kind in (Engine, Library):
-            op.kernel._library = by_engine(op) if kind is Engine else op.kernel._built()
+            op.kernel._library = by_engine(op) if kind is Engine else op.kernel.own_library()
             for forget in nsc.runtime.relaxed.kernel.forgetters:
                 forget()
             assert isinstance(op.kernel.library(), kind)
@@ -124,7 +124,7 @@ def test_a_build_is_waited_for_on_demand(folder, monkeypatch):
     op.sort(torch.randn(3))
     assert isinstance(op.kernel.library(), Library)
     monkeypatch.setenv("NSC_BUILD", "later")
-    with pytest.raises(BuildError, match="NSC_BUILD must be wait or background, got 'later'"):
+    with pytest.raises(BuildError, match="NSC_BUILD must be wait or background or engine, got 'later'"):
         nsc.compile("bitonic", 5, name="never_5").sort(torch.randn(5))
 
 
@@ -136,6 +136,21 @@ def test_a_build_that_fails_leaves_the_engine(folder, monkeypatch):
         first = sorted_and_built(op, torch.ones(6))
     assert isinstance(op.kernel.library(), Engine)
     assert torch.equal(op.sort(torch.ones(6)), first)
+
+
+@pytest.mark.slow("kernels and engines are built")
+def test_the_engine_alone_is_built_where_a_network_is_left_to_it(folder, monkeypatch):
+    for name in files(folder):
+        for path in folder.glob(f"{name}*"):
+            path.unlink()
+    op = nsc.compile("bitonic", 7, name="never_built_7", build="engine")
+    sorted_and_built(op, torch.ones(7))
+    assert files(folder) == ["engine_logistic"]
+    assert isinstance(op.kernel.library(), Engine)
+    op.kernel.build()  # a kernel that is there is not taken either
+    again = nsc.compile("bitonic", 7, name="never_built_7_again", build="engine")
+    again.kernel.build()
+    assert isinstance(again.kernel.library(), Engine)
 
 
 def failing(kernel):
@@ -157,9 +172,9 @@ def test_a_call_says_whether_its_build_is_waited_for(build, kind, folder, tmp_pa
 
 
 def test_another_way_to_build_is_refused(tmp_path):
-    with pytest.raises(LoweringError, match="build must be wait or background, got 'later'"):
+    with pytest.raises(LoweringError, match="build must be wait or background or engine, got 'later'"):
         nsc.compile("bitonic", 3, build="later")
-    with pytest.raises(PackageError, match="build must be wait or background, got True"):
+    with pytest.raises(PackageError, match="build must be wait or background or engine, got True"):
         nsc.load(tmp_path, build=True)
 
 

@@ -31,10 +31,16 @@ EDITS = Path(__file__).parent / "edit_manifests.py"
 
 
 @pytest.mark.parametrize(
-    "request_", [Request("bitonic", 4, targets=("cpu", "cuda")), Request("bitonic", 6, select=top_k(2))]
+    ("request_", "build"),
+    [
+        (Request("bitonic", 4, targets=("cpu", "cuda")), "wait"),
+        (Request("bitonic", 4, targets=("cpu", "cuda")), "engine"),
+        (Request("bitonic", 6, select=top_k(2)), "engine"),
+    ],
 )
-def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, tmp_path):
+def test_no_edit_of_a_manifest_makes_a_call_go_wrong(request_, build, tmp_path, monkeypatch):
     """Edits change a fact, its type, or leave it out; some change a whole package without contradiction."""
+    monkeypatch.setenv("NSC_BUILD", build)
     folder = write(compile_network(request_).package, tmp_path)
     done = subprocess.run([sys.executable, EDITS, folder], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -467,8 +467,10 @@ OPERATORS = ("sorter", "losses", "exact", "filter")
 DAILY = {
     "`func.jvp`, `func.jacfwd`, `func.linearize`": ("losses", "exact", "filter", "diffsort"),
     "`torch.compile`, `fullgraph=True`": ("sorter", "filter"),
+    "`torch.compile`, `dynamic=True`": ("losses", "exact", "filter"),
     "`torch.compile` by Inductor": ("losses", "filter"),
     "`torch.compile` of `grad`, `vjp`, `jacrev`, `vmap`": OPERATORS,
+    "`torch.compile` of `jvp`, `jacfwd`, `hessian`": ("losses", "filter"),
     "compiled autograd": OPERATORS,
 }
 NIGHTLY = pytest.mark.nightly("torch compiles or traces each kind of thing in each mode")
