@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from nsc.operators.operator import Operator
     from nsc.operators.selector import Selector
     from nsc.operators.sorter import Sorter
+    from nsc.sizes import Sizes, compile_sizes
 
 refuse_namesake()
 
@@ -67,12 +68,14 @@ _HOMES: dict[str, str | None] = {
     "Relaxation": "nsc.compiler.relaxed.relaxations",
     "Selection": "nsc.compiler.selection",
     "Selector": "nsc.operators.selector",
+    "Sizes": "nsc.sizes",
     "Sorter": "nsc.operators.sorter",
     "Verdict": "nsc.compiler.verify",
     "c_header": "nsc.headers",
     "compat": None,
     "compile": "nsc.api",
     "compile_filter": "nsc.operators.filters",
+    "compile_sizes": "nsc.sizes",
     "draw": "nsc.drawing",
     "load": "nsc.operators.loading",
     "median": "nsc.compiler.selection",
@@ -104,6 +107,7 @@ __all__ = [
     "Relaxation",
     "Selection",
     "Selector",
+    "Sizes",
     "Sorter",
     "ToolchainError",
     "UnprovedError",
@@ -114,6 +118,7 @@ __all__ = [
     "compat",
     "compile",
     "compile_filter",
+    "compile_sizes",
     "draw",
     "load",
     "median",

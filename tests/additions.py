@@ -285,28 +285,30 @@ LOSS = Addition(
     {
         "nsc/contract/routings.py": after(
             "LOSSES: dict[str, Loss] = {\n    loss.name: loss\n    for loss in (\n",
-            '        Loss("toy", "the mean of the squared differences of P and the truth"),\n',
+            '        Loss("toy", "the mean of the squared differences of P and the truth", True),\n',
         ),
         "runtime/relaxed/reference.py": both(
             before(
                 "# The losses of `contract.routings.LOSSES`",
-                """def _toy(entries: _Entries) -> Tensor:
-    n = entries.p.shape[-1]
-    truth = entries.target.unsqueeze(-2) == torch.arange(n, device=entries.p.device).unsqueeze(-1)
-    return (entries.p - truth.to(entries.p.dtype)).square().flatten(1).sum(-1) / (n * n)
+                """def _toy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tensor:
+    differences = truths.shares * (p - 1).square() + (1 - truths.shares) * p.square()
+    return (truths.weights.unsqueeze(-2) * differences).flatten(1).sum(-1) / p.shape[-1]
 
 
 """,
             ),
-            after("LOSSES: dict[str, Callable[[_Entries], Tensor]] = {\n", '    "toy": _toy,\n'),
+            after(
+                "LOSSES: dict[str, Callable[[Tensor, Tensor, _Truths, _Logs], Tensor]] = {\n",
+                '    "toy": _toy,\n',
+            ),
         ),
         "library/nsc/relaxed/losses.h": both(
             before("each(cross_entropy)", "each(toy) "),
             before(
-                "// An entry's part of the mean",
+                "// What an entry counts in the loss",
                 """// The mean of the squared differences of P and the truth.
 struct toy {
-    static constexpr bool at_truth_alone = false;
+    static constexpr bool of_truth = false;
     template <class real>
     static NSC_FUNCTION double of(Probability<real> p, bool is_true) {
         const double difference = p.p / unit<real> - (is_true ? 1 : 0);
@@ -321,6 +323,19 @@ struct toy {
 """,
             ),
         ),
+        "nsc/audit/relaxed_reference.py": both(
+            before(
+                "# The losses of `contract.routings.LOSSES`",
+                """def _toy(kernel: RelaxedKernel, p: Floats, rest: Floats, truths: _Truths) -> LossOfP:
+    weights, shares = truths.weights / kernel.n, truths.shares
+    losses = shares * (1 - p) ** 2 + (1 - shares) * p**2
+    return LossOfP(weights * losses, 2 * weights * (p - shares), weights * (1 - 2 * p))
+
+
+""",
+            ),
+            after("_LOSSES = {", '"toy": _toy, '),
+        ),
     },
     """
 import nsc, torch
@@ -328,6 +343,8 @@ from click.testing import CliRunner
 from nsc.cli import main
 words = ["compile", "odd_even", "--n", "3", "--dtype", "float64", "--target", "cpu,cuda"]
 done = CliRunner().invoke(main, [*words, "--arch", "sm_90"])
+assert done.exit_code == 0, done.output
+done = CliRunner().invoke(main, ["verify", "generated/odd_even_3_float64"])
 assert done.exit_code == 0, done.output
 from generated import odd_even_3_float64 as module
 op = module.operator

@@ -174,7 +174,7 @@ def test_measured_tables_are_those_of_the_results():
 
 def public_functions():
     """Yield all that users call with its name: functions, classes, and the methods of some."""
-    for module in (nsc, nsc.numpy, nsc.nn):
+    for module in (nsc, nsc.numpy, nsc.nn, nsc.nn.functional):
         for name in module.__all__:
             item = getattr(module, name)
             if not inspect.ismodule(item) and not (inspect.isclass(item) and issubclass(item, Exception)):
@@ -221,7 +221,7 @@ def test_the_site_is_built_without_a_warning(tmp_path, browser):
     phone.close()
     assert heard == []
     reference = "".join(page.read_text("utf-8") for page in (tmp_path / "site/docs/reference").iterdir())
-    for module in (nsc, nsc.nn, nsc.numpy):
+    for module in (nsc, nsc.nn, nsc.nn.functional, nsc.numpy):
         for name in module.__all__:
             item = getattr(module, name)
             is_error = inspect.isclass(item) and issubclass(item, nsc.NscError)

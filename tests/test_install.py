@@ -23,10 +23,12 @@ NEED_TORCH = {
     "Filter",
     "Operator",
     "Selector",
+    "Sizes",
     "Sorter",
     "compat",
     "compile",
     "compile_filter",
+    "compile_sizes",
     "load",
     "nn",
 }

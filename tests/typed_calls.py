@@ -42,6 +42,9 @@ def trained(x: Tensor) -> None:
     assert_type(nsc.nn.SelectionNetwork("best", 9, select=nsc.median()).select(x), Tensor)
     assert_type(nsc.nn.TopKCrossEntropy(100, (0.5, 0.5), m=16, relaxation="cauchy")(x, x.argmax(-1)), Any)
     assert_type(nsc.nn.TopKCrossEntropy(100, [1]).forward(x, x.argmax(-1)), Tensor)
+    assert_type(nsc.nn.NDCGLoss("bitonic", 16, k=10).forward(x, x, lengths=x.argmax(-1)), Tensor)
+    assert_type(nsc.nn.Quantile("best", 9, q=(0.25, 0.75), relaxation="cauchy").forward(x, dim=0), Tensor)
+    assert_type(nsc.nn.functional.soft_top_k(nsc.compile("bitonic", 16), x, 4), Tensor)
     assert_type(nsc.verify("bitonic", 16, property="median"), nsc.Proof)
 
 
@@ -52,5 +55,6 @@ def refused() -> None:
     nsc.compile("bitonic", "16")  # type: ignore[call-overload]
     nsc.nn.SelectionNetwork("bitonic", 16, top_k=8)  # type: ignore[call-arg]
     nsc.nn.TopKCrossEntropy(100, [1], select=nsc.top_k(1))  # type: ignore[call-arg]
+    nsc.nn.Quantile("bitonic", 16)  # type: ignore[call-arg]
     nsc.top_k("8")  # type: ignore[arg-type]
     nsc.compile("bitonic", 16).select(torch.zeros(16))  # type: ignore[attr-defined]

@@ -16,11 +16,11 @@ from torch import Tensor
 
 from benchmarks.gpu.building import Subject
 from benchmarks.gpu.events import DEVICE
-from nsc.contract.routings import ROUTINGS, Payload
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.runtime.relaxed import cuda, reference
 from nsc.runtime.relaxed.kernel import Kernel
-from nsc.runtime.relaxed.shapes import has_columns, is_loss, payload_of
+from nsc.runtime.relaxed.shapes import has_gradient, is_loss, payload_of
 
 # Error against the reference in float64, relative to the largest entry. The C++ kernels are off by up to 5e-5
 # on these samples. Next to a tie the slope of the activation replacement trick changes so fast that float32
@@ -59,14 +59,14 @@ class _Samples:
 def _draw(routing: str, batch: int, n: int) -> _Samples:
     """Draw samples on the CPU, so that every device has the same."""
     payload, routed_grad, columns = None, None, n
-    if has_columns(routing):
+    if payload_of(routing) is Payload.COLUMNS:
         columns = PAYLOAD_COLUMNS
         payload = torch.randn(batch, n, columns).to(DEVICE)
     elif payload_of(routing) is Payload.RANKS:
         columns = min(SELECTED_ROWS, n)
         payload = torch.arange(columns, device=DEVICE).expand(batch, -1)
     elif is_loss(routing):
-        payload = torch.rand(batch, n).argsort(-1).to(DEVICE)
+        payload = _target(payload_of(routing), torch.rand(batch, n).argsort(-1)).to(DEVICE)
     if routing != "none":
         shape = (batch,) if is_loss(routing) else (batch, n, columns)
         routed_grad = torch.randn(shape).to(DEVICE)
@@ -78,6 +78,19 @@ def _draw(routing: str, batch: int, n: int) -> _Samples:
         torch.randn(batch, n).to(DEVICE),
         routed_grad,
     )
+
+
+def _target(form: Payload, ranks: Tensor) -> Tensor:
+    """Return a target of some form: pairs of ranks, or random shares; two items in three count."""
+    batch, n = ranks.shape
+    counts = torch.arange(n) % 3 < 2
+    if form is Payload.TARGET:
+        return torch.where(counts, ranks, IGNORED)
+    first = ranks // 2 * 2
+    rows = torch.rand(batch, n, n)
+    if form is Payload.INTERVALS:
+        rows = torch.stack([first, (first + 1).clamp_max(n - 1)], 1).float()
+    return torch.cat([rows, (counts / n).expand(batch, 1, n)], 1)
 
 
 def _run(kernel: Kernel, s: _Samples) -> dict[str, Tensor]:
@@ -93,8 +106,9 @@ def _run_reference(kernel: Kernel, s: _Samples, dtype: torch.dtype = torch.float
     x, steepness = (t.detach().to(dtype).requires_grad_() for t in (s.x, s.steepness))
     leaves, payload = [x, steepness], s.payload
     if payload is not None and payload.is_floating_point():
-        payload = payload.detach().to(dtype).requires_grad_()
-        leaves.append(payload)
+        payload = payload.detach().to(dtype)
+    if payload is not None and has_gradient(s.routing):
+        leaves.append(payload.requires_grad_())
     values, routed = reference.relax(kernel, x, steepness, payload, s.routing)
     outputs = {values: s.values_grad.to(dtype)}
     if s.routed_grad is not None:

@@ -7,15 +7,21 @@ from collections.abc import Mapping
 from nsc.compiler.relaxed.records import Code, Interface
 from nsc.compiler.text.records import Header, Real
 from nsc.contract.interface import KERNEL_ABI, REALS, Status
-from nsc.contract.routings import LOSSES, ROUTINGS, Payload, Routing
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
 from nsc.templates import fill
 
 _STATUSES = {
     Status.OK: "done",
     Status.OUT_OF_MEMORY: "not enough memory",
     Status.BAD_STEEPNESS: "a steepness that is not finite or not more than 0",
-    Status.NO_PERMUTATION: "a target that does not have each rank 0 ... n - 1 once",
+    Status.BAD_TARGET: "a target with a rank twice, or one outside 0 ... n - 1 that is not "
+    f"{IGNORED}, or with reals out of range",
     Status.NO_RANK: "a rank outside 0 ... n - 1",
+}
+_TARGETS = {
+    Payload.TARGET: f"int64_t ranks (n), {IGNORED} where an item does not count",
+    Payload.INTERVALS: "first ranks, last ranks and weights of the items (3, n)",
+    Payload.SHARES: "what each item should have of each rank, and weights of the items (n + 1, n)",
 }
 
 
@@ -49,7 +55,8 @@ def interface_text(header: Header, n: int, outputs: Mapping[int, int] | None, dt
 def _meaning(routing: Routing) -> str:
     """Return what a routing takes and what it gives for each sample."""
     if routing.is_loss:
-        return f"takes int64_t ranks (n), gives a loss: {LOSSES[routing.name].name.replace('_', ' ')} of P"
+        assert routing.loss is not None
+        return f"takes {_TARGETS[routing.payload]}, gives a loss: {routing.loss.replace('_', ' ')} of P"
     if routing.payload is Payload.RANKS:
         return "takes int64_t ranks (columns), gives these rows of P as columns, (n, columns)"
     if routing.payload is Payload.COLUMNS:

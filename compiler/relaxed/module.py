@@ -47,7 +47,6 @@ def module_text(
     )
     if outputs is None:
         losses = tuple(ModuleLoss(loss.name, loss.sentence) for loss in LOSSES.values())
-        return fill("relaxed/sort.py.j2", SortModule(module, network.n - 1, losses))
-    ranks = tuple(outputs.values())
-    lines = tuple(textwrap.wrap(", ".join(map(str, ranks)) + ",", 96))
-    return fill("relaxed/select.py.j2", SelectModule(module, len(ranks), lines))
+        return fill("relaxed/sort.py.j2", SortModule(module, losses))
+    lines = tuple(textwrap.wrap(", ".join(map(str, outputs.values())) + ",", 96))
+    return fill("relaxed/select.py.j2", SelectModule(module, lines))

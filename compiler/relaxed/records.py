@@ -278,17 +278,15 @@ class ModuleLoss:
 
 @dataclass(frozen=True)
 class SortModule:
-    """What relaxed/sort.py.j2 is given; `last` is the largest rank."""
+    """What relaxed/sort.py.j2 is given."""
 
     module: Module
-    last: int
     losses: tuple[ModuleLoss, ...]
 
 
 @dataclass(frozen=True)
 class SelectModule:
-    """What relaxed/select.py.j2 is given: the count of the ranks, and lines that list them."""
+    """What relaxed/select.py.j2 is given: its ranks in lines."""
 
     module: Module
-    k: int
     rank_lines: tuple[str, ...]

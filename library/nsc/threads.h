@@ -11,7 +11,7 @@ enum Status {
     ok = 0,
     out_of_memory = 1,
     bad_steepness = 2,
-    no_permutation = 3,
+    bad_target = 3,
     no_rank = 4,
 };
 

@@ -12,7 +12,7 @@ from nsc.audit.relaxed_calls import Array, KernelInputs, Numbers, RelaxedKernel
 from nsc.audit.relaxed_reference import Floats, Reference, loss_of_p
 from nsc.compiler.network import Network
 from nsc.compiler.verify import stable_order
-from nsc.contract.routings import ROUTINGS, Payload, Routing
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
 
 # Comparators whose inputs differ by 1 or more have the weights 0 and 1 here, within 1e-19, in both types and
 # for every relaxation.
@@ -204,16 +204,24 @@ def _laws_of_batches(
 def _laws_of_a_loss(
     kernel: RelaxedKernel, routing: Routing, operands: KernelInputs, p: Array, bound: float
 ) -> Iterator[_Law]:
-    near = operands.x + np.random.default_rng(routing.code).standard_normal(operands.x.shape)
-    target = np.argsort(np.argsort(near, axis=1), axis=1)
-    wanted, by_p = loss_of_p(kernel, routing, p.astype(float), target)
+    target = _random_target(kernel, routing, operands.x)
+    of_p = loss_of_p(kernel, routing, p.astype(float), target)
+    wanted = of_p.at.sum(axis=(1, 2))
     operands, what = replace(operands, payload=target), f"the loss {routing.name!r}"
     values, losses, kept = kernel.forward(routing, operands)
     yield f"{what} is wrong", _distance(losses, wanted, 1 + wanted), bound
     gradients, others = kernel.backward(routing, operands, (None, None), kept, True)
     assert others is not None
     yield f"{what} is another with its gradient", _distance(losses, others, 1 + wanted), bound
-    grads = None, by_p.astype(kernel.dtype)
+    if gradients.payload is not None:
+        assert of_p.by_shares is not None
+        by_target = np.concatenate([of_p.by_shares, np.zeros_like(of_p.by_shares[:, :1])], axis=1)
+        yield (
+            f"the gradient of the shares of {what} is wrong",
+            _distance(gradients.payload, by_target, 1 + abs(by_target)),
+            bound,
+        )
+    grads = None, of_p.by_p.astype(kernel.dtype)
     through, _ = kernel.backward(ROUTINGS["permutation"], replace(operands, payload=None), grads, None, True)
     sizes = abs(through.x).max(axis=1)
     yield f"the gradient of {what} is wrong", _distance(gradients.x, through.x, 1 + sizes[:, None]), bound
@@ -223,6 +231,19 @@ def _laws_of_a_loss(
         bound,
     )
     yield from _laws_of_batches(kernel, routing, operands, (values, losses), (None, None), gradients, bound)
+
+
+def _random_target(kernel: RelaxedKernel, routing: Routing, x: Array) -> Numbers:
+    """Return targets near the order of x, as a routing takes them; some items do not count."""
+    random, n = np.random.default_rng(routing.code), kernel.n
+    target = np.argsort(np.argsort(x + random.standard_normal(x.shape), axis=1), axis=1)
+    is_counted = random.random(target.shape) < 0.9
+    if routing.payload is Payload.TARGET:
+        return np.where(is_counted, target, IGNORED)
+    weights = np.where(is_counted, random.uniform(0.5, 1.5, target.shape), 0)[:, None] / n
+    rows = [target // 2 * 2, np.minimum(target // 2 * 2 + 1, n - 1)]
+    shares = np.stack(rows, 1) if routing.payload is Payload.INTERVALS else random.random((len(x), n, n))
+    return np.concatenate([shares, weights], 1).astype(kernel.dtype)
 
 
 def _product(p: Array, columns: Numbers) -> Array:

@@ -71,8 +71,7 @@ class RelaxedKernel:
             Payload.NOTHING: (batch, n, 0 if routing.name == "none" else n),
             Payload.COLUMNS: (batch, n, columns),
             Payload.RANKS: (batch, n, columns),
-            Payload.TARGET: (batch,),
-        }[routing.payload]
+        }.get(routing.payload, (batch,))
         values, routed = np.empty((batch, n), self.dtype), np.zeros(shape, self.dtype)
         count = self._functions.kept(routing.code, batch)
         kept = np.empty(count, self.dtype) if count else None
@@ -97,8 +96,8 @@ class RelaxedKernel:
             with_steepness: whether the gradient of the steepness is asked for, else it is 0.
         """
         x_grad, steepness_grad = np.empty_like(operands.x), np.zeros_like(operands.steepness)
-        has_columns = routing.payload is Payload.COLUMNS and operands.payload is not None
-        payload_grad = np.empty_like(operands.payload) if has_columns else None
+        has_gradient = routing.payload.has_gradient and operands.payload is not None
+        payload_grad = np.empty_like(operands.payload) if has_gradient else None
         losses = np.empty(len(operands.x), self.dtype) if routing.is_loss else None
         status = self._functions.backward(
             *_arguments(routing, operands),

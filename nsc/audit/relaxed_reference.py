@@ -19,7 +19,7 @@ import numpy.typing as npt
 from nsc.audit.relaxed_calls import KernelInputs, Numbers, RelaxedKernel
 from nsc.compiler.network import Network
 from nsc.contract.interface import ART_EPSILON
-from nsc.contract.routings import LARGE, LOWEST_LOG, SURROGATE_LEAST, Routing
+from nsc.contract.routings import IGNORED, LARGE, LOWEST_LOG, SURROGATE_LEAST, Payload, Routing
 
 Floats = npt.NDArray[np.float64]
 
@@ -134,18 +134,92 @@ def _mix(
     return _Mix(lo, hi, (gap >= 0).astype(float) if kernel.error_free else soft, soft, change)
 
 
-def loss_of_p(kernel: RelaxedKernel, routing: Routing, p: Floats, target: Numbers) -> tuple[Floats, Floats]:
-    """Return the losses (batch,) of matrices P and their derivatives by P (batch, n, n)."""
-    n = kernel.n
-    truth = target[:, None, :] == np.arange(n)[:, None]
-    shares = {"cross_entropy": truth / n, "binary_cross_entropy": np.full(p.shape, n**-2.0)}[routing.name]
+@dataclass(frozen=True)
+class _Truths:
+    """What P should be.
+
+    Attributes:
+        shares: (batch, n, n), what each item should have of each rank.
+        weights: (batch, 1, n), what each item counts.
+        is_in: (batch, n, n), the ranks that each item may have; None: the target is one of shares.
+    """
+
+    shares: Numbers
+    weights: Numbers
+    is_in: Numbers | None
+
+
+def _truths(n: int, form: Payload, target: Numbers) -> _Truths:
+    if form is Payload.SHARES:
+        return _Truths(target[:, :-1], target[:, -1:], None)
+    if form is Payload.TARGET:
+        first = last = target[:, None]
+        counted = first != IGNORED
+        weights = counted / np.maximum(counted.sum(axis=2, keepdims=True), 1)
+    else:
+        first, last, weights = (target[:, row : row + 1] for row in range(3))
+    ranks = np.arange(n)[:, None]
+    is_in = (first <= ranks) & (ranks <= last)
+    return _Truths(is_in / np.maximum(is_in.sum(axis=1, keepdims=True), 1), weights, is_in)
+
+
+@dataclass(frozen=True)
+class LossOfP:
+    """Losses of matrices P.
+
+    Attributes:
+        at: (batch, k, n), parts that add up to the losses of the samples.
+        by_p: (batch, n, n), the derivatives of these losses by P.
+        by_shares: (batch, n, n), those by the shares, if the target has some.
+    """
+
+    at: Floats
+    by_p: Floats
+    by_shares: Floats | None = None
+
+
+def _cross_entropy(kernel: RelaxedKernel, p: Floats, rest: Floats, truths: _Truths) -> LossOfP:
+    if truths.is_in is None:
+        logs, slopes = _logs(kernel, p, rest)
+        by_shares = -truths.weights * logs
+        return LossOfP(truths.shares * by_shares, -truths.weights * truths.shares * slopes, by_shares)
+    mass, outside = (
+        np.where(inside, p, 0).sum(axis=1, keepdims=True) for inside in (truths.is_in, ~truths.is_in)
+    )
+    logs, slopes = _logs(kernel, mass, np.where(mass > LARGE, outside, 1 - mass))
+    return LossOfP(-truths.weights * logs, -truths.weights * truths.is_in * slopes)
+
+
+def _binary_cross_entropy(kernel: RelaxedKernel, p: Floats, rest: Floats, truths: _Truths) -> LossOfP:
+    logs, slopes = _logs(kernel, p, rest)
+    logs_of_rest, slopes_of_rest = _logs(kernel, rest, p)
+    weights, shares = truths.weights / kernel.n, truths.shares
+    losses = shares * logs + (1 - shares) * logs_of_rest
+    by_p = -weights * (shares * slopes - (1 - shares) * slopes_of_rest)
+    return LossOfP(-weights * losses, by_p, weights * (logs_of_rest - logs))
+
+
+# The losses of `contract.routings.LOSSES`.
+_LOSSES = {"cross_entropy": _cross_entropy, "binary_cross_entropy": _binary_cross_entropy}
+
+
+def loss_of_p(kernel: RelaxedKernel, routing: Routing, p: Floats, target: Numbers) -> LossOfP:
+    """Return the losses of matrices P.
+
+    Args:
+        target: as the routing takes it, (batch, …).
+    """
+    assert routing.loss is not None
     large = p > LARGE
     rest = np.where(large, np.where(large, 0, p).sum(axis=1, keepdims=True), 1 - p)
-    right, wrong = np.where(truth, p, rest), np.where(truth, rest, p)
+    truths = _truths(kernel.n, routing.payload, target)
+    return _LOSSES[routing.loss](kernel, p, rest, truths)
+
+
+def _logs(kernel: RelaxedKernel, p: Floats, rest: Floats) -> tuple[Floats, Floats]:
+    """Return the logarithms of probabilities and their derivatives, given what they lack to 1."""
     least = math.exp(LOWEST_LOG)
-    logs = np.where(right > LARGE, np.log1p(-wrong), np.log(np.maximum(right, least)))
+    logs = np.where(p > LARGE, np.log1p(-np.where(p > LARGE, rest, 0)), np.log(np.maximum(p, least)))
     if kernel.error_free:
-        slopes = 1 / np.maximum(right, SURROGATE_LEAST)
-    else:
-        slopes = np.where(right <= least, 0, 1 / right)
-    return -(shares * logs).sum(axis=(1, 2)), np.where(truth, -shares, shares) * slopes
+        return logs, 1 / np.maximum(p, SURROGATE_LEAST)
+    return logs, np.where(p <= least, 0, 1 / np.maximum(p, least))

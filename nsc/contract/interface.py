@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 # The version of the interface: a runtime calls kernels of this version alone.
-KERNEL_ABI = 9
+KERNEL_ABI = 10
 
 
 class Status(IntEnum):
@@ -15,7 +15,7 @@ class Status(IntEnum):
     OK = 0
     OUT_OF_MEMORY = 1
     BAD_STEEPNESS = 2
-    NO_PERMUTATION = 3
+    BAD_TARGET = 3
     NO_RANK = 4
 
 

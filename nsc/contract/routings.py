@@ -13,7 +13,25 @@ class Payload(Enum):
     NOTHING = "nothing"
     COLUMNS = "columns"  # a payload (batch, n, m), which has a gradient
     RANKS = "ranks"  # int64 ranks (batch, k): the rows of P that are wanted
-    TARGET = "target"  # the int64 ranks (batch, n) of a loss
+    # What a loss compares P with.
+    TARGET = "target"  # int64 (batch, n): the rank of each item, or IGNORED
+    INTERVALS = "intervals"  # (batch, 3, n): of each item its first rank, its last, and what it counts
+    # (batch, n + 1, n): what each item has of each rank, in 0 … 1, with a gradient; then what it counts
+    SHARES = "shares"
+
+    @property
+    def is_target(self) -> bool:
+        """Whether it belongs to a loss."""
+        return self in (Payload.TARGET, Payload.INTERVALS, Payload.SHARES)
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether a gradient for it is worked out."""
+        return self in (Payload.COLUMNS, Payload.SHARES)
+
+
+# The rank of an item that does not count, as torch's losses have it.
+IGNORED = -100
 
 
 @dataclass(frozen=True)
@@ -26,6 +44,7 @@ class Routing:
         is_reversed: whether the comparators run from the last to the first.
         sorter: the method of `Sorter` that it serves.
         selector: the method of `Selector` that it serves; None: it needs all n ranks.
+        loss: the name of the loss that it gives; None: it gives none.
     """
 
     name: str
@@ -33,6 +52,7 @@ class Routing:
     is_reversed: bool
     sorter: str
     selector: str | None
+    loss: str | None = None
 
     @cached_property
     def code(self) -> int:
@@ -42,29 +62,32 @@ class Routing:
     @property
     def is_loss(self) -> bool:
         """Whether it gives a loss for each sample."""
-        return self.payload is Payload.TARGET
+        return self.payload.is_target
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of P against the true ranks.
+    """A loss of P against a target.
 
     Attributes:
-        name: the name of its routing, and of its functions in kernels.
+        name: its name in `Sorter.loss`, and of its functions in kernels.
         sentence: its definition in one line, for generated modules.
+        by_rank: whether it averages over ranks too, not over items alone.
     """
 
     name: str
     sentence: str
+    by_rank: bool
 
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
-        Loss("cross_entropy", "the mean over samples of (1/n) Σ_c -log P[target[c], c]"),
+        Loss("cross_entropy", "the mean over samples of (1/n) Σ_c -log P[target[c], c]", False),
         Loss(
             "binary_cross_entropy",
             "the mean over samples and entries of the binary cross entropy between P and the truth",
+            True,
         ),
     )
 }
@@ -77,6 +100,15 @@ SURROGATE_LEAST = 1e-12
 # of a column is so large.
 LARGE = 0.75
 
+
+# A loss and the form of its target, to the name of the routing that gives it.
+ROUTING_OF: dict[tuple[str, Payload], str] = {
+    (name, form): name if form is Payload.TARGET else f"{name}_of_{form.value}"
+    for name in LOSSES
+    for form in Payload
+    if form.is_target
+}
+
 ROUTINGS: dict[str, Routing] = {
     routing.name: routing
     for routing in (
@@ -85,6 +117,6 @@ ROUTINGS: dict[str, Routing] = {
         Routing("route", Payload.COLUMNS, False, "route", "route"),
         Routing("transposed", Payload.COLUMNS, True, "rank", None),
         Routing("rows", Payload.RANKS, True, "topk", "select_with_rows"),
-        *(Routing(name, Payload.TARGET, False, name, None) for name in LOSSES),
+        *(Routing(name, form, False, loss, None, loss) for (loss, form), name in ROUTING_OF.items()),
     )
 }

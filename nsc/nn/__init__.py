@@ -1,10 +1,29 @@
-"""Layers for torch models: operators with their steepness, a loss of classification, filters of images."""
+"""Layers for torch models: operators with their steepness, losses, statistics, filters of images."""
 
 from nsc.errors import torch_needed
 
 with torch_needed("nsc.nn"):
+    from nsc.nn import functional
     from nsc.nn.filters import MedianFilter2d, RankFilter2d
     from nsc.nn.networks import SelectionNetwork, SortingNetwork
+    from nsc.nn.ranking import MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss
+    from nsc.nn.statistics import Median, MedianAbsoluteDeviation, Quantile, SoftTopK, TrimmedMean
     from nsc.nn.top_k import TopKCrossEntropy
 
-__all__ = ["MedianFilter2d", "RankFilter2d", "SelectionNetwork", "SortingNetwork", "TopKCrossEntropy"]
+__all__ = [
+    "MRRLoss",
+    "Median",
+    "MedianAbsoluteDeviation",
+    "MedianFilter2d",
+    "NDCGLoss",
+    "PrecisionAtK",
+    "Quantile",
+    "RankFilter2d",
+    "SelectionNetwork",
+    "SoftTopK",
+    "SortingNetwork",
+    "SpearmanLoss",
+    "TopKCrossEntropy",
+    "TrimmedMean",
+    "functional",
+]

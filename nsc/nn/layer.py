@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from nsc.api import serving
+from nsc.api import Options, compile, serving
 from nsc.arguments import flag, real, shown_number
-from nsc.errors import OperandError, OperandTypeError
+from nsc.compiler.describe import Named
+from nsc.errors import LoweringError, OperandError, OperandTypeError
+from nsc.nn import functional
 from nsc.operators.operator import Operator
 from nsc.operators.packaged import Packaged
+from nsc.operators.selector import Selector
+from nsc.operators.sorter import Sorter
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 AnyOperator = TypeVar("AnyOperator", bound=Operator)
 
@@ -79,6 +86,41 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         return call(self.operator, method, None, x, **options)
 
 
+class SortingLayer(Layer[Sorter]):
+    """A Sorter and its steepness.
+
+    Args:
+        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it.
+        steepness, learnable: as of `SortingNetwork`.
+        options: further options of `nsc.compile`, such as relaxation.
+    """
+
+    def __init__(
+        self,
+        network: Sorter | Named,
+        n: int | None = None,
+        *,
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        if isinstance(network, Selector):
+            raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
+        if isinstance(network, Sorter):
+            refuse_options(network, n=n, **options)
+        elif "select" in options:
+            raise LoweringError(
+                f"{type(self).__name__} sorts all values: nsc.nn.SelectionNetwork takes select"
+            )
+        else:
+            network = compile(network, n, **options)
+        super().__init__(network, steepness, learnable)
+
+    def _function(self, name: str, *operands: Any, **options: Any) -> Tensor:
+        return call_function(name, self.operator, self.log_steepness, *operands, **options)
+
+
 def _steepness(log_steepness: Tensor) -> Tensor:
     return log_steepness.exp().reshape(())
 
@@ -94,7 +136,16 @@ def call(
     return getattr(operator, method)(*operands, *steepness, **options)
 
 
+def call_function(
+    name: str, operator: Sorter, log_steepness: Tensor, *operands: Any, **options: Any
+) -> Tensor:
+    """Call a function of `nsc.nn.functional`. For torch.fx it is one node, as `call`."""
+    function: Callable[..., Tensor] = getattr(functional, name)
+    return function(operator, *operands, _steepness(log_steepness), **options)
+
+
 torch.fx.wrap("call")
+torch.fx.wrap("call_function")
 
 
 def refuse_options(network: Operator, **options: object) -> None:

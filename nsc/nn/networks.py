@@ -11,16 +11,18 @@ from nsc.api import Options, compile
 from nsc.compiler.describe import Named
 from nsc.compiler.selection import Selection
 from nsc.errors import LoweringError, OperandTypeError
-from nsc.nn.layer import Layer, refuse_options
+from nsc.nn.layer import Layer, SortingLayer, refuse_options
 from nsc.operators.exact import Sorted
+from nsc.operators.lists import Lengths, ListOptions, Mask
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+from nsc.operators.targets import LossOptions, Target
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class SortingNetwork(Layer[Sorter]):
+class SortingNetwork(SortingLayer):
     """A relaxed sorting network: x (…, n) to sorted values (…, n) and P (…, n, n).
 
     Its methods are those of `Sorter`, at the module's steepness. A module that is converted to another
@@ -48,60 +50,62 @@ class SortingNetwork(Layer[Sorter]):
     tensor([1., 2., 3.])
     """
 
-    def __init__(
+    def forward(
         self,
-        network: Sorter | Named,
-        n: int | None = None,
+        x: Tensor,
         *,
-        steepness: float | None = None,
-        learnable: bool = False,
-        **options: Unpack[Options],
-    ) -> None:
-        if isinstance(network, Selector):
-            raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
-        if isinstance(network, Sorter):
-            refuse_options(network, n=n, **options)
-        elif "select" in options:
-            raise LoweringError("SortingNetwork sorts all values: nsc.nn.SelectionNetwork takes select")
-        else:
-            network = compile(network, n, **options)
-        super().__init__(network, steepness, learnable)
-
-    def forward(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> tuple[Tensor, Tensor]:
         """Return values and P; see `Sorter.sort_with_permutation`."""
-        return self.sort_with_permutation(x, dim=dim)
+        return self.sort_with_permutation(
+            x, dim=dim, lengths=lengths, mask=mask, fill=fill, straight_through=straight_through
+        )
 
-    def sort(self, x: Tensor, *, dim: int = -1) -> Tensor:
+    def sort(self, x: Tensor, **options: Unpack[ListOptions]) -> Tensor:
         """Return the relaxed sorted values, (…, n); see `Sorter.sort`."""
-        return self._relaxed("sort", x, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("sort", x, **options)  # type: ignore[no-any-return]
 
-    def sort_with_permutation(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
+    def sort_with_permutation(self, x: Tensor, **options: Unpack[ListOptions]) -> tuple[Tensor, Tensor]:
         """Return values and P, as a call of the module does."""
-        return self._relaxed("sort_with_permutation", x, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("sort_with_permutation", x, **options)  # type: ignore[no-any-return]
 
-    def rank(self, x: Tensor, *, dim: int = -1) -> Tensor:
+    def rank(self, x: Tensor, **options: Unpack[ListOptions]) -> Tensor:
         """Return the soft ranks, (…, n); see `Sorter.rank`."""
-        return self._relaxed("rank", x, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("rank", x, **options)  # type: ignore[no-any-return]
 
-    def route(self, x: Tensor, payload: Tensor, *, dim: int = -1) -> Tensor:
+    def route(self, x: Tensor, payload: Tensor, **options: Unpack[ListOptions]) -> Tensor:
         """Return P @ payload, (…, n, m); see `Sorter.route`."""
-        return self._relaxed("route", x, payload, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("route", x, payload, **options)  # type: ignore[no-any-return]
 
-    def topk(self, x: Tensor, k: int, *, dim: int = -1) -> tuple[Tensor, Tensor]:
+    def topk(self, x: Tensor, k: int, **options: Unpack[ListOptions]) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first, and their rows of P; see `Sorter.topk`."""
-        return self._relaxed("topk", x, k, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("topk", x, k, **options)  # type: ignore[no-any-return]
 
-    def loss(self, name: str, x: Tensor, target: Tensor, *, dim: int = -1) -> Tensor:
-        """Return a loss of P against the true ranks, by its name; see `Sorter.loss`."""
-        return self._relaxed("loss", name, x, target, dim=dim)  # type: ignore[no-any-return]
+    def top_k_weights(self, x: Tensor, k: int, **options: Unpack[ListOptions]) -> Tensor:
+        """Return how much of each value is among the k largest, (…, n); see `Sorter.top_k_weights`."""
+        return self._relaxed("top_k_weights", x, k, **options)  # type: ignore[no-any-return]
 
-    def cross_entropy(self, x: Tensor, target: Tensor, *, dim: int = -1) -> Tensor:
-        """Return the paper's loss against the true ranks; see `Sorter.cross_entropy`."""
-        return self._relaxed("cross_entropy", x, target, dim=dim)  # type: ignore[no-any-return]
+    def loss(
+        self, name: str, x: Tensor, target: Target | None = None, **options: Unpack[LossOptions]
+    ) -> Tensor:
+        """Return a loss of P against a target, by its name; see `Sorter.loss`."""
+        return self._relaxed("loss", name, x, target, **options)  # type: ignore[no-any-return]
 
-    def binary_cross_entropy(self, x: Tensor, target: Tensor, *, dim: int = -1) -> Tensor:
+    def cross_entropy(
+        self, x: Tensor, target: Target | None = None, **options: Unpack[LossOptions]
+    ) -> Tensor:
+        """Return the paper's loss against a target; see `Sorter.cross_entropy`."""
+        return self._relaxed("cross_entropy", x, target, **options)  # type: ignore[no-any-return]
+
+    def binary_cross_entropy(
+        self, x: Tensor, target: Target | None = None, **options: Unpack[LossOptions]
+    ) -> Tensor:
         """Return the binary cross entropy of P; see `Sorter.binary_cross_entropy`."""
-        return self._relaxed("binary_cross_entropy", x, target, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("binary_cross_entropy", x, target, **options)  # type: ignore[no-any-return]
 
     def hard_sort(
         self,

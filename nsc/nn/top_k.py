@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,6 +18,7 @@ from nsc.nn.layer import Layer, refuse_options
 from nsc.operators.operands import as_loss, check_dense
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
+from nsc.operators.targets import check_reduction, reduced
 from nsc.runtime.dispatch.ways import Way, way_of
 from nsc.wording import count
 
@@ -29,11 +30,6 @@ _SUM_TOLERANCE = 1e-5
 # The loss of a probability q is -log(q (1 - 2 FLOOR) + FLOOR), as difftopk's: at most 16.2.
 _FLOOR = 1e-7
 
-_REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "mean": torch.mean,
-    "none": torch.Tensor.clone,
-    "sum": torch.sum,
-}
 # torch has no comparisons of the wider unsigned integers.
 _LABELS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 _TOP_1 = ("network", "softmax")
@@ -104,7 +100,7 @@ class TopKCrossEntropy(Layer[Selector]):
         classes, weights = _positive("classes", classes), _weights(p_k)
         m = None if m is None else _positive("m", m)
         _check_known("top1", top1, _TOP_1)
-        _check_known("reduction", reduction, tuple(_REDUCTIONS))
+        check_reduction("TopKCrossEntropy", reduction)
         if "select" in options:
             raise LoweringError("TopKCrossEntropy selects the top len(p_k) itself: leave out select")
         wires = classes if m is None else m
@@ -145,7 +141,7 @@ class TopKCrossEntropy(Layer[Selector]):
         terms = [weight * top for weight, top in zip(self.p_k, within, strict=True) if weight]
         probability = torch.stack(terms).sum(0)
         losses = -torch.log(probability * (1 - 2 * _FLOOR) + _FLOOR)
-        return as_loss(_REDUCTIONS[self.reduction](losses), logits)
+        return as_loss(reduced(losses, None, self.reduction), logits)
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -64,29 +64,15 @@ class Operands:
                 f"{tuple(x.shape)}, got {tuple(payload.shape)}"
             )
 
-    def check_target(self, method: str, x: Tensor, target: Tensor) -> None:
-        """Raise an error unless a target has the shape of x and holds integers."""
-        self.check_dense(method, "target", target)
-        if target.dtype.is_floating_point or target.dtype.is_complex or target.dtype == torch.bool:
-            raise OperandTypeError(
-                f"{self._name}.{method}: target holds ranks and must have an integer dtype, got "
-                f"{target.dtype}: convert with target.long()"
-            )
-        if target.shape != x.shape:
-            raise OperandError(
-                f"{self._name}.{method}: target must have the shape of x, {tuple(x.shape)}, got "
-                f"{tuple(target.shape)}"
-            )
-
-    def axis(self, method: str, x: Tensor, dim: int) -> Axis:
-        """Check x and return the sorted axis of a call's tensors.
+    def axis(self, method: str, x: Tensor, dim: int) -> int | None:
+        """Check x and return the axis that a call sorts along, from 0 on; None: the last.
 
         Arguments and errors as `axis_of` and `check_dense` have them.
         """
         self.check_dense(method, "x", x)
         if type(dim) is int and dim == -1 and x.dim():
-            return LAST
-        return Axis(axis_of(f"{self._name}.{method}", x, self._n, dim), x.dim() > 0)
+            return None
+        return axis_of(f"{self._name}.{method}", x, self._n, dim)
 
     def keys(self, method: str, x: Tensor, dtype: torch.dtype) -> Tensor:
         """Return x as (batch, n), in the arithmetic type that serves a dtype.
@@ -120,7 +106,9 @@ class Operands:
             f"{argument('targets', tuple(TARGETS))}"
         )
 
-    def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way) -> Tensor:
+    def steepness(
+        self, method: str, steepness: Steepness, keys: Tensor, way: Way, leading: torch.Size
+    ) -> Tensor:
         """Return the steepness as (batch,), one value expanded to the batch, in the dtype of the keys.
 
         Args:
@@ -128,6 +116,7 @@ class Operands:
             steepness: as users pass it.
             keys: what `keys` returned.
             way: that of the call.
+            leading: the shape of x without its sorted axis.
         """
         if steepness is None:
             steepness = self._default_steepness
@@ -136,7 +125,10 @@ class Operands:
             if lowest <= steepness <= highest:
                 return _constant(steepness, keys.dtype, keys.shape[0])
         if isinstance(steepness, Tensor):
-            self._check_steepness_tensor(method, steepness, keys)
+            self._check_steepness_tensor(method, steepness, keys, leading)
+            if steepness.dim():
+                # The kernel checks the values, and names the first wrong one.
+                return steepness.to(keys.dtype).expand(leading).reshape(-1)
             if way is PLAIN and not keys.is_cuda and not steepness.requires_grad:
                 number = self._steepness_number(method, steepness.item(), keys.dtype)
                 return _constant(number, keys.dtype, keys.shape[0])
@@ -157,18 +149,24 @@ class Operands:
                 value = torch.tensor(number, dtype=keys.dtype, device=keys.device)
         return value.expand(keys.shape[0])
 
-    def _check_steepness_tensor(self, method: str, steepness: Tensor, keys: Tensor) -> None:
+    def _check_steepness_tensor(
+        self, method: str, steepness: Tensor, keys: Tensor, leading: torch.Size
+    ) -> None:
         self.check_dense(method, "steepness", steepness)
-        if steepness.dim() != 0 or steepness.dtype.is_complex or steepness.dtype == torch.bool:
+        is_wrong = steepness.dtype.is_complex or steepness.dtype == torch.bool
+        if is_wrong or not _can_expand(steepness.shape, leading):
             what = f"a tensor of {steepness.dtype} and shape {tuple(steepness.shape)}"
-            kind = OperandError if steepness.dim() else OperandTypeError
+            if not is_wrong:
+                what += f" for samples of shape {tuple(leading)}"
+            kind = OperandTypeError if is_wrong else OperandError
             raise bad_steepness(f"{self._name}.{method}", what, keys.dtype, kind)
         if steepness.device != keys.device:
             raise OperandError(
                 f"{self._name}.{method}: x is on {keys.device} and steepness on "
                 f"{steepness.device}: move one of them"
             )
-        if steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is PLAIN:
+        is_one = steepness.dim() == 0
+        if is_one and steepness.dtype != keys.dtype and not keys.is_cuda and way_of(steepness, keys) is PLAIN:
             # Checked before the cast, which may turn the value that a message names into infinity or 0.
             self._steepness_number(method, steepness.item(), keys.dtype)
 
@@ -199,32 +197,12 @@ def check_dense(caller: str, what: str, value: Any) -> None:
         raise OperandTypeError(f"{caller}: {what} must be a dense tensor, {_not_dense(value)}")
 
 
-class Axis(NamedTuple):
-    """The axis that a call sorts along.
-
-    Attributes:
-        number: from 0 on; None: the last.
-        exists: whether x has it; a tensor without axes is one value.
-    """
-
-    number: int | None
-    exists: bool
-
-    def at_end(self, x: Tensor, columns: int = 0) -> Tensor:
-        """Return a tensor with the axis at its end, in front of so many axes of columns."""
-        if self.number is None:
-            return x
-        return x.movedim(self.number, -1 - columns) if self.exists else x.unsqueeze(0)
-
-    def back(self, result: Tensor, columns: int = 0) -> Tensor:
-        """Return a result with its axis at the end, in front of so many axes of columns, as x has it."""
-        if self.number is None:
-            return result
-        return result.movedim(-1 - columns, self.number) if self.exists else result.squeeze(0)
-
-
-# Moving the last axis would take as long as a small sort.
-LAST = Axis(None, True)
+def _can_expand(shape: torch.Size, leading: torch.Size) -> bool:
+    """Return whether a tensor of a shape expands to another shape."""
+    if len(shape) > len(leading):
+        return False
+    of_leading = leading[len(leading) - len(shape) :]
+    return all(own in (1, other) for own, other in zip(shape, of_leading, strict=True))
 
 
 def axis_of(caller: str, x: Tensor, n: int, dim: int) -> int:
@@ -253,6 +231,18 @@ def axis_of(caller: str, x: Tensor, n: int, dim: int) -> int:
             raise OperandError(f"{caller}: x has no axis, this op sorts {n}")
         raise _wrong_length(caller, length, f"along dim {dim}", n)
     return number % axes
+
+
+def k_of(caller: str, k: object, n: int) -> int:
+    """Return how many of n values are asked for.
+
+    Raises:
+        OperandError: it is no integer in 1 … n.
+    """
+    number = whole(k)
+    if number is None or not 1 <= number <= n:
+        raise OperandError(f"{caller}: k must be an integer in 1 … {n}, got {k!r}")
+    return number
 
 
 def _wrong_length(caller: str, length: int, where: str, n: int) -> OperandError:

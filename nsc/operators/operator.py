@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag
+from nsc.arguments import flag, real
 from nsc.contract.manifest import NETWORK, PROOF
 from nsc.errors import OperandTypeError, PackageError, PropertyError
+from nsc.operators.arrangement import AS_IT_IS, Arrangement, arrangement_of
+from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted, hard_sort
+from nsc.operators.lists import Lengths, Lists, Mask
 from nsc.operators.operands import Operands, Steepness, cast, tensor_of, unfolded
 from nsc.operators.packaged import Packaged
 from nsc.runtime.dispatch import entries
-from nsc.runtime.dispatch.ways import way_of
+from nsc.runtime.dispatch.by_class import Classes
+from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.runtime.relaxed.kernel import Kernel, register_kernel
 
 if TYPE_CHECKING:
@@ -109,6 +113,20 @@ class Operator(Packaged):
             raise PackageError(f"{self.name}: {PROOF} is of {proof.property}: compile the package again")
         return proof
 
+    def _arranged(
+        self, method: str, x: Tensor, dim: int, lengths: Lengths = None, mask: Mask = None, fill: float = 0
+    ) -> Arrangement:
+        """Check x, and return how the tensors of a call are arranged."""
+        axis = self._operands.axis(method, x, dim)
+        if type(fill) is not int and type(fill) is not float:
+            number = real(fill)
+            if number is None:
+                raise OperandTypeError(f"{self.name}.{method}: fill must be a number, got {fill!r}")
+            fill = number
+        if axis is None and lengths is None and mask is None:
+            return AS_IT_IS
+        return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill)
+
     def _run(
         self,
         method: str,
@@ -117,6 +135,7 @@ class Operator(Packaged):
         payload: Tensor | None,
         routing: str,
         is_shared: bool = False,
+        lists: Lists | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Check, fold the leading shape into a batch, run, unfold.
 
@@ -127,6 +146,8 @@ class Operator(Packaged):
             payload: its leading axes are those of x; it has none if all samples share it.
             routing: a key of ROUTINGS.
             is_shared: whether all samples share the payload.
+            lists: which entries take part, in front of the others; None: all. P is 0 in the rows of ranks
+                that there are not.
 
         Returns:
             The values, and what is routed; the values twice if nothing is.
@@ -136,7 +157,7 @@ class Operator(Packaged):
             dtype = torch.promote_types(dtype, payload.dtype)
         way = way_of(x, payload, tensor_of(steepness))
         keys = self._operands.keys(method, x, dtype)
-        weights = self._operands.steepness(method, steepness, keys, way)
+        weights = self._operands.steepness(method, steepness, keys, way, x.shape[:-1])
         if payload is not None:
             self._operands.check_device(method, x, payload)
             if payload.dtype.is_floating_point:
@@ -146,12 +167,17 @@ class Operator(Packaged):
                 payload = payload.expand(batch, *payload.shape)
             elif x.dim() != 2:
                 payload = payload.reshape(batch, *payload.shape[x.dim() - 1 :])
-        values, routed = entries.relax(self._kernel, way, keys, weights, payload, routing)
+        classes: Classes = ()
+        if lists is not None and way is PLAIN and not keys.is_cuda:
+            classes = classes_of(self._kernel, lists.counts.reshape(-1), routing)
+        values, routed = entries.relax(self._kernel, way, keys, weights, payload, routing, classes)
         if routed is None:
             values = routed = unfolded(values, x.shape, x.dtype)
         elif keys is not x:
             values = unfolded(values, x.shape, x.dtype)
             routed = unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
+        if lists is not None and not classes and routing == "permutation":
+            routed = lists.of_ranks(routed, 0, 1)
         return values, routed
 
     def _exact(

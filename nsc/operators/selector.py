@@ -54,9 +54,9 @@ class Selector(Operator):
         >>> op.select(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 3.])
         """
-        axis = self._operands.axis("select", x, dim)
-        values = self._run("select", axis.at_end(x), steepness, None, "none")[0]
-        return axis.back(self._selected(values))
+        arranged = self._arranged("select", x, dim)
+        values = self._run("select", arranged.keys(x), steepness, None, "none")[0]
+        return arranged.of_ranks(self._selected(values))
 
     __call__ = select
 
@@ -75,11 +75,11 @@ class Selector(Operator):
         >>> rows.argmax(-1)
         tensor([3, 0])
         """
-        axis = self._operands.axis("select_with_rows", x, dim)
+        arranged = self._arranged("select_with_rows", x, dim)
         values, columns = self._run(
-            "select_with_rows", axis.at_end(x), steepness, self._wires(x), "rows", is_shared=True
+            "select_with_rows", arranged.keys(x), steepness, self._wires(x), "rows", is_shared=True
         )
-        return axis.back(self._selected(values)), columns.transpose(-1, -2)
+        return arranged.of_ranks(self._selected(values)), columns.transpose(-1, -2)
 
     def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
         """Return the ranks' rows of P @ payload: what is softly selected of a payload by the keys x.
@@ -98,10 +98,10 @@ class Selector(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 10.])
         """
-        axis = self._operands.axis("route", x, dim)
+        arranged = self._arranged("route", x, dim)
         self._operands.check_payload("route", x, payload)
-        routed = self._run("route", axis.at_end(x), steepness, axis.at_end(payload, 1), "route")[1]
-        return axis.back(routed.index_select(-2, self._wires(x)), 1)
+        routed = self._run("route", arranged.keys(x), steepness, arranged.at_end(payload, 0, 1), "route")[1]
+        return arranged.of_ranks(routed.index_select(-2, self._wires(x)), 1)
 
     @overload
     def hard_select(

@@ -8,14 +8,28 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from nsc.arguments import is_name, whole
-from nsc.contract.routings import LOSSES
-from nsc.errors import OperandError, PackageError
+from nsc.arguments import flag, is_name
+from nsc.contract.routings import LOSSES, ROUTING_OF
+from nsc.errors import OperandError, OperandTypeError, PackageError
+from nsc.operators.classes import classes_of
 from nsc.operators.exact import Sorted
-from nsc.operators.operands import Steepness, as_loss, kept_or_new, tensor_of, unfolded
+from nsc.operators.lists import Lengths, Mask, last_of
+from nsc.operators.operands import Steepness, as_loss, k_of, kept_or_new, tensor_of
 from nsc.operators.operator import Operator
+from nsc.operators.straight import straight, unit_rows
+from nsc.operators.targets import (
+    Given,
+    Target,
+    check_given,
+    check_ranks,
+    check_reduction,
+    operand_of,
+    ranks_of,
+    reduced,
+)
 from nsc.runtime.dispatch import entries
-from nsc.runtime.dispatch.ways import way_of
+from nsc.runtime.dispatch.by_class import Classes
+from nsc.runtime.dispatch.ways import PLAIN, way_of
 
 
 class Sorter(Operator):
@@ -26,8 +40,20 @@ class Sorter(Operator):
     where x has it; P and its rows have their two axes at the end, behind the other axes of x in their order.
     A tensor without axes is one value. Results keep dtype and device; bfloat16 and float16 are computed in
     float32. Under autocast losses are float32, as torch's; all else keeps its dtype, as torch.sort does.
-    steepness, in units of x^(λ − 1), is a float or a 0-d tensor, which may need a gradient; None means
-    2 × depth, the paper's choice.
+    steepness, in units of x^(λ − 1), is a float or a tensor, which may need a gradient: of no axes, or of a
+    shape that expands to that of the samples, for one of each. None means 2 × depth, the paper's choice.
+
+    `lengths`, integers of the shape of x without its sorted axis, says how many values of each sample take
+    part: the first ones. `mask`, booleans of the shape of x, says which. Results are those of these values
+    with +∞ in the place of the others, with which a value of +∞ ties; what stands there does not matter, NaN
+    included, and has no gradient.
+    P is 0 in the columns of other values and in the rows of ranks that there are not; other results have
+    `fill` there. A batch is cut into classes by the numbers of values, so that a short list costs as its
+    class.
+
+    `straight_through` gives the exact results, those of torch.sort(stable=True), with the gradients of the
+    soft ones. The error-free form is exact comparator by comparator: there each gradient takes exact values
+    through a soft comparator, here all of the soft network is taken.
 
     Every value compared with NaN becomes NaN. Infinite values sort exactly and have no gradient. Ties mix
     half and half; in the error-free form they keep their places. In all but `hard_sort` numbers below the
@@ -57,7 +83,17 @@ class Sorter(Operator):
         if self._kernel.outputs is not None:
             raise PackageError(f"{self.name} selects some ranks: it is a Selector, see nsc.load")
 
-    def sort(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+    def sort(
+        self,
+        x: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> Tensor:
         """Return the relaxed sorted values, of the shape of x; op(x) is op.sort(x).
 
         Raises:
@@ -69,13 +105,25 @@ class Sorter(Operator):
         >>> op.sort(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 1., 2., 3.])
         """
-        axis = self._operands.axis("sort", x, dim)
-        return axis.back(self._run("sort", axis.at_end(x), steepness, None, "none")[0])
+        arranged = self._arranged("sort", x, dim, lengths, mask, fill)
+        keys = arranged.keys(x)
+        values = self._run("sort", keys, steepness, None, "none", lists=arranged.lists)[0]
+        if self._is_straight(straight_through):
+            values = straight(values, keys.sort(stable=True, dim=-1).values)
+        return arranged.of_ranks(values)
 
     __call__ = sort
 
     def sort_with_permutation(
-        self, x: Tensor, steepness: Steepness = None, *, dim: int = -1
+        self,
+        x: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """Return the relaxed sorted values and the relaxed permutation matrix P.
 
@@ -89,13 +137,30 @@ class Sorter(Operator):
         >>> P.argmax(-1), torch.allclose(P @ x, values)
         (tensor([3, 1, 2, 0]), True)
         """
-        axis = self._operands.axis("sort_with_permutation", x, dim)
+        arranged = self._arranged("sort_with_permutation", x, dim, lengths, mask, fill)
+        keys = arranged.keys(x)
         values, permutation = self._run(
-            "sort_with_permutation", axis.at_end(x), steepness, None, "permutation"
+            "sort_with_permutation", keys, steepness, None, "permutation", lists=arranged.lists
         )
-        return axis.back(values), permutation
+        if self._is_straight(straight_through):
+            exact, indices = keys.sort(stable=True, dim=-1)
+            rows = unit_rows(indices, self.n)
+            if arranged.lists is not None:
+                rows = arranged.lists.of_ranks(rows, 0, 1)
+            values, permutation = straight(values, exact), straight(permutation, rows)
+        return arranged.of_ranks(values), arranged.of_both(permutation)
 
-    def rank(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+    def rank(
+        self,
+        x: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> Tensor:
         """Return the soft ranks Pᵀ (0, …, n-1), of the shape of x: 0 for the smallest; P is never formed.
 
         >>> import nsc
@@ -103,12 +168,27 @@ class Sorter(Operator):
         >>> op.rank(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([3., 1., 2., 0.])
         """
-        axis = self._operands.axis("rank", x, dim)
+        arranged = self._arranged("rank", x, dim, lengths, mask, fill)
         ranks = kept_or_new(_all_ranks, x, self.n, x.dtype)
-        column = self._run("rank", axis.at_end(x), steepness, ranks, "transposed", is_shared=True)[1]
-        return axis.back(column.squeeze(-1))
+        keys, lists = arranged.keys(x), arranged.lists
+        column = self._run("rank", keys, steepness, ranks, "transposed", is_shared=True, lists=lists)[1]
+        found = column.squeeze(-1)
+        if self._is_straight(straight_through):
+            found = straight(found, keys.argsort(stable=True).argsort())
+        return arranged.of_entries(found)
 
-    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+    def route(
+        self,
+        x: Tensor,
+        payload: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> Tensor:
         """Return P @ payload: the payload softly sorted by the keys x, differentiable in both.
 
         Args:
@@ -125,12 +205,28 @@ class Sorter(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 20., 30., 10.])
         """
-        axis = self._operands.axis("route", x, dim)
+        arranged = self._arranged("route", x, dim, lengths, mask, fill)
         self._operands.check_payload("route", x, payload)
-        routed = self._run("route", axis.at_end(x), steepness, axis.at_end(payload, 1), "route")[1]
-        return axis.back(routed, 1)
+        rows = arranged.at_end(payload, 0, 1)
+        keys = arranged.keys(x)
+        routed = self._run("route", keys, steepness, rows, "route", lists=arranged.lists)[1]
+        if self._is_straight(straight_through):
+            indices = keys.argsort(stable=True).unsqueeze(-1).expand(rows.shape)
+            routed = straight(routed, rows.gather(-2, indices))
+        return arranged.of_ranks(routed, 1)
 
-    def topk(self, x: Tensor, k: int, steepness: Steepness = None, *, dim: int = -1) -> tuple[Tensor, Tensor]:
+    def topk(
+        self,
+        x: Tensor,
+        k: int,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> tuple[Tensor, Tensor]:
         """Return the k largest values, largest first as torch.topk, and their rows of P.
 
         Returns:
@@ -145,75 +241,198 @@ class Sorter(Operator):
         >>> values.round(), rows.argmax(-1)
         (tensor([3., 2.]), tensor([0, 2]))
         """
-        count = whole(k)
-        if count is None or not 1 <= count <= self.n:
-            raise OperandError(f"{self.name}.topk: k must be an integer in 1 … {self.n}, got {k!r}")
-        axis = self._operands.axis("topk", x, dim)
-        ranks = kept_or_new(_largest_ranks, x, self.n, count)
-        values, rows = self._run("topk", axis.at_end(x), steepness, ranks, "rows", is_shared=True)
-        return axis.back(values[..., self.n - count :].flip(-1)), rows.transpose(-1, -2)
+        count = k_of(f"{self.name}.topk", k, self.n)
+        arranged = self._arranged("topk", x, dim, lengths, mask, fill)
+        keys = arranged.keys(x)
+        if arranged.lists is None:
+            ranks = kept_or_new(_largest_ranks, x, self.n, count)
+            values, columns = self._run("topk", keys, steepness, ranks, "rows", is_shared=True)
+            best, rows = values[..., self.n - count :].flip(-1), columns.transpose(-1, -2)
+            if self._is_straight(straight_through):
+                exact, indices = keys.sort(stable=True, dim=-1)
+                best = straight(best, exact[..., self.n - count :].flip(-1))
+                rows = straight(rows, unit_rows(indices[..., self.n - count :].flip(-1), self.n))
+            return arranged.of_ranks(best), rows
+        largest = arranged.lists.counts.unsqueeze(-1) - 1 - torch.arange(count, device=x.device)
+        ranks, is_there = largest.clamp_min(0), largest >= 0
+        values, columns = self._run("topk", keys, steepness, ranks, "rows", lists=arranged.lists)
+        best, rows = values.gather(-1, ranks), columns.transpose(-1, -2)
+        if self._is_straight(straight_through):
+            exact, indices = keys.sort(stable=True, dim=-1)
+            best = straight(best, exact.gather(-1, ranks))
+            rows = straight(rows, unit_rows(indices.gather(-1, ranks), self.n))
+        rows = torch.where(is_there.unsqueeze(-1), rows, 0)
+        return arranged.selected(best, is_there), arranged.of_both(rows)
+
+    def _is_straight(self, straight_through: object) -> bool:
+        return straight_through is not False and flag("straight_through", straight_through, OperandTypeError)
+
+    def top_k_weights(
+        self,
+        x: Tensor,
+        k: int,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> Tensor:
+        """Return how much of each value is among the k largest, of the shape of x, in 0 … 1.
+
+        It is the sum of the rows that `topk` returns, for the cost of one column. The weights of a sample add
+        up to k, or to the number of its values if fewer take part.
+
+        Raises:
+            OperandError: k outside 1 … n.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4)
+        >>> op.top_k_weights(torch.tensor([3.0, 1.0, 2.0, 0.0]), 2, steepness=50.0).round()
+        tensor([1., 0., 1., 0.])
+        """
+        count = k_of(f"{self.name}.top_k_weights", k, self.n)
+        arranged = self._arranged("top_k_weights", x, dim, lengths, mask, fill)
+        keys, lists = arranged.keys(x), arranged.lists
+        if lists is None:
+            is_top = kept_or_new(_is_of_largest, x, self.n, count, x.dtype)
+        else:
+            is_top = lists.is_of_largest(count).to(x.dtype).unsqueeze(-1)
+        is_shared = lists is None
+        column = self._run("top_k_weights", keys, steepness, is_top, "transposed", is_shared, lists)[1]
+        weights = column.squeeze(-1)
+        if self._is_straight(straight_through):
+            order = keys.argsort(stable=True, dim=-1)
+            is_largest = is_top.squeeze(-1).expand(order.shape)
+            weights = straight(weights, torch.zeros_like(weights).scatter(-1, order, is_largest))
+        return arranged.of_entries(weights)
 
     def loss(
-        self, name: str, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
+        self,
+        name: str,
+        x: Tensor,
+        target: Target | None = None,
+        steepness: Steepness = None,
+        *,
+        relevance: Tensor | None = None,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
     ) -> Tensor:
-        """Return a loss of P against the true ranks, averaged over the samples; P is never stored.
+        """Return a loss of P against a target; P is never stored.
 
         Args:
             name: cross_entropy or binary_cross_entropy; the methods of these names say what they are.
             x: (…, n) scores.
-            target: (…, n) integers, the true rank 0 … n-1 of each input.
+            target: one of
+
+                - (…, n) integers, the true rank 0 … n-1 of each input, or -100 for an input that does not
+                  count;
+                - a pair of such integers, the first and the last of the ranks that each input may have;
+                - (…, n, n) floating-point numbers, what P should be: what each input, a column, should have
+                  of each rank, a row. It may need a gradient.
             steepness: see the class.
-            dim: the axis of x, and of the target, to sort along.
+            relevance: (…, n) in place of the target: the higher comes last. Inputs of equal relevance share
+                their ranks: each may have any of them.
+            weight: what each sample counts, of the shape of x without its sorted axis, or what each input
+                counts, of the shape of x. Losses are divided by the sum of the weights.
+            reduction: over samples: mean, sum, or none for the loss of each.
+            dim: the axis of x, and of target, relevance and weight, to sort along.
+            lengths, mask: which inputs take part, see the class. A sample of none counts nothing.
 
         Returns:
-            A 0-d tensor, of the dtype of x, under autocast at least float32; NaN for an empty batch, as
-            torch's mean.
+            A 0-d tensor, or without reduction one of the shape of the samples. It has the dtype of x, under
+            autocast at least float32; NaN for an empty batch, as torch's mean.
 
         Raises:
-            OperandError: an unknown loss, or a target that is no permutation.
+            OperandError: an unknown loss, or a target that is none.
 
         >>> import nsc
         >>> op, x = nsc.compile("bitonic", 4), torch.tensor([3.0, 1.0, 2.0, 0.0])
         >>> right, wrong = torch.tensor([3, 1, 2, 0]), torch.arange(4)
         >>> bool(op.loss("cross_entropy", x, right) < op.loss("cross_entropy", x, wrong))
         True
+        >>> grades = torch.tensor([2.0, 0.0, 2.0, 0.0])
+        >>> bool(op.loss("cross_entropy", x, relevance=grades) < op.loss("cross_entropy", x, right))
+        True
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        return self._loss(name, x, target, steepness, dim)
+        given = Given(target, relevance, weight)
+        return self._loss(name, x, given, steepness, reduction, dim, lengths, mask)
 
-    def _loss(self, name: str, x: Tensor, target: Tensor, steepness: Steepness, dim: int) -> Tensor:
-        axis = self._operands.axis(name, x, dim)
-        self._operands.check_target(name, x, target)
-        way = way_of(x, target, tensor_of(steepness))
-        keys = self._operands.keys(name, axis.at_end(x), x.dtype)
-        weights = self._operands.steepness(name, steepness, keys, way)
-        self._operands.check_device(name, x, target)
-        ranks = unfolded(axis.at_end(target), keys.shape, torch.int64)
-        return as_loss(entries.mean_loss(self._kernel, way, keys, weights, ranks, name), x)
+    def _loss(
+        self,
+        name: str,
+        x: Tensor,
+        given: Given,
+        steepness: Steepness,
+        reduction: str,
+        dim: int,
+        lengths: Lengths,
+        mask: Mask,
+    ) -> Tensor:
+        caller = f"{self.name}.{name}"
+        arranged = self._arranged(name, x, dim, lengths, mask)
+        moved = arranged.keys(x)
+        leading = moved.shape[:-1]
+        check_given(caller, x, moved, given, arranged)
+        check_reduction(caller, reduction)
+        way = way_of(x, given.first_tensor, tensor_of(steepness))
+        keys = self._operands.keys(name, moved, x.dtype)
+        weights = self._operands.steepness(name, steepness, keys, way, leading)
+        of_items = given.weight is not None and given.weight.dim() > len(leading)
+        ranks = ranks_of(given, arranged)
+        if (
+            ranks is not None
+            and way is PLAIN
+            and not keys.is_cuda
+            and (of_items or arranged.lists is not None)
+        ):
+            # Other ranks would be taken: those of no entry, and those that intervals share.
+            check_ranks(caller, ranks, arranged, of_items or LOSSES[name].by_rank)
+        operands = arranged, keys.dtype, LOSSES[name].by_rank
+        payload, form = operand_of(given, ranks, of_items, *operands)
+        of_samples = None if of_items else given.weight
+        if arranged.lists is not None and reduction == "mean":
+            has_entries = (arranged.lists.counts > 0).to(keys.dtype)
+            of_samples = has_entries if of_samples is None else of_samples * has_entries
+        is_mean = reduction == "mean" and of_samples is None
+        routing = ROUTING_OF[name, form]
+        classes: Classes = ()
+        if arranged.lists is not None and way is PLAIN and not keys.is_cuda:
+            classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
+        losses = entries.loss(self._kernel, way, keys, weights, payload, routing, is_mean, classes)
+        if is_mean:
+            return as_loss(losses, x)
+        losses = losses.reshape(leading)
+        return as_loss(reduced(losses, of_samples, reduction), x)
 
     def cross_entropy(
-        self, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
+        self,
+        x: Tensor,
+        target: Target | None = None,
+        steepness: Steepness = None,
+        *,
+        relevance: Tensor | None = None,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
     ) -> Tensor:
         """Return the paper's loss, equation 6, averaged over the samples; P is never stored.
 
-        The loss of a sample is (1/n) Σ_c -log P[target[c], c]. Logarithms are cut at -80, and a cut one has
-        no gradient; elsewhere the gradient is the derivative of the value. The logarithm of an entry above
-        3/4 is that of 1 minus its column's other entries. In the error-free form P is 0 or 1, and
-        1 / max(p, 1e-12) stands for the derivative of log p.
+        The loss of a sample is (1/n) Σ_c -log P[target[c], c]. Of an input that may have several ranks, it is
+        -log of the sum of their entries; against shares S it is (1/n) Σ_c Σ_r -S[r, c] log P[r, c].
+        Logarithms are cut at -80, and a cut one has no gradient; elsewhere the gradient is the derivative of
+        the value. The logarithm of a probability above 3/4 is that of 1 minus its column's other entries. In
+        the error-free form P is 0 or 1, and 1 / max(p, 1e-12) stands for the derivative of log p.
 
-        Args:
-            x: (…, n) scores.
-            target: (…, n) integers, the true rank 0 … n-1 of each input.
-            steepness: see the class.
-            dim: the axis of x, and of the target, to sort along.
-
-        Returns:
-            A 0-d tensor, of the dtype of x, under autocast at least float32; NaN for an empty batch, as
-            torch's mean.
-
-        Raises:
-            OperandError: a target that is no permutation.
+        Arguments, results and errors as in `loss`.
 
         >>> import nsc
         >>> op = nsc.compile("bitonic", 4)
@@ -222,16 +441,29 @@ class Sorter(Operator):
         >>> bool(x.grad[1] < 0 < x.grad[2])  # the second score should grow, the third should fall
         True
         """
-        return self._loss("cross_entropy", x, target, steepness, dim)
+        given = Given(target, relevance, weight)
+        return self._loss("cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
 
     def binary_cross_entropy(
-        self, x: Tensor, target: Tensor, steepness: Steepness = None, *, dim: int = -1
+        self,
+        x: Tensor,
+        target: Target | None = None,
+        steepness: Steepness = None,
+        *,
+        relevance: Tensor | None = None,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
     ) -> Tensor:
         """Return the binary cross entropy between P and the true permutation matrix.
 
-        The mean over samples and all n² entries, as in the authors' released code. P is never stored.
-        Arguments, the cut of logarithms and the error-free form as in `cross_entropy`; 1 - p of an entry
-        above 3/4 is the sum of its column's other entries.
+        The mean over samples and all n² entries, as in the authors' released code; with lengths or a mask
+        over those of the inputs that take part. Of g ranks that an input may have, each is true by 1/g, which
+        is the average over the orders of equal inputs. P is never stored. Arguments and errors as in `loss`,
+        the cut of logarithms and the error-free form as in `cross_entropy`; 1 - p of an entry above 3/4 is
+        the sum of its column's other entries.
 
         torch.nn.BCELoss on a stored P, and so diffsort, differ where entries are extreme: they cut logarithms
         at -100 and reciprocals at 1e-12, and their 1 - p is 0 for a p that rounds to 1. There their
@@ -242,7 +474,8 @@ class Sorter(Operator):
         >>> bool(op.binary_cross_entropy(x, torch.tensor([3, 1, 2, 0]), steepness=50.0) < 0.01)
         True
         """
-        return self._loss("binary_cross_entropy", x, target, steepness, dim)
+        given = Given(target, relevance, weight)
+        return self._loss("binary_cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
 
     @overload
     def hard_sort(
@@ -253,6 +486,9 @@ class Sorter(Operator):
         descending: bool = False,
         values_only: Literal[False] = False,
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Sorted: ...
 
     @overload
@@ -264,6 +500,9 @@ class Sorter(Operator):
         descending: bool = False,
         values_only: Literal[True],
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Tensor: ...
 
     def hard_sort(
@@ -274,6 +513,9 @@ class Sorter(Operator):
         descending: bool = False,
         values_only: bool = False,
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Sorted | Tensor:
         """Return exactly sorted values and indices, as torch.sort(stable=True).
 
@@ -287,6 +529,8 @@ class Sorter(Operator):
             values_only: whether to return the values alone. This takes a fraction of the time. -0 may then
                 come before 0, and NaN may lose its sign.
             index_dtype: torch.int64 or torch.int32.
+            lengths, mask: which values take part, see the class. They come first, in either direction.
+            fill: what stands behind them; their indices are -1.
 
         Returns:
             A named tuple of values and indices, of the shape of x; or the values. The gradient of the values
@@ -298,7 +542,17 @@ class Sorter(Operator):
         >>> values, indices
         (tensor([3, 2, 1, 0]), tensor([0, 2, 1, 3]))
         """
-        return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
+        if lengths is None and mask is None:
+            return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
+        arranged = self._arranged("hard_sort", x, dim, lengths, mask, fill)
+        assert arranged.lists is not None
+        front = arranged.at_end(x, last_of(x.dtype, flag("descending", descending, OperandTypeError)))
+        values, indices = self._exact("hard_sort", front, -1, descending, False, index_dtype)
+        sorted_values = arranged.of_ranks(values)
+        if flag("values_only", values_only, OperandTypeError):
+            return sorted_values
+        places = arranged.lists.places(indices)
+        return Sorted(sorted_values, arranged.with_fill(-1).of_ranks(places))
 
 
 def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:
@@ -309,3 +563,8 @@ def _all_ranks(device: torch.device, n: int, dtype: torch.dtype) -> Tensor:
 def _largest_ranks(device: torch.device, n: int, k: int) -> Tensor:
     """Return the ranks of the k largest of n values, the largest first."""
     return torch.arange(n - 1, n - 1 - k, -1, device=device)
+
+
+def _is_of_largest(device: torch.device, n: int, k: int, dtype: torch.dtype) -> Tensor:
+    """Return 1 for the ranks of the k largest of n values, else 0, as one column of a payload, (n, 1)."""
+    return (torch.arange(n, device=device) >= n - k).to(dtype).unsqueeze(-1)

@@ -1,6 +1,6 @@
 """Autograd: the gradients of the operators, on every way.
 
-`PlainRelax` and `PlainMeanLoss` stand around the C calls for plain tensors. `RELAX`, `RELAX_BACKWARD` and
+`PlainRelax` and `PlainLoss` stand around the C calls for plain tensors. `RELAX`, `RELAX_BACKWARD` and
 `LOSS` are the operators' kernels for the dispatcher's Autograd key, see `registering`. Forward mode, and the
 derivatives of `nsc::relax_backward`, are those of the plain torch reference.
 """
@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import is_fake
 from torch.autograd.function import _SingleLevelFunction
 
 from nsc.errors import OperandError
+from nsc.runtime.dispatch import by_class
 from nsc.runtime.dispatch.registering import AutogradKernel, below
 from nsc.runtime.dispatch.ways import PLAIN, Way, way_of
 from nsc.runtime.relaxed import reference
@@ -24,7 +25,7 @@ from nsc.runtime.relaxed.checks import check_values
 from nsc.runtime.relaxed.derivatives import reference_vjp, second_vjp
 from nsc.runtime.relaxed.devices import BY_DEVICE
 from nsc.runtime.relaxed.kernel import find_kernel
-from nsc.runtime.relaxed.shapes import has_columns
+from nsc.runtime.relaxed.shapes import has_gradient
 
 # What a gradient formula returns: a gradient for each argument of the operator.
 Gradients = tuple[Any, ...]
@@ -46,7 +47,7 @@ def relax_gradients(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | 
     grads = torch.ops.nsc.relax_backward(
         dense(values_grad), dense(routed_grad), *inputs, ctx.routing, ctx.spec
     )
-    return grads[0], grads[1], grads[2] if has_columns(ctx.routing) else None, None, None
+    return grads[0], grads[1], grads[2] if has_gradient(ctx.routing) else None, None, None
 
 
 def save_loss(ctx: Any, args: tuple[Any, ...], grads: tuple[Tensor | None, ...]) -> None:
@@ -60,12 +61,15 @@ def loss_gradients(ctx: Any, losses_grad: Tensor | None, *_: Any) -> Gradients:
     """Return the gradients of `nsc::loss`."""
     if losses_grad is None:
         return (None,) * 5
-    *inputs, x_grad, steepness_grad = ctx.saved_tensors
+    *inputs, x_grad, steepness_grad, target_grad = ctx.saved_tensors
     losses_grad = dense(losses_grad)
+    of_target = None
     if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
         grads = torch.ops.nsc.relax_backward(None, losses_grad, *inputs, ctx.routing, ctx.spec)
-        return grads[0], grads[1], None, None, None
-    return losses_grad.unsqueeze(-1) * x_grad, losses_grad * steepness_grad, None, None, None
+        return grads[0], grads[1], grads[2] if has_gradient(ctx.routing) else None, None, None
+    if has_gradient(ctx.routing):
+        of_target = losses_grad.view(-1, 1, 1) * target_grad
+    return losses_grad.unsqueeze(-1) * x_grad, losses_grad * steepness_grad, of_target, None, None
 
 
 def dense(grad: Any) -> Any:
@@ -74,60 +78,79 @@ def dense(grad: Any) -> Any:
 
 
 class PlainRelax(torch.autograd.Function):
-    """The kernel for plain tensors."""
+    """The kernel for plain tensors, or those of size classes."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        x, steepness, payload, routing, spec = args
+        x, steepness, payload, routing, spec, classes = args
         device = BY_DEVICE[x.device]
-        kept = device.empty_kept(x, routing, spec)
-        ctx.routing, ctx.spec = routing, spec
+        kept = None if classes else device.empty_kept(x, routing, spec)
+        ctx.routing, ctx.spec, ctx.classes = routing, spec, classes
         ctx.save_for_backward(x, steepness, payload, kept)
         ctx.set_materialize_grads(False)
+        if classes:
+            return by_class.relax(device, x, steepness, payload, routing, classes)
         return device.relax_unchecked(x, steepness, payload, routing, spec, kept)
 
     @staticmethod
     def backward(ctx: Any, values_grad: Tensor | None, routed_grad: Tensor | None) -> Any:
         if torch.is_grad_enabled() or way_of(values_grad, routed_grad) is not PLAIN:
-            return relax_gradients(ctx, values_grad, routed_grad)
+            return *relax_gradients(ctx, values_grad, routed_grad), None
         if values_grad is None and routed_grad is None:
-            return (None,) * 5
+            return (None,) * 6
         x, steepness, payload, kept = ctx.saved_tensors  # read once: a checkpoint hands them out only once
-        _, needs_steepness, needs_payload, _, _ = ctx.needs_input_grad
-        args = x, steepness, payload, ctx.routing, ctx.spec, needs_steepness, needs_payload, kept
-        return *BY_DEVICE[x.device].relax_backward_unchecked(values_grad, routed_grad, *args), None, None
+        _, needs_steepness, needs_payload, *_ = ctx.needs_input_grad
+        device, inputs = BY_DEVICE[x.device], (values_grad, routed_grad, x, steepness, payload, ctx.routing)
+        needs = needs_steepness, needs_payload
+        if ctx.classes:
+            grads = by_class.relax_backward(device, *inputs, ctx.classes, *needs)
+        else:
+            grads = device.relax_backward_unchecked(*inputs, ctx.spec, *needs, kept)
+        return *grads, None, None, None
 
 
-class PlainMeanLoss(torch.autograd.Function):
-    """The mean of a loss over the samples, and its gradient, for plain tensors."""
+class PlainLoss(torch.autograd.Function):
+    """The losses of the samples, or their mean, and the gradients, for plain tensors."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        losses, *grads = BY_DEVICE[args[0].device].loss_unchecked(*args, ctx.needs_input_grad[1])
-        save_loss(ctx, args, tuple(grads))
-        return losses.mean()
+        *inputs, ctx.is_mean, classes = args
+        x, steepness, target, routing, _ = inputs
+        _, needs_steepness, needs_target, *_ = ctx.needs_input_grad
+        device, needs = BY_DEVICE[x.device], (needs_steepness, needs_target)
+        if classes:
+            losses, *grads = by_class.loss(device, x, steepness, target, routing, classes, *needs)
+        else:
+            losses, *grads = device.loss_unchecked(*inputs, *needs)
+        save_loss(ctx, tuple(inputs), tuple(grads))
+        return losses.mean() if ctx.is_mean else losses
 
     @staticmethod
-    def backward(ctx: Any, mean_grad: Tensor | None) -> Gradients:
-        if mean_grad is None:
-            return (None,) * 5
-        saved = ctx.saved_tensors  # read once: a checkpoint hands them out only once
-        x, steepness, target, x_grad, steepness_grad = saved
-        loss_grad = dense(mean_grad) / x.shape[0]
+    def backward(ctx: Any, grad: Tensor | None) -> Gradients:
+        if grad is None:
+            return (None,) * 7
+        # Read once: a checkpoint hands them out only once.
+        x, steepness, target, *of_inputs = ctx.saved_tensors
+        loss_grad = dense(grad) / x.shape[0] if ctx.is_mean else dense(grad)
         if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
             losses_grad = loss_grad.expand(x.shape[0])
             grads = torch.ops.nsc.relax_backward(
                 None, losses_grad, x, steepness, target, ctx.routing, ctx.spec
             )
-            return grads[0], grads[1], None, None, None
-        own = None if steepness_grad is None else loss_grad * steepness_grad
-        return loss_grad * x_grad, own, None, None, None
+            of_target = grads[2] if has_gradient(ctx.routing) else None
+            return grads[0], grads[1], of_target, None, None, None, None
+        x_grad, steepness_grad, target_grad = of_inputs
+        of_steepness = None if steepness_grad is None else loss_grad * steepness_grad
+        # A number serves gradients of any shape.
+        of_samples = loss_grad if ctx.is_mean else loss_grad.unsqueeze(-1)
+        of_target = None if target_grad is None else of_samples.unsqueeze(-1) * target_grad
+        return of_samples * x_grad, of_steepness, of_target, None, None, None, None
 
 
 # How both are called. `Function.apply` looks for transforms of torch.func first, which takes as long as a
 # small sort. `way_of` has looked already.
 apply_relax: Callable[..., Any] = super(torch.autograd.Function, PlainRelax).apply
-apply_mean_loss: Callable[..., Any] = super(torch.autograd.Function, PlainMeanLoss).apply
+apply_loss: Callable[..., Any] = super(torch.autograd.Function, PlainLoss).apply
 
 
 def _below_function(name: str, keyset: Any, args: tuple[Any, ...]) -> Any:

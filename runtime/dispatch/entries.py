@@ -7,14 +7,22 @@ from torch import Tensor
 
 # Defines the operators of torch.ops.nsc.
 import nsc.runtime.dispatch.operators  # noqa: F401
-from nsc.runtime.dispatch.autograd import apply_mean_loss, apply_relax
+from nsc.runtime.dispatch import by_class
+from nsc.runtime.dispatch.autograd import apply_loss, apply_relax
+from nsc.runtime.dispatch.by_class import Classes
 from nsc.runtime.dispatch.ways import PLAIN, Way
 from nsc.runtime.relaxed.devices import BY_DEVICE
 from nsc.runtime.relaxed.kernel import Kernel
 
 
 def relax(
-    kernel: Kernel, way: Way, x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str
+    kernel: Kernel,
+    way: Way,
+    x: Tensor,
+    steepness: Tensor,
+    payload: Tensor | None,
+    routing: str,
+    classes: Classes = (),
 ) -> tuple[Tensor, Tensor | None]:
     """Run the keys pass and a routing.
 
@@ -25,6 +33,7 @@ def relax(
         steepness: (batch,), same dtype; may be expanded from one value.
         payload: see ROUTINGS; same dtype, or int64 for targets.
         routing: a key of ROUTINGS.
+        classes: the size classes of all samples, which plain tensors may have; none: the kernel serves all.
 
     Returns:
         Values (batch, n), and what was routed: P (batch, n, n) for "permutation", (batch, n, m) for a
@@ -36,23 +45,36 @@ def relax(
         x.requires_grad or steepness.requires_grad or (payload is not None and payload.requires_grad)
     )
     if has_gradient and torch.is_grad_enabled():
-        return apply_relax(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
+        return apply_relax(x, steepness, payload, routing, kernel.spec, classes)  # type: ignore[no-any-return]
+    if classes:
+        return by_class.relax(BY_DEVICE[x.device], x, steepness, payload, routing, classes)
     return BY_DEVICE[x.device].relax_unchecked(x, steepness, payload, routing, kernel.spec)  # type: ignore[no-any-return]
 
 
-def mean_loss(kernel: Kernel, way: Way, x: Tensor, steepness: Tensor, target: Tensor, routing: str) -> Tensor:
-    """Run a routing that is a loss and return its mean over the samples, 0-d. Arguments as in `relax`.
+def loss(
+    kernel: Kernel,
+    way: Way,
+    x: Tensor,
+    steepness: Tensor,
+    target: Tensor,
+    routing: str,
+    is_mean: bool,
+    classes: Classes = (),
+) -> Tensor:
+    """Run a routing that is a loss and return it for each sample, (batch,), or its mean, 0-d.
 
-    If a gradient will be needed, it is computed in the same pass over P, block by block.
+    Arguments as in `relax`. If a gradient will be needed, it is computed in the same pass over P, block by
+    block.
     """
-    if torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad):
+    if torch.is_grad_enabled() and (x.requires_grad or steepness.requires_grad or target.requires_grad):
         match way:
             case Way.PLAIN:
-                return apply_mean_loss(x, steepness, target, routing, kernel.spec)  # type: ignore[no-any-return]
+                return apply_loss(x, steepness, target, routing, kernel.spec, is_mean, classes)  # type: ignore[no-any-return]
             case Way.COMPILED:
-                return torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0].mean()  # type: ignore[no-any-return]
+                losses = torch.ops.nsc.loss(x, steepness, target, routing, kernel.spec)[0]
+                return losses.mean() if is_mean else losses  # type: ignore[no-any-return]
             case _:  # no transform could differentiate the gradient that `nsc::loss` works out
                 pass
-    losses = relax(kernel, way, x, steepness, target, routing)[1]
+    losses = relax(kernel, way, x, steepness, target, routing, classes)[1]
     assert losses is not None
-    return losses.mean()
+    return losses.mean() if is_mean else losses

@@ -52,7 +52,7 @@ for _name, _schema, _fake, _autograd in (
     (
         "loss",
         "(Tensor x, Tensor steepness, Tensor target, str routing, str kernel)"
-        " -> (Tensor losses, Tensor x_grad, Tensor steepness_grad)",
+        " -> (Tensor losses, Tensor x_grad, Tensor steepness_grad, Tensor target_grad)",
         empty_loss,
         LOSS,
     ),

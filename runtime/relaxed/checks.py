@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nsc.contract.routings import ROUTINGS, Payload
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel
-from nsc.runtime.relaxed.shapes import output_shapes, payload_of, real_of
+from nsc.runtime.relaxed.shapes import is_loss, output_shapes, payload_of, real_of
 
 # The least and the greatest steepness in an arithmetic type: kernels take smaller numbers for zero.
 RANGES = {
@@ -33,6 +33,10 @@ def check_tensors(kernel: Kernel, x: Tensor, steepness: Tensor, payload: Tensor 
             check_tensor(kernel, "payload", payload, (batch, kernel.n, columns), x.dtype)
         case Payload.TARGET:
             check_tensor(kernel, "target", payload, (batch, kernel.n), torch.int64)
+        case Payload.INTERVALS:
+            check_tensor(kernel, "intervals", payload, (batch, 3, kernel.n), x.dtype)
+        case Payload.SHARES:
+            check_tensor(kernel, "shares", payload, (batch, kernel.n + 1, kernel.n), x.dtype)
         case Payload.RANKS:
             check_tensor(kernel, "ranks", payload, (batch, columns), torch.int64)
         case Payload.NOTHING:
@@ -78,6 +82,22 @@ def checked_backward(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tenso
     return relax_backward
 
 
+def checked_loss(unchecked: Callable[..., Any]) -> Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Return `nsc::loss` of a device, which checks its arguments and calls the unchecked function.
+
+    It returns the losses, and their gradients of x, steepness and, if it has one, target.
+    """
+
+    def loss(
+        x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        check_tensors(find_kernel(spec), x, steepness, target, routing)
+        losses, x_grad, steepness_grad, target_grad = unchecked(x, steepness, target, routing, spec)
+        return losses, x_grad, steepness_grad, x.new_empty(0) if target_grad is None else target_grad
+
+    return loss
+
+
 def check_keys(kernel: Kernel, x: Tensor) -> None:
     """Raise OperandError unless x is (batch, n) of a type that the kernel is compiled for."""
     if real_of(x.dtype) not in kernel.reals:
@@ -101,16 +121,29 @@ def check_values(kernel: Kernel, steepness: Tensor, payload: Tensor | None, rout
     steepness = steepness.detach()
     if not bool(((steepness > 0) & steepness.isfinite()).all()):
         raise no_steepness(kernel, routing, steepness)
-    kind = payload_of(routing)
-    if kind is Payload.TARGET:
-        assert payload is not None
-        ranks = torch.arange(kernel.n, device=payload.device)
-        if not bool((payload.sort(-1).values == ranks).all()):
-            raise no_permutation(kernel, routing)
-    elif kind is Payload.RANKS:
-        assert payload is not None
-        if not bool(((payload >= 0) & (payload < kernel.n)).all()):
-            raise no_rank(kernel, routing)
+    if payload is None:
+        return
+    if is_loss(routing):
+        if not bool(_is_target(kernel.n, payload, payload_of(routing)).all()):
+            raise bad_target(kernel, routing)
+    elif payload_of(routing) is Payload.RANKS and not bool(((payload >= 0) & (payload < kernel.n)).all()):
+        raise no_rank(kernel, routing)
+
+
+def _is_target(n: int, target: Tensor, form: Payload) -> Tensor:
+    """Return whether numbers are those of a target."""
+    if form is Payload.TARGET:
+        ranks = target.sort(-1).values
+        is_new = torch.ones_like(ranks, dtype=torch.bool)
+        is_new[..., 1:] = ranks[..., 1:] != ranks[..., :-1]
+        return (ranks == IGNORED) | ((ranks >= 0) & (ranks < n) & is_new)
+    weight = target[..., -1, :]
+    is_weight = (weight >= 0) & weight.isfinite()
+    if form is Payload.SHARES:
+        return ((target[..., :-1, :] >= 0) & (target[..., :-1, :] <= 1)).all(-2) & is_weight
+    first, last = target[..., 0, :], target[..., 1, :]
+    is_interval = (first >= 0) & (first <= last) & (last < n) & (first == first.floor())
+    return is_interval & (last == last.floor()) & is_weight
 
 
 def bad_steepness(
@@ -129,8 +162,8 @@ def bad_steepness(
     """
     lowest, highest = RANGES[dtype]
     return kind(
-        f"{call}: steepness must be a float or a 0-d tensor, finite and above 0 (in {real_of(dtype)} "
-        f"{lowest:.1e} … {highest:.1e}), got {passed}"
+        f"{call}: steepness must be a float or a tensor, one number or one for each sample, finite and above "
+        f"0 (in {real_of(dtype)} {lowest:.1e} … {highest:.1e}), got {passed}"
     )
 
 
@@ -142,11 +175,17 @@ def no_steepness(kernel: Kernel, routing: str, steepness: Tensor) -> OperandErro
     return bad_steepness(_call(kernel, routing), repr(steepness[first].item()), steepness.dtype)
 
 
-def no_permutation(kernel: Kernel, routing: str) -> OperandError:
-    """Return the error for a target that is no permutation of the ranks."""
-    return OperandError(
-        f"{_call(kernel, routing)}: target must hold each rank 0 … {kernel.n - 1} once in every sample"
-    )
+def bad_target(kernel: Kernel, routing: str) -> OperandError:
+    """Return the error for a target of wrong numbers."""
+    last = kernel.n - 1
+    rules = {
+        Payload.TARGET: f"must hold each rank 0 … {last} once in every sample; {IGNORED} stands for an "
+        "item that does not count",
+        Payload.INTERVALS: f"must have first and last ranks with 0 ≤ first ≤ last ≤ {last}, and weights that "
+        "are finite and not below 0",
+        Payload.SHARES: "must hold numbers in 0 … 1, and weights that are finite and not below 0",
+    }
+    return OperandError(f"{_call(kernel, routing)}: target {rules[payload_of(routing)]}")
 
 
 def no_rank(kernel: Kernel, routing: str) -> OperandError:

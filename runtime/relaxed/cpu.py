@@ -9,14 +9,15 @@ import torch
 from torch import Tensor
 
 from nsc.contract.interface import Status
-from nsc.contract.routings import LOSSES, ROUTINGS
+from nsc.contract.routings import ROUTINGS
 from nsc.runtime.devices.pool import thread_pool
 from nsc.runtime.relaxed import reference
 from nsc.runtime.relaxed.checks import (
+    bad_target,
     check_tensors,
     check_values,
     checked_backward,
-    no_permutation,
+    checked_loss,
     no_rank,
     no_steepness,
 )
@@ -24,8 +25,9 @@ from nsc.runtime.relaxed.derivatives import reference_vjp, through_loss
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel, forgetters
 from nsc.runtime.relaxed.library import Functions
 from nsc.runtime.relaxed.shapes import (
-    has_columns,
+    has_gradient,
     inner_contiguous,
+    is_loss,
     output_shapes,
     real_of,
 )
@@ -123,7 +125,7 @@ def relax_backward_unchecked(
 
     The weights are computed anew unless `relax_unchecked` kept them for the same arguments.
     """
-    if routed_grad is not None and routing in LOSSES:
+    if routed_grad is not None and is_loss(routing):
         assert payload is not None
         return through_loss(
             loss, relax_backward_unchecked, values_grad, routed_grad, x, steepness, payload, routing, spec
@@ -132,13 +134,13 @@ def relax_backward_unchecked(
     if functions is None:
         grads = reference_vjp(values_grad, routed_grad, x, steepness, payload, routing, spec)
         inputs = (values_grad, routed_grad, x, steepness, payload)
-        payload_grad = _apart(grads[2], *inputs) if has_columns(routing) else None
+        payload_grad = _apart(grads[2], *inputs) if has_gradient(routing) else None
         return _apart(grads[0], *inputs), _apart(grads[1], *inputs), payload_grad
     x = x.contiguous()
     x_grad = torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
     payload_grad = None
-    if with_payload and payload is not None and has_columns(routing):
+    if with_payload and payload is not None and has_gradient(routing):
         payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
     payload = inner_contiguous(payload)
     values_grad = None if values_grad is None else values_grad.contiguous()
@@ -162,46 +164,47 @@ def relax_backward_unchecked(
 relax_backward = checked_backward(relax_backward_unchecked)
 
 
-def loss(
-    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
-    check_tensors(find_kernel(spec), x, steepness, target, routing)
-    losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
-    assert steepness_grad is not None
-    return losses, x_grad, steepness_grad
-
-
 def loss_unchecked(
-    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
+    x: Tensor,
+    steepness: Tensor,
+    target: Tensor,
+    routing: str,
+    spec: str,
+    with_steepness: bool = True,
+    with_target: bool = True,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Do what `loss` does without argument checks; gradients that are not needed are None."""
     functions = _functions(spec, x.dtype)
     if functions is None:
         kernel = find_kernel(spec)
         check_values(kernel, steepness, target, routing)
         losses = reference.relax(kernel, x, steepness, target, routing)[1]
         losses_grad = torch.ones_like(losses)
-        grads = reference_vjp(None, losses_grad, x, steepness, target, routing, spec)[:2]
-        return losses, _apart(grads[0], x), _apart(grads[1], steepness)
+        grads = reference_vjp(None, losses_grad, x, steepness, target, routing, spec)
+        of_target = _apart(grads[2], target) if has_gradient(routing) else None
+        return losses, _apart(grads[0], x), _apart(grads[1], steepness), of_target
     x = x.contiguous()
     target = target.contiguous()
     losses, x_grad = x.new_empty(x.shape[0]), torch.empty_like(x)
     steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+    target_grad = torch.empty_like(target) if with_target and has_gradient(routing) else None
     status = functions.backward(
         *_call(x, steepness, target, routing),
         None,
         None,
         x_grad.data_ptr(),
         None if steepness_grad is None else steepness_grad.data_ptr(),
-        None,
+        None if target_grad is None else target_grad.data_ptr(),
         losses.data_ptr(),
         None,
         thread_pool(),
     )
     if status:
         raise _error(status, find_kernel(spec), routing, steepness)
-    return losses, x_grad, steepness_grad
+    return losses, x_grad, steepness_grad, target_grad
+
+
+loss = checked_loss(loss_unchecked)
 
 
 def _call(x: Tensor, steepness: Tensor, payload: Tensor | None, routing: str) -> tuple[Any, ...]:
@@ -225,8 +228,8 @@ def _error(status: int, kernel: Kernel, routing: str, steepness: Tensor) -> Exce
     match Status(status):
         case Status.BAD_STEEPNESS:
             return no_steepness(kernel, routing, steepness)
-        case Status.NO_PERMUTATION:
-            return no_permutation(kernel, routing)
+        case Status.BAD_TARGET:
+            return bad_target(kernel, routing)
         case Status.NO_RANK:
             return no_rank(kernel, routing)
         case _:

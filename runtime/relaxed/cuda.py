@@ -20,12 +20,12 @@ from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, Launch
 from nsc.contract.routings import ROUTINGS, Payload
 from nsc.errors import OperandError
 from nsc.runtime.devices.cuda_module import Argument
-from nsc.runtime.relaxed.checks import check_tensors, checked_backward
+from nsc.runtime.relaxed.checks import check_tensors, checked_backward, checked_loss
 from nsc.runtime.relaxed.cuda_program import Program, program_of
 from nsc.runtime.relaxed.derivatives import through_loss
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel
 from nsc.runtime.relaxed.shapes import (
-    has_columns,
+    has_gradient,
     inner_contiguous,
     is_loss,
     output_shapes,
@@ -108,7 +108,7 @@ def relax_backward_unchecked(
         x_grad = x.new_empty(x.shape)
         steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
         payload_grad = None
-        if with_payload and payload is not None and has_columns(routing):
+        if with_payload and payload is not None and has_gradient(routing):
             payload_grad = x.new_zeros(payload.shape) if routed_grad is None else x.new_empty(payload.shape)
         values_grad = None if values_grad is None else values_grad.contiguous()
         routed_grad = None if routed_grad is None else routed_grad.contiguous()
@@ -126,31 +126,31 @@ def relax_backward_unchecked(
 relax_backward = checked_backward(relax_backward_unchecked)
 
 
-def loss(
-    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
-    check_tensors(find_kernel(spec), x, steepness, target, routing)
-    losses, x_grad, steepness_grad = loss_unchecked(x, steepness, target, routing, spec)
-    assert steepness_grad is not None
-    return losses, x_grad, steepness_grad
-
-
 def loss_unchecked(
-    x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str, with_steepness: bool = True
-) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Do what `loss` does without argument checks; a gradient of steepness that is not needed is None."""
+    x: Tensor,
+    steepness: Tensor,
+    target: Tensor,
+    routing: str,
+    spec: str,
+    with_steepness: bool = True,
+    with_target: bool = True,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Do what `loss` does without argument checks; gradients that are not needed are None."""
     with calling(x, steepness, target, routing, spec, with_gradients=True) as call:
         losses, x_grad = x.new_empty(x.shape[0]), x.new_empty(x.shape)
         steepness_grad = x.new_empty(x.shape[0]) if with_steepness else None
+        target_grad = x.new_empty(target.shape) if with_target and has_gradient(routing) else None
         for first, count in call.groups():
             weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
             parts = call.empty_losses(count)
             call.keys(first, count, None, weights)
-            call.route_backward(first, count, weights, None, weight_grads, None, parts)
+            call.route_backward(first, count, weights, None, weight_grads, target_grad, parts)
             call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
             losses[first : first + count] = parts.sum(-1)
-        return losses, x_grad, steepness_grad
+        return losses, x_grad, steepness_grad, target_grad
+
+
+loss = checked_loss(loss_unchecked)
 
 
 @dataclass(frozen=True)
@@ -253,8 +253,8 @@ class Call:
         return self.x.new_empty(count, self.chunks, dtype=torch.float64)
 
     def keys(self, first: int, count: int, values: Tensor | None, weights: Tensor | None) -> None:
-        """Run the keys pass on a group. A target that is no permutation makes its weights NaN."""
-        target = self.payload if self.is_loss else None
+        """Run the keys pass on a group. A target with a wrong rank makes its weights NaN."""
+        target = self.payload if payload_of(self.routing) is Payload.TARGET else None
         self._launch(
             "keys",
             count,

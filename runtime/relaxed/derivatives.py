@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nsc.runtime.relaxed import reference
 from nsc.runtime.relaxed.kernel import find_kernel
-from nsc.runtime.relaxed.shapes import has_columns
+from nsc.runtime.relaxed.shapes import has_gradient
 
 
 def reference_vjp(
@@ -23,7 +23,7 @@ def reference_vjp(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `nsc::relax_backward` does, in differentiable torch operations."""
     kernel = find_kernel(spec)
-    differentiable = payload if has_columns(routing) else None
+    differentiable = payload if has_gradient(routing) else None
 
     def outputs(*inputs: Tensor) -> tuple[Tensor, Tensor]:
         used = inputs[2] if differentiable is not None else payload
@@ -70,7 +70,7 @@ def second_vjp(
 
 
 def through_loss(
-    loss: Callable[..., tuple[Tensor, Tensor, Tensor]],
+    loss: Callable[..., tuple[Tensor, Tensor, Tensor, Tensor]],
     backward: Callable[..., tuple[Tensor, Tensor | None, Tensor | None]],
     values_grad: Tensor | None,
     routed_grad: Tensor,
@@ -79,16 +79,16 @@ def through_loss(
     target: Tensor,
     routing: str,
     spec: str,
-) -> tuple[Tensor, Tensor, None]:
-    """Return the gradients of x and steepness for gradients of the values and of the samples' losses.
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return the gradients of x, steepness and a target of shares, for those of the values and of the losses.
 
     Gradients of the losses are multiplied in last: inside the kernels products could leave the normal
     numbers.
     """
-    _, x_grad, steepness_grad = loss(x, steepness, target, routing, spec)
+    _, x_grad, steepness_grad, of_target = loss(x, steepness, target, routing, spec)
     x_grad, steepness_grad = x_grad * routed_grad.unsqueeze(-1), steepness_grad * routed_grad
     if values_grad is not None:
         of_values = backward(values_grad, None, x, steepness, None, "none", spec)
         assert of_values[1] is not None
         x_grad, steepness_grad = x_grad + of_values[0], steepness_grad + of_values[1]
-    return x_grad, steepness_grad, None
+    return x_grad, steepness_grad, of_target * routed_grad.view(-1, 1, 1) if has_gradient(routing) else None

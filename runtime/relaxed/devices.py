@@ -65,8 +65,8 @@ class Implementation(Protocol):
 
     def loss(
         self, x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Implement `nsc::loss`: return the losses and their gradients of x and steepness."""
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Implement `nsc::loss`: return the losses and their gradients of x, steepness and target."""
 
     def loss_unchecked(
         self,
@@ -76,8 +76,9 @@ class Implementation(Protocol):
         routing: str,
         spec: str,
         with_steepness: bool = True,
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return what `loss` does, and None for a gradient of steepness that is not needed."""
+        with_target: bool = True,
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """Return what `loss` does, and None for gradients that are not needed."""
 
 
 # Type of device, as torch names it, to the implementation for its tensors.

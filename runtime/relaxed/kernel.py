@@ -150,6 +150,16 @@ class Kernel:
         """
         return Library(self.build().binary, self.manifest.stated("cpu"), self.reals)
 
+    def build_engines(self) -> None:
+        """Build the engines that run this network, unless the cache has them.
+
+        Raises:
+            ToolchainError: no compiler.
+            BuildError: the compiler failed.
+        """
+        for _, source in self.engine_sources.values():
+            build_engine(self.sigmoid, source, self.manifest.nsc)
+
     def _engine(self) -> Engine | None:
         """Return the engine with this network, and begin its build; None: the library is to be taken."""
         toolchain, version, way = (
@@ -159,14 +169,13 @@ class Kernel:
         )
         if way == WAIT or (way == BACKGROUND and cache.find(*self._source, toolchain, version)):
             return None
+        if way == ENGINE:
+            self.build_engines()
         paths = {}
-        for real, (name, source) in self.engine_sources.items():
-            if way == ENGINE:
-                paths[real] = build_engine(self.sigmoid, source, version).binary
-            elif path := cache.find(name, source, toolchain, version):
-                paths[real] = path
-            else:
+        for real, source in self.engine_sources.items():
+            if (path := cache.find(*source, toolchain, version)) is None:
                 return None
+            paths[real] = path
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")

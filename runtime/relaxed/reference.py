@@ -15,7 +15,15 @@ import torch
 from torch import Tensor
 
 from nsc.contract.interface import ART_EPSILON
-from nsc.contract.routings import LARGE, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
+from nsc.contract.routings import (
+    IGNORED,
+    LARGE,
+    LOWEST_LOG,
+    ROUTINGS,
+    SURROGATE_LEAST,
+    Payload,
+    Routing,
+)
 from nsc.runtime.relaxed.kernel import Kernel, Pairs
 
 # With d = x[hi] - x[lo], v = steepness·φ(d): the smaller weight of a comparator, f(-t) of t = |v| >= 0, for
@@ -70,6 +78,8 @@ def relax(
     """
     known = ROUTINGS[routing]
     if known.is_loss and x.dtype != torch.float64:
+        if payload is not None and payload.is_floating_point():
+            payload = payload.double()
         values, losses = relax(kernel, x.double(), steepness.double(), payload, routing)
         return values.to(x.dtype), losses.to(x.dtype)
     layers = layers_of(kernel)
@@ -80,9 +90,9 @@ def relax(
     steps = list(zip(layers, all_weights, strict=True))
     for layer, weights in reversed(steps) if known.is_reversed else steps:
         rows = _mix_rows(kernel, layer, weights, rows)
-    if known.is_loss:
+    if known.loss is not None:
         assert payload is not None
-        return values, _losses_of(kernel, rows, payload, LOSSES[routing])
+        return values, _losses_of(kernel, rows, payload, known)
     return values, rows
 
 
@@ -189,48 +199,66 @@ def _weighted(weight: Tensor, x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Entries:
-    """The logarithms of P, entry by entry, for the losses to choose from.
+class _Truths:
+    """What P should be.
 
     Attributes:
-        p: P (batch, n, n).
-        rest: 1 - P to full precision.
-        target: the true ranks (batch, n).
-        log: maps entries, and what they lack to 1, to the logarithms of the entries.
+        shares: (batch, n, n), what each item should have of each rank.
+        weights: (batch, n), what each item counts in the loss of its sample.
+        is_in: (batch, n, n), the ranks that each item may have; None: the target is one of shares.
     """
 
-    p: Tensor
-    rest: Tensor
-    target: Tensor
-    log: Callable[[Tensor, Tensor], Tensor]
+    shares: Tensor
+    weights: Tensor
+    is_in: Tensor | None
 
 
-def _cross_entropy(entries: _Entries) -> Tensor:
-    rows = entries.target.unsqueeze(-2)
-    logs = entries.log(entries.p.gather(-2, rows), entries.rest.gather(-2, rows))
-    return -logs.flatten(1).sum(-1) / entries.p.shape[-1]
+def _truths(target: Tensor, form: Payload, n: int, dtype: torch.dtype) -> _Truths:
+    if form is Payload.SHARES:
+        return _Truths(target[..., :-1, :], target[..., -1, :].detach(), None)
+    if form is Payload.TARGET:
+        counts = (target != IGNORED).to(dtype)
+        first = last = target
+        weights = counts / counts.sum(-1, keepdim=True).clamp_min(1)
+    else:
+        first, last, weights = target.unbind(-2)
+    ranks = torch.arange(n, device=target.device).unsqueeze(-1)
+    is_in = (first.unsqueeze(-2) <= ranks) & (ranks <= last.unsqueeze(-2))
+    return _Truths(is_in / is_in.sum(-2, keepdim=True).clamp_min(1).to(dtype), weights, is_in)
 
 
-def _binary_cross_entropy(entries: _Entries) -> Tensor:
-    p, rest, n = entries.p, entries.rest, entries.p.shape[-1]
-    truth = entries.target.unsqueeze(-2) == torch.arange(n, device=p.device).unsqueeze(-1)
-    logs = entries.log(torch.where(truth, p, rest), torch.where(truth, rest, p))
-    return -logs.flatten(1).sum(-1) / (n * n)
+# The logarithms of probabilities, given what they lack to 1.
+_Logs = Callable[[Tensor, Tensor], Tensor]
+
+
+def _cross_entropy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tensor:
+    if truths.is_in is None:
+        return -(truths.weights.unsqueeze(-2) * truths.shares * log(p, rest)).flatten(1).sum(-1)
+    mass = torch.where(truths.is_in, p, 0).sum(-2)
+    outside = torch.where(truths.is_in, 0, p).sum(-2)
+    return -(truths.weights * log(mass, torch.where(mass > LARGE, outside, 1 - mass))).sum(-1)
+
+
+def _binary_cross_entropy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tensor:
+    logs = truths.shares * log(p, rest) + (1 - truths.shares) * log(rest, p)
+    return -(truths.weights.unsqueeze(-2) * logs).flatten(1).sum(-1) / p.shape[-1]
 
 
 # The losses of `contract.routings.LOSSES`; see the methods of `Sorter` for what they are.
-LOSSES: dict[str, Callable[[_Entries], Tensor]] = {
+LOSSES: dict[str, Callable[[Tensor, Tensor, _Truths, _Logs], Tensor]] = {
     "cross_entropy": _cross_entropy,
     "binary_cross_entropy": _binary_cross_entropy,
 }
 
 
-def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, loss: Callable[[_Entries], Tensor]) -> Tensor:
+def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, routing: Routing) -> Tensor:
     """Return the loss of each sample."""
+    assert routing.loss is not None
     large = p > LARGE
     sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)
     rest = torch.where(large, sum_of_others, 1 - p)
-    return loss(_Entries(p, rest, target, partial(_log, kernel)))
+    truths = _truths(target, routing.payload, p.shape[-1], p.dtype)
+    return LOSSES[routing.loss](p, rest, truths, partial(_log, kernel))
 
 
 def _log(kernel: Kernel, p: Tensor, rest: Tensor) -> Tensor:

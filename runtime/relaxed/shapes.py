@@ -10,6 +10,8 @@ from torch import Tensor
 from nsc.contract.routings import ROUTINGS, Payload
 
 _PAYLOADS = {name: routing.payload for name, routing in ROUTINGS.items()}
+_LOSSES = frozenset(name for name, routing in ROUTINGS.items() if routing.is_loss)
+_WITH_GRADIENT = frozenset(name for name, payload in _PAYLOADS.items() if payload.has_gradient)
 
 
 def payload_of(routing: str) -> Payload:
@@ -17,14 +19,14 @@ def payload_of(routing: str) -> Payload:
     return _PAYLOADS.get(routing, Payload.NOTHING)
 
 
-def has_columns(routing: str) -> bool:
+def has_gradient(routing: str) -> bool:
     """Return whether a routing takes a payload that has a gradient."""
-    return payload_of(routing) is Payload.COLUMNS
+    return routing in _WITH_GRADIENT
 
 
 def is_loss(routing: str) -> bool:
     """Return whether a routing gives a loss for each sample."""
-    return payload_of(routing) is Payload.TARGET
+    return routing in _LOSSES
 
 
 def output_shapes(x: Tensor, payload: Tensor | None, routing: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -53,15 +55,16 @@ def empty_grads(
     spec: str,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return uninitialised results of `nsc::relax_backward`."""
-    shape = payload.shape if payload is not None and has_columns(routing) else (0,)
+    shape = payload.shape if payload is not None and has_gradient(routing) else (0,)
     return x.new_empty(x.shape), x.new_empty((x.shape[0],)), x.new_empty(shape)
 
 
 def empty_loss(
     x: Tensor, steepness: Tensor, target: Tensor, routing: str, spec: str
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return uninitialised results of `nsc::loss`."""
-    return x.new_empty((x.shape[0],)), x.new_empty(x.shape), x.new_empty((x.shape[0],))
+    shape = target.shape if has_gradient(routing) else (0,)
+    return x.new_empty((x.shape[0],)), x.new_empty(x.shape), x.new_empty((x.shape[0],)), x.new_empty(shape)
 
 
 @functools.cache

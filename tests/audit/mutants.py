@@ -6,11 +6,24 @@ from __future__ import annotations
 # expression, and the expression that takes its place.
 MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/losses.h": [
-        ("loss / double(wires) : loss / double(wires) / «double(wires)»;", "1.001 * wires"),
-        ("at_truth_alone ? «loss / double(wires)» :", "1.001 * loss / double(wires)"),
-        ("return is_true ? «-slope_of_log<Relaxation>(p.p)» :", "slope_of_log<Relaxation>(p.p)"),
-        ("        return «-slope_of_log<Relaxation>(p.p)»;", "slope_of_log<Relaxation>(p.p)"),
-        ("at_truth_alone ? share : «share * share»;", "share"),
+        ("return is_true ? «-double(log_of<real>(p))» : 0;", "double(log_of<real>(p))"),
+        ("return is_true ? «-slope_of_log<Relaxation>(p.p)» : 0;", "slope_of_log<Relaxation>(p.p)"),
+        ("log_of<real>(«is_true ? p : complement(p)»));", "p"),
+        (": «slope_of_log<Relaxation>(p.rest)»;", "-slope_of_log<Relaxation>(p.rest)"),
+        ("const double loss = more * Loss::template of<real>(p, «is_true»);", "!is_true"),
+        ("loss + less * Loss::template of<real>(p, «!is_true»)", "is_true"),
+        ("return share * Loss::template slope<Relaxation, real>(p, true) + «(1 - share)» *", "share"),
+        ("of<real>(p, true) - «Loss::template of<real>(p, false)»;", "1"),
+        ("of_truth ? item : «item * (1 / Weight(wires))»;", "1.001 * item / Weight(wires)"),
+        ("of_truth ? «item» :", "1.001 * item"),
+    ],
+    "library/nsc/relaxed/targets.h": [
+        ("if (rank == ignored) return {0, 0, «0»};", "weight"),
+        ("return {int32_t(rank), int32_t(rank), «weight»};", "1 / Log<real>(wires)"),
+        ("return {int32_t(share(0, column)), «int32_t(share(1, column))»,", "int32_t(share(0, column))"),
+        ("«Log<real>(share(2, column))»};", "1 / Log<real>(wires)"),
+        ("«Log<real>(share(wires, column))»};", "1 / Log<real>(wires)"),
+        ("return 1 / «Log<real>(last - first + 1)»;", "1"),
     ],
     "library/nsc/relaxed/groups.h": [
         ("k * lanes<real>, «group[row * group_blocks + k] * scale», count", "group[row * group_blocks + k]"),
@@ -53,6 +66,9 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/columns.h": [
         ("(sums[0] + sums[1]) + «(sums[2] + sums[3])»;", "sums[2]"),
         ("is_large(p) ? «rest_of_column» :", "2 * rest_of_column"),
+        ("sums.outside += «is_in ? Vec<real>{} : block[row]»;", "block[row]"),
+        ("const real slope = «real(truths.weight[k])» *", "real(1) / real(plan.wires)"),
+        ("grads[k][row * truths.stride] = «0»;", "1"),
     ],
     "library/nsc/relaxed/butterflies.h": [
         ("if (keeping) kept[c] = «a - b»;", "a"),

@@ -132,7 +132,7 @@ def kernel_of(n=64, dtype="float64"):
 
 def run(kernel, x):
     steepness = torch.tensor(0.5, dtype=x.dtype).expand(len(x))
-    return cuda.loss(x, steepness, x.argsort(-1), "cross_entropy", kernel.spec)
+    return cuda.loss_unchecked(x, steepness, x.argsort(-1), "cross_entropy", kernel.spec)[:3]
 
 
 def check_results():
@@ -145,7 +145,7 @@ def check_results():
     torch.testing.assert_close(
         cuda.relax_unchecked(x, steepness, None, "none", kernel.spec)[0], values.detach()
     )
-    actual, x_grad, _ = cuda.loss(x, steepness, target, "cross_entropy", kernel.spec)
+    actual, x_grad, *_ = cuda.loss(x, steepness, target, "cross_entropy", kernel.spec)
     torch.testing.assert_close(actual, losses.detach())
     torch.testing.assert_close(x_grad, expected)
 

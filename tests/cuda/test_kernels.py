@@ -22,10 +22,12 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k
+from nsc.contract.routings import IGNORED, ROUTINGS, Payload
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime.devices import cuda_module
 from nsc.runtime.relaxed import cubin, cuda, reference
 from nsc.runtime.relaxed.kernel import Kernel, register_kernel
+from nsc.runtime.relaxed.shapes import has_gradient, is_loss
 
 BATCH = 5
 TOLERANCE = {
@@ -41,8 +43,7 @@ ROUTED = [
     ("transposed", 1),
     ("transposed", 3),
     ("rows", 2),
-    ("cross_entropy", 0),
-    ("binary_cross_entropy", 0),
+    *((name, 0) for name, routing in ROUTINGS.items() if routing.is_loss),
 ]
 
 
@@ -59,8 +60,35 @@ def irregular(n: int) -> Network:
     return Network.from_layers(n, crossed[::-1])
 
 
+def targets(routing, n, batch, dtype, draw, order=None):
+    """Return targets as a loss takes them: ranks in a random order, or `order`, and what is made of these.
+
+    Some items do not count, and of the second sample none; other samples have items of equal rank.
+    """
+    order = torch.rand(batch, n, generator=draw).argsort(-1) if order is None else order
+    counts = torch.rand(batch, n, generator=draw) < 0.8
+    counts[:1], counts[1:2] = True, False
+    form = ROUTINGS[routing].payload
+    if form is Payload.TARGET:
+        return torch.where(counts, order, IGNORED)
+    weights = torch.where(counts, torch.rand(batch, n, generator=draw) + 0.5, 0)[:, None] / n
+    if form is Payload.INTERVALS:
+        rows = torch.stack([order // 3 * 3, (order // 3 * 3 + 2).clamp_max(n - 1)], 1)
+        rows[-1:] = order[-1:, None]  # one rank for each
+    else:
+        rows = (order[:, None] == torch.arange(n)[:, None]).to(dtype)
+        rows[1:] = torch.rand(batch - 1, n, n, generator=draw)
+    return torch.cat([rows, weights], 1).to(dtype)
+
+
 class Device:
-    """A kernel and its emulated device."""
+    """A kernel and its emulated device.
+
+    Attributes:
+        steepness: of the inputs.
+    """
+
+    steepness = 3.0
 
     def __init__(self, monkeypatch, folder, request, **options):
         self.kernel = register_kernel(compile_network(request).package.files)
@@ -72,20 +100,19 @@ class Device:
     def inputs(self, routing, columns, batch=BATCH):
         n, draw = self.kernel.n, torch.Generator().manual_seed(2)
         x = torch.randn(batch, n, dtype=self.dtype, generator=draw)
-        steepness = torch.tensor(3.0, dtype=self.dtype).expand(batch)
+        steepness = torch.tensor(self.steepness, dtype=self.dtype).expand(batch)
         if routing == "rows":
             return x, steepness, torch.arange(n)[self.outputs].flip(0)[:columns].expand(batch, -1)
-        if routing.endswith("entropy"):
-            return x, steepness, torch.stack([torch.randperm(n, generator=draw) for _ in range(batch)])
+        if is_loss(routing):
+            return x, steepness, targets(routing, n, batch, self.dtype, draw)
         payload = torch.randn(batch, n, columns, dtype=self.dtype, generator=draw) if columns else None
         return x, steepness, payload
 
     def check(self, routing, columns, batch=BATCH):
         """Compare values, the routed output and all gradients with the reference."""
         inputs = self.inputs(routing, columns, batch)
-        leaves = [
-            t.clone().requires_grad_() if t is not None and t.dtype.is_floating_point else t for t in inputs
-        ]
+        is_leaf = (True, True, has_gradient(routing))
+        leaves = [t.clone().requires_grad_() if is_leaf[k] else t for k, t in enumerate(inputs)]
         expected = reference.relax(self.kernel, *leaves, routing)
         actual = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
         kinds = (0,) if routing == "none" else (0, 1)
@@ -106,13 +133,14 @@ class Device:
         expected_grads = torch.autograd.grad(total, [leaves[k] for k in places])
         for k, grad in zip(places, expected_grads, strict=True):
             self.close(actual_grads[k], grad)
-        if routing.endswith("entropy"):
-            losses, x_grad, steepness_grad = cuda.loss(*inputs, routing, self.kernel.spec)
+        if is_loss(routing):
+            losses, *actual_grads_of_losses = cuda.loss(*inputs, routing, self.kernel.spec)
             expected = reference.relax(self.kernel, *leaves, routing)[1]
             self.close(losses, expected.detach())
-            grads = torch.autograd.grad(expected.sum() + self.nothing(leaves), leaves[:2])
-            self.close(x_grad, grads[0])
-            self.close(steepness_grad, grads[1])
+            grads = torch.autograd.grad(expected.sum() + self.nothing(leaves), [leaves[k] for k in places])
+            for k, grad in zip(places, grads, strict=True):
+                self.close(actual_grads_of_losses[k], grad)
+            assert has_gradient(routing) or actual_grads_of_losses[2].numel() == 0
         return actual, actual_grads
 
     @staticmethod
@@ -175,7 +203,14 @@ MANY_WIRES = 128
 NIGHTLY_WIRES = (5, 64, 256)
 # Up to this many wires all shapes have straight-line code here.
 MOST_STRAIGHT_WIRES = 32
-FEWER = [("permutation", 0), ("transposed", 1), ("rows", 2), ("cross_entropy", 0)]
+FEWER = [
+    ("permutation", 0),
+    ("transposed", 1),
+    ("rows", 2),
+    ("cross_entropy", 0),
+    ("cross_entropy_of_intervals", 0),
+    ("binary_cross_entropy_of_shares", 0),
+]
 
 
 @pytest.mark.parametrize(
@@ -209,22 +244,26 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     """Most logarithms are of tails, some are cut; the first target is right, so its entries are near 1."""
     emulated = tabled(network, n, dtype=dtype)
     x = 3 * torch.randn(3, n, dtype=emulated.dtype)
-    target = torch.stack([torch.randperm(n) for _ in x])
-    target[0] = x[0].argsort().argsort()
+    order = torch.stack([torch.randperm(n) for _ in x])
+    order[0] = x[0].argsort().argsort()
+    draw = torch.Generator().manual_seed(3)
     wide = x.double().requires_grad_()
     steepness = torch.tensor(16.0, dtype=emulated.dtype).expand(len(x))
-    for loss in ("cross_entropy", "binary_cross_entropy"):
-        losses, x_grad, _ = cuda.loss(x, steepness, target, loss, emulated.kernel.spec)
-        expected = reference.relax(emulated.kernel, wide, steepness.double(), target, loss)[1]
+    for loss in (name for name, routing in ROUTINGS.items() if routing.is_loss):
+        target = targets(loss, n, len(x), emulated.dtype, draw, order)
+        losses, x_grad, _, _ = cuda.loss(x, steepness, target, loss, emulated.kernel.spec)
+        of_wide = target.double() if target.is_floating_point() else target
+        expected = reference.relax(emulated.kernel, wide, steepness.double(), of_wide, loss)[1]
         (grad,) = torch.autograd.grad(expected.sum(), wide)
         rtol = 1e-3 if dtype == "float32" else 1e-9
         torch.testing.assert_close(losses.double(), expected.detach(), rtol=rtol, atol=0)
-        assert ((x_grad - grad).norm(dim=1) <= rtol * grad.norm(dim=1)).all()
+        assert ((x_grad - grad).norm(dim=1) <= rtol * grad.norm(dim=1)).all(), loss
         upstream = torch.tensor([2.0**-60, 1.0, 2.0**40], dtype=emulated.dtype)
         scaled = cuda.relax_backward_unchecked(
             None, upstream, x, steepness, target, loss, emulated.kernel.spec
         )[0]
-        torch.testing.assert_close(scaled / upstream[:, None], x_grad, rtol=1e-5, atol=0)
+        tiny = torch.finfo(emulated.dtype).tiny
+        torch.testing.assert_close(scaled, upstream[:, None] * x_grad, rtol=1e-5, atol=tiny)
 
 
 @pytest.mark.slow("kernels run in the emulation")
@@ -255,8 +294,10 @@ def test_some_ranks_alone(device, network, n, select, straight):
 )
 def test_every_relaxation(device, sigmoid, art_lambda, error_free):
     emulated = device("odd_even", 4, Relaxation(sigmoid, art_lambda, error_free))
-    for routing, columns in (("permutation", 0), ("transposed", 1), ("cross_entropy", 0)):
+    for routing, columns in (("permutation", 0), ("transposed", 1)):
         emulated.check(routing, columns)
+    for loss in ("cross_entropy", "cross_entropy_of_intervals", "binary_cross_entropy_of_shares"):
+        emulated.check(loss, 0)
 
 
 @pytest.fixture
@@ -338,11 +379,36 @@ def test_infinities_ties_and_nan(device):
         assert x_grad[3].isnan().any()
 
 
+def wrong_targets():
+    """Return losses of five items, each with a wrong target."""
+    ranks = torch.arange(5)
+    ones = torch.ones(5, dtype=torch.float64)
+    for loss in ("cross_entropy", "binary_cross_entropy"):
+        for item, wrong in ((4, 3), (4, 2**60), (2, -1), (0, 5), (1, -99)):
+            yield loss, torch.where(ranks == item, wrong, ranks)
+        intervals, shares = f"{loss}_of_intervals", f"{loss}_of_shares"
+        for row, wrong in (
+            *((0, each) for each in (-1.0, 1.5, 4.0, torch.nan)),
+            *((1, each) for each in (1.0, 5.0, 2.5, 1e300, torch.inf)),
+            *((2, each) for each in (-1.0, torch.inf, torch.nan)),
+        ):
+            target = torch.stack([ranks.clamp_max(3).double(), ranks.clamp_min(3).double(), ones])
+            target[row, 2] = wrong
+            yield intervals, target
+        for row, wrong in (
+            *((1, each) for each in (-0.1, 1.1, torch.inf, torch.nan)),
+            *((5, each) for each in (-1.0, torch.inf, torch.nan)),
+        ):
+            target = torch.full((6, 5), 0.2, dtype=torch.float64)
+            target[row, 2] = wrong
+            yield shares, target
+
+
 @EMULATED
 def test_what_makes_no_sense_gives_nan(device):
     """A check on the host would have to wait for the device."""
     emulated = device("odd_even", 5)
-    x, steepness, target = emulated.inputs("cross_entropy", 0)
+    x, steepness, _ = emulated.inputs("none", 0)
     spec = emulated.kernel.spec
     for bad in (0.0, -1.0, torch.inf, torch.nan):
         one_bad = torch.cat([steepness[1:], steepness.new_tensor([bad])])
@@ -350,21 +416,14 @@ def test_what_makes_no_sense_gives_nan(device):
         assert P[-1].isnan().all()
         assert values[-1].isnan().all()
         assert not P[:-1].isnan().any()
-    for wrong in (
-        torch.tensor([0, 1, 2, 3, 3]),
-        torch.tensor([0, 1, 2, 3, 2**60]),
-        torch.tensor([0, 1, -1, 3, 4]),
-    ):
-        targets = torch.cat([target[1:], wrong[None]])
-        for losses, *grads in (
-            cuda.loss(x, steepness, targets, "cross_entropy", spec),
-            (cuda.relax_unchecked(x, steepness, targets, "binary_cross_entropy", spec)[1],),
-        ):
-            assert losses[-1].isnan()
-            assert not losses[:-1].isnan().any()
-            for grad in grads:
-                assert grad[-1].isnan().any()
-                assert not grad[:-1].isnan().any()
+    for routing, wrong in wrong_targets():
+        target = emulated.inputs(routing, 0)[2]
+        of_samples = torch.cat([target[1:], wrong[None]])
+        losses, x_grad, steepness_grad, _ = cuda.loss(x, steepness, of_samples, routing, spec)
+        alone = cuda.relax_unchecked(x, steepness, of_samples, routing, spec)[1]
+        for result in (losses, x_grad, steepness_grad, alone):
+            assert result[-1].isnan().any(), (routing, wrong)
+            assert not result[:-1].isnan().any(), (routing, wrong)
     ranks = torch.tensor([4, 5]).expand(BATCH, -1)
     rows = cuda.relax_unchecked(x, steepness, ranks, "rows", spec)[1]
     assert rows[..., 1].isnan().all()
@@ -469,8 +528,14 @@ BARRIERS = {
         128,
     ),
     "between a loss and its gradient": (
-        "    Tile<Plan, real>::wait();\n    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n     ",
-        "    tile.for_each_row([&](int32_t row, Columns<real> &at) {\n     ",
+        "if (!backward) return loss;\n    Tile<Plan, real>::wait();",
+        "if (!backward) return loss;",
+        "bitonic",
+        128,
+    ),
+    "between a loss of entries and its gradient": (
+        "if (backward) Tile<Plan, real>::wait();",
+        "",
         "bitonic",
         128,
     ),
@@ -482,11 +547,13 @@ BARRIERS = {
 def test_a_missing_barrier_is_found_out(tabled, barrier):
     text, without, network, n = BARRIERS[barrier]
     emulated = tabled(network, n, edit=lambda source: edited(source, text, without))
+    emulated.steepness = 30.0  # some entries of P are large: the others of their columns are read
 
     def run():
         for order in ORDERS:
             emulated.program.order = order
             emulated.check("cross_entropy", 0, batch=1)
+            emulated.check("binary_cross_entropy", 0, batch=1)
 
     with pytest.raises((AssertionError, EmulationError)):
         run()

@@ -63,9 +63,11 @@ def test_numbers_are_those_of_python(tmp_path):
     claims |= {status.name.lower(): status.value for status in Status}
     claims |= {f"Mode::{name}": mode.value for name, mode in MODES.items()}
     claims |= {f"count_of({each.name.lower()})": len(each.value) for each in Pattern}
+    claims |= {f"{loss.name}::of_truth": not loss.by_rank for loss in LOSSES.values()}
     for name, routing in ROUTINGS.items():
         claims |= {
             f"{name}_routing" if name in LOSSES else name: routing.code,
+            f"has_shares(Routing({routing.code}))": routing.payload is Payload.SHARES,
             f"is_loss(Routing({routing.code}))": routing.is_loss,
             f"is_reversed(Routing({routing.code}))": routing.is_reversed,
             f"has_columns(Routing({routing.code}))": routing.payload is Payload.COLUMNS,

@@ -118,8 +118,7 @@ TEST(threads_that_ask_once_at_the_same_time_make_one) {
 }
 
 TEST(statuses_have_the_numbers_of_the_interface) {
-    EXPECT(ok == 0 && out_of_memory == 1 && bad_steepness == 2 && no_permutation == 3 &&
-           no_rank == 4);
+    EXPECT(ok == 0 && out_of_memory == 1 && bad_steepness == 2 && bad_target == 3 && no_rank == 4);
 }
 
 static double half_of_the_smallest() {

@@ -17,7 +17,22 @@ from torch import Tensor
 
 import nsc
 from nsc.compat import DiffSortNet
-from nsc.nn import MedianFilter2d, RankFilter2d, SelectionNetwork, SortingNetwork, TopKCrossEntropy
+from nsc.nn import (
+    Median,
+    MedianAbsoluteDeviation,
+    MedianFilter2d,
+    MRRLoss,
+    NDCGLoss,
+    PrecisionAtK,
+    Quantile,
+    RankFilter2d,
+    SelectionNetwork,
+    SoftTopK,
+    SortingNetwork,
+    SpearmanLoss,
+    TopKCrossEntropy,
+    TrimmedMean,
+)
 
 N = 3
 RANKS = torch.tensor([2, 0, 1])
@@ -95,6 +110,19 @@ def ranks(x: Tensor) -> Tensor:
     return torch.zeros_like(dense(x), dtype=torch.int64) + RANKS.to(x.device)
 
 
+def some(x: Tensor) -> Tensor:
+    """Return a mask of two entries of each sample."""
+    return ranks(x) < 2
+
+
+def shares(x: Tensor) -> Tensor:
+    return dense(x).unsqueeze(-1).mul(dense(x).unsqueeze(-2)).sigmoid()
+
+
+def weights(x: Tensor) -> Tensor:
+    return 1.0 + ranks(x)
+
+
 def labels(x: Tensor) -> Tensor:
     return torch.ones_like(dense(x)[..., 0], dtype=torch.int64)
 
@@ -113,8 +141,11 @@ def _sorter() -> list[Call]:
         "rank": lambda op, x: op.rank(x, 2.0),
         "route": lambda op, x: op.route(x, payload(x), steepness(x)),
         "topk": lambda op, x: op.topk(x, 2),
+        "top_k_weights": lambda op, x: op.top_k_weights(x, 2, steepness(x)),
+        "sort_with_permutation, of some": lambda op, x: op.sort_with_permutation(x, mask=some(x)),
+        "topk, of some": lambda op, x: op.topk(x, 2, mask=some(x)),
     }
-    return [Call(f"Sorter.{name}", op, call) for name, call in calls.items()]
+    return [Call(f"Sorter.{name.split(',')[0]}", op, call) for name, call in calls.items()]
 
 
 def _losses() -> list[Call]:
@@ -123,8 +154,14 @@ def _losses() -> list[Call]:
         "loss": lambda op, x: op.loss("cross_entropy", x, ranks(x)),
         "cross_entropy": lambda op, x: op.cross_entropy(x, ranks(x), steepness(x)),
         "binary_cross_entropy": lambda op, x: op.binary_cross_entropy(x, ranks(x), steepness(x)),
+        "cross_entropy, relevance": lambda op, x: op.cross_entropy(
+            x, relevance=ranks(x).clamp_max(1), mask=some(x)
+        ),
+        "binary_cross_entropy, shares": lambda op, x: op.binary_cross_entropy(
+            x, shares(x), weight=weights(x), reduction="none"
+        ),
     }
-    return [Call(f"Sorter.{name}", op, call) for name, call in calls.items()]
+    return [Call(f"Sorter.{name.split(',')[0]}", op, call) for name, call in calls.items()]
 
 
 def _selector() -> list[Call]:
@@ -201,6 +238,47 @@ def _top_k() -> list[Call]:
     ]
 
 
+def _rankings() -> list[Call]:
+    def make(kind: Any, **options: Any) -> Any:
+        return kind("odd_even", N, steepness=2.0, learnable=True, dtypes=BOTH, **options)
+
+    def each(layer: Any, x: Tensor) -> Any:
+        return layer(x, ranks(x))
+
+    def some_of_them(layer: Any, x: Tensor) -> Any:
+        return layer(x, ranks(x), mask=some(x))
+
+    return [
+        Call("SpearmanLoss", make(SpearmanLoss), each),
+        Call("SpearmanLoss", make(SpearmanLoss), some_of_them),
+        Call("NDCGLoss", make(NDCGLoss, reduction="none"), some_of_them),
+        Call("NDCGLoss", make(NDCGLoss, k=2, by="ranks", gain="linear"), each),
+        Call("PrecisionAtK", make(PrecisionAtK, k=1), each),
+        Call("MRRLoss", make(MRRLoss), lambda layer, x: layer(x, ranks(x) - 1 > 0)),
+    ]
+
+
+def _statistics() -> list[Call]:
+    def make(kind: Any, **options: Any) -> Any:
+        return kind("odd_even", N, steepness=2.0, learnable=True, dtypes=BOTH, **options)
+
+    def each(layer: Any, x: Tensor) -> Any:
+        return layer(x)
+
+    def some_of_them(layer: Any, x: Tensor) -> Any:
+        return layer(x, mask=some(x))
+
+    return [
+        Call("Quantile", make(Quantile, q=(0.2, 0.5)), each),
+        Call("Quantile", make(Quantile, q=0.3, interpolation="nearest"), some_of_them),
+        Call("Median", make(Median), some_of_them),
+        Call("TrimmedMean", make(TrimmedMean, proportion=0.4), each),
+        Call("MedianAbsoluteDeviation", make(MedianAbsoluteDeviation), some_of_them),
+        Call("SoftTopK", make(SoftTopK, k=1), each),
+        Call("SoftTopK", make(SoftTopK, k=1), some_of_them),
+    ]
+
+
 def _diffsort() -> list[Call]:
     def call(layer: Any, x: Tensor) -> Any:
         values, permutation = layer(x.reshape(-1, N) if dense(x) is x else x)
@@ -221,5 +299,9 @@ COLUMNS = {
     "filter layers": Column("`MedianFilter2d`, `RankFilter2d`", _filter_layers, IMAGES),
     "relaxed filter layers": Column("these, relaxed", _relaxed_filter_layers, IMAGES),
     "top-k": Column("`TopKCrossEntropy`", _top_k),
+    "rankings": Column("`SpearmanLoss`, `NDCGLoss`, `PrecisionAtK`, `MRRLoss`", _rankings),
+    "statistics": Column(
+        "`Quantile`, `Median`, `TrimmedMean`, `MedianAbsoluteDeviation`, `SoftTopK`", _statistics
+    ),
     "diffsort": Column("`DiffSortNet`", _diffsort),
 }

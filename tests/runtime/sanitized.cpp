@@ -33,7 +33,8 @@ DECLARE(float, f32)
 DECLARE(double, f64)
 extern "C" int32_t nsc_prepare();
 
-enum Routing { none, permutation, route, transposed, rows, cross_entropy, binary_cross_entropy };
+enum Routing { none, permutation, route, transposed, rows, cross_entropy, of_intervals, of_shares, last_routing = cross_entropy + 5 };
+constexpr int64_t ignored = -100;
 
 static std::mt19937 random_bits(0);
 static uint64_t digest = 0;
@@ -102,22 +103,35 @@ static void call_all(int64_t wires, int64_t batch, int kind, void *pool) {
     Array<real> steepness(steepness_stride ? batch : 1);
     for (int64_t b = 0; b < steepness.count; ++b) steepness.start[b] = real(0.5) + real(b);
 
-    for (int routing = none; routing <= binary_cross_entropy; ++routing)
+    for (int routing = none; routing <= last_routing; ++routing)
         for (const int64_t wanted : {1, 3, 17}) {
-            const bool is_loss = routing == cross_entropy || routing == binary_cross_entropy;
+            const bool is_loss = routing >= cross_entropy;
+            // Of each loss against ranks, intervals, and shares with weights behind them.
+            const int form = is_loss ? (routing - cross_entropy) % 3 : 0;
             const bool has_columns = routing == route || routing == transposed;
             if (wanted > 1 && !has_columns && routing != rows) break;
             const int64_t columns = is_loss || routing == permutation ? wires : routing == none ? 0 : wanted;
             const bool shared = kind == 0;  // one payload for all samples
-            const int64_t samples = shared ? 1 : batch, per_sample = has_columns ? wires * columns : columns;
-            Array<real> payload(has_columns ? samples * per_sample : 0);
-            Array<int64_t> ranks(is_loss || routing == rows ? samples * per_sample : 0);
-            fill(payload, kind);
+            const int64_t samples = shared ? 1 : batch;
+            const int64_t per_sample = form == 1     ? 3 * wires
+                                       : form == 2   ? (wires + 1) * wires
+                                       : has_columns ? wires * columns
+                                                     : columns;
+            const bool of_reals = has_columns || form, has_gradient = has_columns || form == 2;
+            Array<real> payload(of_reals ? samples * per_sample : 0);
+            Array<int64_t> ranks(!of_reals && (is_loss || routing == rows) ? samples * per_sample : 0);
+            if (has_columns) fill(payload, kind);
+            for (int64_t i = 0; form && i < payload.count; ++i) {
+                const int64_t row = i % per_sample / wires, c = i % wires;
+                const bool is_rank = form == 1 && row < 2;
+                payload.start[i] = is_rank ? real(row ? wires - 1 : c / 2) : real(random_bits() % 5) / 4;
+            }
             for (int64_t i = 0; i < ranks.count; ++i) {
                 const int64_t c = i % columns;
                 ranks.start[i] = is_loss ? (c + i / columns) % wires : random_bits() % wires;
+                if (is_loss && random_bits() % 4 == 0) ranks.start[i] = ignored;
             }
-            const void *taken = has_columns ? static_cast<void *>(payload.start) : ranks.start;
+            const void *taken = of_reals ? static_cast<void *>(payload.start) : ranks.start;
             const int64_t stride = shared ? 0 : per_sample;
 
             Array<real> values(batch * wires), routed(is_loss ? batch : batch * wires * columns);
@@ -131,13 +145,13 @@ static void call_all(int64_t wires, int64_t batch, int kind, void *pool) {
             // Gradients of the values, of what is routed, of both; then a loss with its gradient.
             for (int given = 1; given <= (is_loss ? 4 : 3); ++given) {
                 Array<real> values_grad(values.count), routed_grad(routed.count), losses(given == 4 ? batch : 0);
-                Array<real> x_grad(x.count), steepness_grad(batch), payload_grad(has_columns ? batch * per_sample : 0);
+                Array<real> x_grad(x.count), steepness_grad(batch), payload_grad(has_gradient ? batch * per_sample : 0);
                 fill(values_grad, 0);
                 fill(routed_grad, 0);
                 status = Kernel<real>::backward(
                     routing, batch, x.start, steepness.start, steepness_stride, taken, stride, columns,
                     given & 1 ? values_grad.start : nullptr, given & 2 ? routed_grad.start : nullptr, x_grad.start,
-                    given == 2 ? nullptr : steepness_grad.start, has_columns ? payload_grad.start : nullptr,
+                    given == 2 ? nullptr : steepness_grad.start, has_gradient ? payload_grad.start : nullptr,
                     given == 4 ? losses.start : nullptr, given == 2 ? nullptr : weights, pool);
                 require(status == 0, "backward fails");
                 require(x_grad.is_written(), "backward leaves the gradient of x unwritten");
@@ -165,7 +179,25 @@ static void refuse_bad_calls(int64_t wires) {
     if (wires > 1) require(status(cross_entropy) == 3, "a target with a rank twice is taken");
     for (const int64_t rank : {int64_t(-1), wires, INT64_MIN, INT64_MAX}) {
         target.start[wires - 1] = rank;
-        require(status(rows) == 4 && status(binary_cross_entropy) != 0, "a rank out of range is taken");
+        require(status(rows) == 4 && status(cross_entropy) != 0, "a rank out of range is taken");
+    }
+    // Of each number that a target of reals has for an item, one that is wrong.
+    Array<real> reals((wires > 2 ? wires + 1 : 3) * wires);
+    const auto is_refused = [&](Routing routing, int64_t row, real wrong) {
+        for (int64_t i = 0; i < reals.count; ++i) reals.start[i] = 0;
+        reals.start[row * wires + wires - 1] = wrong;
+        return Kernel<real>::forward(routing, 1, x.start, steepness.start, 0, reals.start, 0, wires, values.start,
+                                     routed.start, nullptr, nullptr) == 3;
+    };
+    using Limits = std::numeric_limits<real>;
+    for (const real wrong : {real(-1), real(1) / 2, real(wires), Limits::max(), Limits::infinity(), Limits::quiet_NaN()}) {
+        require(is_refused(of_intervals, 0, wrong), "a first rank that is none is taken");
+        require(is_refused(of_intervals, 1, wrong), "a last rank that is none is taken");
+        if (wrong == wrong && wrong != real(1) / 2 && wrong != 1)
+            require(is_refused(of_shares, 0, wrong), "a share that is none is taken");
+        if (!(wrong >= 0 && wrong <= Limits::max()))
+            require(is_refused(of_intervals, 2, wrong) && is_refused(of_shares, wires, wrong),
+                    "a weight that is none is taken");
     }
 }
 

@@ -14,7 +14,21 @@ import nsc
 from nsc.compat import DiffSortNet
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
-from nsc.nn import MedianFilter2d, RankFilter2d, SelectionNetwork, SortingNetwork
+from nsc.nn import (
+    Median,
+    MedianAbsoluteDeviation,
+    MedianFilter2d,
+    MRRLoss,
+    NDCGLoss,
+    PrecisionAtK,
+    Quantile,
+    RankFilter2d,
+    SelectionNetwork,
+    SoftTopK,
+    SortingNetwork,
+    SpearmanLoss,
+    TrimmedMean,
+)
 
 SWAP = [(0, 1)]
 X = torch.tensor([[3.0, 1.0, 2.0, 0.0]])
@@ -30,6 +44,11 @@ def operator():
 @functools.cache
 def selector():
     return nsc.compile("bitonic", 4, select=nsc.top_k(1))
+
+
+@functools.cache
+def sorters():
+    return nsc.compile_sizes("bitonic", 8)
 
 
 @functools.cache
@@ -72,6 +91,7 @@ SORTING_METHODS = {
     "rank": lambda op, dim: op.rank(X, dim=dim),
     "route": lambda op, dim: op.route(X, PAYLOAD, dim=dim),
     "topk": lambda op, dim: op.topk(X, 2, dim=dim),
+    "top_k_weights": lambda op, dim: op.top_k_weights(X, 2, dim=dim),
     "loss": lambda op, dim: op.loss("cross_entropy", X, RANKS, dim=dim),
     "cross_entropy": lambda op, dim: op.cross_entropy(X, RANKS, dim=dim),
     "binary_cross_entropy": lambda op, dim: op.binary_cross_entropy(X, RANKS, dim=dim),
@@ -82,6 +102,34 @@ SELECTING_METHODS = {
     "select_with_rows": lambda op, dim: op.select_with_rows(X, dim=dim),
     "route": lambda op, dim: op.route(X, PAYLOAD, dim=dim),
 }
+# Losses and statistics that are modules: what each needs beside its network, and what it is called with.
+STATISTICS = {
+    SpearmanLoss: ({}, (RANKS,)),
+    NDCGLoss: ({}, (RANKS,)),
+    PrecisionAtK: ({"k": 2}, (RANKS,)),
+    MRRLoss: ({}, (RANKS,)),
+    Quantile: ({"q": 0.3}, ()),
+    Median: ({}, ()),
+    TrimmedMean: ({"proportion": 0.3}, ()),
+    MedianAbsoluteDeviation: ({}, ()),
+    SoftTopK: ({"k": 2}, ()),
+}
+
+
+def statistic(kind, **options):
+    needs, others = STATISTICS[kind]
+    return kind(operator(), **needs | options)(X, *others)
+
+
+def of_statistics(name, value):
+    """Return a call that passes an option, and a value of it, for all modules that take it."""
+    return {
+        f"{kind.__name__}.{name}": (lambda v, kind=kind: statistic(kind, **{name: v}), value)
+        for kind in STATISTICS
+        if name in inspect.signature(kind).parameters
+    }
+
+
 # Callable and parameter: a call that passes a number for it, and the number.
 WHOLE = {
     **{
@@ -93,6 +141,13 @@ WHOLE = {
         for kind in kinds
         for method, call in methods.items()
         if method != "__call__" or not kind.endswith("Network")
+    },
+    **{
+        f"{kind.__name__}.forward.dim": (
+            lambda v, kind=kind, needs=needs, others=others: kind(operator(), **needs)(X, *others, dim=v),
+            1,
+        )
+        for kind, (needs, others) in STATISTICS.items()
     },
     "SortingNetwork.forward.dim": (lambda v: SortingNetwork(operator())(X, dim=v), 1),
     "SelectionNetwork.forward.dim": (lambda v: SelectionNetwork(selector())(X, dim=v), 1),
@@ -128,7 +183,18 @@ WHOLE = {
     "Network.from_layers.layers": (lambda v: nsc.Network.from_layers(2, [[(0, v)]]), 1),
     "Network.from_comparators.n": (lambda v: nsc.Network.from_comparators(v, SWAP), 2),
     "Network.from_comparators.comparators": (lambda v: nsc.Network.from_comparators(2, [(0, v)]), 1),
+    "Sorter.top_k_weights.k": (lambda v: operator().top_k_weights(X, v), 3),
+    "SortingNetwork.top_k_weights.k": (lambda v: SortingNetwork(operator()).top_k_weights(X, v), 3),
+    **of_statistics("k", 3),
+    **{
+        f"{kind.__name__}.n": (lambda v, kind=kind, needs=needs: kind("bitonic", v, **needs).operator, 4)
+        for kind, (needs, _) in STATISTICS.items()
+    },
     "Sorter.topk.k": (lambda v: operator().topk(X, v), 3),
+    "Sizes.most": (lambda v: nsc.Sizes("bitonic", v).most, 4),
+    "Sizes.sorter.m": (lambda v: sorters().sorter(v), 4),
+    "Sizes.topk.k": (lambda v: sorters().topk(X, v), 3),
+    "compile_sizes.most": (lambda v: nsc.compile_sizes("bitonic", v).most, 4),
     "SortingNetwork.n": (lambda v: SortingNetwork("bitonic", v).operator, 4),
     "SortingNetwork.topk.k": (lambda v: SortingNetwork(operator()).topk(X, v), 3),
     "SelectionNetwork.n": (lambda v: SelectionNetwork("bitonic", v, select=nsc.top_k(1)).operator, 4),
@@ -139,6 +205,28 @@ WHOLE = {
     "MedianFilter2d.origin": (lambda v: MedianFilter2d(3, origin=v)(X), 1),
     "DiffSortNet.size": (lambda v: DiffSortNet("bitonic", v).size, 4),
     **{f"{name}.n": (family, 4) for name, family in FAMILIES.items()},
+}
+LENGTHS = torch.tensor([2])
+FILLED = {
+    "forward": lambda op, v: op(X, lengths=LENGTHS, fill=v),
+    "__call__": lambda op, v: op(X, lengths=LENGTHS, fill=v),
+    "sort": lambda op, v: op.sort(X, lengths=LENGTHS, fill=v),
+    "sort_with_permutation": lambda op, v: op.sort_with_permutation(X, lengths=LENGTHS, fill=v),
+    "rank": lambda op, v: op.rank(X, lengths=LENGTHS, fill=v),
+    "route": lambda op, v: op.route(X, PAYLOAD, lengths=LENGTHS, fill=v),
+    "topk": lambda op, v: op.topk(X, 3, lengths=LENGTHS, fill=v),
+    "top_k_weights": lambda op, v: op.top_k_weights(X, 3, lengths=LENGTHS, fill=v),
+    "hard_sort": lambda op, v: op.hard_sort(X, lengths=LENGTHS, fill=v),
+}
+STRAIGHT = {
+    "forward": lambda op, v: op(X, straight_through=v),
+    "__call__": lambda op, v: op(X, straight_through=v),
+    "sort": lambda op, v: op.sort(X, straight_through=v),
+    "sort_with_permutation": lambda op, v: op.sort_with_permutation(X, straight_through=v),
+    "rank": lambda op, v: op.rank(X, straight_through=v),
+    "route": lambda op, v: op.route(X, PAYLOAD, straight_through=v),
+    "topk": lambda op, v: op.topk(X, 3, straight_through=v),
+    "top_k_weights": lambda op, v: op.top_k_weights(X, 3, straight_through=v),
 }
 REAL = {
     "compile.art_lambda": (lambda v: nsc.compile("bitonic", 4, art_lambda=v), 0.5),
@@ -157,9 +245,18 @@ REAL = {
     "Sorter.rank.steepness": (lambda v: operator().rank(X, v), 2.0),
     "Sorter.route.steepness": (lambda v: operator().route(X, PAYLOAD, v), 2.0),
     "Sorter.topk.steepness": (lambda v: operator().topk(X, 2, v), 2.0),
+    "Sorter.top_k_weights.steepness": (lambda v: operator().top_k_weights(X, 2, v), 2.0),
+    **of_statistics("steepness", 2.0),
+    **of_statistics("proportion", 0.25),
     "Sorter.loss.steepness": (lambda v: operator().loss("cross_entropy", X, RANKS, v), 2.0),
     "Sorter.cross_entropy.steepness": (lambda v: operator().cross_entropy(X, RANKS, v), 2.0),
     "Sorter.binary_cross_entropy.steepness": (lambda v: operator().binary_cross_entropy(X, RANKS, v), 2.0),
+    **{
+        f"Sorter.{method}.fill": (lambda v, call=call: call(operator(), v), 2.0)
+        for method, call in FILLED.items()
+        if method != "forward"
+    },
+    "SortingNetwork.forward.fill": (lambda v: FILLED["forward"](SortingNetwork(operator()), v), 2.0),
     "Selector.__call__.steepness": (lambda v: selector()(X, v), 2.0),
     "Selector.select.steepness": (lambda v: selector().select(X, v), 2.0),
     "Selector.select_with_rows.steepness": (lambda v: selector().select_with_rows(X, v), 2.0),
@@ -185,6 +282,12 @@ FLAGS = {
     "Sorter.hard_sort.values_only": lambda v: operator().hard_sort(X, values_only=v),
     "Selector.hard_select.values_only": lambda v: selector().hard_select(X, values_only=v),
     "SortingNetwork.hard_sort.descending": lambda v: SortingNetwork(operator()).hard_sort(X, descending=v),
+    **{
+        f"Sorter.{method}.straight_through": lambda v, call=call: call(operator(), v)
+        for method, call in STRAIGHT.items()
+        if method != "forward"
+    },
+    "SortingNetwork.forward.straight_through": lambda v: SortingNetwork(operator())(X, straight_through=v),
     "draw.error_free": lambda v: nsc.draw("bitonic", 4, error_free=v),
     "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
     "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
@@ -197,6 +300,8 @@ FLAGS = {
     "RankFilter2d.learnable": lambda v: len([*RankFilter2d(3, 1, relaxed=True, learnable=v).parameters()]),
     "MedianFilter2d.relaxed": lambda v: MedianFilter2d(3, relaxed=v)(X),
     "MedianFilter2d.learnable": lambda v: len([*MedianFilter2d(3, relaxed=True, learnable=v).parameters()]),
+    **{name: call for name, (call, _) in of_statistics("learnable", True).items()},
+    "SoftTopK.straight_through": lambda v: statistic(SoftTopK, straight_through=v),
     "SelectionNetwork.learnable": lambda v: len([*SelectionNetwork(selector(), learnable=v).parameters()]),
 }
 # Callable and parameter: a call that passes a name for it, and a right name.
@@ -229,13 +334,26 @@ NAMES = {
     "optimize.property": (lambda v: nsc.optimize("bitonic", 4, property=v), "sort"),
     "Relaxation.sigmoid": (nsc.Relaxation, "cauchy"),
     "Sorter.loss.name": (lambda v: operator().loss(v, X, RANKS), "cross_entropy"),
+    "Sorter.loss.reduction": (lambda v: operator().loss("cross_entropy", X, RANKS, reduction=v), "sum"),
+    "Sorter.cross_entropy.reduction": (lambda v: operator().cross_entropy(X, RANKS, reduction=v), "none"),
+    "Sorter.binary_cross_entropy.reduction": (
+        lambda v: operator().binary_cross_entropy(X, RANKS, reduction=v),
+        "mean",
+    ),
+    "Sizes.network": (lambda v: nsc.Sizes(v, 8).sorter(3), "bitonic"),
+    "Sizes.loss.name": (lambda v: sorters().loss(v, X, RANKS), "cross_entropy"),
+    "compile_sizes.network": (lambda v: nsc.compile_sizes(v, 8), "bitonic"),
     "SortingNetwork.loss.name": (lambda v: SortingNetwork(operator()).loss(v, X, RANKS), "cross_entropy"),
+    **of_statistics("reduction", "sum"),
+    **of_statistics("by", "ranks"),
+    **of_statistics("gain", "linear"),
+    **of_statistics("interpolation", "lower"),
     "DiffSortNet.sorting_network_type": (lambda v: DiffSortNet(v, 4), "bitonic"),
     "DiffSortNet.device": (lambda v: DiffSortNet("bitonic", 4, device=v), "cpu"),
     "DiffSortNet.interpolation_type": (lambda v: DiffSortNet("bitonic", 4, interpolation_type=v), "cauchy"),
     "DiffSortNet.distribution": (lambda v: DiffSortNet("bitonic", 4, distribution=v), "cauchy"),
 }
-LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, DiffSortNet)
+LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, *STATISTICS, DiffSortNet)
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
@@ -276,7 +394,8 @@ def parameters_of(name, thing, types):
 
 def test_every_public_number_is_tried():
     numbers = parameters_taken("int|float|Steepness|NDArray|Comparators")
-    assert numbers - {*WHOLE, *REAL} == {"Network.comparators"}
+    # A q may be a list: tests/runtime/test_statistics.py tries it.
+    assert numbers - {*WHOLE, *REAL} == {"Network.comparators", "Quantile.q"}
 
 
 def test_every_public_truth_value_and_name_is_tried():

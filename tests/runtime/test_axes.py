@@ -27,7 +27,7 @@ def selector():
 
 def called(method, make=lambda operator: operator):
     """Return a method as a function of x, payload, target and options; what it does not take is left out."""
-    takes = {"route": ("payload",), "topk": (K,), "loss": ("target",)}
+    takes = {"route": ("payload",), "topk": (K,), "top_k_weights": (K,), "loss": ("target",)}
     name = "loss" if method.endswith("entropy") else method.removeprefix("selector.")
     operator = make(selector() if method.startswith("selector.") else sorter())
 
@@ -48,6 +48,7 @@ RETURNS = {
     "rank": ["x"],
     "route": ["columns"],
     "topk": ["x", "rows"],
+    "top_k_weights": ["x"],
     "cross_entropy": ["loss"],
     "binary_cross_entropy": ["loss"],
     "hard_sort": ["x", "x"],

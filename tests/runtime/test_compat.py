@@ -15,7 +15,16 @@ pytest.importorskip("diffsort")
 import diffsort
 
 import nsc
-from nsc.compat import DISTRIBUTIONS, DiffSortNet
+from nsc.compat import (
+    DiffSortNet,
+    bitonic_network,
+    functional,
+    get_sorting_network,
+    networks,
+    odd_even_network,
+    sort,
+)
+from nsc.compat.functional import DISTRIBUTIONS
 from nsc.runtime.relaxed import reference
 
 pytestmark = pytest.mark.slow("every variant of diffsort is built")
@@ -198,3 +207,66 @@ def test_softening_error_has_the_known_bound(sigmoid, error, gap):
     assert softening.max().item() == pytest.approx(error, rel=1e-3)
     if math.isfinite(gap):
         assert d[softening.argmax()].item() == pytest.approx(gap, rel=5e-3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 11])
+@pytest.mark.parametrize("kind", ["bitonic", "odd_even"])
+def test_layers_of_matrices_are_diffsorts_but_for_the_order_of_their_rows(kind, n):
+    ours = {"bitonic": bitonic_network, "odd_even": odd_even_network}[kind](n)
+    theirs = getattr(diffsort, f"{kind}_network")(n)
+    # Layers without comparators do nothing, and are left out.
+    theirs = [layer for layer in theirs if (layer[0] != layer[1]).any()]
+    for our_layer, their_layer in zip(ours, theirs, strict=True):
+        for x, y, axis in zip(our_layer, their_layer, (0, 0, 1, 1), strict=True):
+            assert sorted(x.swapaxes(0, axis).tolist()) == sorted(y.swapaxes(0, axis).tolist())
+    assert networks.network_of(ours) == networks.network_of(theirs) == networks.network_of(list(ours))
+    assert len(ours[1:]) == max(0, len(ours) - 1)
+
+
+@pytest.mark.parametrize("steepness", [-4.0, torch.tensor([3.0]), torch.tensor([[2.0], [-3.0], [5.0]])])
+@pytest.mark.parametrize("distribution", ["cauchy", "logistic_phi"])
+def test_functions_of_diffsort_take_its_networks_and_ours(distribution, steepness):
+    x = torch.randn(3, 6, dtype=torch.float64, requires_grad=True)
+    theirs = diffsort.get_sorting_network("odd_even", 6, "cpu")
+    expected = diffsort.functional.execute_sort(theirs, x, steepness, 0.3, distribution)
+    (grad,) = torch.autograd.grad(expected[1].square().sum(), x)
+    for layers in (theirs, get_sorting_network("odd_even", 6, "cpu"), odd_even_network(6)):
+        for function in (functional.execute_sort, sort):
+            actual = function(layers, x, steepness, 0.3, distribution)
+            torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
+            torch.testing.assert_close(torch.autograd.grad(actual[1].square().sum(), x)[0], grad)
+
+
+def test_a_network_that_a_program_moves_by_hand_is_taken_back():
+    sorter, x = DiffSortNet("odd_even", 5), torch.randn(2, 5)
+    before = sorter(x)
+    sorter.sorting_network = [[matrix.to("cpu") for matrix in layer] for layer in sorter.sorting_network]
+    torch.testing.assert_close(sorter(x), before, rtol=0, atol=0)
+    sorter.sorting_network = get_sorting_network("bitonic", 5, "cpu")
+    torch.testing.assert_close(sorter(x), DiffSortNet("bitonic", 5)(x), rtol=0, atol=0)
+    # A matrix that is written to makes another network.
+    layers = [list(layer) for layer in get_sorting_network("odd_even", 2, "cpu")]
+    assert functional.sort(layers, torch.tensor([[1.0, 0.0]]), 1e6)[0].round().tolist() == [[0, 1]]
+    for layer in layers[:1]:
+        low, high = layer[2].clone(), layer[3].clone()
+        layer[2].copy_(high)
+        layer[3].copy_(low)
+    with pytest.raises(nsc.VerificationError):
+        functional.sort(layers[:1], torch.tensor([[1.0, 0.0]]), 1e6)
+    layers[0][0].zero_()
+    with pytest.raises(nsc.NetworkError, match="layer 0 has matrices that are no comparators of 2 wires"):
+        functional.sort(layers[:1], torch.tensor([[1.0, 0.0]]), 1e6)
+
+
+def test_errors_are_diffsorts_too():
+    with pytest.raises(NotImplementedError, match="must be one of odd_even, bitonic, got 'bubble'"):
+        DiffSortNet("bubble", 4)
+    with pytest.raises(NotImplementedError, match="sorting network 'bubble' is unknown"):
+        get_sorting_network("bubble", 4, "cpu")
+    with pytest.raises(NotImplementedError, match="distribution must be one of"):
+        sort(odd_even_network(3), torch.randn(2, 3), distribution="laplace")
+    with pytest.raises(AssertionError, match=r"sorts \(batch, 4\) along axis 1, got \(2, 3\)"):
+        DiffSortNet("bitonic", 4)(torch.randn(2, 3))
+    assert (
+        DiffSortNet("bitonic", 4, distribution=None, interpolation_type="gaussian").distribution == "gaussian"
+    )

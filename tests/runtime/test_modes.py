@@ -418,12 +418,16 @@ def operands(routing):
         "route": payload,
         "transposed": payload,
         "cross_entropy": ranks(3),
+        "cross_entropy_of_shares": torch.rand(3, N + 1, N, dtype=DOUBLE, requires_grad=True),
         "rows": torch.tensor([[2, 0]]).expand(3, 2),
     }.get(routing)
     return x, steepness.expand(3), extra, routing, operator().kernel.spec
 
 
-@pytest.mark.parametrize("routing", ["none", "permutation", "route", "transposed", "cross_entropy", "rows"])
+@pytest.mark.parametrize(
+    "routing",
+    ["none", "permutation", "route", "transposed", "cross_entropy", "cross_entropy_of_shares", "rows"],
+)
 def test_opcheck(routing):
     torch.library.opcheck(torch.ops.nsc.relax, operands(routing))
 
@@ -445,10 +449,9 @@ def test_opcheck_of_the_backward(routing):
     torch.library.opcheck(torch.ops.nsc.relax_backward, (*grads, x, steepness.detach(), *rest))
 
 
-def test_opcheck_of_the_loss():
-    x, steepness, _ = inputs()
-    spec = operator().kernel.spec
-    torch.library.opcheck(torch.ops.nsc.loss, (x, steepness.expand(3), ranks(3), "cross_entropy", spec))
+@pytest.mark.parametrize("routing", ["cross_entropy", "cross_entropy_of_shares"])
+def test_opcheck_of_the_loss(routing):
+    torch.library.opcheck(torch.ops.nsc.loss, operands(routing))
 
 
 def test_compile_with_inductor_and_a_changing_steepness_compiles_once():

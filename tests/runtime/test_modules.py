@@ -268,6 +268,7 @@ def test_modules_do_what_their_operators_do_at_their_steepness():
     arguments = {
         "route": (payload,),
         "topk": (3,),
+        "top_k_weights": (3,),
         "cross_entropy": (ranks,),
         "binary_cross_entropy": (ranks,),
     }

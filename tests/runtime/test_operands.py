@@ -84,7 +84,11 @@ BAD_OPERANDS = {
     "steepness tensor 0": (lambda op: op.sort(X, torch.tensor(0.0)), nsc.OperandError, "above 0"),
     "steepness tensor nan": (lambda op: op.sort(X, torch.tensor(torch.nan)), nsc.OperandError, "above 0"),
     "steepness tensor inf": (lambda op: op.topk(X, 1, torch.tensor(torch.inf)), nsc.OperandError, "above 0"),
-    "steepness vector": (lambda op: op.sort(X, torch.ones(2)), nsc.OperandError, r"0-d tensor.*shape \(2,\)"),
+    "steepness vector": (
+        lambda op: op.sort(X, torch.ones(3)),
+        nsc.OperandError,
+        r"each sample.*shape \(3,\)",
+    ),
     "steepness text": (lambda op: op.sort(X, "steep"), nsc.OperandTypeError, "got str"),
     "steepness bool": (lambda op: op.sort(X, True), nsc.OperandTypeError, "got bool"),
     "target repeated": (
@@ -97,7 +101,7 @@ BAD_OPERANDS = {
     "target huge": (lambda op: op.cross_entropy(X, RANKS + 2**62), nsc.OperandError, "each rank"),
     "target floats": (lambda op: op.cross_entropy(X, RANKS.float()), nsc.OperandTypeError, r"\.long\(\)"),
     "target shape": (lambda op: op.cross_entropy(X, RANKS[0]), nsc.OperandError, "shape of x"),
-    "target list": (lambda op: op.cross_entropy(X, [0, 1, 2, 3]), nsc.OperandTypeError, "got list"),
+    "target list": (lambda op: op.cross_entropy(X, [0, 1, 2, 3]), nsc.OperandTypeError, "got a list"),
     "k 0": (lambda op: op.topk(X, 0), nsc.OperandError, "1 … 4, got 0"),
     "k too large": (lambda op: op.topk(X, 5), nsc.OperandError, "1 … 4, got 5"),
     "k negative": (lambda op: op.topk(X, -1), nsc.OperandError, "got -1"),
@@ -148,7 +152,8 @@ BAD_STEEPNESS = {
     "1e+39": [1e39, np.float64(1e39), torch.tensor(1e39, dtype=torch.float64)],
     "1e-50": [1e-50],
     "an int of 1329 bits": [10**400],
-    "a tensor of torch.float32 and shape (1,)": [torch.ones(1)],
+    "a tensor of torch.float32 and shape (3,) for samples of shape (2,)": [torch.ones(3)],
+    "a tensor of torch.float32 and shape (1, 2) for samples of shape (2,)": [torch.ones(1, 2)],
     "a tensor of torch.bool and shape ()": [torch.tensor(True)],
     "a tensor of torch.complex64 and shape ()": [torch.tensor(1j)],
     "ndarray": [np.ones(2)],
@@ -159,7 +164,8 @@ BAD_STEEPNESS = {
 @pytest.mark.parametrize("method", SOFT_METHODS)
 def test_a_bad_steepness_is_named_with_its_method(method):
     steep = (
-        "steepness must be a float or a 0-d tensor, finite and above 0 (in float32 1.2e-38 … 3.4e+38), got "
+        "steepness must be a float or a tensor, one number or one for each sample, finite and above 0 "
+        "(in float32 1.2e-38 … 3.4e+38), got "
     )
     for description, values in BAD_STEEPNESS.items():
         for value in values:

@@ -243,7 +243,7 @@ def selector(n, select):
         ((0, [1]), {}, OperandError, "classes must be 1 or more, got 0"),
         (("10", [1]), {}, OperandTypeError, "classes must be an integer, got '10'"),
         ((4, [1]), {"top1": "sm"}, OperandError, "no top1 'sm'; known: network, softmax"),
-        ((4, [1]), {"reduction": None}, OperandError, "no reduction None; known: mean, none, sum"),
+        ((4, [1]), {"reduction": None}, OperandError, "reduction must be one of mean, sum, none, got None"),
         ((4, [1]), {"steepness": 0.0}, OperandError, "TopKCrossEntropy: steepness must be .* above 0"),
         ((4, [1]), {"learnable": "yes"}, OperandTypeError, "learnable must be True or False"),
         ((4, [1]), {"network": "bionic"}, NscError, "neither a family"),

@@ -53,20 +53,37 @@ struct Call {
     const int64_t *ranks_of(int64_t sample) const {
         return static_cast<const int64_t *>(payload) + sample * payload_stride;
     }
+    // The target of a sample, if the routing is a loss.
+    Target<real> target_of(int64_t sample) const {
+        if (!is_loss(routing)) return {};
+        const Form form = form_of(routing);
+        if (form != of_ranks)
+            return {form, static_cast<const real *>(payload) + sample * payload_stride, plan.wires,
+                    0};
+        int64_t count = 0;
+        for (int64_t c = 0; c < plan.wires; ++c) count += ranks_of(sample)[c] != ignored;
+        return {form, ranks_of(sample), plan.wires, count ? 1 / double(count) : 0};
+    }
 
     Status check() const {
         for (int64_t b = 0; b < batch; ++b)
             if (!(steepness_of(b) > 0 && __builtin_isfinite(steepness_of(b)))) return bad_steepness;
-        if (!is_loss(routing) && !has_ranks(routing)) return ok;
+        if (is_loss(routing)) return check_targets();
+        for (int64_t b = 0; has_ranks(routing) && b < batch; ++b)
+            for (int64_t c = 0; c < columns(); ++c)
+                if (ranks_of(b)[c] < 0 || ranks_of(b)[c] >= plan.wires) return no_rank;
+        return ok;
+    }
+    Status check_targets() const {
         const Memory seen(plan.wires);
         if (!seen.start) return out_of_memory;
         for (int64_t b = 0; b < batch; ++b) {
+            const Target<real> target = target_of(b);
             memset(seen.get<uint8_t>(), 0, plan.wires);
-            for (int64_t c = 0; c < columns(); ++c) {
-                const int64_t rank = ranks_of(b)[c];
-                if (rank < 0 || rank >= plan.wires)
-                    return is_loss(routing) ? no_permutation : no_rank;
-                if (is_loss(routing) && seen.get<uint8_t>()[rank]++) return no_permutation;
+            for (int64_t c = 0; c < plan.wires; ++c) {
+                if (!target.is_valid(c) || !target.are_shares(c)) return bad_target;
+                if (target.form != of_ranks || target.ranks()[c] == ignored) continue;
+                if (seen.get<uint8_t>()[target.ranks()[c]]++) return bad_target;
             }
         }
         return ok;

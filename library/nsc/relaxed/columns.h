@@ -31,67 +31,167 @@ inline Probability<real> probability(real p, real rest_of_column) {
     return {p, is_large(p) ? rest_of_column : unit<real> - p};
 }
 
-// Adds the losses of `width` columns, one of each lane; rank[k] is the true rank of the column in
-// lane k.
-template <class Loss, class P, class real>
-NSC_APART void add_losses(const P &plan, Columns<real> block, const int64_t *rank, int64_t width,
-                          double *losses) {
-    if (Loss::at_truth_alone) {
-        bool large = false;
-        for (int64_t k = 0; k < width; ++k) large |= is_large<real>(block[rank[k]][k]);
-        const Vec<real> rests = large ? rests_of_columns(plan, block) : Vec<real>{};
-        for (int64_t k = 0; k < width; ++k)
-            losses[k] += mean_part<Loss>(
-                Loss::template of<real>(probability<real>(block[rank[k]][k], rests[k]), true),
-                plan.wires);
-        return;
-    }
-    const Vec<real> rests = rests_of_columns(plan, block);
-    for (int64_t row = 0; row < plan.wires; ++row)
+// The truths of a block of columns, one in each lane: those of a sample, or a column of several.
+template <class real>
+struct Truths {
+    // Takes `width` truths; target_of(k) is the target of lane k, column_of(k) its column.
+    template <class TargetOf, class ColumnOf>
+    Truths(int64_t width, TargetOf target_of, ColumnOf column_of) : width(width) {
         for (int64_t k = 0; k < width; ++k) {
-            const Probability<real> p = probability<real>(block[row][k], rests[k]);
-            losses[k] += mean_part<Loss>(Loss::template of<real>(p, rank[k] == row), plan.wires);
+            const Target<real> &target = target_of(k);
+            const Truth<real> truth = target.truth(column_of(k));
+            first[k] = truth.first, last[k] = truth.last, weight[k] = truth.weight;
+            part[k] = truth.part();
+            shares = target.form == of_shares, stride = target.wires;
+            if (shares) share_of[k] = target.reals() + column_of(k);
+            several |= truth.first != truth.last;
         }
+    }
+    double share(int64_t row, int64_t k) const {
+        if (shares) return share_of[k][row * stride];
+        return first[k] <= row && row <= last[k] ? part[k] : 0;
+    }
+    int64_t width;
+    int32_t first[lanes<real>], last[lanes<real>];
+    double weight[lanes<real>];
+    double part[lanes<real>];  // what the item has of each of its ranks
+    bool several = false;      // whether an item has one of several ranks
+    bool shares = false;       // whether the target is one of shares: share_of[k][row * stride]
+    const real *share_of[lanes<real>];
+    int64_t stride = 0;
+};
+
+// The sums of each column's entries inside and outside of its truth, each in a fixed order.
+template <class real>
+struct Masses {
+    Vec<real> inside, outside;
+};
+
+template <class P, class real>
+Masses<real> masses_of(const P &plan, Columns<real> block, const Truths<real> &truths) {
+    Masses<real> sums = {};
+    Vec<real> first = {}, last = {};
+    for (int64_t k = 0; k < truths.width; ++k)
+        first[k] = real(truths.first[k]), last[k] = real(truths.last[k]);
+    for (int64_t row = 0; row < plan.wires; ++row) {
+        const auto is_in = (first <= all(real(row))) & (last >= all(real(row)));
+        sums.inside += is_in ? block[row] : Vec<real>{};
+        sums.outside += is_in ? Vec<real>{} : block[row];
+    }
+    return sums;
+}
+
+// Calls visit(k, p) with the probability of the truth of each column that counts.
+template <class P, class real, class Visit>
+void for_each_truth(const P &plan, Columns<real> block, const Truths<real> &truths, Visit visit) {
+    Masses<real> masses = {};
+    if (truths.several) {
+        masses = masses_of(plan, block, truths);
+    } else {
+        bool large = false;
+        for (int64_t k = 0; k < truths.width; ++k) {
+            masses.inside[k] = block[truths.first[k]][k];
+            large |= is_large<real>(masses.inside[k]);
+        }
+        if (large) masses.outside = rests_of_columns(plan, block);
+    }
+    for (int64_t k = 0; k < truths.width; ++k)
+        if (truths.weight[k]) visit(k, probability<real>(masses.inside[k], masses.outside[k]));
+}
+
+// Calls visit(row, k, p, weight) with each entry of the columns that count, and what it counts.
+template <class Loss, class P, class real, class Visit>
+void for_each_entry(const P &plan, Columns<real> block, const Truths<real> &truths, Visit visit) {
+    const Vec<real> rests = rests_of_columns(plan, block);
+    double weights[lanes<real>];
+    for (int64_t k = 0; k < truths.width; ++k)
+        weights[k] = entry_weight<Loss>(truths.weight[k], plan.wires);
+    for (int64_t row = 0; row < plan.wires; ++row)
+        for (int64_t k = 0; k < truths.width; ++k)
+            if (weights[k]) visit(row, k, probability<real>(block[row][k], rests[k]), weights[k]);
+}
+
+// Adds the losses of columns.
+template <class Loss, class P, class real>
+NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real> &truths,
+                          double *losses) {
+    if (Loss::of_truth && !truths.shares)
+        return for_each_truth(plan, block, truths, [&](int64_t k, Probability<real> p) {
+            losses[k] += truths.weight[k] * Loss::template of<real>(p, true);
+        });
+    if (truths.shares || truths.several)
+        return for_each_entry<Loss>(
+            plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+            losses[k] += weight * mean_of<Loss>(p, truths.share(row, k));
+        });
+    for_each_entry<Loss>(plan, block, truths,
+                         [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+        losses[k] += weight * Loss::template of<real>(p, truths.first[k] == row);
+    });
 }
 
 // The gradient of these losses.
 template <class Loss, class P, class real>
 NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<real> grad,
-                                  const int64_t *rank, int64_t width) {
-    const real share = mean_share<Loss, real>(plan.wires);
-    if (Loss::at_truth_alone) {
-        grad.clear(plan.wires);
-        for (int64_t k = 0; k < width; ++k) {
-            const real p = block[rank[k]][k];
-            grad[rank[k]][k] = share * Loss::template slope<typename P::Relaxation, real>(
-                                           {p, unit<real> - p}, true);
-        }
-        return;
-    }
-    const Vec<real> rests = rests_of_columns(plan, block);
-    for (int64_t row = 0; row < plan.wires; ++row) {
-        grad[row] = Vec<real>{};
-        for (int64_t k = 0; k < width; ++k) {
-            const Probability<real> p = probability<real>(block[row][k], rests[k]);
+                                  const Truths<real> &truths) {
+    using Relaxation = typename P::Relaxation;
+    grad.clear(plan.wires);
+    if (Loss::of_truth && !truths.shares)
+        return for_each_truth(plan, block, truths, [&](int64_t k, Probability<real> p) {
+            const real slope =
+                real(truths.weight[k]) * Loss::template slope<Relaxation, real>(p, true);
+            // Of several ranks that are almost certain the slope stands negated at the others,
+            // which is the same, as columns sum to 1. Mixes of equal slopes differ in the last
+            // place, in which a small gradient would drown.
+            const bool at_others = truths.first[k] != truths.last[k] && is_large<real>(p.p);
+            for (int64_t row = 0; row < plan.wires; ++row)
+                if ((truths.first[k] <= row && row <= truths.last[k]) != at_others)
+                    grad[row][k] = at_others ? -slope : slope;
+        });
+    if (truths.shares || truths.several)
+        return for_each_entry<Loss>(
+            plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, double weight) {
             grad[row][k] =
-                share * Loss::template slope<typename P::Relaxation, real>(p, rank[k] == row);
-        }
-    }
+                real(weight) * mean_slope<Loss, Relaxation>(p, real(truths.share(row, k)));
+        });
+    for_each_entry<Loss>(plan, block, truths,
+                         [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+        grad[row][k] =
+            real(weight) * Loss::template slope<Relaxation, real>(p, truths.first[k] == row);
+    });
+}
+
+// The gradient of the shares of columns. That of lane k begins at grads[k] and lies as the shares;
+// weights have none.
+template <class Loss, class P, class real>
+NSC_APART void find_share_gradient(const P &plan, Columns<real> block, const Truths<real> &truths,
+                                   real *const *grads) {
+    for (int64_t row = 0; row <= plan.wires; ++row)
+        for (int64_t k = 0; k < truths.width; ++k) grads[k][row * truths.stride] = 0;
+    for_each_entry<Loss>(plan, block, truths,
+                         [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+        grads[k][row * truths.stride] = real(weight * share_slope<Loss>(p));
+    });
 }
 
 template <class P, class real>
-void add_losses(const P &plan, Routing loss, Columns<real> block, const int64_t *rank,
-                int64_t width, double *losses) {
-    with_loss(loss,
-              [&](auto kind) { add_losses<decltype(kind)>(plan, block, rank, width, losses); });
+void add_losses(const P &plan, Routing loss, Columns<real> block, const Truths<real> &truths,
+                double *losses) {
+    with_loss(loss, [&](auto kind) { add_losses<decltype(kind)>(plan, block, truths, losses); });
 }
 
 template <class P, class real>
 void find_loss_gradient(const P &plan, Routing loss, Columns<real> block, Columns<real> grad,
-                        const int64_t *rank, int64_t width) {
-    with_loss(loss, [&](auto kind) {
-        find_loss_gradient<decltype(kind)>(plan, block, grad, rank, width);
-    });
+                        const Truths<real> &truths) {
+    with_loss(loss,
+              [&](auto kind) { find_loss_gradient<decltype(kind)>(plan, block, grad, truths); });
+}
+
+template <class P, class real>
+void find_share_gradient(const P &plan, Routing loss, Columns<real> block,
+                         const Truths<real> &truths, real *const *grads) {
+    with_loss(loss,
+              [&](auto kind) { find_share_gradient<decltype(kind)>(plan, block, truths, grads); });
 }
 
 }  // namespace nsc

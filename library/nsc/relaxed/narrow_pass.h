@@ -212,6 +212,7 @@ struct Samples {
           count(call.batch - first < lanes<real> ? call.batch - first : lanes<real>) {
         for (int64_t k = 0; k < lanes<real>; ++k)
             steepness[k] = call.steepness_of(k < count ? first + k : first);
+        for (int64_t k = 0; k < count; ++k) targets[k] = call.target_of(first + k);
     }
     static int64_t count_tasks(int64_t batch) { return (batch + lanes<real> - 1) / lanes<real>; }
     // Runs the keys pass: the values go to `block`, the weights to w.
@@ -241,13 +242,15 @@ struct Samples {
         else
             memset(block, 0, sizeof(Vec<real>) * call.plan.wires);
     }
-    // The rank of each sample's item `column`.
-    void ranks(int64_t column, int64_t *rank) const {
-        for (int64_t k = 0; k < count; ++k) rank[k] = call.ranks_of(first + k)[column];
+    // The truth of each sample's item `column`, if the routing is a loss.
+    Truths<real> truths(int64_t column) const {
+        return {count, [&](int64_t k) -> const Target<real> & { return targets[k]; },
+                [&](int64_t) { return column; }};
     }
     const Call<P, real> &call;
     int64_t first, count;
     Vec<real> steepness;
+    Target<real> targets[lanes<real>];
 };
 
 // Reals that forward keeps for backward: the weights of all samples, and what it takes to begin at
@@ -301,12 +304,9 @@ Status narrow_forward(const Call<P, real> &call, real *values, real *routed, rea
                               samples.count, 1 / unit<real>);
                 continue;
             }
-            for (int64_t at = 0; at < width; ++at) {
-                int64_t rank[lanes<real>];
-                samples.ranks(column + at, rank);
-                add_losses<P, real>(plan, call.routing, {rows + at, pitch}, rank, samples.count,
-                                    losses);
-            }
+            for (int64_t at = 0; at < width; ++at)
+                add_losses<P, real>(plan, call.routing, {rows + at, pitch},
+                                    samples.truths(column + at), losses);
         }
         for (int64_t k = 0; is_loss(call.routing) && k < samples.count; ++k)
             routed[samples.first + k] = real(losses[k]);
@@ -315,8 +315,8 @@ Status narrow_forward(const Call<P, real> &call, real *values, real *routed, rea
 
 template <class P, class real>
 Status narrow_backward(const Call<P, real> &call, const real *values_grad, const real *routed_grad,
-                       real *x_grad, real *steepness_grad, real *loss_of_samples, real *kept,
-                       ParallelFor pool) {
+                       real *x_grad, real *steepness_grad, real *share_grad, real *loss_of_samples,
+                       real *kept, ParallelFor pool) {
     using Row = Vec<real>;
     using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
@@ -351,15 +351,23 @@ Status narrow_backward(const Call<P, real> &call, const real *values_grad, const
                 const Row *end =
                     route_columns<false, true, real>(plan, rows, cone, w.forward, differences);
                 for (int64_t k = 0; k < narrow_columns && is_loss(call.routing); ++k) {
-                    int64_t rank[lanes<real>];
-                    const bool is_column = at + k < width;
-                    if (is_column) samples.ranks(column + at + k, rank);
-                    if (is_column && loss_of_samples)
-                        add_losses<P, real>(plan, call.routing, {rows + k, narrow_columns}, rank,
-                                            samples.count, losses);
-                    find_loss_gradient<P, real>(plan, call.routing, {rows + k, narrow_columns},
-                                                {grad + at + k, pitch}, rank,
-                                                is_column ? samples.count : 0);
+                    const int64_t item = column + at + k;
+                    const Columns<real> block = {rows + k, narrow_columns},
+                                        block_grad = {grad + at + k, pitch};
+                    if (item >= wires) {
+                        block_grad.clear(wires);
+                        continue;
+                    }
+                    const Truths<real> truths = samples.truths(item);
+                    if (loss_of_samples) add_losses(plan, call.routing, block, truths, losses);
+                    find_loss_gradient(plan, call.routing, block, block_grad, truths);
+                    if (!share_grad) continue;
+                    real *share_grads[lanes<real>];
+                    for (int64_t lane = 0; lane < lanes<real>; ++lane)
+                        share_grads[lane] = share_grad +
+                                            (samples.first + lane) * numbers_of(of_shares, wires) +
+                                            item;
+                    find_share_gradient(plan, call.routing, block, truths, share_grads);
                 }
                 route_columns_back<real>(plan, grad + at, cone, w.backward, end, weight_grad);
             }

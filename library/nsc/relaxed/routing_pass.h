@@ -87,12 +87,21 @@ inline void for_groups(const Call<P, real> &call, int64_t chunk, Visit visit) {
         visit(group);
 }
 
+// The truths of a block of a sample's columns.
+template <class P, class real>
+Truths<real> truths_of_block(const Call<P, real> &call, const Target<real> &target, int64_t block) {
+    const int64_t first = block * lanes<real>;
+    return {call.width_of(first), [&](int64_t) -> const Target<real> & { return target; },
+            [&](int64_t k) { return first + k; }};
+}
+
 // Routes a chunk of a sample's columns to `routed`. A loss is returned instead.
 template <class P, class real>
 double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, const real *keep,
                    real *routed, RoutingMemory<P, real> memory) {
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
+    const Target<real> target = call.target_of(sample);
     for_groups(call, chunk, [&](int64_t group) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
@@ -105,12 +114,9 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
             return store_group<real>(plan, memory.rows, to, call.columns(), width,
                                      has_columns(call.routing) ? real(1) : 1 / unit<real>);
         }
-        for (int64_t k = 0; k < used; ++k) {
-            const int64_t column = (at + k) * lanes<real>;
+        for (int64_t k = 0; k < used; ++k)
             add_losses<P, real>(plan, call.routing, {memory.rows + k, group_blocks},
-                                call.ranks_of(sample) + column, call.width_of(column),
-                                loss_of_lanes);
-        }
+                                truths_of_block(call, target, at + k), loss_of_lanes);
     });
     return sum_of<double>(loss_of_lanes, lanes<real>);
 }
@@ -154,6 +160,7 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
                         real *weight_grad, RoutingMemory<P, real> memory) {
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
+    const Target<real> target = call.target_of(sample);
     for_groups(call, chunk, [&](int64_t group) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
@@ -167,20 +174,23 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
                 return load_group<real>(plan, memory.grads, routed_grad + place, call.columns(),
                                         width);
             for (int64_t k = 0; k < used; ++k) {
-                const int64_t column = (at + k) * lanes<real>;
-                const int64_t *ranks = call.ranks_of(sample) + column;
+                const Truths<real> truths = truths_of_block(call, target, at + k);
                 const Columns<real> block = {memory.rows + k, group_blocks},
                                     grad = {memory.grads + k, group_blocks};
-                if (wants_loss)
-                    add_losses(plan, call.routing, block, ranks, call.width_of(column),
-                               loss_of_lanes);
-                find_loss_gradient(plan, call.routing, block, grad, ranks, call.width_of(column));
+                if (wants_loss) add_losses(plan, call.routing, block, truths, loss_of_lanes);
+                find_loss_gradient(plan, call.routing, block, grad, truths);
+                if (!payload_grad) continue;
+                real *share_grads[lanes<real>];
+                for (int64_t lane = 0; lane < lanes<real>; ++lane)
+                    share_grads[lane] = payload_grad + sample * numbers_of(of_shares, plan.wires) +
+                                        (at + k) * lanes<real> + lane;
+                find_share_gradient(plan, call.routing, block, truths, share_grads);
             }
         };
         call.find_blocks(memory.on, sample, at, used);
         route_group_both_ways(plan, {call.butterflies(), memory.on, 0, plan.butterfly_count}, w,
                               weight_grad, memory, load, ended);
-        if (payload_grad)
+        if (payload_grad && !is_loss(call.routing))
             store_group<real>(plan, memory.grads, payload_grad + place, call.columns(), width, 1);
     });
     return sum_of<double>(loss_of_lanes, lanes<real>);
@@ -418,7 +428,8 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
 }
 
 // values_grad, routed_grad: as the outputs of forward, or null for zero. x_grad: (batch, wires).
-// steepness_grad: (batch), or null. payload_grad: as the payload, or null.
+// steepness_grad: (batch), or null. payload_grad: as the payload, or null; of a loss, the
+// gradient of its shares.
 // A loss has no routed_grad. Each sample's loss goes to `losses`, (batch), and the gradients are
 // its gradients. kept: what forward kept in a call with the same arguments, or null.
 template <class P, class real>
@@ -431,8 +442,8 @@ Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
         return values_backward(call, values_grad, x_grad, steepness_grad, pool);
     if constexpr (P::may_be_narrow)
         if (plan.is_narrow() && routes_identity(call.routing))
-            return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad, losses,
-                                   kept, pool);
+            return narrow_backward(call, values_grad, routed_grad, x_grad, steepness_grad,
+                                   payload_grad, losses, kept, pool);
     if (call.batch >= many_samples)
         return backward_samples(call, values_grad, routed_grad, x_grad, steepness_grad,
                                 payload_grad, losses, pool);

@@ -74,8 +74,8 @@ TEST(wrong_operands_are_refused) {
     }
     EXPECT(checked(rows, 1, 3) == ok);  // a rank may be wanted twice
     EXPECT(checked(rows, 1, 4) == no_rank && checked(rows, 1, -1) == no_rank);
-    for (int64_t wrong : {-1, 3, 4})
-        EXPECT(checked(cross_entropy_routing, 1, wrong) == no_permutation);
+    for (int64_t wrong : {-1, 3, 4}) EXPECT(checked(cross_entropy_routing, 1, wrong) == bad_target);
+    EXPECT(checked(cross_entropy_routing, 1, ignored) == ok);
 }
 
 TEST(reversed_routings_run_the_mirrored_butterflies) {

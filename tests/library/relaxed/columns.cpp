@@ -32,46 +32,115 @@ struct Block {
     Vec<real> rows[wires * pitch] = {};
 };
 
-static double loss_of(Routing loss, double p, bool is_true) {
-    if (loss == cross_entropy_routing) return is_true ? -log(p) / wires : 0;
-    return -log(is_true ? p : 1 - p) / (wires * wires);
-}
+// What an item counts, and the ranks that it may have, in a target of each form.
+template <class real>
+struct Truth3 {
+    explicit Truth3(Form form) : form(form) {
+        for (int i = 0; i < wires; ++i) {
+            ranks[i] = (3 * i + 3) % wires;
+            reals[i] = real(form == of_intervals ? i % 3 : 0.1 * i);
+            reals[wires + i] = real(form == of_intervals ? i % 3 + i % 2 : 0.3);
+            for (int row = 2; row <= wires; ++row) reals[row * wires + i] = real(0.2 * (row % 4));
+            reals[(form == of_intervals ? 2 : wires) * wires + i] = real(i % 4 * 0.5);
+        }
+        ranks[2] = ignored;
+    }
+    Target<real> target() const {
+        const void *start = form == of_ranks ? static_cast<const void *>(ranks) : reals;
+        return {form, start, wires, 0.25};
+    }
+    Form form;
+    int64_t ranks[wires];
+    real reals[(wires + 1) * wires];
+};
 
-static double slope_of(Routing loss, double p, bool is_true) {
-    if (loss == cross_entropy_routing) return is_true ? -1 / p / wires : 0;
-    return (is_true ? -1 / p : 1 / (1 - p)) / (wires * wires);
+// The loss of column k of the block, of item k % wires, and its derivatives by entries.
+struct Expected {
+    double loss = 0, slopes[wires] = {};
+};
+
+template <class real>
+static Expected expected(bool by_row, const Target<real> &target, int k) {
+    const int item = k % wires;
+    const Truth<real> truth = target.truth(item);
+    Expected found;
+    if (!by_row && target.form != of_shares) {
+        double mass = 0;
+        for (int row = 0; row < wires; ++row) mass += truth.is_in(row) ? entry(row, k) : 0;
+        found.loss = -truth.weight * log(mass);
+        for (int row = 0; row < wires; ++row)
+            found.slopes[row] = truth.is_in(row) ? -truth.weight / mass : 0;
+        return found;
+    }
+    for (int row = 0; row < wires; ++row) {
+        const double p = entry(row, k), weight = by_row ? truth.weight / wires : truth.weight,
+                     share = target.form == of_shares ? double(target.share(row, item))
+                                                      : truth.share(row),
+                     other = by_row ? 1 - share : 0;
+        found.loss -= weight * (share * log(p) + other * log(1 - p));
+        found.slopes[row] = weight * (other / (1 - p) - share / p);
+    }
+    return found;
 }
 
 template <class real>
 static void expect_losses(Routing loss, int64_t width) {
     const OfWires plan;
     Block<real> block, grad;
-    const int64_t rank[] = {3, 1, 4, 0, 2, 2, 0, 1, 3, 1, 4, 0, 2, 2, 0, 1};
+    const Truth3<real> truth(form_of(loss));
+    const Target<real> target = truth.target();
+    const Truths<real> truths(width, [&](int64_t) -> const Target<real> & { return target; },
+                              [](int64_t k) { return k % wires; });
     double losses[16] = {};
     for (double &each : losses) each = 1;  // they are added to
-    add_losses<OfWires, real>(plan, loss, block.columns(), rank, width, losses);
-    find_loss_gradient<OfWires, real>(plan, loss, block.columns(), grad.columns(), rank, width);
-    const double relative = sizeof(real) == 4 ? 2e-6 : 1e-10;
+    add_losses<OfWires, real>(plan, loss, block.columns(), truths, losses);
+    find_loss_gradient<OfWires, real>(plan, loss, block.columns(), grad.columns(), truths);
+    const double relative = sizeof(real) == 4 ? 3e-6 : 1e-10;
+    const bool by_row = loss >= binary_cross_entropy_routing;
     for (int k = 0; k < lanes<real>; ++k) {
-        double expected = 1;
-        for (int row = 0; k < width && row < wires; ++row) {
-            const double p = entry(row, k), slope = slope_of(loss, p, rank[k] == row);
-            expected += loss_of(loss, p, rank[k] == row);
-            EXPECT_NEAR(grad.columns()[row][k] * unit<double>, slope, fabs(slope) * relative);
-        }
-        EXPECT_NEAR(losses[k], expected, relative);
+        const Expected wanted = k < width ? expected(by_row, target, k) : Expected();
+        EXPECT_NEAR(losses[k], 1 + wanted.loss, relative * (1 + wanted.loss));
+        for (int row = 0; row < wires; ++row)
+            EXPECT_NEAR(grad.columns()[row][k] * unit<double>, wanted.slopes[row],
+                        fabs(wanted.slopes[row]) * relative);
     }
-    // A rest keeps its digits where 1 - p has lost them.
-    EXPECT_NEAR(losses[0] - 1,
-                loss_of(loss, entry(3, 0), true) +
-                    (loss == cross_entropy_routing ? 0 : 4 * loss_of(loss, 0.25e-6, false)),
-                1e-13);
+    if (!has_shares(loss)) return;
+    real grads[16][(wires + 1) * wires];
+    real *starts[16];
+    for (int k = 0; k < 16; ++k) starts[k] = grads[k];
+    find_share_gradient<OfWires, real>(plan, loss, block.columns(), truths, starts);
+    for (int k = 0; k < width; ++k)
+        for (int row = 0; row <= wires; ++row) {
+            const double p = row < wires ? entry(row, k) : 0.5,
+                         weight = target.truth(k % wires).weight / (by_row ? wires : 1),
+                         slope = weight * ((by_row ? log(1 - p) : 0) - log(p));
+            EXPECT_NEAR(grads[k][row * wires], row < wires ? slope : 0, 1e-6 * (1 + fabs(slope)));
+        }
 }
 
 TEST(losses_of_columns_and_their_gradients) {
-    for (Routing loss : {cross_entropy_routing, binary_cross_entropy_routing}) {
+    for (Routing loss : {cross_entropy_routing, cross_entropy_of_intervals, cross_entropy_of_shares,
+                         binary_cross_entropy_routing, binary_cross_entropy_of_intervals,
+                         binary_cross_entropy_of_shares}) {
         for (int64_t width = 1; width <= lanes<float>; ++width) expect_losses<float>(loss, width);
         for (int64_t width = 1; width <= lanes<double>; ++width) expect_losses<double>(loss, width);
+    }
+}
+
+TEST(a_rest_keeps_its_digits_where_1_minus_p_has_lost_them) {
+    const OfWires plan;
+    Block<float> block;
+    const float intervals[] = {2, 2, 0, 0, 0, 3, 3, 0, 0, 0, 1, 0, 0, 0, 0};
+    const int64_t ranks[] = {3, ignored, ignored, ignored, ignored};
+    for (const Target<float> target : {Target<float>{of_ranks, ranks, wires, 1},
+                                       Target<float>{of_intervals, intervals, wires, 0}}) {
+        const Truths<float> truths(1, [&](int64_t) -> const Target<float> & { return target; },
+                                   [](int64_t) { return int64_t(0); });
+        double loss[lanes<float>] = {};
+        const Routing routing =
+            target.form == of_ranks ? cross_entropy_routing : cross_entropy_of_intervals;
+        add_losses<OfWires, float>(plan, routing, block.columns(), truths, loss);
+        EXPECT_NEAR(loss[0], target.form == of_ranks ? 1e-6 : 0.75e-6, 1e-12);
     }
 }
 

@@ -12,25 +12,30 @@ static Probability<real> units(double p) {
 }
 
 template <class Loss, class real>
-static double loss(double p, bool is_true) {
-    return Loss::template of<real>(units<real>(p), is_true);
+static double loss(double p, double share) {
+    return mean_of<Loss>(units<real>(p), share);
 }
 
 template <class Loss, class real>
-static double slope(double p, bool is_true) {
-    return unit<double> * Loss::template slope<Logistic, real>(units<real>(p), is_true);
+static double slope(double p, double share) {
+    return unit<double> * mean_slope<Loss, Logistic>(units<real>(p), real(share));
 }
 
 template <class real>
 static void expect_losses() {
-    for (double p : {0.1, 0.5, 0.9}) {
-        EXPECT_NEAR((loss<cross_entropy, real>(p, true)), -log(p), 1e-6);
-        EXPECT_NEAR((loss<binary_cross_entropy, real>(p, true)), -log(p), 1e-6);
-        EXPECT_NEAR((loss<binary_cross_entropy, real>(p, false)), -log(1 - p), 1e-6);
-        EXPECT_NEAR((slope<cross_entropy, real>(p, true)), -1 / p, 1e-5);
-        EXPECT_NEAR((slope<binary_cross_entropy, real>(p, true)), -1 / p, 1e-5);
-        EXPECT_NEAR((slope<binary_cross_entropy, real>(p, false)), 1 / (1 - p), 1e-5);
-    }
+    for (double p : {0.1, 0.5, 0.9})
+        for (double share : {0.0, 0.25, 1.0}) {
+            const double rest = 1 - share;
+            EXPECT_NEAR((loss<cross_entropy, real>(p, share)), -share * log(p), 1e-6);
+            EXPECT_NEAR((slope<cross_entropy, real>(p, share)), -share / p, 1e-5);
+            EXPECT_NEAR((loss<binary_cross_entropy, real>(p, share)),
+                        -share * log(p) - rest * log(1 - p), 1e-6);
+            EXPECT_NEAR((slope<binary_cross_entropy, real>(p, share)), -share / p + rest / (1 - p),
+                        1e-5);
+            EXPECT_NEAR(share_slope<cross_entropy>(units<real>(p)), -log(p), 1e-6);
+            EXPECT_NEAR(share_slope<binary_cross_entropy>(units<real>(p)), log(1 - p) - log(p),
+                        1e-6);
+        }
 }
 
 TEST(losses_and_their_slopes) {
@@ -39,23 +44,21 @@ TEST(losses_and_their_slopes) {
 }
 
 TEST(an_impossible_truth_costs_80_and_pulls_nothing) {
-    EXPECT((loss<cross_entropy, float>(0, true)) == 80);
-    EXPECT((slope<cross_entropy, float>(0, true)) == 0);
-    EXPECT((loss<binary_cross_entropy, double>(1, false)) == 80);
-    EXPECT((slope<binary_cross_entropy, double>(1, false)) == 0);
+    EXPECT((loss<cross_entropy, float>(0, 1)) == 80);
+    EXPECT((slope<cross_entropy, float>(0, 1)) == 0);
+    EXPECT((loss<binary_cross_entropy, double>(1, 0)) == 80);
+    EXPECT((slope<binary_cross_entropy, double>(1, 0)) == 0);
 }
 
-// A mean over columns has n entries, one over all of P n^2.
-TEST(parts_of_means) {
-    EXPECT(cross_entropy::at_truth_alone && !binary_cross_entropy::at_truth_alone);
-    EXPECT(mean_part<cross_entropy>(6, 4) == 1.5);
-    EXPECT(mean_part<binary_cross_entropy>(8, 4) == 0.5);
-    EXPECT((mean_share<cross_entropy, float>(4)) == 0.25f);
-    EXPECT((mean_share<binary_cross_entropy, double>(4)) == 0.0625);
+// A mean over items has n of them, one over all of P n^2.
+TEST(weights_of_entries) {
+    EXPECT(cross_entropy::of_truth && !binary_cross_entropy::of_truth);
+    EXPECT(entry_weight<cross_entropy>(0.25, 4) == 0.25);
+    EXPECT(entry_weight<binary_cross_entropy>(0.25, 4) == 0.0625);
 }
 
 TEST(the_list_has_each_loss_once) {
-#define NSC_COUNT(name) +name::at_truth_alone * 10 + 1
+#define NSC_COUNT(name) +name::of_truth * 10 + 1
     EXPECT(0 NSC_LOSSES(NSC_COUNT) == 12);
 #undef NSC_COUNT
 }

@@ -30,17 +30,21 @@ static void expect_pass(Routing routing, int64_t batch, bool of_values, Parallel
     real x_grad[most * wires], again[most * wires], steepness_grad[most], losses[most];
     const real *values_grad = of_values ? operands.values_grad : nullptr;
     const bool loss = is_loss(routing);
+    static real share_grad[most * (wires + 1) * wires];
+    real *const of_shares = has_shares(routing) ? share_grad : nullptr;
     EXPECT(narrow_backward(call, values_grad, operands.routed_grad, x_grad, steepness_grad,
-                           loss ? losses : nullptr, kept, pool) == ok);
+                           of_shares, loss ? losses : nullptr, kept, pool) == ok);
     EXPECT(narrow_backward(call, values_grad, operands.routed_grad, again, (real *)nullptr,
-                           (real *)nullptr, (real *)nullptr, pool) == ok);
+                           (real *)nullptr, (real *)nullptr, (real *)nullptr, pool) == ok);
     EXPECT(memcmp(x_grad, again, sizeof(real) * batch * wires) == 0);
-    operands.expect_backward(x_grad, steepness_grad, nullptr, loss ? losses : nullptr);
+    operands.expect_backward(x_grad, steepness_grad, of_shares, loss ? losses : nullptr);
     if (loss) EXPECT(memcmp(losses, routed, sizeof(real) * batch) == 0);
 }
 
 TEST(P_losses_and_their_gradients_are_those_of_the_definitions) {
-    for (Routing routing : {permutation, cross_entropy_routing, binary_cross_entropy_routing})
+    for (Routing routing : {permutation, cross_entropy_routing, cross_entropy_of_intervals,
+                            cross_entropy_of_shares, binary_cross_entropy_routing,
+                            binary_cross_entropy_of_intervals, binary_cross_entropy_of_shares})
         for (int64_t batch : {1, 5}) {
             expect_pass<Bitonic, double>(routing, batch, batch == 1, nullptr);
             expect_pass<Braid, float>(routing, batch, batch == 5, last_first);

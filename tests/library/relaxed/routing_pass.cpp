@@ -29,12 +29,12 @@ static void expect_calls(Routing routing, int64_t batch, ParallelFor pool) {
     real *const kept = count ? memory.get<real>() : nullptr;
     EXPECT(forward(plan, call, values, routed, kept, pool) == ok);
     operands.expect_forward(values, routed);
-    const bool loss = is_loss(routing);
+    const bool loss = is_loss(routing), has_gradient = has_columns(routing) || has_shares(routing);
     const real *routed_grad = loss || routing == none ? nullptr : operands.routed_grad;
     EXPECT(backward(plan, call, operands.values_grad, routed_grad, x_grad, steepness_grad,
-                    has_columns(routing) ? payload_grad : nullptr, loss ? losses : nullptr, kept,
+                    has_gradient ? payload_grad : nullptr, loss ? losses : nullptr, kept,
                     pool) == ok);
-    operands.expect_backward(x_grad, steepness_grad, has_columns(routing) ? payload_grad : nullptr,
+    operands.expect_backward(x_grad, steepness_grad, has_gradient ? payload_grad : nullptr,
                              loss ? losses : nullptr);
 }
 
@@ -44,7 +44,11 @@ constexpr Routing routings[] = {none,
                                 transposed,
                                 rows,
                                 cross_entropy_routing,
-                                binary_cross_entropy_routing};
+                                cross_entropy_of_intervals,
+                                cross_entropy_of_shares,
+                                binary_cross_entropy_routing,
+                                binary_cross_entropy_of_intervals,
+                                binary_cross_entropy_of_shares};
 
 TEST(every_routing_of_few_samples_and_of_many) {
     for (Routing routing : routings)
@@ -61,9 +65,9 @@ TEST(wrong_operands_write_nothing) {
     double values[8] = {9}, losses[2] = {9};
     EXPECT(forward(plan, operands.call(plan), values, losses, (double *)nullptr, nullptr) ==
            bad_steepness);
-    operands.steepness[1] = 1, operands.ranks[5] = operands.ranks[6];
+    operands.steepness[1] = 1, operands.ranks[4] = operands.ranks[5];
     EXPECT(forward(plan, operands.call(plan), values, losses, (double *)nullptr, nullptr) ==
-           no_permutation);
+           bad_target);
     EXPECT(values[0] == 9 && losses[0] == 9);
 }
 

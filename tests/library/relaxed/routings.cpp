@@ -17,7 +17,11 @@ constexpr Facts facts[] = {
     {transposed, false, false, true, false, true},
     {rows, false, false, false, true, true},
     {cross_entropy_routing, true, true, false, false, false},
+    {cross_entropy_of_intervals, true, true, false, false, false},
+    {cross_entropy_of_shares, true, true, false, false, false},
     {binary_cross_entropy_routing, true, true, false, false, false},
+    {binary_cross_entropy_of_intervals, true, true, false, false, false},
+    {binary_cross_entropy_of_shares, true, true, false, false, false},
 };
 
 TEST(routings_are_numbered_and_say_what_they_take) {
@@ -43,6 +47,17 @@ static int loss_of(Routing routing) {
 
 TEST(the_loss_of_a_routing_is_visited_once) {
     EXPECT(loss_of(cross_entropy_routing) == 1);
+    EXPECT(loss_of(cross_entropy_of_shares) == 1);
+    EXPECT(loss_of(binary_cross_entropy_of_intervals) == 2);
     EXPECT(loss_of(binary_cross_entropy_routing) == 2);
     EXPECT(loss_of(permutation) == 0 && loss_of(none) == 0);
+}
+
+TEST(each_loss_has_the_three_forms_of_a_target) {
+    EXPECT(form_of(cross_entropy_routing) == of_ranks);
+    EXPECT(form_of(cross_entropy_of_intervals) == of_intervals);
+    EXPECT(form_of(binary_cross_entropy_routing) == of_ranks);
+    EXPECT(form_of(binary_cross_entropy_of_shares) == of_shares);
+    EXPECT(has_shares(cross_entropy_of_shares) && !has_shares(cross_entropy_of_intervals));
+    EXPECT(!has_shares(permutation) && !has_shares(route));
 }

@@ -3,6 +3,7 @@
 
 #include <nsc/relaxed/cuda/network.h>
 #include <nsc/relaxed/cuda/shared_memory.h>
+#include <nsc/relaxed/targets.h>
 #include <nsc/relaxed/weights.h>
 
 namespace nsc {
@@ -95,20 +96,33 @@ __device__ inline real checked(real steepness) {
     return steepness > 0 && steepness < infinity<real>() ? steepness : not_a_number<real>();
 }
 
-// Whether a sample's target holds each rank once; uses the sample's shared memory.
+// Whether the ranks of a sample's target are ranks, and differ where they are not `ignored`; uses
+// the sample's shared memory.
 template <class Plan, class real>
-__device__ inline bool is_permutation(const int64_t *target, int32_t thread, real *seen) {
-    for (int32_t i = thread; i < sample_places<Plan>; i += Plan::sample_threads) seen[i] = 0;
+__device__ inline bool are_target(const int64_t *ranks, int32_t thread, real *item_of) {
+    real *wrong = item_of + sample_places<Plan> - 1;
+    if (thread == 0) *wrong = 0;
     wait_for_sample<Plan>();
-    for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
-        if (target[i] >= 0 && target[i] < Plan::wires) seen[place_of(int32_t(target[i]))] = 1;
+    const auto for_each_item = [&](auto visit) {
+        for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
+            if (ranks[i] != ignored) visit(i, ranks[i]);
+    };
+    for_each_item([&](int32_t i, int64_t rank) {
+        if (rank < 0 || rank >= Plan::wires)
+            *wrong = 1;
+        else
+            item_of[place_of(int32_t(rank))] = real(i);
+    });
     wait_for_sample<Plan>();
-    for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
-        if (seen[place_of(i)] == 0) seen[sample_places<Plan> - 1] = 1;
+    // Of two items with one rank, one finds the other in its place.
+    for_each_item([&](int32_t i, int64_t rank) {
+        if (rank >= 0 && rank < Plan::wires && item_of[place_of(int32_t(rank))] != real(i))
+            *wrong = 1;
+    });
     wait_for_sample<Plan>();
-    const bool missing = seen[sample_places<Plan> - 1] != 0;
+    const bool right = *wrong == 0;
     wait_for_sample<Plan>();
-    return !missing;
+    return right;
 }
 
 // What a comparator leaves for the routing and for the backward pass.
@@ -170,7 +184,7 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     const Share<Plan> share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>;
     real slope = checked(steepness[share.sample * steepness_stride]);
-    if (target && !is_permutation<Plan>(target + share.sample * target_stride, share.thread, y))
+    if (target && !are_target<Plan>(target + share.sample * target_stride, share.thread, y))
         slope = not_a_number<real>();
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
         y[place_of(i)] = x[share.sample * Plan::wires + i];

@@ -5,105 +5,149 @@
 
 namespace nsc {
 
-// The true rank of a column of this lane; -1 for a number that is no rank.
+// The target of the tile's sample. All lanes of a sample must call it together.
 template <class Plan, class real>
-__device__ __forceinline__ int32_t target_of(const Tile<Plan, real> &tile, int32_t k) {
-    const int64_t rank = k < tile.present ? tile.call.ranks_of(tile.sample)[tile.column + k] : -1;
-    return rank >= 0 && rank < Plan::wires ? int32_t(rank) : -1;
-}
-
-// The sum of the other entries of a column of this lane. Rarely run: it is not worth as much code
-// as there are wires.
-template <class Plan, class real>
-__device__ __forceinline__ real rest_of_column(const Tile<Plan, real> &tile, int32_t k,
-                                               int32_t row) {
-    real sum = 0;
-    _Pragma("unroll 4") for (int32_t other = 0; other < Plan::wires; ++other) if (other != row)
-        sum += tile.lane_rows[other * Plan::tile_lanes].at[k];
-    return sum;
-}
-
-template <class Plan, class real>
-__device__ __forceinline__ Probability<real> probability_at(const Tile<Plan, real> &tile, int32_t k,
-                                                            int32_t row) {
-    const real p = tile.lane_rows[row * Plan::tile_lanes].at[k];
-    return {p, is_large(p) ? rest_of_column(tile, k, row) : unit<real> - p};
-}
-
-// This thread's part of a loss of one of its columns, whose true rank is `target`.
-template <class Loss, class Plan, class real>
-__device__ __forceinline__ double loss_of_column(const Tile<Plan, real> &tile, int32_t k,
-                                                 int32_t target) {
-    if (Loss::at_truth_alone)
-        return tile.team
-                   ? 0
-                   : mean_part<Loss>(Loss::template of<real>(probability_at(tile, k, target), true),
-                                     Plan::wires);
-    double sum = 0;
-    tile.for_each_row([&](int32_t row, Columns<real> &) {
-        sum += Loss::template of<real>(probability_at(tile, k, row), target == row);
-    });
-    return mean_part<Loss>(sum, Plan::wires);
-}
-
-// This thread's part of the loss of its columns, which are columns of P.
-template <class Plan, class real>
-__device__ __forceinline__ double loss_part(const Tile<Plan, real> &tile) {
-    double sum = 0;
-    for (int32_t k = 0; k < tile.present; ++k) {
-        const int32_t target = target_of(tile, k);
-        if (target < 0) return not_a_number<double>();
-        with_loss(tile.call.routing, [&](auto loss) NSC_INLINE {
-            sum += loss_of_column<decltype(loss)>(tile, k, target);
-        });
+__device__ __forceinline__ Target<real> target_of(const Tile<Plan, real> &tile) {
+    const Form form = form_of(tile.call.routing);
+    if (form != of_ranks) {
+        const real *reals = static_cast<const real *>(tile.call.payload);
+        return {form, reals + tile.sample * tile.call.payload_stride, Plan::wires, 0};
     }
-    return sum;
+    const int64_t *ranks = tile.call.ranks_of(tile.sample);
+    const int32_t lanes = tile.group / Tile<Plan, real>::each;
+    int32_t count = 0;
+    for (int32_t i = tile.lane % lanes; i < Plan::wires; i += lanes) count += ranks[i] != ignored;
+    for (int32_t bit = lanes / 2; bit; bit /= 2) count += __shfl_xor_sync(tile.mask, count, bit);
+    return {form, ranks, Plan::wires, count ? 1 / real(count) : 0};
 }
 
-// Puts the gradient of a loss in place of the tile. NaN stands where there is no true rank.
-template <class Loss, class Plan, class real>
-__device__ __forceinline__ void load_gradient_of(const Tile<Plan, real> &tile,
-                                                 const int32_t (&target)[lane_columns<real>]) {
-    const real share = mean_share<Loss, real>(Plan::wires);
-    // Of each column the slope at the true rank; or, as entries are overwritten, the rest of its
-    // large entry, of which there is at most one.
-    real held[lane_columns<real>] = {};
-    if constexpr (Loss::at_truth_alone) {
-        for (int32_t k = 0; k < lane_columns<real>; ++k) {
-            const real p = target[k] < 0 ? not_a_number<real>()
-                                         : tile.lane_rows[target[k] * Plan::tile_lanes].at[k];
-            held[k] = share * Loss::template slope<typename Plan::Relaxation, real>(
-                                  {p, unit<real> - p}, true);
+// The truth of one of this lane's columns that there are. Its weight is NaN where the target has
+// wrong numbers.
+template <class Plan, class real>
+__device__ __forceinline__ Truth<real> truth_of(const Tile<Plan, real> &tile,
+                                                const Target<real> &target, int32_t k) {
+    if (!target.is_valid(tile.column + k)) return {0, 0, not_a_number<real>()};
+    return target.truth(tile.column + k);
+}
+
+// The sums of the entries of a column of this lane inside and outside of its truth. Rarely run: it
+// is not worth as much code as there are wires.
+template <class Plan, class real>
+__device__ __forceinline__ Probability<real> masses_of(const Tile<Plan, real> &tile, int32_t k,
+                                                       Truth<real> truth) {
+    Probability<real> sums = {};
+    _Pragma("unroll 4") for (int32_t row = 0; row < Plan::wires; ++row) {
+        const real entry = tile.lane_rows[row * Plan::tile_lanes].at[k];
+        sums.p += truth.is_in(row) ? entry : real(0);
+        sums.rest += truth.is_in(row) ? real(0) : entry;
+    }
+    return sums;
+}
+
+// The probability that the item of a column has one of its true ranks.
+template <class Plan, class real>
+__device__ __forceinline__ Probability<real> probability_of(const Tile<Plan, real> &tile, int32_t k,
+                                                            Truth<real> truth) {
+    Probability<real> sums = {tile.lane_rows[truth.first * Plan::tile_lanes].at[k], 0};
+    if (truth.first != truth.last || is_large(sums.p)) sums = masses_of(tile, k, truth);
+    return {sums.p, is_large(sums.p) ? sums.rest : unit<real> - sums.p};
+}
+
+// The parts below are those of loss_part. Columns are taken one after the other: two at a time
+// would be twice the code, and most of it is logarithms.
+#define NSC_EACH_COLUMN _Pragma("unroll 1")
+
+// Of a loss that counts true ranks alone.
+template <class Loss, bool backward, class Plan, class real>
+__device__ __forceinline__ double loss_of_truths(const Tile<Plan, real> &tile,
+                                                 const Target<real> &target) {
+    double loss = 0;
+    int32_t first[lane_columns<real>] = {}, last[lane_columns<real>] = {};
+    // The slope of each column at its true ranks. Of several that are almost certain it stands
+    // negated at the others, which is the same, as columns sum to 1: where mixes of equal slopes
+    // differ in the last place, a small gradient would drown.
+    real slopes[lane_columns<real>] = {};
+    bool at_others[lane_columns<real>] = {};
+    NSC_EACH_COLUMN for (int32_t k = 0; k < tile.present; ++k) {
+        if (!backward && tile.team) break;
+        const Truth<real> truth = truth_of(tile, target, k);
+        const Probability<real> p = probability_of(tile, k, truth);
+        if (tile.team == 0) loss += truth.weight * Loss::template of<real>(p, true);
+        const real slope =
+            truth.weight * Loss::template slope<typename Plan::Relaxation, real>(p, true);
+        const bool is_negated = truth.first != truth.last && is_large(p.p);
+        // Not [k]: arrays with an index that is known only at run time lie in memory.
+        for (int32_t at = 0; at < lane_columns<real>; ++at) {
+            first[at] = at == k ? truth.first : first[at];
+            last[at] = at == k ? truth.last : last[at];
+            slopes[at] = at == k ? (is_negated ? -slope : slope) : slopes[at];
+            at_others[at] = at == k ? is_negated : at_others[at];
         }
-    } else {
-        tile.for_each_row([&](int32_t row, Columns<real> &at) {
-            for (int32_t k = 0; k < lane_columns<real>; ++k)
-                if (is_large(at.at[k])) held[k] = rest_of_column(tile, k, row);
-        });
     }
+    if (!backward) return loss;
     Tile<Plan, real>::wait();
     tile.for_each_row([&](int32_t row, Columns<real> &at) {
-        for (int32_t k = 0; k < lane_columns<real>; ++k) {
-            if constexpr (Loss::at_truth_alone) {
-                at.at[k] = row == target[k] && k < tile.present ? held[k] : real(0);
-            } else {
-                const real p = at.at[k];
-                const Probability<real> entry = {p, is_large(p) ? held[k] : unit<real> - p};
-                at.at[k] = k < tile.present
-                               ? share * Loss::template slope<typename Plan::Relaxation, real>(
-                                             entry, target[k] == row)
-                               : real(0);
-            }
-        }
+        for (int32_t k = 0; k < lane_columns<real>; ++k)
+            at.at[k] = (first[k] <= row && row <= last[k]) != at_others[k] ? slopes[k] : real(0);
     });
+    return loss;
 }
 
-template <class Plan, class real>
-__device__ __forceinline__ void load_loss_gradient(const Tile<Plan, real> &tile) {
-    int32_t target[lane_columns<real>];
-    for (int32_t k = 0; k < lane_columns<real>; ++k) target[k] = target_of(tile, k);
-    with_loss(tile.call.routing,
-              [&](auto loss) NSC_INLINE { load_gradient_of<decltype(loss)>(tile, target); });
+// Of a loss that counts all entries. share_grad: that of this lane's first column, or null.
+template <class Loss, bool backward, class Plan, class real>
+__device__ __forceinline__ double loss_of_entries(const Tile<Plan, real> &tile,
+                                                  const Target<real> &target, real *share_grad) {
+    double loss = 0;
+    NSC_EACH_COLUMN for (int32_t k = 0; k < lane_columns<real>; ++k) {
+        const bool is_there = k < tile.present;
+        const Truth<real> truth = is_there ? truth_of(tile, target, k) : Truth<real>{};
+        const real weight = entry_weight<Loss>(truth.weight, Plan::wires), part = truth.part();
+        // As entries are overwritten, the rest of the large one, of which there is at most one.
+        real rest_of_large = 0;
+        tile.for_each_row([&](int32_t row, Columns<real> &at) {
+            if (is_large(at.at[k])) rest_of_large = masses_of(tile, k, {row, row, 1}).rest;
+        });
+        if (backward) Tile<Plan, real>::wait();
+        if (!is_there) continue;
+        tile.for_each_row([&](int32_t row, Columns<real> &at) {
+            const Probability<real> p = {
+                at.at[k], is_large(at.at[k]) ? rest_of_large : unit<real> - at.at[k]};
+            real share = truth.is_in(row) ? part : real(0);
+            if (target.form == of_shares) {
+                share = target.share(row, tile.column + k);
+                if (!is_share(share)) share = not_a_number<real>();
+            }
+            loss += weight * mean_of<Loss, real>(p, share);
+            if (!backward) return;
+            at.at[k] = weight * mean_slope<Loss, typename Plan::Relaxation>(p, share);
+            if (share_grad)
+                share_grad[row * int32_t(Plan::wires) + k] = weight * real(share_slope<Loss>(p));
+        });
+    }
+    return loss;
+}
+
+// This thread's part of the loss of its columns, which are columns of P. With `backward` it puts
+// the gradient in place of the tile, and writes that of the shares of all samples, if it has a
+// place.
+template <bool backward, class Plan, class real>
+__device__ __forceinline__ double loss_part(const Tile<Plan, real> &tile, real *share_grad) {
+    constexpr int64_t wires = Plan::wires;
+    const Target<real> target = target_of(tile);
+    if (backward && share_grad) {
+        share_grad += tile.sample * numbers_of(of_shares, wires) + tile.column;
+        for (int32_t k = 0; k < tile.present && tile.team == 0; ++k)
+            share_grad[wires * wires + k] = 0;  // weights have none
+    }
+    double loss = 0;
+    with_loss(tile.call.routing, [&](auto kind) NSC_INLINE {
+        using Loss = decltype(kind);
+        if (Loss::of_truth && target.form != of_shares)
+            loss = loss_of_truths<Loss, backward>(tile, target);
+        else
+            loss = loss_of_entries<Loss, backward>(tile, target, share_grad);
+    });
+    return loss;
 }
 
 // Stores the loss of a task, the sum over the threads of each of its samples; uses the tile.

@@ -36,6 +36,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
                                               double *__restrict__ losses) {
     Tile<Plan, real> tile(call);
     const real scale = has_columns(call.routing) ? real(1) : 1 / unit<real>;
+    const bool gives_loss = !reversed && is_loss(call.routing);  // code of no use is left out
     for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
          task += Tile<Plan, real>::count()) {
         double loss = 0;
@@ -48,14 +49,14 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
                 load_unit_columns(tile, unit<real>);
             Tile<Plan, real>::wait();
             run_forward<reversed, false>(tile, static_cast<Columns<real> *>(nullptr));
-            if (is_loss(call.routing)) {
-                loss += loss_part(tile);
+            if (gives_loss) {
+                loss += loss_part<false>(tile, static_cast<real *>(nullptr));
             } else {
                 write_rows(tile, rows_of(tile, routed, Plan::wires * call.columns), scale);
             }
             Tile<Plan, real>::wait();
         }
-        if (is_loss(call.routing)) store_loss(tile, task, loss, losses);
+        if (gives_loss) store_loss(tile, task, loss, losses);
     }
 }
 
@@ -64,10 +65,10 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
 // The payload runs forwards and the gradient of the result backwards; in a reversed routing it is
 // the other way round. So one function serves both directions.
 //
-// forwards, backwards: what runs so, where it is a tensor. losses: a part of the loss for each
-// sample and chunk, or null. weight_grads: for each sample and chunk, a place for each slot.
-// payload_grad: as the payload, or null. kept: for each tile of the grid, memory for the rows that
-// its codelets load.
+// forwards, backwards: what runs so, where it is a tensor. losses: of a loss, a part for each
+// sample and chunk. weight_grads: for each sample and chunk, a place for each slot. payload_grad:
+// as the payload, or null; of a loss, the gradient of its shares. kept: for each tile of the grid,
+// memory for the rows that its codelets load.
 template <class Plan, class real>
 __device__ __forceinline__ void route_backward(
     const Call<real> &call, Tensor<real> forwards, Tensor<real> backwards,
@@ -93,22 +94,21 @@ __device__ __forceinline__ void route_backward(
                 read_rows(tile, rows_of(tile, forwards.start, forwards.stride));
             Tile<Plan, real>::wait();
             run_forward<false, true>(tile, kept);
-            if (losses) loss += loss_part(tile);
             if (payload_grad && call.gradient_first)
                 write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
             if (is_loss(call.routing))
-                load_loss_gradient(tile);
+                loss += loss_part<true>(tile, payload_grad);
             else if (has_ranks(call.routing))
                 load_unit_columns(tile, real(1));
             else
                 read_rows(tile, rows_of(tile, backwards.start, backwards.stride));
             Tile<Plan, real>::wait();
             run_backward(tile, kept, weight_grad);
-            if (payload_grad && !call.gradient_first)
+            if (payload_grad && !call.gradient_first && !is_loss(call.routing))
                 write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
             Tile<Plan, real>::wait();
         }
-        if (losses) store_loss(tile, task, loss, losses);
+        if (is_loss(call.routing)) store_loss(tile, task, loss, losses);
     }
 }
 

@@ -5,66 +5,66 @@ from nsc.compat import DiffSortNet    # was: from diffsort import DiffSortNet
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nsc.arguments import is_name
-from nsc.compiler.families import bitonic, odd_even
-from nsc.compiler.network import Network, check_wires
-from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.network import check_wires
 from nsc.errors import LoweringError, OperandError, VerificationError, torch_needed
 
 with torch_needed("nsc.compat"):
     import torch
     from torch import Tensor
 
-    from nsc.api import compile
-    from nsc.operators.on_demand import on_demand
+    from nsc.compat import functional, networks
+    from nsc.compat.functional import ShapeError, operator_of, sort, sorted_by
+    from nsc.compat.networks import (
+        NETWORKS,
+        Layer,
+        Layers,
+        UnknownNetworkError,
+        bitonic_network,
+        get_sorting_network,
+        network_of,
+        odd_even_network,
+    )
     from nsc.operators.operands import check_dense
-    from nsc.operators.sorter import Sorter
 
-# diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
-DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
-    "logistic": ("logistic", False),
-    "logistic_phi": ("logistic", True),
-    "gaussian": ("gaussian", False),
-    "reciprocal": ("reciprocal", False),
-    "cauchy": ("cauchy", False),
-    "optimal": ("optimal", False),
-}
+if TYPE_CHECKING:
+    from nsc.compiler.network import Network
 
-
-def diffsorts_bitonic(n: int) -> Network:
-    """Return diffsort's bitonic network: that of the next power of two without its first wires.
-
-    It does not sort for some n: 22, 38, 42 … 46, 54 are the first.
-    """
-    whole = bitonic(1 << (n - 1).bit_length())
-    layers = (layer - (whole.n - n) for layer in whole.layers())
-    return Network.from_layers(n, [layer[(layer >= 0).all(axis=1)] for layer in layers])
-
-
-NETWORKS: dict[str, Callable[[int], Network]] = {"odd_even": odd_even, "bitonic": diffsorts_bitonic}
+__all__ = [
+    "DiffSortNet",
+    "bitonic_network",
+    "functional",
+    "get_sorting_network",
+    "networks",
+    "odd_even_network",
+    "sort",
+]
 
 
 class DiffSortNet(torch.nn.Module):
     """diffsort.DiffSortNet: sort along axis 1 and return the relaxed permutation matrix.
 
     Arguments, defaults and the convention `sorted = x @ P` are those of diffsort 0.2.0: P here is
-    the transpose of what the other operators of nsc return. As there, `steepness`, `art_lambda` and
-    `distribution` are attributes that may be set at any time; a new combination is built at its first call.
+    the transpose of what the other operators of nsc return. As there, `steepness`, `art_lambda`,
+    `distribution` and `sorting_network` are attributes that may be set at any time; a new combination is
+    built at its first call.
 
     Args:
         sorting_network_type: "odd_even" or "bitonic".
         size: number of values to sort.
         device: "cpu", or "cuda" for tensors on either.
-        steepness: 1 / unit of x; with logistic_phi in units of x^(λ − 1).
+        steepness: 1 / unit of x; with logistic_phi in units of x^(λ − 1). A tensor of shape (), (1,) or
+            (batch, 1) is taken too; a negative one sorts descending.
         art_lambda: strength of the activation replacement trick, used by "logistic_phi" alone.
         interpolation_type: deprecated name of `distribution`.
         distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
 
     Raises:
-        LoweringError: an unknown network, distribution or device, or two distributions.
+        LoweringError: an unknown network (which is a NotImplementedError too), distribution or device, or two
+            distributions.
         NetworkError: no size that there is a network for.
         VerificationError: a size for which diffsort's own network does not sort, such as bitonic 22, where
             `nsc.compile("bitonic", 22)` does.
@@ -78,35 +78,35 @@ class DiffSortNet(torch.nn.Module):
         self,
         sorting_network_type: str,
         size: int,
-        device: str = "cpu",
-        steepness: float = 10.0,
+        device: str | torch.device = "cpu",
+        steepness: float | Tensor = 10.0,
         art_lambda: float = 0.25,
         interpolation_type: str | None = None,
-        distribution: str = "cauchy",
+        distribution: str | None = "cauchy",
     ) -> None:
         super().__init__()
         if interpolation_type is not None:
-            if distribution not in ("cauchy", interpolation_type):
+            if distribution not in (None, "cauchy", interpolation_type):
                 raise LoweringError(
                     f"distribution={distribution!r} and interpolation_type={interpolation_type!r} mean "
                     "the same and disagree: leave interpolation_type out"
                 )
             distribution = interpolation_type
         if not is_name(sorting_network_type, NETWORKS):
-            raise LoweringError(
+            raise UnknownNetworkError(
                 f"sorting_network_type must be one of {', '.join(NETWORKS)}, got {sorting_network_type!r}"
             )
-        targets = _targets(device)
+        self._device = _device(device)
         self.sorting_network_type = sorting_network_type
         self.size = check_wires(size)
         self.steepness = steepness
         self.art_lambda = art_lambda
         self.distribution = distribution
-        self._network = sorting_network_type, self.size
-        self._targets = targets
+        self._network = NETWORKS[sorting_network_type](self.size)
+        self._name: str | None = f"{sorting_network_type}_{self.size}"
         # Refuses a bad size, distribution or art_lambda here; builds nothing yet.
         try:
-            self._operator("float32")
+            operator_of(self._network, self._name, distribution, art_lambda, "float32", self._device)  # type: ignore[arg-type]
         except VerificationError as error:
             raise VerificationError(
                 f"DiffSortNet: diffsort's own {sorting_network_type} network does not sort {self.size} "
@@ -115,34 +115,50 @@ class DiffSortNet(torch.nn.Module):
                 error.failing_input,
             ) from None
 
+    @property
+    def sorting_network(self) -> Sequence[Layer]:
+        """The network as layers of matrices, on the module's device; see `nsc.compat.networks`.
+
+        It may be set to such layers, as programs do that move each matrix to a device.
+        """
+        return Layers(self._network, self._device)
+
+    @sorting_network.setter
+    def sorting_network(self, layers: Sequence[Layer]) -> None:
+        network: Network = network_of(layers)
+        if network != self._network:
+            self._network, self._name = network, None
+        for layer in layers[:1]:
+            self._device = _device(layer[0].device if isinstance(layer[0], Tensor) else "cpu")
+
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return sorted values (batch, size) and P (batch, size, size) with sorted = vectors @ P.
 
         Raises:
-            OperandError: vectors that are not (batch, size).
+            OperandError: vectors that are not (batch, size), which is an AssertionError too.
             OperandTypeError: vectors that are no tensor.
         """
         check_dense("DiffSortNet", "vectors", vectors)
         if vectors.dim() != 2 or vectors.shape[1] != self.size:
-            raise OperandError(
+            raise ShapeError(
                 f"DiffSortNet sorts (batch, {self.size}) along axis 1, got {tuple(vectors.shape)}"
             )
-        operator = self._operator("float64" if vectors.dtype == torch.float64 else "float32")
-        values, permutation = operator.sort_with_permutation(vectors, self.steepness)
-        return values, permutation.transpose(-1, -2)
-
-    def _operator(self, real: str) -> Sorter:
-        """Return the operator for an arithmetic type, of the attributes as they are now."""
-        if not is_name(self.distribution, DISTRIBUTIONS):
-            raise LoweringError(
-                f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {self.distribution!r}"
+        if vectors.is_cuda and self._device != "cuda":
+            raise OperandError(
+                f"DiffSortNet: vectors are on {vectors.device}, the network is for the CPU: add device='cuda'"
             )
-        sigmoid, has_art = DISTRIBUTIONS[self.distribution]
-        return _operator(*self._network, sigmoid, self.art_lambda if has_art else 0.0, real, self._targets)
+        return sorted_by(
+            self._network,
+            self._name,
+            vectors,
+            self.steepness,
+            self.art_lambda,
+            self.distribution,  # type: ignore[arg-type]
+        )
 
 
-def _targets(device: object) -> tuple[str, ...]:
-    """Return the targets to compile for.
+def _device(device: object) -> str:
+    """Return the type of a device.
 
     Raises:
         LoweringError: a device that is neither of the two.
@@ -154,22 +170,4 @@ def _targets(device: object) -> tuple[str, ...]:
         kind = None
     if kind not in ("cpu", "cuda"):
         raise LoweringError(f"device must be 'cpu' or 'cuda', got {device!r}")
-    return ("cpu", "cuda") if kind == "cuda" else ("cpu",)
-
-
-@on_demand
-def _operator(
-    network: str, size: int, sigmoid: str, art_lambda: float, real: str, targets: tuple[str, ...]
-) -> Sorter:
-    return _compiled(network, size, Relaxation(sigmoid, art_lambda), real, targets)
-
-
-@functools.cache
-def _compiled(network: str, size: int, relaxation: Relaxation, real: str, targets: tuple[str, ...]) -> Sorter:
-    return compile(
-        NETWORKS[network](size),
-        relaxation=relaxation,
-        dtypes=(real,),
-        targets=targets,
-        name=f"{network}_{size}",
-    )
+    return str(kind)

@@ -1,0 +1,245 @@
+"""Public programs that use diffsort, as their lines say, with diffsort and with nsc.compat.
+
+`python -m benchmarks.programs` writes results/programs.md: the time and the peak memory of a loss step of
+each, with either package. The tests hold their results together.
+
+Each program is rebuilt from the lines of its repository that use diffsort, on random inputs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.fresh import run_fresh
+from benchmarks.machine import machine
+from benchmarks.report import paragraph
+
+RESULTS = Path(__file__).parent / "results" / "programs.md"
+PACKAGES = ("diffsort", "nsc.compat")
+ROUNDS, SECONDS = 5, 3.0
+
+# A loss step: of the package, and of inputs, which get a gradient.
+Step = Callable[[Any, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program's use of diffsort.
+
+    Attributes:
+        name: the program's, with its repository.
+        shape: of its inputs.
+        step: returns its loss.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    step: Step
+
+
+def neco(package: Any, scores: Tensor) -> Tensor:
+    """NeCo: patches ordered by their distances should be ordered as the teacher's."""
+    n = scores.shape[1]
+    student = package.DiffSortNet("bitonic", n, device=torch.device("cpu"), steepness=100)
+    teacher = package.DiffSortNet("bitonic", n, device=torch.device("cpu"), steepness=100)
+    with torch.no_grad():
+        _, wanted = teacher(scores.roll(1, 0) / 10)
+    _, found = student(scores / 10)
+    return -torch.mean(torch.sum(wanted * torch.log(found + 1e-12), dim=2))
+
+
+def groco(package: Any, scores: Tensor) -> Tensor:
+    """GroCo: positives should take the last group of ranks."""
+    sorter = package.DiffSortNet(
+        sorting_network_type="odd_even",
+        interpolation_type="cauchy",
+        size=scores.shape[1],
+        device="cpu",
+        steepness=1,
+        art_lambda=0.25,
+    )
+    sorter.sorting_network = [[m.to("cpu") for m in s] for s in sorter.sorting_network]
+    _, p = sorter(scores)
+    positive = torch.arange(scores.shape[1]) >= scores.shape[1] - 2
+    share = p[:, positive][:, :, positive].sum(1)
+    return torch.nn.functional.binary_cross_entropy(share.clamp(1e-8, 1 - 1e-8), torch.ones_like(share))
+
+
+def diffsurv(package: Any, scores: Tensor) -> Tensor:
+    """diffsurv: an item whose event is censored may have any later rank."""
+    network = package.bitonic_network(scores.shape[1])
+    layers = [[torch.as_tensor(m).float() for m in layer] for layer in network]
+    _, p = package.functional.execute_sort(layers, scores, steepness=30, distribution="cauchy")
+    ranks = torch.arange(scores.shape[1])
+    may_have = ranks.unsqueeze(-1) >= ranks
+    mass = (may_have.float() * p).sum(1).clamp(1e-8, 1 - 1e-8)
+    return torch.nn.functional.binary_cross_entropy(mass, torch.ones_like(mass))
+
+
+def info_cp(package: Any, scores: Tensor) -> Tensor:
+    """info_cp: a quantile of conformity scores, trained through."""
+    sorter = package.DiffSortNet("bitonic", scores.shape[1], steepness=10, device=scores.device)
+    values, _ = sorter(scores)
+    level = 0.9 * (scores.shape[1] - 1)
+    low = int(level)
+    return torch.lerp(values[:, low], values[:, low + 1], level - low).mean()
+
+
+def paper(package: Any, scores: Tensor) -> Tensor:
+    """The paper's experiments: the binary cross entropy of P and the true permutation."""
+    sorter = package.DiffSortNet(
+        "odd_even", scores.shape[1], steepness=20, art_lambda=0.25, distribution="logistic_phi"
+    )
+    _, p = sorter(scores / 10)  # further apart, entries round to 1 and BCELoss cuts them
+    truth = torch.eye(scores.shape[1], dtype=p.dtype).expand_as(p)
+    return torch.nn.BCELoss()(p.clamp(0, 1), truth)
+
+
+def difftopk(package: Any, scores: Tensor) -> Tensor:
+    """difftopk: the weights of the largest values, by a network's layers."""
+    layers = [
+        [torch.as_tensor(m).float() for m in layer]
+        for layer in package.networks.bitonic_network(scores.shape[1])
+    ]
+    _, p = package.sort(layers, scores, steepness=10, distribution="cauchy")
+    return -torch.log(p[:, 0, -5:].sum(-1) + 1e-6).mean()
+
+
+def dftopk(package: Any, scores: Tensor) -> Tensor:
+    """DFTopK's list-wise loss: P of the scores against a nearly exact P of the labels, descending."""
+    n, options = scores.shape[1], {"art_lambda": 0.25, "interpolation_type": None, "distribution": "cauchy"}
+    sorter = package.DiffSortNet("odd_even", n, device="cpu", steepness=5, **options)
+    exact = package.DiffSortNet("odd_even", n, device="cpu", steepness=1000, **options)
+    _, p = sorter(-scores)
+    with torch.no_grad():
+        _, wanted = exact(-scores.flip(0))
+    return -(wanted * torch.log(p + 1e-6)).sum(1).mean()
+
+
+def drpo(package: Any, scores: Tensor) -> Tensor:
+    """DRPO's trainer: 1 - NDCG of the softly sorted gains."""
+    sorter = package.DiffSortNet(
+        sorting_network_type="odd_even",
+        size=scores.shape[1],
+        steepness=10.0,
+        art_lambda=0.25,
+        interpolation_type=None,
+        distribution="cauchy",
+    )
+    _, p = sorter(-scores)
+    gains = 2 ** torch.linspace(0, 2, scores.shape[1], dtype=p.dtype) - 1
+    discounts = 1 / torch.log2(torch.arange(scores.shape[1], dtype=p.dtype) + 2)
+    ideal = (gains.flip(0) * discounts).sum()
+    return 1 - ((gains @ p) * discounts).sum(-1).div(ideal).mean()
+
+
+def tpu_graph(package: Any, scores: Tensor) -> Tensor:
+    """The TPU-graph ranker: configurations in the order of their run times."""
+    sorter = package.DiffSortNet(
+        sorting_network_type="odd_even", size=scores.shape[1], device="cpu", steepness=10, art_lambda=0.25
+    )
+    _, p = sorter(scores)
+    truth = torch.eye(scores.shape[1], dtype=p.dtype).expand_as(p)
+    return torch.nn.functional.binary_cross_entropy(p.clamp(1e-7, 1 - 1e-7), truth)
+
+
+PROGRAMS = {
+    each.step.__name__: each
+    for each in (
+        Program("NeCo (vpariza/NeCo)", (98, 49), neco),
+        Program("GroCo (ninatu/learning_by_sorting)", (64, 12), groco),
+        Program("diffsurv (andre-vauvelle/diffsurv)", (8, 128), diffsurv),
+        Program("info_cp (Qualcomm-AI-research/info_cp)", (1, 250), info_cp),
+        Program("the paper's experiments (Felix-Petersen/diffsort)", (100, 16), paper),
+        Program("difftopk's networks (Felix-Petersen/difftopk)", (16, 64), difftopk),
+        Program("DFTopK's list-wise loss (zhangzhen97/DFTOPK)", (32, 50), dftopk),
+        Program("DRPO's NDCG trainer", (16, 8), drpo),
+        Program("the TPU-graph ranker", (4, 100), tpu_graph),
+    )
+}
+
+
+def package_of(name: str) -> Any:
+    """Return diffsort or nsc.compat, with the modules that programs read as attributes."""
+    package = import_module(name)
+    for module in ("networks", "functional"):
+        import_module(f"{name}.{module}")
+    return package
+
+
+def inputs_of(program: Program, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return the inputs of a program, that need a gradient."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(program.shape, generator=generator, dtype=dtype).requires_grad_()
+
+
+def one_step(program: Program, package: Any, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a program's loss and its gradient."""
+    loss = program.step(package, scores)
+    return loss.detach(), torch.autograd.grad(loss, scores)[0]
+
+
+def measured(key: str, name: str) -> None:
+    """Print the median seconds of a step, and the MB that the steps added to the process, as JSON."""
+    torch.set_num_threads(1)
+    program, package = PROGRAMS[key], package_of(name)
+    package.DiffSortNet("odd_even", 4)(torch.randn(1, 4))  # torch's first call
+    scores, times = inputs_of(program), []
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    one_step(program, package, scores)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    start = perf_counter()
+    while len(times) < ROUNDS or perf_counter() - start < SECONDS:
+        begin = perf_counter()
+        one_step(program, package, scores)
+        times.append(perf_counter() - begin)
+    print(json.dumps([median(times), peak / 1024]))
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    lines = [
+        "| program | shape | diffsort, ms | nsc, ms | nsc is faster | diffsort, MB | nsc, MB |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for key, program in PROGRAMS.items():
+        (slow, large), (quick, small) = (
+            run_fresh("benchmarks.programs", key, name, env={"NSC_BUILD": "wait"}) for name in PACKAGES
+        )
+        shape = " × ".join(map(str, program.shape))
+        lines.append(
+            f"| {program.name} | {shape} | {slow * 1e3:.3g} | {quick * 1e3:.3g} | {slow / quick:.3g}× | "
+            f"{large:.3g} | {small:.3g} |"
+        )
+        print(lines[-1], flush=True)
+    head = (
+        f"`python -m benchmarks.programs` on {machine()}. A loss step of public programs, forward and "
+        "backward, with diffsort 0.2.0 and with one import changed; construction counts where the program "
+        "constructs in every step. float32, one thread, medians. Memory is what the first step adds to the "
+        "peak of the process, code and kept memory included."
+    )
+    partial = RESULTS.with_suffix(".partial")
+    partial.write_text(
+        "\n".join(["# Public programs", "", paragraph(head), "", *lines, ""]), encoding="utf-8"
+    )
+    os.replace(partial, RESULTS)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        measured(*sys.argv[1:])
+    else:
+        main()

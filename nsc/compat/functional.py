@@ -1,0 +1,133 @@
+"""diffsort.functional over compiled kernels: `sort` and `execute_sort`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nsc.api import compile
+from nsc.arguments import is_name
+from nsc.arguments import real as real_of
+from nsc.compat.networks import Layer, network_of
+from nsc.compiler.network import Network
+from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.errors import LoweringError, OperandError
+from nsc.operators.on_demand import on_demand
+from nsc.operators.operands import check_dense
+from nsc.operators.sorter import Sorter
+from nsc.runtime.dispatch.ways import PLAIN, way_of
+
+# diffsort's name of a distribution to nsc's sigmoid, and whether `art_lambda` applies to it.
+DISTRIBUTIONS: dict[str, tuple[str, bool]] = {
+    "logistic": ("logistic", False),
+    "logistic_phi": ("logistic", True),
+    "gaussian": ("gaussian", False),
+    "reciprocal": ("reciprocal", False),
+    "cauchy": ("cauchy", False),
+    "optimal": ("optimal", False),
+}
+
+
+class UnknownDistributionError(LoweringError, NotImplementedError):
+    """An unknown distribution; NotImplementedError is what diffsort raises."""
+
+
+class ShapeError(OperandError, AssertionError):
+    """Vectors of another shape; AssertionError is what diffsort raises."""
+
+
+def execute_sort(
+    sorting_network: Sequence[Layer],
+    vectors: Tensor,
+    steepness: float | Tensor = 10.0,
+    art_lambda: float = 0.25,
+    distribution: str = "cauchy",
+) -> tuple[Tensor, Tensor]:
+    """Return sorted values (batch, n) and P (batch, n, n) with sorted = vectors @ P, as diffsort does.
+
+    Args:
+        sorting_network: what `nsc.compat.networks` returns, or layers of matrices like these.
+        vectors: (batch, n).
+        steepness: a number, or a tensor of shape (), (1,) or (batch, 1). A negative one sorts descending.
+        art_lambda: strength of the activation replacement trick, used by "logistic_phi" alone.
+        distribution: logistic, logistic_phi, gaussian, reciprocal, cauchy or optimal.
+
+    Raises:
+        UnknownDistributionError: another distribution.
+        ShapeError: vectors that are not (batch, n).
+        OperandTypeError: vectors that are no tensor.
+        NetworkError: matrices that are no comparators.
+        VerificationError: a network that does not sort.
+
+    >>> from nsc.compat.networks import odd_even_network
+    >>> execute_sort(odd_even_network(3), torch.tensor([[3.0, 1.0, 2.0]]), steepness=-100.0)[0].round()
+    tensor([[3., 2., 1.]])
+    """
+    check_dense("execute_sort", "vectors", vectors)
+    network = network_of(sorting_network)
+    if vectors.dim() != 2 or vectors.shape[1] != network.n:
+        raise ShapeError(f"the network sorts (batch, {network.n}) along axis 1, got {tuple(vectors.shape)}")
+    return sorted_by(network, None, vectors, steepness, art_lambda, distribution)
+
+
+sort = execute_sort
+
+
+def sorted_by(
+    network: Network,
+    name: str | None,
+    vectors: Tensor,
+    steepness: float | Tensor,
+    art_lambda: float,
+    distribution: str,
+) -> tuple[Tensor, Tensor]:
+    """Do what `execute_sort` does on vectors (batch, n), by a network that is called `name` in messages."""
+    real = "float64" if vectors.dtype == torch.float64 else "float32"
+    operator = operator_of(network, name, distribution, art_lambda, real, vectors.device.type)
+    sign = None
+    if isinstance(steepness, Tensor):
+        if steepness.dim():
+            steepness = steepness.reshape(-1).expand(vectors.shape[0])
+        is_seen = way_of(steepness) is PLAIN and not steepness.is_cuda
+        if is_seen and not bool((steepness > 0).all()):
+            sign = steepness.detach().sign().to(vectors.dtype).reshape(-1, 1)
+            steepness = steepness.abs()
+    elif (number := real_of(steepness)) is not None and number < 0:
+        sign, steepness = vectors.new_full((1, 1), -1), -number
+    # Comparators of the negative steepness are those of the negative values.
+    values, p = operator.sort_with_permutation(vectors if sign is None else sign * vectors, steepness)
+    return values if sign is None else sign * values, p.transpose(-1, -2)
+
+
+def operator_of(
+    network: Network, name: str | None, distribution: str, art_lambda: float, real: str, device: str
+) -> Sorter:
+    """Return the operator of a network under one of diffsort's distributions.
+
+    Raises:
+        UnknownDistributionError: another distribution.
+    """
+    if not is_name(distribution, DISTRIBUTIONS):
+        raise UnknownDistributionError(
+            f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
+        )
+    sigmoid, has_art = DISTRIBUTIONS[distribution]
+    return _operator(network, name, sigmoid, art_lambda if has_art else 0.0, real, device)
+
+
+@on_demand
+def _operator(
+    network: Network, name: str | None, sigmoid: str, art_lambda: float, real: str, device: str
+) -> Sorter:
+    return _compiled(network, name, Relaxation(sigmoid, art_lambda), real, device)
+
+
+@functools.cache
+def _compiled(network: Network, name: str | None, relaxation: Relaxation, real: str, device: str) -> Sorter:
+    targets = ("cpu", "cuda") if device == "cuda" else ("cpu",)
+    made = compile(network, relaxation=relaxation, dtypes=(real,), targets=targets, name=name)
+    assert isinstance(made, Sorter)
+    return made

@@ -1,0 +1,178 @@
+"""Entries: what a statistic or a loss takes of a call's tensors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nsc.errors import OperandError, OperandTypeError
+from nsc.operators.arrangement import Arrangement, arrangement_of
+from nsc.operators.lists import Lengths, Lists, Mask
+from nsc.operators.operands import Steepness, as_loss, axis_of, cast, check_dense
+from nsc.operators.sorter import Sorter
+from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
+from nsc.runtime.dispatch.ways import PLAIN, way_of
+
+
+class Entries(NamedTuple):
+    """The entries of a call's samples that take part, in front of the others.
+
+    Attributes:
+        arrangement: of the call; it has lists.
+        lists: which entries take part; all, if the call names none.
+        keys: (…, n), the entries, then +∞; float32 at least.
+        lengths: (…), how many entries each sample has, for the operator's methods; None: all, in all samples.
+    """
+
+    arrangement: Arrangement
+    lists: Lists
+    keys: Tensor
+    lengths: Lengths
+
+    def in_front(self, operand: Tensor) -> Tensor:
+        """Return an operand of the shape of x with its entries in front, then 0."""
+        return self.arrangement.at_end(operand, 0)
+
+
+def check_call(caller: str, operator: object, name: str, x: object) -> None:
+    """Refuse what is no Sorter, or no tensor of floating-point numbers.
+
+    Raises:
+        OperandTypeError: it is none; `name` is that of x.
+    """
+    if not isinstance(operator, Sorter):
+        raise OperandTypeError(f"{caller}: the operator must be a Sorter, got {type(operator).__name__}")
+    check_dense(caller, name, x)
+    assert isinstance(x, Tensor)
+    if not x.dtype.is_floating_point:
+        raise OperandTypeError(
+            f"{caller}: {name} must have a floating-point dtype, got {x.dtype}: convert with .float()"
+        )
+
+
+def entries_of(
+    caller: str, operator: Sorter, name: str, x: Tensor, dim: int, lengths: Lengths, mask: Mask
+) -> Entries:
+    """Check an operator and the tensors of a call, and return its entries.
+
+    Args:
+        caller: the function, for messages.
+        operator: sorts n values.
+        name: the name of x, for messages.
+        x, dim, lengths, mask: as the methods of a Sorter take them.
+
+    Raises:
+        OperandTypeError: no Sorter, or an argument of another type.
+        OperandError: no such axis, another number of values along it, or lengths or a mask that do not fit.
+    """
+    check_call(caller, operator, name, x)
+    axis = axis_of(caller, x, operator.n, dim)
+    arrangement = arrangement_of(caller, x, axis, lengths, mask, 0)
+    lists = arrangement.lists
+    if lists is None:
+        samples = arrangement.at_end(x, 0).shape[:-1]
+        every = torch.full(samples, operator.n, dtype=torch.int64, device=x.device)
+        lists = Lists(every, operator.n, None)
+    lengths = None if arrangement.lists is None else lists.counts
+    arrangement = arrangement._replace(lists=lists)
+    keys = cast(arrangement.keys(x), torch.promote_types(x.dtype, torch.float32))
+    return Entries(arrangement, lists, keys, lengths)
+
+
+class Labelled(NamedTuple):
+    """The entries of a call of a loss, with their labels.
+
+    Attributes:
+        scores: as users pass them.
+        entries: of the scores.
+        labels: (…, n), their targets or relevances in float64, then 0.
+        weight: (…), what each sample counts; None: all the same.
+        reduction: over samples.
+    """
+
+    scores: Tensor
+    entries: Entries
+    labels: Tensor
+    weight: Tensor | None
+    reduction: str
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype that a loss is computed in."""
+        return self.entries.keys.dtype
+
+    @property
+    def counts(self) -> Tensor:
+        """How many entries each sample has, (…)."""
+        return self.entries.lists.counts
+
+    @property
+    def is_entry(self) -> Tensor:
+        """Which places have an entry, and which ranks there are, (…, n)."""
+        return self.entries.lists.is_entry
+
+    @property
+    def positions(self) -> Tensor:
+        """The position from the top of each rank, (…, n): 1 for the last, below 1 for none."""
+        return self.counts.unsqueeze(-1) - torch.arange(self.labels.shape[-1], device=self.labels.device)
+
+    def check_relevance(self, caller: str) -> None:
+        """Raise OperandError where relevances of plain tensors of the CPU are negative."""
+        if _is_seen(self.labels) and bool((self.labels < 0).any()):
+            raise OperandError(
+                f"{caller}: relevance must be 0 or more, found {self.labels.min().item():g}: add a number or "
+                "clamp it"
+            )
+
+    def routed(self, operator: Sorter, column: Tensor, steepness: Steepness) -> Tensor:
+        """Return a column (…, n) sorted by the scores, 0 at the ranks that there are not."""
+        keys, lengths = self.entries.keys, self.entries.lengths
+        return operator.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
+
+    def soft_ranks(self, operator: Sorter, steepness: Steepness) -> Tensor:
+        """Return the soft ranks of the scores, (…, n), 0 where there is no entry."""
+        return operator.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
+
+    def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
+        """Return the losses (…) of samples as users want them; those that do not count are 0."""
+        weight = is_counted.to(losses.dtype)
+        if self.weight is not None:
+            weight = weight * self.weight
+        return as_loss(reduced(losses, weight, self.reduction), self.scores)
+
+
+def labelled(
+    caller: str,
+    operator: Sorter,
+    scores: Tensor,
+    name: str,
+    labels: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    dim: int,
+    lengths: Lengths,
+    mask: Mask,
+) -> Labelled:
+    """Check what all losses take; `name` is that of the labels."""
+    entries = entries_of(caller, operator, "scores", scores, dim, lengths, mask)
+    check_labels(caller, scores, name, labels, takes_bool=True)
+    check_reduction(caller, reduction)
+    leading = entries.keys.shape[:-1]
+    if weight is not None:
+        check_weight(caller, scores, weight)
+        if weight.shape != leading:
+            raise OperandError(
+                f"{caller}: weight must have the shape of the samples, {tuple(leading)}, got "
+                f"{tuple(weight.shape)}"
+            )
+    moved = entries.in_front(labels.detach().double())
+    if _is_seen(moved) and bool(moved.isnan().any()):
+        raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
+    return Labelled(scores, entries, moved, weight, reduction)
+
+
+def _is_seen(tensor: Tensor) -> bool:
+    """Return whether values can be looked at: a GPU would have to wait, and a trace has none."""
+    return way_of(tensor) is PLAIN and not tensor.is_cuda

@@ -1,0 +1,267 @@
+"""Losses of scores against relevances: what measures of rankings are to be expected of the relaxed order.
+
+Every loss takes these arguments:
+
+    operator: a Sorter of n values.
+    scores: (…, n); the largest comes first.
+    target or relevance: the shape of scores, numbers of any real dtype. It has no gradient.
+    steepness: as of the operator's methods; None: its default.
+    weight: what each sample counts, of the shape of scores without the axis `dim`; None: all the same.
+    reduction: over samples: mean, sum, or none for the loss of each, times its weight. The mean is that of
+        the samples that count, so NaN where none does.
+    dim: the axis of scores and of target or relevance.
+    lengths, mask: which entries take part, as of the operator's methods. Nothing else matters, nor has a
+        gradient.
+
+Losses have the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
+float32. A NaN among the scores of a sample makes its loss NaN. A NaN or a negative relevance among the
+entries that take part is refused on the CPU, where values can be looked at; on a GPU, and in a trace, it
+gives NaN or a number without a meaning. Cost per sample: that of `Sorter.rank` or of `Sorter.route` of one
+column, O(size), and of exact sorts of the relevances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from nsc.arguments import is_name
+from nsc.errors import OperandError
+from nsc.nn.functional.entries import labelled
+from nsc.operators.lists import Lengths, Mask
+from nsc.operators.operands import Steepness, k_of
+from nsc.operators.sorter import Sorter
+from nsc.operators.targets import rank_intervals
+
+# Soft ranks whose squares, from their middle, add up to less than this part of those of 0 … m-1 are as good
+# as equal: their differences are rounding in float32.
+_EQUAL = 1e-8
+# What an item of some relevance is worth, by the name of the gain.
+_GAINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "exponential": lambda relevance: relevance.exp2() - 1,
+    "linear": torch.Tensor.clone,
+}
+_WAYS = ("route", "ranks")
+
+
+def spearman_loss(
+    operator: Sorter,
+    scores: Tensor,
+    target: Tensor,
+    steepness: Steepness = None,
+    *,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return 1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
+
+    0 is the order of the target, 2 the reverse. Equal targets share the mean of their ranks, as in
+    scipy.stats.spearmanr. Soft ranks that are all equal have the correlation 0. A sample of fewer than two
+    entries, or of equal targets alone, has no correlation: its loss is 0 and it counts nothing in the mean.
+    Other arguments, NaN and cost: see `nsc.nn.SpearmanLoss`.
+
+    Raises:
+        OperandError: a target, weight, lengths or mask that does not fit, or no such reduction or axis.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, target = nsc.compile("bitonic", 4), torch.tensor([10.0, 30.0, 20.0, 40.0])
+    >>> scores = torch.tensor([[1.0, 3.0, 2.0, 4.0], [4.0, 2.0, 3.0, 1.0]])
+    >>> spearman_loss(op, scores, target.expand(2, 4), 50.0, reduction="none").round(decimals=2)
+    tensor([0., 2.])
+    """
+    call = labelled(
+        "spearman_loss", operator, scores, "target", target, weight, reduction, dim, lengths, mask
+    )
+    counts = call.counts.to(call.dtype)
+    middle = (counts.unsqueeze(-1) - 1) / 2
+    first, last = rank_intervals(call.labels, call.is_entry)
+    exact = torch.where(call.is_entry, (first + last) / 2 - middle, 0).to(counts.dtype)
+    soft = torch.where(call.is_entry, call.soft_ranks(operator, steepness) - middle, 0)
+    # Of ranks that all differ the squares add up to this.
+    most = (counts.pow(3) - counts) / 12
+    of_target = exact.square().sum(-1)
+    of_scores = torch.maximum(soft.square().sum(-1), _EQUAL * most)
+    has_correlation = of_target > 0
+    squares = torch.where(has_correlation, of_target, 1) * torch.where(has_correlation, of_scores, 1)
+    return call.loss(1 - (soft * exact).sum(-1) / squares.sqrt(), has_correlation)
+
+
+def ndcg_loss(
+    operator: Sorter,
+    scores: Tensor,
+    relevance: Tensor,
+    steepness: Steepness = None,
+    *,
+    k: int | None = None,
+    by: str = "route",
+    gain: str = "exponential",
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return 1 - NDCG, the normalised discounted cumulative gain, to be expected of the relaxed order.
+
+    An item of relevance r is worth 2^r - 1 (gain "exponential") or r ("linear"). At position 1, 2, … from the
+    top it counts 1 / log2(1 + position) of that. The sum is divided by the largest that an order can have.
+
+    By "route" the gains are routed by P: the gain to be expected at a position counts what the position
+    counts. By "ranks" an item counts by the position that its soft rank gives it, between two whole ones too.
+
+    k: positions beyond it count nothing; None: all count. By "ranks" this falls linearly from the position k
+    to k + 1. A sample without a positive gain has no NDCG: its loss is 0 and it counts nothing in the mean.
+    Other arguments, NaN and cost: see `nsc.nn.NDCGLoss`.
+
+    Raises:
+        OperandError: a relevance that is negative or does not fit, a k outside 1 … n, no such way, gain,
+            reduction or axis, or a weight, lengths or mask that does not fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, relevance = nsc.compile("bitonic", 4), torch.tensor([0, 1, 0, 2])
+    >>> right, wrong = torch.tensor([1.0, 3.0, 2.0, 4.0]), torch.tensor([4.0, 2.0, 3.0, 1.0])
+    >>> [round(ndcg_loss(op, scores, relevance, 50.0, k=3).item(), 2) for scores in (right, wrong)]
+    [0.0, 0.86]
+    """
+    check_way("ndcg_loss", by)
+    check_gain("ndcg_loss", gain)
+    call = labelled(
+        "ndcg_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
+    )
+    call.check_relevance("ndcg_loss")
+    cut = None if k is None else k_of("ndcg_loss", k, operator.n)
+    gains = _GAINS[gain](call.labels).to(call.dtype)
+    ordered = gains.sort(-1, descending=True).values
+    ideal = (ordered * _discounts(torch.arange(1, operator.n + 1, device=gains.device), cut, gains)).sum(-1)
+    if by == "route":
+        terms = call.routed(operator, gains, steepness) * _discounts(call.positions, cut, gains)
+    else:
+        positions = call.counts.unsqueeze(-1) - call.soft_ranks(operator, steepness)
+        terms = gains * _discounts(positions, cut, gains)
+    has_gain = ideal > 0
+    return call.loss(1 - terms.sum(-1) / torch.where(has_gain, ideal, 1), has_gain)
+
+
+def precision_at_k_loss(
+    operator: Sorter,
+    scores: Tensor,
+    relevance: Tensor,
+    steepness: Steepness = None,
+    *,
+    k: int,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return 1 - the share of relevant items to be expected among the first k.
+
+    An item is relevant if its relevance is above 0, or True. The number of relevant items is divided by k, in
+    samples of fewer entries too. A sample of none counts nothing in the mean. Other arguments, NaN and cost:
+    see `nsc.nn.PrecisionAtK`.
+
+    Raises:
+        OperandError: a k outside 1 … n; or as in `ndcg_loss`.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, relevance = nsc.compile("bitonic", 4), torch.tensor([0, 1, 0, 1])
+    >>> precision_at_k_loss(op, torch.tensor([1.0, 3.0, 4.0, 5.0]), relevance, 50.0, k=2).round(decimals=2)
+    tensor(0.5000)
+    """
+    call = labelled(
+        "precision_at_k_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
+    )
+    call.check_relevance("precision_at_k_loss")
+    first = k_of("precision_at_k_loss", k, operator.n)
+    routed = call.routed(operator, (call.labels > 0).to(call.dtype), steepness)
+    found = torch.where(call.positions <= first, routed, 0).sum(-1)
+    return call.loss(1 - found / first, call.counts > 0)
+
+
+def mrr_loss(
+    operator: Sorter,
+    scores: Tensor,
+    relevance: Tensor,
+    steepness: Steepness = None,
+    *,
+    k: int | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return 1 - the reciprocal to be expected of the position of the first relevant item.
+
+    An item is relevant if its relevance is above 0, or True. Let b_p be the share of relevant items at
+    position p from the top. A reader goes from position to position and stops with this probability, so the
+    reciprocal is Σ_p b_p / p · Π_{q < p} (1 - b_q).
+
+    k: positions beyond it count nothing; None: all count. A sample without a relevant item has no such
+    position: its loss is 0 and it counts nothing in the mean. Other arguments, NaN and cost: see
+    `nsc.nn.MRRLoss`.
+
+    Raises:
+        OperandError: a k outside 1 … n; or as in `ndcg_loss`.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, relevance = nsc.compile("bitonic", 4), torch.tensor([True, False, True, False])
+    >>> mrr_loss(op, torch.tensor([1.0, 4.0, 3.0, 2.0]), relevance, 50.0).round(decimals=2)
+    tensor(0.5000)
+    """
+    call = labelled(
+        "mrr_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
+    )
+    call.check_relevance("mrr_loss")
+    cut = None if k is None else k_of("mrr_loss", k, operator.n)
+    is_relevant = call.labels > 0
+    # From the top; ranks that there are not come first, and nobody stops there.
+    stops = call.routed(operator, is_relevant.to(call.dtype), steepness).flip(-1)
+    positions = call.positions.flip(-1)
+    goes_on = torch.cat([torch.ones_like(stops[..., :1]), (1 - stops[..., :-1]).cumprod(-1)], -1)
+    counted = positions >= 1 if cut is None else (positions >= 1) & (positions <= cut)
+    terms = torch.where(counted, stops * goes_on / positions.clamp_min(1), 0)
+    return call.loss(1 - terms.sum(-1), is_relevant.any(-1))
+
+
+def check_way(caller: str, by: object) -> None:
+    """Refuse what is no way to a discounted gain.
+
+    Raises:
+        OperandError: it is none.
+    """
+    _check_known(caller, "by", by, _WAYS)
+
+
+def check_gain(caller: str, gain: object) -> None:
+    """Refuse what is no gain.
+
+    Raises:
+        OperandError: it is none.
+    """
+    _check_known(caller, "gain", gain, tuple(_GAINS))
+
+
+def _check_known(caller: str, name: str, value: object, known: tuple[str, ...]) -> None:
+    if not is_name(value, known):
+        raise OperandError(f"{caller}: no {name} {value!r}; known: {', '.join(known)}")
+
+
+def _discounts(positions: Tensor, cut: int | None, like: Tensor) -> Tensor:
+    """Return what positions 1, 2, … from the top count, in the dtype of a tensor; earlier ones count as 1.
+
+    A score of +∞ ties with what takes no part, so its soft rank may lie above all ranks.
+    """
+    positions = positions.to(like.dtype).clamp_min(1)
+    discounts = 1 / torch.log2(1 + positions)
+    return discounts if cut is None else discounts * (cut + 1 - positions).clamp(0, 1)

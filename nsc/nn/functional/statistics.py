@@ -1,0 +1,281 @@
+"""Statistics of samples by their relaxed sorted values, and the soft top k.
+
+Every function takes an operator, a Sorter of n values; x (…, n) with its axis `dim`; the steepness, `lengths`
+and `mask` of the operator's methods. The statistic has the shape of x without the axis, and the dtype of x;
+bfloat16 and float16 are computed in float32. It is NaN for a sample without entries, and for one with a NaN.
+Cost per sample: that of `Sorter.sort`, O(size).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nsc.arguments import is_name, real
+from nsc.errors import OperandError, OperandTypeError
+from nsc.nn.functional.entries import Entries, check_call, entries_of
+from nsc.operators.lists import Lengths, Mask
+from nsc.operators.operands import Steepness
+from nsc.operators.sorter import Sorter
+
+
+class _Rule(NamedTuple):
+    """How a quantile at a place between two ranks is made of sorted values.
+
+    Attributes:
+        low: the place to the rank of the first value.
+        high: to that of the second; None: the first is the quantile.
+        share: to the share of the second value.
+    """
+
+    low: Callable[[Tensor], Tensor]
+    high: Callable[[Tensor], Tensor] | None = None
+    share: Callable[[Tensor], Tensor] = torch.frac
+
+
+# torch.quantile's; `round` takes the even one of two neighbours.
+_RULES = {
+    "linear": _Rule(torch.floor, torch.ceil),
+    "lower": _Rule(torch.floor),
+    "higher": _Rule(torch.ceil),
+    "nearest": _Rule(torch.round),
+    "midpoint": _Rule(torch.floor, torch.ceil, lambda place: torch.full_like(place, 0.5)),
+}
+
+
+def quantile(
+    operator: Sorter,
+    x: Tensor,
+    q: float | Sequence[float],
+    steepness: Steepness = None,
+    *,
+    interpolation: str = "linear",
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return quantiles of the relaxed sorted values, by torch.quantile's rules.
+
+    Of m entries the quantile q lies at the rank q · (m - 1). Between two ranks it is their values'
+    interpolation ("linear"), the lower or the higher value, the nearest one, of the even rank if both are as
+    near, or their mean ("midpoint"). Several q make a new axis in front. Other arguments, NaN and cost: see
+    `nsc.nn.Quantile`.
+
+    Raises:
+        OperandError: a q outside of 0 … 1, or none; no such interpolation or axis; or lengths or a mask that
+            do not fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 8.0])
+    >>> quantile(op, x, [0.5, 1.0], steepness=50.0).round(decimals=2)
+    tensor([3., 8.])
+    """
+    levels = levels_of("quantile", q)
+    check_interpolation("quantile", interpolation)
+    entries = entries_of("quantile", operator, "x", x, dim, lengths, mask)
+    values = operator.sort(entries.keys, steepness, lengths=entries.lengths)
+    last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
+    found = [_at(values, last * level, _RULES[interpolation]) for level in levels]
+    return _statistic(entries, x, found[0] if real(q) is not None else torch.stack(found))
+
+
+def median(
+    operator: Sorter,
+    x: Tensor,
+    steepness: Steepness = None,
+    *,
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return the median of the relaxed sorted values: of an even number the mean of the middle two.
+
+    numpy.median has the same rule; torch.median takes the lower value, as does `quantile` with
+    interpolation="lower". Other arguments, NaN and cost: see `nsc.nn.Median`.
+
+    Raises:
+        OperandError: no such axis, or lengths or a mask that do not fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 8.0])
+    >>> median(op, x, steepness=50.0).round(decimals=2)
+    tensor(3.)
+    """
+    entries = entries_of("median", operator, "x", x, dim, lengths, mask)
+    return _statistic(
+        entries, x, _middle(entries, operator.sort(entries.keys, steepness, lengths=entries.lengths))
+    )
+
+
+def trimmed_mean(
+    operator: Sorter,
+    x: Tensor,
+    proportion: float,
+    steepness: Steepness = None,
+    *,
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return the mean of the relaxed sorted values without the smallest and the largest.
+
+    Of m entries int(proportion · m) are left out at each end, as in scipy.stats.trim_mean. Other arguments,
+    NaN and cost: see `nsc.nn.TrimmedMean`.
+
+    Raises:
+        OperandError: a proportion that is no number of at least 0 and below 1/2; no such axis; or lengths or
+            a mask that do not fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 800.0])
+    >>> trimmed_mean(op, x, 0.25, steepness=50.0).round(decimals=2)
+    tensor(3.)
+    """
+    share = proportion_of("trimmed_mean", proportion)
+    entries = entries_of("trimmed_mean", operator, "x", x, dim, lengths, mask)
+    values, counts = operator.sort(entries.keys, steepness, lengths=entries.lengths), entries.lists.counts
+    cut = (counts.double() * share).long()
+    ranks = torch.arange(operator.n, device=x.device)
+    is_kept = (ranks >= cut.unsqueeze(-1)) & (ranks < (counts - cut).unsqueeze(-1))
+    total = torch.where(is_kept, values, 0).sum(-1)
+    return _statistic(entries, x, total / (counts - 2 * cut).clamp_min(1))
+
+
+def median_absolute_deviation(
+    operator: Sorter,
+    x: Tensor,
+    steepness: Steepness = None,
+    *,
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return the median of the distances from the median, both relaxed, at the same steepness.
+
+    Times 1.4826 it estimates the standard deviation of normally distributed values. Other arguments, NaN and
+    cost: see `nsc.nn.MedianAbsoluteDeviation`.
+
+    Raises:
+        OperandError: no such axis, or lengths or a mask that do not fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 800.0])
+    >>> median_absolute_deviation(op, x, steepness=50.0).round(decimals=2)
+    tensor(1.5000)
+    """
+    entries = entries_of("median_absolute_deviation", operator, "x", x, dim, lengths, mask)
+    middle = _middle(entries, operator.sort(entries.keys, steepness, lengths=entries.lengths))
+    distances = (entries.keys - middle.unsqueeze(-1)).abs()
+    distances = torch.where(entries.lists.is_entry, distances, math.inf)
+    return _statistic(
+        entries, x, _middle(entries, operator.sort(distances, steepness, lengths=entries.lengths))
+    )
+
+
+def soft_top_k(
+    operator: Sorter,
+    x: Tensor,
+    k: int,
+    steepness: Steepness = None,
+    *,
+    straight_through: bool = False,
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return weights of the shape of x, in 0 … 1, that say how much of each value is among the k largest.
+
+    They add up to k, or to the number of entries if fewer take part, and are 0 for what takes no part. With
+    `straight_through` they are exactly 1 for the k largest, of equal values the later ones, and 0 for the
+    others, with the gradient of the soft weights. Other arguments, NaN and cost: see `nsc.nn.SoftTopK`.
+
+    Raises:
+        OperandError: a k outside of 1 … n; no such axis; or lengths or a mask that do not fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import nsc, torch
+    >>> op, x = nsc.compile("bitonic", 4), torch.tensor([4.0, 1.0, 2.0, 3.5])
+    >>> soft_top_k(op, x, 2, steepness=2.0).sum().round(decimals=2)
+    tensor(2.)
+    >>> soft_top_k(op, x, 2, straight_through=True)
+    tensor([1., 0., 0., 1.])
+    """
+    check_call("soft_top_k", operator, "x", x)
+    return operator.top_k_weights(
+        x, k, steepness, dim=dim, lengths=lengths, mask=mask, straight_through=straight_through
+    )
+
+
+def levels_of(caller: str, q: object) -> tuple[float, ...]:
+    """Return the q of quantiles as floats.
+
+    Raises:
+        OperandError: none, or one outside of 0 … 1.
+        OperandTypeError: no numbers.
+    """
+    numbers = [real(q)]
+    if numbers[0] is None and isinstance(q, Iterable) and not isinstance(q, str | bytes):
+        with suppress(TypeError):  # of an array of no axis, which says that it is iterable
+            numbers = [real(level) for level in q]
+    levels = tuple(number for number in numbers if number is not None)
+    if len(levels) < len(numbers):
+        raise OperandTypeError(f"{caller}: q must be a number or several, such as (0.25, 0.75), got {q!r}")
+    if not levels or not all(0 <= level <= 1 for level in levels):
+        raise OperandError(f"{caller}: q must be in 0 … 1, got {q!r}")
+    return levels
+
+
+def check_interpolation(caller: str, interpolation: object) -> None:
+    """Refuse what is no rule of quantiles.
+
+    Raises:
+        OperandError: it is none.
+    """
+    if not is_name(interpolation, _RULES):
+        raise OperandError(f"{caller}: no interpolation {interpolation!r}; known: {', '.join(_RULES)}")
+
+
+def proportion_of(caller: str, proportion: object) -> float:
+    """Return the proportion that a trimmed mean leaves out at each end, as a float.
+
+    Raises:
+        OperandError: it is no number of at least 0 and below 1/2.
+    """
+    share = real(proportion)
+    if share is None or not 0 <= share < 0.5:
+        raise OperandError(f"{caller}: proportion must be at least 0 and less than 1/2, got {proportion!r}")
+    return share
+
+
+def _middle(entries: Entries, values: Tensor) -> Tensor:
+    """Return the medians of sorted values (…, n)."""
+    last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
+    return _at(values, last * 0.5, _RULES["midpoint"])
+
+
+def _at(values: Tensor, place: Tensor, rule: _Rule) -> Tensor:
+    """Return the values (…) at places (…) between the ranks of sorted values (…, n)."""
+    rank = rule.low(place)
+    low = _gathered(values, rank)
+    if rule.high is None:
+        return low
+    between = torch.lerp(low, _gathered(values, rule.high(place)), rule.share(place))
+    return torch.where(rank == place, low, between)  # infinite values have no interpolation
+
+
+def _gathered(values: Tensor, rank: Tensor) -> Tensor:
+    return values.gather(-1, rank.long().unsqueeze(-1)).squeeze(-1)
+
+
+def _statistic(entries: Entries, x: Tensor, statistic: Tensor) -> Tensor:
+    """Return a statistic in the dtype of x; NaN for samples without entries."""
+    return torch.where(entries.lists.counts > 0, statistic, math.nan).to(x.dtype)

@@ -1,0 +1,310 @@
+"""Losses of rankings as layers: Spearman's correlation, NDCG, precision, the reciprocal rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from nsc.api import Options
+from nsc.compiler.describe import Named
+from nsc.nn.functional.ranking import check_gain, check_way
+from nsc.nn.layer import SortingLayer
+from nsc.operators.lists import Lengths, Mask
+from nsc.operators.operands import k_of
+from nsc.operators.sorter import Sorter
+from nsc.operators.targets import check_reduction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class RankingLoss(SortingLayer):
+    """A Sorter, its steepness, and a reduction over samples."""
+
+    def __init__(
+        self,
+        network: Sorter | Named,
+        n: int | None = None,
+        *,
+        reduction: str = "mean",
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        check_reduction(type(self).__name__, reduction)
+        super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
+        self.reduction = reduction
+
+    def _loss(
+        self,
+        name: str,
+        scores: Tensor,
+        labels: Tensor,
+        weight: Tensor | None,
+        dim: int,
+        lengths: Lengths,
+        mask: Mask,
+        **how: Any,
+    ) -> Tensor:
+        entries = {"weight": weight, "dim": dim, "lengths": lengths, "mask": mask}
+        return self._function(name, scores, labels, reduction=self.reduction, **how, **entries)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        return f"{super().extra_repr()}, reduction={self.reduction!r}"
+
+
+class SpearmanLoss(RankingLoss):
+    """1 - Spearman's correlation between the soft ranks of scores and the exact ranks of a target.
+
+    0 is the order of the target, 2 the reverse. Equal targets share the mean of their ranks, as in
+    scipy.stats.spearmanr. A sample of fewer than two entries, or of equal targets alone, has no correlation.
+    Its loss is 0 and it counts nothing in the mean.
+
+    Which soft ranks equal scores have depends on the network. Where they are one rank for all, as of a
+    bitonic network of 2^k wires, the correlation is 0: soft ranks that spread less than 1e-4 times as far as
+    0 … m-1 count as if they spread that far.
+
+    The soft ranks of a small steepness lie close together, which a correlation does not see: its gradient
+    grows where the steepness shrinks.
+
+    A call takes scores (…, n) and target, numbers of the same shape, which have no gradient, and by name:
+
+    - `weight`: what each sample counts, of the shape of scores without the axis `dim`.
+    - `dim`: the axis of scores and target.
+    - `lengths` or `mask`: which entries take part, as of `Sorter`. Nothing else matters, nor has a gradient.
+
+    The loss has the dtype of scores, under autocast at least float32; float16 and bfloat16 are computed in
+    float32. A NaN among the scores of a sample makes its loss NaN. A module that is converted to another
+    dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
+
+    Cost per sample: that of `Sorter.rank`, O(size), and of an exact sort of the target.
+
+    Args:
+        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it.
+        reduction: over samples: "mean", of those that count, so NaN where none does; "sum"; or "none" for the
+            loss of each, times its weight.
+        steepness: in units of a score^(λ − 1); None: 2 × depth.
+        learnable: whether the steepness is a parameter, as of `SortingNetwork`.
+        options: further options of `nsc.compile`, such as relaxation.
+
+    Raises:
+        OperandError: an unknown reduction, a steepness that is no finite number above 0, or options beside a
+            Sorter, which is compiled already. In a call: a target, weight, lengths or mask that does not fit,
+            or a NaN in the target, which only plain tensors of the CPU are searched for.
+        OperandTypeError: a Selector, or a learnable that is no bool. In a call: an argument of another type.
+        NscError: what `nsc.compile` raises.
+
+    Source: C. Spearman 1904; soft ranks in it as in the label ranking of Blondel et al., Fast Differentiable
+    Sorting and Ranking, ICML 2020, with their own relaxation.
+
+    >>> import torch
+    >>> loss, target = SpearmanLoss("bitonic", 4, steepness=50.0), torch.tensor([10.0, 30.0, 20.0, 40.0])
+    >>> loss(torch.tensor([1.0, 3.0, 2.0, 4.0]), target).round(decimals=2)
+    tensor(0.)
+    """
+
+    def forward(
+        self,
+        scores: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss; see `nsc.nn.functional.spearman_loss`."""
+        return self._loss("spearman_loss", scores, target, weight, dim, lengths, mask)
+
+
+class NDCGLoss(RankingLoss):
+    """1 - NDCG, the normalised discounted cumulative gain, to be expected of the relaxed order.
+
+    An item of relevance r is worth 2^r - 1 (gain "exponential") or r ("linear"). At position 1, 2, … from the
+    top it counts 1 / log2(1 + position) of that. The sum is divided by the largest that an order can have. A
+    sample without a positive gain has no NDCG: its loss is 0 and it counts nothing in the mean.
+
+    By "route" the gains are routed by P: the gain to be expected at a position counts what the position
+    counts. By "ranks" an item counts by the position that its soft rank gives it, between two whole ones too.
+
+    A call takes scores (…, n), of which the largest comes first, and relevance of the same shape, numbers of
+    at least 0 or booleans, which have no gradient; and by name what `SpearmanLoss` takes. Dtypes, NaN, other
+    arguments and errors are as there. sklearn.metrics.ndcg_score has the gain "linear".
+
+    Cost per sample: that of `Sorter.route` of one column or of `Sorter.rank`, O(size), and of an exact sort
+    of the gains.
+
+    Args:
+        k: positions beyond it count nothing; None: all count. By "ranks" this falls linearly from the
+            position k to k + 1.
+        by: "route" or "ranks".
+        gain: "exponential" or "linear".
+        network, n, reduction, steepness, learnable, options: as of `SpearmanLoss`.
+
+    Raises:
+        OperandError: a k outside 1 … n, or no such way or gain. In a call: a relevance that is negative or
+            NaN, which only plain tensors of the CPU are searched for. Else as of `SpearmanLoss`.
+
+    Source: Järvelin & Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002; the exponential
+    gain of Burges et al., ICML 2005. By route: Pobrotyn & Białobrzeski, NeuralNDCG, 2021; by ranks: Qin, Liu
+    & Li, ApproxNDCG, 2010, with their own relaxations.
+
+    >>> import torch
+    >>> loss, relevance = NDCGLoss("bitonic", 4, k=3, steepness=50.0), torch.tensor([0, 1, 0, 2])
+    >>> loss(torch.tensor([4.0, 2.0, 3.0, 1.0]), relevance).round(decimals=2)
+    tensor(0.8600)
+    """
+
+    def __init__(
+        self,
+        network: Sorter | Named,
+        n: int | None = None,
+        *,
+        k: int | None = None,
+        by: str = "route",
+        gain: str = "exponential",
+        reduction: str = "mean",
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        check_way("NDCGLoss", by)
+        check_gain("NDCGLoss", gain)
+        super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
+        self.k = None if k is None else k_of("NDCGLoss", k, self.operator.n)
+        self.by, self.gain = by, gain
+
+    def forward(
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss; see `nsc.nn.functional.ndcg_loss`."""
+        how = {"k": self.k, "by": self.by, "gain": self.gain}
+        return self._loss("ndcg_loss", scores, relevance, weight, dim, lengths, mask, **how)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        return f"k={self.k}, by={self.by!r}, gain={self.gain!r}, {super().extra_repr()}"
+
+
+class PrecisionAtK(RankingLoss):
+    """1 - the precision to be expected at k: the share of relevant items among the first k.
+
+    An item is relevant if its relevance is above 0, or True. The number of relevant items is divided by k, in
+    samples of fewer entries too. A sample of none counts nothing in the mean.
+
+    A call is as of `NDCGLoss`. Cost per sample: that of `Sorter.route` of one column, O(size).
+
+    Args:
+        k: how many items are looked at.
+        network, n, reduction, steepness, learnable, options: as of `SpearmanLoss`.
+
+    Raises:
+        OperandError: a k outside 1 … n; else as of `NDCGLoss`.
+
+    >>> import torch
+    >>> loss = PrecisionAtK("bitonic", 4, k=2, steepness=50.0)
+    >>> loss(torch.tensor([1.0, 3.0, 4.0, 5.0]), torch.tensor([0, 1, 0, 1])).round(decimals=2)
+    tensor(0.5000)
+    """
+
+    def __init__(
+        self,
+        network: Sorter | Named,
+        n: int | None = None,
+        *,
+        k: int,
+        reduction: str = "mean",
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
+        self.k = k_of("PrecisionAtK", k, self.operator.n)
+
+    def forward(
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss; see `nsc.nn.functional.precision_at_k_loss`."""
+        return self._loss("precision_at_k_loss", scores, relevance, weight, dim, lengths, mask, k=self.k)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        return f"k={self.k}, {super().extra_repr()}"
+
+
+class MRRLoss(RankingLoss):
+    """1 - the reciprocal to be expected of the position of the first relevant item; its mean is the MRR.
+
+    An item is relevant if its relevance is above 0, or True. Let b_p be the share of relevant items at
+    position p from the top. A reader goes from position to position and stops with this probability, so the
+    reciprocal is
+
+        Σ_p b_p / p · Π_{q < p} (1 - b_q)
+
+    A sample without a relevant item has no such position: its loss is 0 and it counts nothing in the mean.
+
+    A call is as of `NDCGLoss`. Cost per sample: that of `Sorter.route` of one column, O(size).
+
+    Args:
+        k: positions beyond it count nothing; None: all count.
+        network, n, reduction, steepness, learnable, options: as of `SpearmanLoss`.
+
+    Raises:
+        OperandError: a k outside 1 … n; else as of `NDCGLoss`.
+
+    Source: the cascade of Chapelle, Metzler, Zhang & Grinspan, Expected Reciprocal Rank for Graded Relevance,
+    CIKM 2009, with the share of relevant items in place of their probability of a stop.
+
+    >>> import torch
+    >>> loss, relevance = MRRLoss("bitonic", 4, steepness=50.0), torch.tensor([True, False, True, False])
+    >>> loss(torch.tensor([1.0, 4.0, 3.0, 2.0]), relevance).round(decimals=2)
+    tensor(0.5000)
+    """
+
+    def __init__(
+        self,
+        network: Sorter | Named,
+        n: int | None = None,
+        *,
+        k: int | None = None,
+        reduction: str = "mean",
+        steepness: float | None = None,
+        learnable: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
+        self.k = None if k is None else k_of("MRRLoss", k, self.operator.n)
+
+    def forward(
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss; see `nsc.nn.functional.mrr_loss`."""
+        return self._loss("mrr_loss", scores, relevance, weight, dim, lengths, mask, k=self.k)
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        return f"k={self.k}, {super().extra_repr()}"

@@ -1,0 +1,108 @@
+"""Arrangements: from the tensors of a call to those of a kernel, and back.
+
+A kernel takes the sorted axis last, and the entries that take part in front. Results of entries stand where
+the entries stand in x; those of ranks have the rank's number as their place.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nsc.contract.routings import IGNORED
+from nsc.operators.lists import Lists, lists_of
+
+
+class Arrangement(NamedTuple):
+    """How a call's tensors are arranged.
+
+    Attributes:
+        axis: the sorted axis, from 0 on; None: the last.
+        exists: whether x has it; a tensor without axes is one value.
+        lists: which entries take part; None: all.
+        fill: what stands in results where no entry takes part.
+    """
+
+    axis: int | None
+    exists: bool
+    lists: Lists | None
+    fill: float
+
+    def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
+        """Return an operand as a kernel takes it.
+
+        Args:
+            operand: it has the axes of x, then so many axes of columns.
+            other: what stands where no entry takes part.
+            columns: the number of these axes.
+        """
+        if self.axis is not None:
+            operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
+        return operand if self.lists is None else self.lists.in_front(operand, other, columns)
+
+    def keys(self, x: Tensor) -> Tensor:
+        """Return x as a kernel takes it. What does not take part is +∞, which sorts behind all numbers."""
+        return self.at_end(x, math.inf if x.is_floating_point() else 0)
+
+    def target(self, target: Tensor) -> Tensor:
+        """Return integers, one for each entry, as a kernel takes them."""
+        return self.at_end(target, IGNORED)
+
+    def of_ranks(self, result: Tensor, columns: int = 0) -> Tensor:
+        """Return a result with a number for each rank, or with so many axes of columns behind."""
+        if self.lists is not None:
+            result = self.lists.of_ranks(result, self.fill, columns)
+        return self._back(result, columns)
+
+    def selected(self, result: Tensor, is_there: Tensor) -> Tensor:
+        """Return a result with a number for each of some ranks, of which some may not be there."""
+        return self._back(torch.where(is_there, result, self.fill), 0)
+
+    def of_entries(self, result: Tensor) -> Tensor:
+        """Return a result with a number for each entry."""
+        if self.lists is not None:
+            result = self.lists.of_entries(result, self.fill)
+        return self._back(result, 0)
+
+    def of_both(self, p: Tensor) -> Tensor:
+        """Return P, or some rows of it, with its columns where the entries are. Its axes stay at the end."""
+        return p if self.lists is None else self.lists.columns(p)
+
+    def with_fill(self, fill: float) -> Arrangement:
+        """Return the same with another number where no entry takes part."""
+        return self._replace(fill=fill)
+
+    def _back(self, result: Tensor, columns: int) -> Tensor:
+        if self.axis is None:
+            return result
+        return result.movedim(-1 - columns, self.axis) if self.exists else result.squeeze(0)
+
+
+# Moving the last axis would take as long as a small sort.
+AS_IT_IS = Arrangement(None, True, None, 0)
+
+
+def arrangement_of(
+    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float
+) -> Arrangement:
+    """Return how the tensors of a call are arranged.
+
+    Args:
+        caller: the operator's method, for messages.
+        x: a tensor with the axis.
+        axis: as of `Arrangement`.
+        lengths, mask: as of `lists_of`; a mask has the axes of x.
+        fill: as of `Arrangement`.
+
+    Raises:
+        OperandTypeError, OperandError: as of `lists_of`.
+    """
+    if lengths is None and mask is None and axis is None:
+        return AS_IT_IS
+    moved = Arrangement(axis, x.dim() > 0, None, fill)
+    if isinstance(mask, Tensor) and mask.shape == x.shape:
+        mask = moved.at_end(mask, 0)
+    return moved._replace(lists=lists_of(caller, moved.at_end(x, 0), lengths, mask))

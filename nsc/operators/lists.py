@@ -1,0 +1,155 @@
+"""Lists: which entries of each sample take part in a call, and where its results go."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypedDict
+
+import torch
+from torch import Tensor
+
+from nsc.errors import OperandError, OperandTypeError
+from nsc.operators.operands import check_dense
+from nsc.runtime.dispatch.ways import PLAIN, way_of
+
+Lengths = Tensor | None
+Mask = Tensor | None
+
+
+class ListOptions(TypedDict, total=False):
+    """What the methods of a Sorter take by name; see there."""
+
+    dim: int
+    lengths: Lengths
+    mask: Mask
+    fill: float
+    straight_through: bool
+
+
+class Lists:
+    """The entries of a call's samples that take part, the sorted axis at the end.
+
+    A sample is called with these entries in front, in their order, and what sorts behind them in the other
+    places. Nothing that stands there matters, and nothing of it gets a gradient.
+
+    Args:
+        counts: (…), how many entries of each sample take part.
+        n: how many values the operator sorts.
+        order: (…, n), the place of each entry in its sample, those that take part in front; None: they are
+            there.
+
+    Attributes:
+        is_entry: (…, n), whether a place in front has an entry. Places of ranks are such too.
+    """
+
+    def __init__(self, counts: Tensor, n: int, order: Tensor | None) -> None:
+        self.counts = counts
+        self.is_entry = torch.arange(n, device=counts.device) < counts.unsqueeze(-1)
+        self._is_missing = ~self.is_entry
+        self._order = order
+        self._place = None if order is None else order.argsort(-1)
+
+    def is_of_largest(self, k: int) -> Tensor:
+        """Return which ranks, (…, n), are those of the k largest entries; of fewer entries, of all."""
+        ranks = torch.arange(self.is_entry.shape[-1], device=self.counts.device)
+        return self.is_entry & (ranks >= self.counts.unsqueeze(-1) - k)
+
+    def in_front(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
+        """Return an operand with the entries in front and another number in the other places.
+
+        Args:
+            operand: (…, n), or (…, n, m).
+            other: the number.
+            columns: how many axes stand behind the entries.
+        """
+        moved = operand if self._order is None else _gathered(operand, self._order, columns)
+        return moved.masked_fill(_of_columns(self._is_missing, columns), other)
+
+    def shares_in_front(self, shares: Tensor) -> Tensor:
+        """Return shares (…, n, n) of ranks and entries, with the entries in front, else 0."""
+        if self._order is not None:
+            shares = shares.gather(-1, self._order.unsqueeze(-2).expand(shares.shape))
+        return torch.where(self.is_entry.unsqueeze(-1) & self.is_entry.unsqueeze(-2), shares, 0)
+
+    def of_ranks(self, result: Tensor, fill: float, columns: int = 0) -> Tensor:
+        """Return a result that has a row for each rank, with a number for the ranks that there are not."""
+        return result.masked_fill(_of_columns(self._is_missing, columns), fill)
+
+    def of_entries(self, result: Tensor, fill: float) -> Tensor:
+        """Return a result (…, n) of the entries in their places, with a number in the other places."""
+        filled = result.masked_fill(self._is_missing, fill)
+        return filled if self._place is None else filled.gather(-1, self._place)
+
+    def places(self, indices: Tensor) -> Tensor:
+        """Return indices (…, n) of places in front as those in the sample."""
+        return indices if self._order is None else self._order.gather(-1, indices.long()).to(indices.dtype)
+
+    def columns(self, rows: Tensor) -> Tensor:
+        """Return rows of P, (…, k, n), 0 in other columns, with those of the entries in their places."""
+        if self._place is None:
+            return rows
+        return rows.gather(-1, self._place.unsqueeze(-2).expand(rows.shape))
+
+
+def last_of(dtype: torch.dtype, descending: bool) -> float:
+    """Return a number that an exact sort leaves behind all others of a dtype."""
+    if dtype == torch.bool:
+        return not descending
+    if dtype.is_floating_point:
+        return -math.inf if descending else math.nan
+    return torch.iinfo(dtype).min if descending else torch.iinfo(dtype).max
+
+
+def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any) -> Lists | None:
+    """Return the lists that a call names; None: all entries take part.
+
+    Args:
+        caller: the operator's method, for messages.
+        x: (…, n), the sorted axis at the end.
+        lengths: integers (…) in 0 … n: the first so many entries of each sample take part; or None.
+        mask: booleans (…, n): the entries where it is true take part; or None.
+
+    Raises:
+        OperandTypeError: lengths or a mask of another type.
+        OperandError: both are given, or they have another shape or device than x, or lengths outside 0 … n.
+    """
+    if lengths is None and mask is None:
+        return None
+    if lengths is not None and mask is not None:
+        raise OperandError(f"{caller}: lengths and mask say the same: leave one of them out")
+    name, given = ("lengths", lengths) if mask is None else ("mask", mask)
+    shape = x.shape[:-1] if mask is None else x.shape
+    check_dense(caller, name, given)
+    is_wrong = given.dtype != torch.bool if mask is not None else given.dtype in _NO_LENGTHS
+    if is_wrong or given.is_complex() or (mask is None and given.is_floating_point()):
+        what = "booleans" if mask is not None else "integers"
+        raise OperandTypeError(f"{caller}: {name} must hold {what}, got {given.dtype}")
+    if given.shape != shape:
+        raise OperandError(
+            f"{caller}: {name} must have the shape {tuple(shape)} for x of shape {tuple(x.shape)}, got "
+            f"{tuple(given.shape)}"
+        )
+    if given.device != x.device:
+        raise OperandError(f"{caller}: x is on {x.device} and {name} on {given.device}: move one of them")
+    n = x.shape[-1]
+    if mask is not None:
+        return Lists(mask.sum(-1), n, (~mask).argsort(stable=True, dim=-1))
+    if way_of(lengths) is PLAIN and not lengths.is_cuda:
+        wrong = (lengths < 0) | (lengths > n)
+        if bool(wrong.any()):
+            raise OperandError(
+                f"{caller}: lengths must be in 0 … {n}, got {lengths[wrong].flatten()[0].item()}"
+            )
+    return Lists(lengths, n, None)
+
+
+_NO_LENGTHS = (torch.bool,)
+
+
+def _of_columns(of_entries: Tensor, columns: int) -> Tensor:
+    return of_entries.reshape(of_entries.shape + (1,) * columns)
+
+
+def _gathered(operand: Tensor, order: Tensor, columns: int) -> Tensor:
+    index = _of_columns(order, columns).expand(operand.shape)
+    return operand.gather(-1 - columns, index)

@@ -1,0 +1,301 @@
+"""Targets: what users say P should be, as the losses of kernels take it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypedDict
+
+import torch
+from torch import Tensor
+
+from nsc.contract.routings import IGNORED, Payload
+from nsc.errors import OperandError, OperandTypeError
+from nsc.operators.arrangement import Arrangement
+from nsc.operators.lists import Lengths, Mask
+from nsc.operators.operands import cast, check_dense
+from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.wording import argument
+
+# Ranks; first and last ranks; or what each item should have of each rank.
+Target = Tensor | tuple[Tensor, Tensor]
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class LossOptions(TypedDict, total=False):
+    """What the losses of a Sorter take by name; see there."""
+
+    relevance: Tensor | None
+    weight: Tensor | None
+    reduction: str
+    dim: int
+    lengths: Lengths
+    mask: Mask
+
+
+class Operand(NamedTuple):
+    """A target as a routing takes it.
+
+    Attributes:
+        payload: the numbers of all samples.
+        form: what they are.
+    """
+
+    payload: Tensor
+    form: Payload
+
+
+class Given(NamedTuple):
+    """What a call gives a loss to compare P with.
+
+    Attributes:
+        target: ranks, a pair of first and last ranks, or shares; None: there are relevances.
+        relevance: (…, n), grades of which the highest should come last; None: there is a target.
+        weight: (…), what each sample counts, or (…, n), what each item counts; None: all the same.
+    """
+
+    target: Target | None
+    relevance: Tensor | None
+    weight: Tensor | None
+
+    @property
+    def first_tensor(self) -> Tensor | None:
+        """A tensor of the target."""
+        if self.relevance is not None or self.target is None:
+            return self.relevance
+        return self.target if isinstance(self.target, Tensor) else self.target[0]
+
+
+def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement: Arrangement) -> None:
+    """Refuse what is no target of x, whose sorted axis is the last of `keys`.
+
+    Raises:
+        OperandTypeError: a dtype that does not fit, or no tensor.
+        OperandError: neither or both of target and relevance, or another shape or device than x.
+    """
+    target, relevance, weight = given
+    if (target is None) == (relevance is None):
+        both = "both are given" if relevance is not None else "got neither"
+        raise OperandError(f"{caller}: a loss needs target or relevance, {both}")
+    if isinstance(target, tuple | list):
+        if len(target) != 2 or not all(isinstance(each, Tensor) for each in target):
+            raise OperandTypeError(
+                f"{caller}: target must be a tensor, or a pair of tensors of first and last ranks, got a "
+                f"{type(target).__name__} of {len(target)}"
+            )
+        for name, ranks in zip(("first ranks", "last ranks"), target, strict=True):
+            _check_integers(caller, x, name, ranks)
+    elif relevance is None:
+        check_dense(caller, "target", target)
+        assert isinstance(target, Tensor)
+        if target.dtype.is_floating_point and target.dim() > x.dim():
+            _check_shape(caller, x, "target of shares", target, (*keys.shape, keys.shape[-1]))
+        else:
+            _check_integers(caller, x, "target", target)
+    else:
+        check_labels(caller, x, "relevance", relevance)
+        assert relevance is not None
+        is_seen = way_of(relevance) is PLAIN and not relevance.is_cuda
+        has_nan = is_seen and relevance.is_floating_point() and bool(relevance.isnan().any())
+        if has_nan and bool(arrangement.at_end(relevance, 0).isnan().any()):
+            raise OperandError(f"{caller}: relevance must hold numbers, got NaN")
+    if weight is not None:
+        check_weight(caller, x, weight)
+        samples = keys.shape[:-1]
+        if weight.shape != (x.shape if weight.dim() > len(samples) else samples):
+            raise OperandError(
+                f"{caller}: weight must have the shape of x, {tuple(x.shape)}, or that of its samples, "
+                f"{tuple(samples)}, got {tuple(weight.shape)}"
+            )
+
+
+def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: bool = False) -> None:
+    """Refuse what is no real number for each entry of x.
+
+    Raises:
+        OperandTypeError: complex numbers, booleans unless they are taken, or no tensor.
+        OperandError: another shape or device than x.
+    """
+    check_dense(caller, name, labels)
+    if labels.dtype.is_complex or (labels.dtype == torch.bool and not takes_bool):
+        raise OperandTypeError(f"{caller}: {name} must hold real numbers, got {labels.dtype}")
+    _check_shape(caller, x, name, labels, x.shape)
+
+
+def check_weight(caller: str, x: Tensor, weight: Any) -> None:
+    """Refuse what is no weight, of any shape.
+
+    Raises:
+        OperandTypeError: no floating-point numbers, or no tensor.
+        OperandError: a weight that needs a gradient, or one on another device than x.
+    """
+    check_dense(caller, "weight", weight)
+    if not weight.dtype.is_floating_point:
+        raise OperandTypeError(f"{caller}: weight must have a floating-point dtype, got {weight.dtype}")
+    if weight.requires_grad:
+        raise OperandError(f"{caller}: weight has no gradient: detach it")
+    _check_device(caller, x, "weight", weight)
+
+
+def check_reduction(caller: str, reduction: object) -> None:
+    """Refuse what is no reduction.
+
+    Raises:
+        OperandError: it is none.
+    """
+    if reduction not in REDUCTIONS:
+        raise OperandError(
+            f"{caller}: {argument('reduction')} must be one of {', '.join(REDUCTIONS)}, got {reduction!r}"
+        )
+
+
+def reduced(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """Return the losses of samples, reduced: their mean, their sum, or each.
+
+    Args:
+        losses: of any shape.
+        weight: of this shape, what each sample counts; None: all the same. The mean is that of what counts,
+            so NaN where nothing does.
+        reduction: one of REDUCTIONS.
+    """
+    if weight is not None:
+        weight = weight.to(losses.dtype)
+        losses = losses * weight
+    if reduction == "none":
+        return losses
+    if reduction == "mean":
+        return losses.mean() if weight is None else losses.sum() / weight.sum()
+    return losses.sum()
+
+
+def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:
+    check_dense(caller, name, ranks)
+    if ranks.dtype.is_floating_point or ranks.dtype.is_complex or ranks.dtype == torch.bool:
+        shares = (*x.shape, x.shape[-1]) if x.dim() else ()
+        note = f"; as shares they are {tuple(shares)}" if ranks.dtype.is_floating_point else ""
+        raise OperandTypeError(
+            f"{caller}: {name} holds ranks and must have an integer dtype, got {ranks.dtype}: convert with "
+            f"{name.replace(' ', '_')}.long(){note}"
+        )
+    _check_shape(caller, x, name, ranks, x.shape)
+
+
+def _check_shape(caller: str, x: Tensor, name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    if tensor.shape != shape:
+        raise OperandError(
+            f"{caller}: {name} must have {_shape_in_words(x, shape)}, got {tuple(tensor.shape)}"
+        )
+    _check_device(caller, x, name, tensor)
+
+
+def _shape_in_words(x: Tensor, shape: tuple[int, ...]) -> str:
+    if shape == x.shape:
+        return f"the shape of x, {tuple(shape)}"
+    return f"the shape {tuple(shape)} for x of shape {tuple(x.shape)}"
+
+
+def _check_device(caller: str, x: Tensor, name: str, tensor: Tensor) -> None:
+    if tensor.device != x.device:
+        raise OperandError(f"{caller}: x is on {x.device} and {name} on {tensor.device}: move one of them")
+
+
+def ranks_of(given: Given, arrangement: Arrangement) -> Tensor | None:
+    """Return the ranks of a target as a kernel takes them, its samples in one axis; None: it has none."""
+    target = given.target
+    if not isinstance(target, Tensor) or target.dtype.is_floating_point:
+        return None
+    return cast(_folded(arrangement.target(target)), torch.int64)
+
+
+def check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
+    """Refuse ranks (batch, n) that no entry has that takes part, and repeated ones, if kernels take them.
+
+    Raises:
+        OperandError: they are not.
+    """
+    n = ranks.shape[-1]
+    counts = n if arrangement.lists is None else arrangement.lists.counts.reshape(-1, 1)
+    is_wrong = bool((ranks >= counts).any())
+    if may_repeat and not is_wrong:
+        ordered = ranks.sort(-1).values
+        is_wrong = bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != IGNORED)).any())
+    if is_wrong:
+        raise OperandError(
+            f"{caller}: target must hold each rank 0 … m-1 once, of a sample's m entries that take part; "
+            f"{IGNORED} stands for an item that does not count"
+        )
+
+
+def operand_of(
+    given: Given,
+    ranks: Tensor | None,
+    of_items: bool,
+    arrangement: Arrangement,
+    dtype: torch.dtype,
+    by_rank: bool,
+) -> Operand:
+    """Return a target as a routing takes it, its samples in one axis.
+
+    Args:
+        given: what `check_given` let pass.
+        ranks: what `ranks_of` returned.
+        of_items: whether its weight is one of items.
+        arrangement: of the call.
+        dtype: the arithmetic type of the call.
+        by_rank: whether the loss averages over ranks too: over those that there are.
+    """
+    target, relevance, weight = given
+    lists = arrangement.lists
+    if ranks is not None and not of_items and (lists is None or not by_rank):
+        return Operand(ranks, Payload.TARGET)
+    counted = None if lists is None else _folded(lists.is_entry)
+    form = Payload.INTERVALS
+    if isinstance(target, Tensor) and target.dtype.is_floating_point:
+        form = Payload.SHARES
+        shares = target if lists is None else lists.shares_in_front(target)
+        rows = _folded(shares.to(dtype), 2)
+    elif target is not None:
+        ends = [ranks, ranks] if ranks is not None else [_folded(arrangement.target(each)) for each in target]
+        counted = (ends[0] != IGNORED) & (ends[1] != IGNORED)
+        rows = torch.stack([torch.where(counted, each, 0) for each in ends], -2).to(dtype)
+    else:
+        assert relevance is not None
+        rows = torch.stack(rank_intervals(_folded(arrangement.at_end(relevance, 0)), counted), -2).to(dtype)
+    n = rows.shape[-1]
+    weights = rows.new_ones(rows.shape[0], n)
+    if of_items:
+        assert weight is not None
+        weights = _folded(arrangement.at_end(weight, 0)).to(dtype)
+    if counted is not None:
+        weights = torch.where(counted, weights, 0)
+    total = weights.sum(-1, keepdim=True)
+    weights = weights / torch.where(total > 0, total, 1)
+    if by_rank and lists is not None:
+        weights = weights * (n / lists.counts.reshape(-1, 1).clamp_min(1)).to(dtype)
+    return Operand(torch.cat([rows, weights.unsqueeze(-2)], -2), form)
+
+
+def _folded(operand: Tensor, axes: int = 1) -> Tensor:
+    # Reshaping takes as long as a small sort, even where nothing changes.
+    if operand.dim() == axes + 1:
+        return operand
+    return operand.reshape(-1, *operand.shape[operand.dim() - axes :])
+
+
+def rank_intervals(relevance: Tensor, counted: Tensor | None) -> list[Tensor]:
+    """Return the first and the last rank of each item among those that count; equal items share their ranks.
+
+    Args:
+        relevance: (…, n), the higher comes last.
+        counted: (…, n), which items count; None: all.
+    """
+    relevance, last = relevance.double(), torch.as_tensor(relevance.shape[-1] - 1, device=relevance.device)
+    if counted is not None:
+        # What does not count sorts with the highest that does, and behind its ranks.
+        high = torch.where(counted, relevance, -torch.inf).amax(-1, keepdim=True)
+        relevance = torch.where(counted, relevance, high)
+        last = counted.sum(-1, keepdim=True).sub(1).clamp_min(0)
+    # A sample's numbers side by side, else torch warns.
+    relevance = relevance.contiguous()
+    ordered = relevance.sort(-1).values
+    first = torch.searchsorted(ordered, relevance)
+    end = torch.searchsorted(ordered, relevance, right=True) - 1
+    return [torch.minimum(each, last) for each in (first, end)]

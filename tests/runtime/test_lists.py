@@ -1,0 +1,209 @@
+"""Lengths and masks: a call with some entries is one with +∞ in the place of the others.
+
+What an operator gives is compared with the plain reference of the entries, padded by hand.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+import nsc
+from nsc.runtime.relaxed import reference
+
+N = 6
+DOUBLE = torch.float64
+
+
+@pytest.fixture(scope="module")
+def op() -> nsc.Sorter:
+    return nsc.compile("bitonic", N, dtypes=("float32", "float64"))
+
+
+def padded(x: Tensor, mask: Tensor) -> Tensor:
+    """Return a sample's entries that take part, in front of +∞."""
+    return torch.cat([x[mask], torch.full((int((~mask).sum()),), math.inf, dtype=x.dtype)])
+
+
+def by_hand(op: nsc.Sorter, x: Tensor, mask: Tensor, steepness: float) -> tuple[Tensor, Tensor]:
+    """Return the values and P of a sample by the reference, P with its columns in their places."""
+    keys = padded(x, mask).unsqueeze(0)
+    values, p = reference.relax(op.kernel, keys, keys.new_full((1,), steepness), None, "permutation")
+    count = int(mask.sum())
+    placed = torch.zeros(N, N, dtype=x.dtype)
+    placed[:count, mask] = p[0, :count, :count]
+    return torch.where(torch.arange(N) < count, values[0], 0), placed
+
+
+@st.composite
+def lists(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+    """Draw samples, and which of their entries take part."""
+    batch = draw(st.integers(1, 4))
+    numbers = st.one_of(st.floats(-3, 3, width=32), st.sampled_from([0.0, -math.inf]))
+    x = draw(st.lists(numbers, min_size=batch * N, max_size=batch * N))
+    mask = draw(st.lists(st.booleans(), min_size=batch * N, max_size=batch * N))
+    return torch.tensor(x, dtype=DOUBLE).view(batch, N), torch.tensor(mask).view(batch, N)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists())
+def test_results_are_those_of_the_entries_padded_by_hand(op, drawn):
+    x, mask = drawn
+    values, p = op.sort_with_permutation(x, 3.0, mask=mask)
+    ranks, columns = op.rank(x, 3.0, mask=mask, fill=-1), torch.arange(2 * N, dtype=DOUBLE).view(N, 2).sin()
+    routed = op.route(x, columns.expand(*x.shape, 2), 3.0, mask=mask)
+    best, rows = op.topk(x, 4, 3.0, mask=mask)
+    for b, sample in enumerate(mask):
+        expected, placed = by_hand(op, x[b], sample, 3.0)
+        count = int(sample.sum())
+        torch.testing.assert_close(values[b], expected)
+        torch.testing.assert_close(p[b], placed)
+        torch.testing.assert_close(op.sort(x[b], 3.0, mask=sample), expected)
+        of_ranks = torch.arange(N, dtype=DOUBLE) @ placed
+        torch.testing.assert_close(ranks[b], torch.where(sample, of_ranks, -1))
+        torch.testing.assert_close(routed[b], placed @ columns)
+        largest = [rank for rank in range(count - 1, count - 5, -1) if rank >= 0]
+        torch.testing.assert_close(rows[b, : len(largest)], placed[largest])
+        torch.testing.assert_close(best[b, : len(largest)], expected[largest])
+        assert not rows[b, len(largest) :].any()
+        assert not best[b, len(largest) :].any()
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "binary_cross_entropy"])
+@settings(max_examples=30, deadline=None)
+@given(lists(), st.randoms(use_true_random=False))
+def test_losses_average_over_the_entries(op, name, drawn, random):
+    x, mask = drawn
+    x = x.nan_to_num(posinf=4, neginf=-4)
+    target = torch.full(x.shape, 77)
+    expected = []
+    for b, sample in enumerate(mask):
+        count = int(sample.sum())
+        ranks = random.sample(range(count), count)
+        target[b, sample] = torch.tensor(ranks, dtype=torch.int64)
+        if count:
+            p = by_hand(op, x[b], sample, 3.0)[1][:count, sample]
+            truth = torch.tensor(ranks) == torch.arange(count).unsqueeze(-1)
+            logs = torch.where(truth, p, 1 - p).clamp_min(math.exp(-80)).log()
+            expected.append(-(logs[truth].mean() if name == "cross_entropy" else logs.mean()))
+    losses = op.loss(name, x, target, 3.0, mask=mask, reduction="none")
+    mean = op.loss(name, x, target, 3.0, mask=mask)
+    if expected:
+        torch.testing.assert_close(mean, torch.stack(expected).mean())
+        torch.testing.assert_close(losses.sum(), torch.stack(expected).sum())
+    else:
+        assert mean.isnan()
+        assert not losses.any()
+
+
+METHODS = {
+    "sort": lambda op, x, **lists: op.sort(x, **lists),
+    "sort_with_permutation": lambda op, x, **lists: op.sort_with_permutation(x, **lists)[1],
+    "rank": lambda op, x, **lists: op.rank(x, **lists),
+    "route": lambda op, x, **lists: op.route(torch.zeros_like(x), x.unsqueeze(-1), **lists),
+    "topk": lambda op, x, **lists: op.topk(x, 3, **lists)[1],
+    "cross_entropy": lambda op, x, **lists: op.cross_entropy(
+        x, relevance=torch.arange(N).expand(x.shape), **lists
+    ),
+    "binary_cross_entropy": lambda op, x, **lists: op.binary_cross_entropy(
+        x, torch.eye(N, dtype=x.dtype).expand(*x.shape, N), **lists
+    ),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["lengths", "mask"])
+def test_nothing_else_matters_and_nothing_else_gets_a_gradient(op, method, kind):
+    x = torch.randn(5, N, dtype=DOUBLE)
+    lengths = torch.tensor([0, 1, 3, 5, 6])
+    mask = torch.arange(N) < lengths.unsqueeze(-1)
+    lists = {"lengths": lengths}
+    if kind == "mask":
+        mask = mask[:, torch.randperm(N)]
+        lists = {"mask": mask}
+    results = []
+    for other in (0.0, math.nan, math.inf, 1e308):
+        leaf = torch.where(mask, x, other).requires_grad_()
+        result = METHODS[method](op, leaf, **lists)
+        (grad,) = torch.autograd.grad(result.cos().sum(), leaf)
+        assert not grad[~mask].any()
+        assert grad[mask].isfinite().all()
+        results.append(torch.cat([result.flatten(), grad.flatten()]))
+    for result in results[1:]:
+        assert torch.equal(result, results[0])
+    grades = torch.where(mask, 1.0, math.nan)
+    assert op.cross_entropy(x, relevance=grades, **lists).isfinite()
+    leaf = torch.where(mask, x, 0).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: METHODS[method](op, x, **lists), leaf)
+
+
+def test_integers_are_refused_with_lists_as_without(op):
+    for lists in ({}, {"lengths": torch.tensor([1, 2])}):
+        with pytest.raises(nsc.OperandTypeError, match=r"dtype torch\.int64 is not served"):
+            op.rank(torch.zeros(2, N, dtype=torch.int64), **lists)
+
+
+def test_lengths_are_the_mask_of_the_first_entries_along_any_axis(op):
+    x = torch.randn(2, N, 3, dtype=DOUBLE)
+    lengths = torch.tensor([[0, 1, 2], [4, 5, 6]])
+    mask = torch.arange(N).view(1, N, 1) < lengths.unsqueeze(1)
+    target = x.argsort(1).argsort(1)
+    for kwargs in ({"lengths": lengths}, {"mask": mask}):
+        values, p = op.sort_with_permutation(x, dim=1, **kwargs)
+        assert torch.equal(values.movedim(1, -1), op.sort(x.movedim(1, -1), lengths=lengths))
+        assert torch.equal(p, op.sort_with_permutation(x.movedim(1, -1), lengths=lengths)[1])
+        within = torch.where(mask, x, math.inf).argsort(1).argsort(1)
+        assert op.cross_entropy(x, within, dim=1, **kwargs).isfinite()
+    assert target.shape == op.rank(x, dim=1, lengths=lengths).shape
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8, torch.bool])
+@pytest.mark.parametrize("descending", [False, True])
+def test_exact_sorts_of_some_values(op, descending, dtype):
+    x = torch.randint(0, 4, (9, N)).to(dtype)
+    if dtype.is_floating_point:
+        x[:3, ::2] = torch.tensor([math.nan, -math.inf, math.inf])
+    lengths = torch.arange(9) % (N + 1)
+    mask = torch.rand(9, N) < 0.5
+    for lists, taken in (
+        ({"lengths": lengths}, torch.arange(N) < lengths.unsqueeze(-1)),
+        ({"mask": mask}, mask),
+    ):
+        values, indices = op.hard_sort(x, descending=descending, fill=1, **lists)
+        alone = op.hard_sort(x, descending=descending, values_only=True, fill=1, **lists)
+        assert torch.equal(alone.nan_to_num(), values.nan_to_num())
+        for b in range(9):
+            places = taken[b].nonzero().squeeze(-1)
+            expected = x[b, places].sort(stable=True, descending=descending)
+            count = len(places)
+            torch.testing.assert_close(values[b, :count], expected.values, equal_nan=True)
+            assert indices[b, :count].tolist() == places[expected.indices].tolist()
+            assert (values[b, count:] == 1).all()
+            assert (indices[b, count:] == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ({"lengths": torch.tensor([1, 7])}, "lengths must be in 0 … 6, got 7"),
+        ({"lengths": torch.tensor([-1, 2])}, "lengths must be in 0 … 6, got -1"),
+        ({"lengths": torch.tensor([1.0, 2.0])}, "lengths must hold integers, got torch.float32"),
+        ({"lengths": torch.tensor([True, False])}, "lengths must hold integers, got torch.bool"),
+        ({"lengths": torch.tensor([1, 2, 3])}, r"lengths must have the shape \(2,\) for x of shape \(2, 6\)"),
+        ({"lengths": [1, 2]}, "lengths must be a tensor, got list"),
+        ({"mask": torch.ones(2, 6)}, "mask must hold booleans, got torch.float32"),
+        ({"mask": torch.ones(2, dtype=torch.bool)}, r"mask must have the shape \(2, 6\)"),
+        (
+            {"lengths": torch.tensor([1, 2]), "mask": torch.ones(2, 6, dtype=torch.bool)},
+            "lengths and mask say the same: leave one of them out",
+        ),
+    ],
+)
+def test_wrong_lists_are_refused(op, lists, message):
+    with pytest.raises(nsc.NscError, match=f"bitonic_6.*sort: {message}"):
+        op.sort(torch.randn(2, N), **lists)

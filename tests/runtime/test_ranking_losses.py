@@ -1,0 +1,363 @@
+"""Losses of rankings: at a large steepness they are the measures of scipy and scikit-learn."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+from sklearn.metrics import ndcg_score
+from torch import Tensor
+
+import nsc
+from nsc.nn import MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss, functional
+
+N, BATCH = 6, 5
+DOUBLE = torch.float64
+STEEP, SOFT = 1e6, 2.0
+
+
+@pytest.fixture(scope="module")
+def op() -> nsc.Sorter:
+    return nsc.compile("bitonic", N, dtypes=("float32", "float64"))
+
+
+def samples(seed: int = 0) -> Tensor:
+    return torch.randn(BATCH, N, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
+
+
+def discounts(count: int, k: int | None) -> Tensor:
+    """Return what the ranks 0 … count-1 count."""
+    positions = torch.arange(count, 0, -1, dtype=DOUBLE)
+    return torch.where(positions <= (k or count), 1 / torch.log2(1 + positions), 0)
+
+
+def reciprocal(stops: Tensor, k: int | None) -> Tensor:
+    """Return the reciprocal rank of a cascade; the last rank is looked at first."""
+    total, goes_on = torch.zeros((), dtype=DOUBLE), torch.ones((), dtype=DOUBLE)
+    for position, stop in enumerate(stops.flip(0)[:k], 1):
+        total, goes_on = total + goes_on * stop / position, goes_on * (1 - stop)
+    return total
+
+
+# Losses by name: the function, and what a sample of all entries gives by its P. None: it does not count.
+
+
+def spearman_of(p: Tensor, target: Tensor) -> Tensor | None:
+    if len(target) < 2 or (target == target[0]).all():
+        return None
+    ranks = torch.arange(len(target), dtype=DOUBLE)
+    soft = ranks @ p
+    less = (target.unsqueeze(0) < target.unsqueeze(1)).sum(1)
+    same = (target.unsqueeze(0) == target.unsqueeze(1)).sum(1)
+    exact = less + (same - 1) / 2
+    # Soft ranks that spread less than 1e-4 times as far as exact ones are as good as equal.
+    spread = torch.maximum(soft.std(), 1e-4 * ranks.std()) * exact.to(DOUBLE).std()
+    return 1 - torch.cov(torch.stack((soft, exact.to(DOUBLE))))[0, 1] / spread
+
+
+def ndcg_of(p: Tensor, relevance: Tensor, k: int | None = None, by: str = "route") -> Tensor | None:
+    gains = relevance.to(DOUBLE).exp2() - 1
+    ideal = (gains.sort().values * discounts(len(gains), k)).sum()
+    if not ideal > 0:
+        return None
+    if by == "route":
+        return 1 - (discounts(len(gains), k) @ p @ gains) / ideal
+    positions = len(gains) - torch.arange(len(gains), dtype=DOUBLE) @ p
+    cut = 1 if k is None else (k + 1 - positions).clamp(0, 1)
+    return 1 - (gains * cut / torch.log2(1 + positions)).sum() / ideal
+
+
+def precision_of(p: Tensor, relevance: Tensor, k: int) -> Tensor | None:
+    if not len(relevance):
+        return None
+    return 1 - (p @ (relevance > 0).to(DOUBLE))[-k:].sum() / k
+
+
+def mrr_of(p: Tensor, relevance: Tensor, k: int | None = None) -> Tensor | None:
+    if not (relevance > 0).any():
+        return None
+    return 1 - reciprocal(p @ (relevance > 0).to(DOUBLE), k)
+
+
+CASES = {
+    "spearman": (functional.spearman_loss, {}, spearman_of),
+    "ndcg": (functional.ndcg_loss, {}, ndcg_of),
+    "ndcg@3": (functional.ndcg_loss, {"k": 3}, ndcg_of),
+    "ndcg by ranks": (functional.ndcg_loss, {"by": "ranks"}, ndcg_of),
+    "ndcg@3 by ranks": (functional.ndcg_loss, {"by": "ranks", "k": 3}, ndcg_of),
+    "precision@2": (functional.precision_at_k_loss, {"k": 2}, precision_of),
+    "mrr": (functional.mrr_loss, {}, mrr_of),
+    "mrr@2": (functional.mrr_loss, {"k": 2}, mrr_of),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_losses_are_those_of_the_entries_alone(op, name, data):
+    loss, options, by_hand = CASES[name]
+    x = samples(data.draw(st.integers(0, 100)))
+    grades = data.draw(st.lists(st.integers(0, 3), min_size=BATCH * N, max_size=BATCH * N))
+    relevance = torch.tensor(grades).view(BATCH, N)
+    flags = data.draw(st.lists(st.booleans(), min_size=BATCH * N, max_size=BATCH * N))
+    mask = torch.tensor(flags).view(BATCH, N)
+    expected = []
+    for sample, grade, takes in zip(x, relevance, mask, strict=True):
+        p = op.sort_with_permutation(sample, SOFT, mask=takes)[1]
+        expected.append(by_hand(p[: int(takes.sum()), takes], grade[takes], **options))
+    junk = torch.where(mask, x, math.nan), torch.where(mask, relevance.to(DOUBLE), math.nan)
+    got = loss(op, *junk, SOFT, mask=mask, reduction="none", **options)
+    zero = torch.zeros((), dtype=DOUBLE)
+    torch.testing.assert_close(got, torch.stack([zero if each is None else each for each in expected]))
+    counted = [each for each in expected if each is not None]
+    mean = loss(op, *junk, SOFT, mask=mask, **options)
+    if counted:
+        torch.testing.assert_close(mean, torch.stack(counted).mean())
+    else:
+        assert mean.isnan()
+    lengths = mask.sum(-1)
+    first = torch.arange(N) < lengths.unsqueeze(-1)
+    torch.testing.assert_close(
+        loss(op, x, relevance, SOFT, lengths=lengths, **options),
+        loss(op, x, relevance, SOFT, mask=first, **options),
+        equal_nan=True,
+    )
+
+
+def test_spearman_is_scipys(op):
+    x, generator = samples(), torch.Generator().manual_seed(1)
+    for high in (2, 4, 1000):
+        target = torch.randint(high, (BATCH, N), generator=generator)
+        losses = functional.spearman_loss(op, x, target, STEEP, reduction="none")
+        for sample, labels, loss in zip(x, target, losses, strict=True):
+            assert loss.item() == pytest.approx(1 - spearmanr(sample, labels).statistic, abs=1e-9)
+    reverse = functional.spearman_loss(op, x, -x, STEEP)
+    torch.testing.assert_close(reverse, torch.tensor(2, dtype=DOUBLE))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, DOUBLE])
+def test_equal_soft_ranks_have_no_correlation(dtype):
+    """A network that mixes equal scores evenly gives them one rank, but for rounding."""
+    op = nsc.compile("bitonic", 64, dtypes=("float32", "float64"))
+    x = torch.full((2, 64), 0.3, dtype=dtype, requires_grad=True)
+    loss = functional.spearman_loss(op, x, torch.arange(64).expand(2, 64))
+    assert loss.item() == pytest.approx(1, abs=0.02)
+    (grad,) = torch.autograd.grad(loss, x)
+    assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("by", ["route", "ranks"])
+@pytest.mark.parametrize("k", [None, 1, 3, N])
+def test_ndcg_is_scikit_learns(op, by, k):
+    x = samples()
+    relevance = torch.randint(4, (BATCH, N), generator=torch.Generator().manual_seed(2))
+    relevance[:, 0] = 3
+    linear = functional.ndcg_loss(op, x, relevance, STEEP, k=k, by=by, gain="linear")
+    assert linear.item() == pytest.approx(1 - ndcg_score(relevance.numpy(), x.numpy(), k=k), abs=1e-6)
+    gains = relevance.exp2() - 1
+    exponential = functional.ndcg_loss(op, x, relevance, STEEP, k=k, by=by)
+    assert exponential.item() == pytest.approx(1 - ndcg_score(gains.numpy(), x.numpy(), k=k), abs=1e-6)
+
+
+def test_precision_and_the_reciprocal_rank_of_an_exact_order(op):
+    x = torch.tensor([[6.0, 5, 4, 3, 2, 1], [1, 2, 3, 4, 5, 6]], dtype=DOUBLE)
+    relevance = torch.tensor([[0, 1, 1, 0, 0, 1], [0, 0, 0, 0, 2, 0]])
+    precision = functional.precision_at_k_loss(op, x, relevance, STEEP, k=3, reduction="none")
+    torch.testing.assert_close(1 - precision, torch.tensor([2 / 3, 1 / 3], dtype=DOUBLE))
+    for flags in (relevance, relevance > 0):
+        reciprocals = 1 - functional.mrr_loss(op, x, flags, STEEP, reduction="none")
+        torch.testing.assert_close(reciprocals, torch.tensor([1 / 2, 1 / 2], dtype=DOUBLE))
+    assert functional.mrr_loss(op, x, relevance, STEEP, k=1).item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(op, name):
+    loss, options, _ = CASES[name]
+    x = samples()
+    relevance = torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
+    lengths = torch.tensor([6, 5, 4, 2, 0])
+    for entries in ({}, {"lengths": lengths}):
+        assert torch.autograd.gradcheck(
+            lambda x, steepness, entries=entries: loss(
+                op, x, relevance, steepness, reduction="none", **options, **entries
+            ),
+            (x.clone().requires_grad_(), torch.tensor(SOFT, dtype=DOUBLE, requires_grad=True)),
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_else_matters_and_nothing_else_gets_a_gradient(op, name):
+    loss, options, _ = CASES[name]
+    x, relevance = samples(), torch.tensor([[0, 2, 1, 0, 3, 1]], dtype=DOUBLE).expand(BATCH, N)
+    mask = torch.rand(BATCH, N, generator=torch.Generator().manual_seed(3)) < 0.6
+    results = []
+    for junk in (0.0, math.nan, math.inf, -1e308):
+        leaf = torch.where(mask, x, junk).requires_grad_()
+        value = loss(op, leaf, torch.where(mask, relevance, junk), SOFT, mask=mask, **options)
+        (grad,) = torch.autograd.grad(value, leaf)
+        assert not grad[~mask].any()
+        assert grad.any()
+        results.append(torch.cat([value.reshape(1), grad.flatten()]))
+    for result in results:
+        assert torch.equal(result, results[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_axes_weights_and_reductions(op, name):
+    loss, options, _ = CASES[name]
+    x, relevance = samples(), torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
+    each = loss(op, x, relevance, SOFT, reduction="none", **options)
+    weight = torch.rand(BATCH, generator=torch.Generator().manual_seed(4))
+    moved = loss(op, x.t(), relevance.t(), SOFT, dim=0, reduction="none", **options)
+    torch.testing.assert_close(moved, each)
+    torch.testing.assert_close(loss(op, x[0], relevance[0], SOFT, **options), each[0])
+    torch.testing.assert_close(loss(op, x, relevance, SOFT, reduction="sum", **options), each.sum())
+    weighted = loss(op, x, relevance, SOFT, weight=weight, reduction="none", **options)
+    torch.testing.assert_close(weighted, each * weight)
+    mean = loss(op, x, relevance, SOFT, weight=weight, **options)
+    torch.testing.assert_close(mean, (each * weight).sum() / weight.sum(dtype=DOUBLE))
+    assert loss(op, x[:0], relevance[:0], SOFT, **options).isnan()
+    steepness = torch.linspace(1, 3, BATCH, dtype=DOUBLE)
+    by_sample = loss(op, x, relevance, steepness, reduction="none", **options)
+    torch.testing.assert_close(by_sample[2], loss(op, x[2], relevance[2], 2.0, **options))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_dtypes_and_nan(op, name):
+    loss, options, _ = CASES[name]
+    relevance = torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        x = samples().to(dtype)
+        value = loss(op, x, relevance, SOFT, **options)
+        assert value.dtype == dtype
+        torch.testing.assert_close(value, loss(op, x.float(), relevance, SOFT, **options).to(dtype))
+        for labels in (relevance.to(torch.uint8), relevance.to(dtype)):
+            assert torch.equal(loss(op, x, labels, SOFT, **options), value)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert loss(op, x, relevance, SOFT, **options).dtype == torch.float32
+    x = samples()
+    x[1, 2] = math.nan
+    assert loss(op, x, relevance, SOFT, reduction="none", **options).isnan().tolist() == [
+        place == 1 for place in range(BATCH)
+    ]
+
+
+MODULES = {
+    "spearman": SpearmanLoss,
+    "ndcg": NDCGLoss,
+    "precision@2": PrecisionAtK,
+    "mrr@2": MRRLoss,
+}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_are_their_functions(op, name):
+    loss, options, _ = CASES[name]
+    x, relevance = samples().float(), torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
+    lengths = torch.tensor([6, 5, 4, 3, 2])
+    module = MODULES[name]("bitonic", N, steepness=SOFT, learnable=True, reduction="none", **options)
+    got = module(x, relevance, lengths=lengths)
+    torch.testing.assert_close(
+        got, loss(op, x, relevance, SOFT, lengths=lengths, reduction="none", **options)
+    )
+    got.sum().backward()
+    assert module.log_steepness.grad.any()
+    assert MODULES[name](op, **options).operator is op
+    assert "reduction='none'" in repr(module)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_torch_fx_traces_a_module(op, name):
+    x, relevance = samples().float(), torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
+    module = MODULES[name](op, **CASES[name][1])
+    traced, mask = torch.fx.symbolic_trace(module), relevance < 3
+    assert torch.equal(traced(x, relevance), module(x, relevance))
+    assert torch.equal(traced(x, relevance, mask=mask), module(x, relevance, mask=mask))
+
+
+@pytest.mark.slow("models are trained")
+def test_a_model_learns_an_order(op):
+    """Scores of a linear model come to order items as a hidden one does."""
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(64, N, 4, generator=generator)
+    truth = features @ torch.tensor([1.0, -2.0, 0.5, 0.0])
+    grades = truth.argsort(-1).argsort(-1).clamp_min(2) - 2
+    for loss in (
+        SpearmanLoss(op),
+        NDCGLoss(op),
+        NDCGLoss(op, by="ranks"),
+        MRRLoss(op),
+        PrecisionAtK(op, k=2),
+    ):
+        model = torch.nn.Linear(4, 1)
+        torch.nn.init.normal_(model.weight, generator=generator)
+        optimiser, values = torch.optim.Adam(model.parameters(), lr=0.05), []
+        labels = grades if isinstance(loss, SpearmanLoss | NDCGLoss) else grades >= 2
+        for _ in range(60):
+            value = loss(model(features).squeeze(-1), labels)
+            optimiser.zero_grad()
+            value.backward()
+            optimiser.step()
+            values.append(value.item())
+        assert values[-1] < 0.15 or values[-1] < values[0] / 2, type(loss).__name__
+
+
+X, GRADES = torch.zeros(2, N), torch.zeros(2, N, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((X, -1 - GRADES), {}, nsc.OperandError, "relevance must be 0 or more, found -1"),
+        ((X, X / 0), {}, nsc.OperandError, "relevance must hold numbers, got NaN"),
+        ((X, GRADES[0]), {}, nsc.OperandError, r"relevance must have the shape of x, \(2, 6\), got \(6,\)"),
+        ((X, X.to(torch.complex64)), {}, nsc.OperandTypeError, "relevance must hold real numbers, got"),
+        ((X, [0] * N), {}, nsc.OperandTypeError, "relevance must be a tensor, got list"),
+        ((X, GRADES.to("meta")), {}, nsc.OperandError, "x is on cpu and relevance on meta"),
+        (([0.0] * N, GRADES), {}, nsc.OperandTypeError, "scores must be a tensor, got list"),
+        (
+            (X.long(), GRADES),
+            {},
+            nsc.OperandTypeError,
+            "scores must have a floating-point dtype, got torch.int64",
+        ),
+        ((X[:, :3], GRADES[:, :3]), {}, nsc.OperandError, "x has 3 values along dim -1, this op sorts 6"),
+        ((X, GRADES), {"dim": 2}, nsc.OperandError, "dim must be in -2 … 1"),
+        ((X, GRADES), {"k": 0}, nsc.OperandError, "k must be an integer in 1 … 6, got 0"),
+        ((X, GRADES), {"k": 7}, nsc.OperandError, "k must be an integer in 1 … 6, got 7"),
+        ((X, GRADES), {"k": 2.0}, nsc.OperandError, "k must be an integer in 1 … 6, got 2.0"),
+        ((X, GRADES), {"by": "rank"}, nsc.OperandError, "no by 'rank'; known: route, ranks"),
+        ((X, GRADES), {"gain": 2}, nsc.OperandError, "no gain 2; known: exponential, linear"),
+        ((X, GRADES), {"reduction": ["mean"]}, nsc.OperandError, "reduction must be one of mean, sum, none"),
+        ((X, GRADES), {"weight": torch.ones(3)}, nsc.OperandError, r"the samples, \(2,\), got \(3,\)"),
+        ((X, GRADES), {"weight": torch.ones(2).long()}, nsc.OperandTypeError, "weight must have a floating"),
+        ((X, GRADES), {"weight": torch.ones(2).requires_grad_()}, nsc.OperandError, "detach it"),
+        ((X, GRADES), {"lengths": torch.tensor([7, 1])}, nsc.OperandError, "lengths must be in 0 … 6, got 7"),
+        ((X, GRADES), {"mask": GRADES}, nsc.OperandTypeError, "mask must hold booleans"),
+    ],
+)
+def test_wrong_arguments_are_refused(op, arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        functional.ndcg_loss(op, *arguments, **options)
+
+
+def test_wrong_operators_and_options_are_refused(op):
+    selector = nsc.compile("bitonic", N, select=nsc.top_k(2))
+    with pytest.raises(nsc.OperandTypeError, match="operator must be a Sorter, got Selector"):
+        functional.mrr_loss(selector, X, GRADES)
+    with pytest.raises(nsc.OperandTypeError, match="is a Selector, which"):
+        MRRLoss(selector)
+    with pytest.raises(nsc.OperandError, match="NDCGLoss: k must be an integer in 1 … 6, got 7"):
+        NDCGLoss(op, k=7)
+    with pytest.raises(nsc.OperandError, match="NDCGLoss: no gain 'log'; known: exponential, linear"):
+        NDCGLoss(op, gain="log")
+    with pytest.raises(nsc.OperandError, match="SpearmanLoss: reduction must be one of"):
+        SpearmanLoss(op, reduction="max")
+    with pytest.raises(nsc.LoweringError, match="PrecisionAtK sorts all values"):
+        PrecisionAtK("bitonic", N, k=2, select=nsc.top_k(2))
+    with pytest.raises(nsc.OperandError, match="compiled already: leave out n"):
+        MRRLoss(op, N)

@@ -1,0 +1,189 @@
+"""Sizes: any number of values from a few networks; size classes of a batch; lists of every kind."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
+
+import nsc
+from nsc.compiler.passes.first_wires import first_wires
+from nsc.errors import LoweringError, NetworkError, OperandError
+from nsc.operators import classes
+from nsc.runtime.relaxed import reference
+
+DOUBLE = torch.float64
+METHODS = {
+    "sort": lambda op, x, **lists: op.sort(x, **lists),
+    "sort_with_permutation": lambda op, x, **lists: op.sort_with_permutation(x, **lists)[1],
+    "rank": lambda op, x, **lists: op.rank(x, **lists),
+    "route": lambda op, x, **lists: op.route(x, torch.stack([x.sin(), x.cos()], -1), **lists),
+    "topk": lambda op, x, **lists: op.topk(x, 2, **lists)[1],
+    "ranks": lambda op, x, **lists: op.cross_entropy(x, x.argsort(-1).argsort(-1), **lists),
+    "relevance": lambda op, x, **lists: op.cross_entropy(x, relevance=(3 * x.detach()).round(), **lists),
+    "shares": lambda op, x, **lists: op.binary_cross_entropy(
+        x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
+    ),
+}
+
+
+def made_of(method, op, x, **lists):
+    """Return what a method gives, and the gradient of a sum of it."""
+    leaf = x.clone().requires_grad_()
+    result = METHODS[method](op, leaf, **lists)
+    return result.detach(), torch.autograd.grad(result.cos().sum(), leaf)[0]
+
+
+@pytest.mark.parametrize("network", ["bitonic", "odd_even", "odd_even_merge", "pairwise"])
+def test_the_first_wires_do_what_the_network_does_with_infinite_others(network):
+    op = nsc.compile(network, 16, dtypes="float64")
+    for count in (1, 2, 5, 9, 16):
+        part = nsc.compile(first_wires(op.network, count), dtypes="float64")
+        x = torch.randn(3, count, dtype=DOUBLE)
+        steepness = torch.full((3,), 5.0, dtype=DOUBLE)
+        padded = torch.nn.functional.pad(x, (0, 16 - count), value=torch.inf)
+        values, p = reference.relax(op.kernel, padded, steepness, None, "permutation")
+        torch.testing.assert_close(part.sort(x, 5.0), values[:, :count])
+        torch.testing.assert_close(part.sort_with_permutation(x, 5.0)[1], p[:, :count, :count])
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "ranks"])
+@pytest.mark.parametrize("kind", ["lengths", "mask"])
+def test_size_classes_give_what_the_whole_network_gives(method, kind, monkeypatch):
+    op = nsc.compile("bitonic", 40, dtypes="float64")
+    x = torch.randn(41, 40, dtype=DOUBLE)
+    lists = {"lengths": torch.arange(41).roll(7)}
+    if kind == "mask":
+        lists = {"mask": torch.rand(41, 40) < torch.linspace(0, 1, 41).unsqueeze(-1)}
+    whole = made_of(method, op, x, steepness=2.0, **lists)
+    used = []
+    run_by_class = classes._cut
+
+    def spy(*arguments):
+        used.append(list(run_by_class(*arguments)))
+        return iter(used[-1])
+
+    monkeypatch.setattr(classes, "_WORTH", -1)
+    monkeypatch.setattr(classes, "_cut", spy)
+    cut = made_of(method, op, x, steepness=2.0, **lists)
+    assert len(used[0]) > 3
+    torch.testing.assert_close(cut, whole)
+
+
+def test_a_class_that_does_not_pay_joins_the_next():
+    kernel = nsc.compile("bitonic", 40).kernel
+    counts = torch.tensor([3] * 2 + [40] * 30 + [20] * 500)
+    places = dict(classes._cut(kernel, counts, "permutation"))
+    assert list(places) == [24, 40]
+    assert places[24].tolist() == [0, 1, *range(32, 532)]
+    assert list(classes._cut(kernel, counts[:0], "permutation")) == []
+
+
+@pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 13, 20])
+@pytest.mark.parametrize("method", METHODS)
+def test_any_number_of_values_is_sorted_by_the_next_size(method, m):
+    sorters = nsc.compile_sizes("odd_even_merge", 20, dtypes="float64")
+    x = torch.randn(3, m, dtype=DOUBLE)
+    if method == "topk" and m < 2:
+        pytest.skip("no two values")
+    result, grad = made_of(method, sorters, x, steepness=3.0)
+    size = sorters.sorter(m).n
+    assert size == min(each for each in (8, 12, 16, 20) if each >= m)
+    padded = torch.nn.functional.pad(x, (0, size - m), value=9.0)
+    lengths = torch.full((3,), m)
+    expected, of_all = made_of(method, sorters.sorter(m), padded, steepness=3.0, lengths=lengths)
+    if method not in ("topk", "ranks", "relevance", "shares"):
+        expected = expected[:, :m]
+    if method in ("sort_with_permutation", "topk"):
+        expected = expected[..., :m]
+    torch.testing.assert_close(result, expected)
+    torch.testing.assert_close(grad, of_all[:, :m])
+
+
+def lists_of(kind, rows):
+    if kind == "nested":
+        return torch.nested.nested_tensor(rows, layout=torch.jagged)
+    if kind == "packed":
+        return pack_sequence(rows, enforce_sorted=False)
+    offsets = torch.tensor([0, *torch.tensor([len(row) for row in rows]).cumsum(0)])
+    return torch.cat(rows), offsets
+
+
+def rows_of(kind, lists):
+    if kind == "nested":
+        return list(lists.unbind())
+    if kind == "packed":
+        assert isinstance(lists, PackedSequence)
+        return torch.nn.utils.rnn.unpack_sequence(lists)
+    return list(lists[0].split(lists[1].diff().tolist()))
+
+
+@pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
+def test_lists_of_every_kind_come_back_as_they_were_given(kind):
+    sorters = nsc.compile_sizes("bitonic", 16)
+    rows = [torch.randn(length) for length in (3, 11, 1, 9)]
+    x = lists_of(kind, rows)
+    for method in ("sort", "rank"):
+        results = rows_of(kind, getattr(sorters, method)(x, 2.0))
+        op = sorters.sorter(11)
+        for row, result in zip(rows, results, strict=True):
+            padded, lengths = torch.nn.functional.pad(row, (0, op.n - len(row))), torch.tensor(len(row))
+            expected = getattr(op, method)(padded, 2.0, lengths=lengths)[: len(row)]
+            torch.testing.assert_close(result, expected)
+    values, p = sorters.sort_with_permutation(x, 2.0)
+    assert p.shape == (4, 11, 11)
+    assert [len(row) for row in rows_of(kind, values)] == [3, 11, 1, 9]
+    grades = lists_of(kind, [row.round() for row in rows])
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    expected = sorters.cross_entropy(padded, relevance=padded.round(), lengths=torch.tensor([3, 11, 1, 9]))
+    torch.testing.assert_close(sorters.cross_entropy(x, relevance=grades), expected)
+
+
+def test_sizes_are_made_on_demand_and_refuse_what_no_network_serves():
+    sorters = nsc.compile_sizes("bitonic", 20)
+    assert sorters.sorter(5) is sorters.sorter(8)
+    assert pickle.loads(pickle.dumps(sorters)) == sorters
+    with pytest.raises(OperandError, match="sort: x has no axis"):
+        sorters.sort(torch.tensor(2.0))
+    with pytest.raises(OperandError, match=r"rank: dim must be in -2 … 1, got 2"):
+        sorters.rank(torch.randn(2, 3), dim=2)
+    with pytest.raises(
+        OperandError, match=r"Sizes\('bitonic', 20\) sorts 1 … 20 values, got 21 values: make it with"
+    ):
+        sorters.sort(torch.randn(2, 21))
+    with pytest.raises(NetworkError, match="most must be 1 or more, got 0"):
+        nsc.compile_sizes("bitonic", 0)
+    with pytest.raises(NetworkError, match="bitonick"):
+        nsc.compile_sizes("bitonick", 4)
+    with pytest.raises(LoweringError, match="select"):
+        nsc.compile_sizes("bitonic", 4, select=nsc.top_k(1))
+
+
+@pytest.mark.parametrize("lists", [{}, {"lengths": torch.tensor([0, 2, 5])}])
+def test_straight_through_is_exact_with_the_gradient_of_the_soft_call(lists):
+    op = nsc.compile("odd_even", 5, dtypes="float64")
+    x = torch.randn(3, 5, dtype=DOUBLE)
+    hard = op.hard_sort(
+        torch.where(torch.arange(5) < lists["lengths"].unsqueeze(-1), x, torch.inf) if lists else x
+    )
+    exact = (hard.indices.unsqueeze(-1) == torch.arange(5)).to(DOUBLE)
+    for method, call in METHODS.items():
+        if method in ("ranks", "relevance", "shares"):
+            continue
+        result, grad = made_of(method, op, x, steepness=1.0, straight_through=True, **lists)
+        leaf = x.clone().requires_grad_()
+        soft = call(op, leaf, steepness=1.0, **lists)
+        (expected,) = torch.autograd.grad(soft, leaf, -result.sin())
+        torch.testing.assert_close(grad, expected)
+        wanted = {
+            "sort": hard.values,
+            "sort_with_permutation": exact,
+            "rank": hard.indices.argsort(-1).to(DOUBLE),
+            "route": exact @ torch.stack([x.sin(), x.cos()], -1),
+        }.get(method)
+        if wanted is not None and not lists:
+            assert torch.equal(result, wanted)
+        if method == "topk" and not lists:
+            assert torch.equal(result, exact[:, [4, 3]])

@@ -1,0 +1,209 @@
+"""Targets of losses: ranks of which some do not count, intervals, relevances, shares, weights, reductions.
+
+Losses are compared with their definitions on the P that the operator gives, in float64.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+import nsc
+
+N, BATCH = 7, 5
+DOUBLE = torch.float64
+STEEPNESS = 2.0
+LOSSES = ("cross_entropy", "binary_cross_entropy")
+
+
+@pytest.fixture(scope="module")
+def op() -> nsc.Sorter:
+    return nsc.compile("odd_even", N, dtypes=("float32", "float64"))
+
+
+def samples(seed: int = 0) -> Tensor:
+    return torch.randn(BATCH, N, dtype=DOUBLE, generator=torch.Generator().manual_seed(seed))
+
+
+def losses_by_hand(name: str, p: Tensor, is_in: Tensor, weights: Tensor) -> Tensor:
+    """Return the losses of samples whose items may have some ranks (…, rank, item), by the definitions."""
+    shares = is_in / is_in.sum(-2, keepdim=True).clamp_min(1)
+    if name == "cross_entropy":
+        logs = (p * is_in).sum(-2).log()
+    else:
+        logs = (shares * p.log() + (1 - shares) * (1 - p).log()).mean(-2)
+    return -torch.where(weights > 0, weights * logs, 0).sum(-1) / weights.sum(-1)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_items_of_equal_relevance_share_their_ranks(op, name, data):
+    x = samples()
+    grades = data.draw(st.lists(st.integers(-2, 2), min_size=BATCH * N, max_size=BATCH * N))
+    relevance = torch.tensor(grades).view(BATCH, N)
+    first = (relevance.unsqueeze(-2) < relevance.unsqueeze(-1)).sum(-1)
+    last = (relevance.unsqueeze(-2) <= relevance.unsqueeze(-1)).sum(-1) - 1
+    rows = torch.arange(N).unsqueeze(-1)
+    is_in = (first.unsqueeze(-2) <= rows) & (rows <= last.unsqueeze(-2))
+    expected = losses_by_hand(name, op.sort_with_permutation(x, STEEPNESS)[1], is_in, torch.ones(BATCH, N))
+    for given_ in ({"relevance": relevance}, {"relevance": relevance.double()}, {"target": (first, last)}):
+        got = op.loss(name, x, steepness=STEEPNESS, reduction="none", **given_)
+        torch.testing.assert_close(got, expected)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_different_relevances_are_ranks(op, name):
+    x = samples()
+    target = torch.rand(BATCH, N).argsort(-1)
+    expected = op.loss(name, x, target, STEEPNESS)
+    torch.testing.assert_close(op.loss(name, x, relevance=target.exp2(), steepness=STEEPNESS), expected)
+    torch.testing.assert_close(op.loss(name, x, (target, target), STEEPNESS), expected)
+    truth = (target.unsqueeze(-2) == torch.arange(N).unsqueeze(-1)).to(DOUBLE)
+    torch.testing.assert_close(op.loss(name, x, truth, STEEPNESS), expected)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_ignored_item_does_not_count(op, name):
+    x, target = samples(), torch.rand(BATCH, N).argsort(-1)
+    counts = torch.arange(N) % 3 != torch.arange(BATCH).unsqueeze(-1) % 3
+    rows = torch.arange(N).unsqueeze(-1)
+    p = op.sort_with_permutation(x, STEEPNESS)[1]
+    expected = losses_by_hand(name, p, target.unsqueeze(-2) == rows, counts.to(DOUBLE))
+    ranks = torch.where(counts, target, -100)
+    torch.testing.assert_close(op.loss(name, x, ranks, STEEPNESS, reduction="none"), expected)
+    torch.testing.assert_close(op.loss(name, x, (ranks, ranks), STEEPNESS, reduction="none"), expected)
+    nothing = torch.full_like(ranks, -100)
+    assert not op.loss(name, x, nothing, STEEPNESS, reduction="none").any()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_shares_and_their_gradient(op, name):
+    x = samples().requires_grad_()
+    shares = torch.rand(BATCH, N, N, dtype=DOUBLE).requires_grad_()
+    p = op.sort_with_permutation(x, STEEPNESS)[1]
+    by_row = (shares * p.log()).sum((-1, -2)) / N
+    if name == "binary_cross_entropy":
+        by_row = (by_row + ((1 - shares) * (1 - p).log()).sum((-1, -2)) / N) / N
+    torch.testing.assert_close(op.loss(name, x, shares, STEEPNESS, reduction="none"), -by_row)
+    assert torch.autograd.gradcheck(
+        lambda x, shares: op.loss(name, x, shares, STEEPNESS, reduction="none"), (x, shares)
+    )
+    # Another operator's P is such a target.
+    teacher = nsc.compile("bitonic", N, dtypes="float64").sort_with_permutation(x.detach(), 3.0)[1]
+    torch.testing.assert_close(
+        op.cross_entropy(x, teacher, STEEPNESS), -(teacher * p.log()).sum((-1, -2)).mean() / N
+    )
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_weights_and_reductions(op, name):
+    x, target = samples(), torch.rand(BATCH, N).argsort(-1)
+    p = op.sort_with_permutation(x, STEEPNESS)[1]
+    is_in = target.unsqueeze(-2) == torch.arange(N).unsqueeze(-1)
+    of_items = torch.rand(BATCH, N, dtype=DOUBLE)
+    of_items[0, :3] = 0
+    expected = losses_by_hand(name, p, is_in, of_items)
+
+    def loss(**options):
+        return op.loss(name, x, target, STEEPNESS, **options)
+
+    torch.testing.assert_close(loss(weight=of_items, reduction="none"), expected)
+    torch.testing.assert_close(loss(weight=of_items), expected.mean())
+    each, of_samples = loss(reduction="none"), torch.rand(BATCH, dtype=DOUBLE)
+    torch.testing.assert_close(loss(reduction="sum"), each.sum())
+    torch.testing.assert_close(loss(weight=of_samples, reduction="none"), of_samples * each)
+    torch.testing.assert_close(loss(weight=of_samples), (of_samples * each).sum() / of_samples.sum())
+    assert torch.autograd.gradcheck(
+        lambda x: op.loss(name, x, target, STEEPNESS, weight=of_items, reduction="none"), x.requires_grad_()
+    )
+
+
+def test_the_loss_of_a_group_keeps_its_tail(op):
+    """Where the sum of a group's entries rounds to 1, its logarithm is that of the other entries."""
+    x = torch.arange(N, dtype=torch.float32).unsqueeze(0)
+    relevance = torch.tensor([[0, 0, 0, 1, 1, 1, 1]])
+    single = op.cross_entropy(x, relevance=relevance, steepness=40.0)
+    double = op.cross_entropy(x.double(), relevance=relevance, steepness=40.0)
+    assert 0 < double < 1e-9
+    torch.testing.assert_close(single.double(), double, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize("network", ["odd_even", "bitonic"])
+@pytest.mark.parametrize("n", [7, 40])
+def test_the_gradient_of_an_almost_certain_group_keeps_its_digits(network, n):
+    """Mixes of equal numbers are not equal: the sum over the group is 1, and its gradient would drown in that."""
+    op = nsc.compile(network, n, dtypes=("float32", "float64"))
+    x = (torch.arange(n) + 0.2 * torch.rand(n)).unsqueeze(0).double().requires_grad_()
+    relevance = (torch.arange(n) > n // 2).long().unsqueeze(0)
+    for steepness in (10.0, 25.0):
+        grads = [
+            torch.autograd.grad(op.cross_entropy(x.to(dtype), relevance=relevance, steepness=steepness), x)[0]
+            for dtype in (torch.float32, DOUBLE)
+        ]
+        assert (grads[0] - grads[1]).norm() <= 1e-3 * grads[1].norm()
+
+
+def test_one_steepness_for_each_sample(op):
+    x, target = samples(), torch.rand(BATCH, N).argsort(-1)
+    steepness = torch.linspace(0.5, 4, BATCH, dtype=DOUBLE, requires_grad=True)
+    values = op.sort(x, steepness)
+    losses = op.cross_entropy(x, target, steepness, reduction="none")
+    for b, each in enumerate(steepness.tolist()):
+        torch.testing.assert_close(values[b], op.sort(x[b], each))
+        torch.testing.assert_close(losses[b], op.cross_entropy(x[b], target[b], each))
+    stacked = x.expand(2, BATCH, N)
+    torch.testing.assert_close(op.sort(stacked, steepness.view(1, BATCH)), values.expand(2, BATCH, N))
+    torch.testing.assert_close(op.sort(stacked, steepness[:2].view(2, 1))[1], op.sort(x, steepness[1].item()))
+    assert torch.autograd.gradcheck(lambda steepness: op.rank(x, steepness), steepness)
+    with pytest.raises(
+        nsc.OperandError, match=r"of torch.float64 and shape \(3,\) for samples of shape \(5,\)"
+    ):
+        op.sort(x, steepness[:3])
+    with pytest.raises(nsc.OperandError, match=r"finite and above 0 .*, got -1\.0"):
+        op.sort(x, torch.tensor([1.0, 1, -1, 1, 1]))
+
+
+RANKS = torch.arange(N).expand(BATCH, N)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "a loss needs target or relevance, got neither"),
+        ({"target": RANKS, "relevance": RANKS}, "a loss needs target or relevance, both are given"),
+        (
+            {"target": (RANKS,)},
+            "target must be a tensor, or a pair of tensors of first and last ranks, got a tuple of 1",
+        ),
+        ({"target": (RANKS, RANKS.double())}, "last ranks holds ranks and must have an integer dtype"),
+        ({"target": (RANKS + 1, RANKS)}, "target must have first and last ranks with 0 ≤ first ≤ last ≤ 6"),
+        (
+            {"target": torch.rand(BATCH, N)},
+            r"integer dtype, got torch.float32: convert with target.long\(\); as shares they are \(5, 7, 7\)",
+        ),
+        ({"target": 2 * torch.eye(N).expand(BATCH, N, N)}, "target must hold numbers in 0 … 1"),
+        ({"target": RANKS, "weight": torch.rand(3)}, r"weight must have the shape of x, \(5, 7\), or that"),
+        ({"target": RANKS, "weight": -torch.ones(BATCH, N)}, "weights that are finite and not below 0"),
+        ({"target": RANKS, "weight": RANKS}, "weight must have a floating-point dtype, got torch.int64"),
+        (
+            {"target": RANKS, "weight": torch.ones(BATCH).requires_grad_()},
+            "weight has no gradient: detach it",
+        ),
+        ({"relevance": RANKS > 2}, "relevance must hold real numbers, got torch.bool"),
+        ({"relevance": RANKS[:, :3]}, r"relevance must have the shape of x, \(5, 7\)"),
+        ({"relevance": torch.full((BATCH, N), math.nan)}, "relevance must hold numbers, got NaN"),
+        (
+            {"target": RANKS, "reduction": "average"},
+            "reduction.* must be one of mean, sum, none, got 'average'",
+        ),
+    ],
+)
+def test_wrong_targets_are_refused(op, options, message):
+    with pytest.raises(nsc.NscError, match=message):
+        op.cross_entropy(samples(), **options)
