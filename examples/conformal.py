@@ -60,7 +60,7 @@ def train(images: Tensor, labels: Tensor, weight: float, steps: int, seed: int) 
             is_in = torch.sigmoid((logits[HALF:].log_softmax(-1) - least) / SOFTNESS)
             loss = loss + weight * (is_in.sum(-1) - 1).relu().mean()
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     return model
 

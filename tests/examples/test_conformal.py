@@ -19,7 +19,17 @@ ROOT = Path(__file__).parents[2]
 
 def test_run_prints_the_results_and_draws_them(tmp_path):
     picture = tmp_path / "new" / "conformal.png"
-    words = [sys.executable, "-m", "examples.conformal", "--steps", "2", "--seeds", "1", "--out", str(picture)]
+    words = [
+        sys.executable,
+        "-m",
+        "examples.conformal",
+        "--steps",
+        "2",
+        "--seeds",
+        "1",
+        "--out",
+        str(picture),
+    ]
     wide = {**os.environ, "COLUMNS": "200"}
     result = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=ROOT, env=wide)
     assert result.returncode == 0, result.stderr

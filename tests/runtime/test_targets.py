@@ -137,7 +137,7 @@ def test_the_loss_of_a_group_keeps_its_tail(op):
 @pytest.mark.parametrize("network", ["odd_even", "bitonic"])
 @pytest.mark.parametrize("n", [7, 40])
 def test_the_gradient_of_an_almost_certain_group_keeps_its_digits(network, n):
-    """Mixes of equal numbers are not equal: the sum over the group is 1, and its gradient would drown in that."""
+    """The sum over the group is 1, and mixes of equal numbers are not equal: its gradient would drown."""
     op = nsc.compile(network, n, dtypes=("float32", "float64"))
     x = (torch.arange(n) + 0.2 * torch.rand(n)).unsqueeze(0).double().requires_grad_()
     relevance = (torch.arange(n) > n // 2).long().unsqueeze(0)
