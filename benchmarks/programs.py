@@ -31,8 +31,8 @@ RESULTS = Path(__file__).parent / "results" / "programs.md"
 PACKAGES = ("diffsort", "nsc.compat")
 ROUNDS, SECONDS = 5, 3.0
 
-# A loss step: of the package, and of inputs, which get a gradient.
-Step = Callable[[Any, Tensor], Tensor]
+# The loss of inputs, which get a gradient.
+Step = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -42,122 +42,153 @@ class Program:
     Attributes:
         name: the program's, with its repository.
         shape: of its inputs.
-        step: returns its loss.
+        make: takes the package and the number of values, and returns the loss.
     """
 
     name: str
     shape: tuple[int, ...]
-    step: Step
+    make: Callable[[Any, int], Step]
 
 
-def neco(package: Any, scores: Tensor) -> Tensor:
+def neco(package: Any, n: int) -> Step:
     """NeCo: patches ordered by their distances should be ordered as the teacher's."""
-    n = scores.shape[1]
-    student = package.DiffSortNet("bitonic", n, device=torch.device("cpu"), steepness=100)
-    teacher = package.DiffSortNet("bitonic", n, device=torch.device("cpu"), steepness=100)
-    with torch.no_grad():
-        _, wanted = teacher(scores.roll(1, 0) / 10)
-    _, found = student(scores / 10)
-    return -torch.mean(torch.sum(wanted * torch.log(found + 1e-12), dim=2))
+    device = torch.device("cpu")
+    student = package.DiffSortNet("bitonic", n, device=device, steepness=100)
+    teacher = package.DiffSortNet("bitonic", n, device=device, steepness=100)
+
+    def loss(scores: Tensor) -> Tensor:
+        with torch.no_grad():
+            _, wanted = teacher(scores.roll(1, 0) / 10)
+        _, found = student(scores / 10)
+        return -torch.mean(torch.sum(wanted * torch.log(found + 1e-12), dim=2))
+
+    return loss
 
 
-def groco(package: Any, scores: Tensor) -> Tensor:
+def groco(package: Any, n: int) -> Step:
     """GroCo: positives should take the last group of ranks."""
     sorter = package.DiffSortNet(
         sorting_network_type="odd_even",
         interpolation_type="cauchy",
-        size=scores.shape[1],
+        size=n,
         device="cpu",
         steepness=1,
         art_lambda=0.25,
     )
     sorter.sorting_network = [[m.to("cpu") for m in s] for s in sorter.sorting_network]
-    _, p = sorter(scores)
-    positive = torch.arange(scores.shape[1]) >= scores.shape[1] - 2
-    share = p[:, positive][:, :, positive].sum(1)
-    return torch.nn.functional.binary_cross_entropy(share.clamp(1e-8, 1 - 1e-8), torch.ones_like(share))
+    positive = torch.arange(n) >= n - 2
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = sorter(scores)
+        share = p[:, positive][:, :, positive].sum(1)
+        return torch.nn.functional.binary_cross_entropy(share.clamp(1e-8, 1 - 1e-8), torch.ones_like(share))
+
+    return loss
 
 
-def diffsurv(package: Any, scores: Tensor) -> Tensor:
+def diffsurv(package: Any, n: int) -> Step:
     """diffsurv: an item whose event is censored may have any later rank."""
-    network = package.bitonic_network(scores.shape[1])
-    layers = [[torch.as_tensor(m).float() for m in layer] for layer in network]
-    _, p = package.functional.execute_sort(layers, scores, steepness=30, distribution="cauchy")
-    ranks = torch.arange(scores.shape[1])
-    may_have = ranks.unsqueeze(-1) >= ranks
-    mass = (may_have.float() * p).sum(1).clamp(1e-8, 1 - 1e-8)
-    return torch.nn.functional.binary_cross_entropy(mass, torch.ones_like(mass))
+    layers = [[torch.as_tensor(m).float() for m in layer] for layer in package.bitonic_network(n)]
+    ranks = torch.arange(n)
+    may_have = (ranks.unsqueeze(-1) >= ranks).float()
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = package.functional.execute_sort(layers, scores, steepness=30, distribution="cauchy")
+        mass = (may_have * p).sum(1).clamp(1e-8, 1 - 1e-8)
+        return torch.nn.functional.binary_cross_entropy(mass, torch.ones_like(mass))
+
+    return loss
 
 
-def info_cp(package: Any, scores: Tensor) -> Tensor:
-    """info_cp: a quantile of conformity scores, trained through."""
-    sorter = package.DiffSortNet("bitonic", scores.shape[1], steepness=10, device=scores.device)
-    values, _ = sorter(scores)
-    level = 0.9 * (scores.shape[1] - 1)
-    low = int(level)
-    return torch.lerp(values[:, low], values[:, low + 1], level - low).mean()
+def info_cp(package: Any, n: int) -> Step:
+    """info_cp: a quantile of conformity scores, trained through; it makes a sorter in every call."""
+
+    def loss(scores: Tensor) -> Tensor:
+        sorter = package.DiffSortNet("bitonic", scores.shape[1], steepness=10, device=scores.device)
+        values, _ = sorter(scores)
+        level = 0.9 * (scores.shape[1] - 1)
+        low = int(level)
+        return torch.lerp(values[:, low], values[:, low + 1], level - low).mean()
+
+    return loss
 
 
-def paper(package: Any, scores: Tensor) -> Tensor:
+def paper(package: Any, n: int) -> Step:
     """The paper's experiments: the binary cross entropy of P and the true permutation."""
-    sorter = package.DiffSortNet(
-        "odd_even", scores.shape[1], steepness=20, art_lambda=0.25, distribution="logistic_phi"
-    )
-    _, p = sorter(scores / 10)  # further apart, entries round to 1 and BCELoss cuts them
-    truth = torch.eye(scores.shape[1], dtype=p.dtype).expand_as(p)
-    return torch.nn.BCELoss()(p.clamp(0, 1), truth)
+    sorter = package.DiffSortNet("odd_even", n, steepness=20, art_lambda=0.25, distribution="logistic_phi")
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = sorter(scores / 10)  # further apart, entries round to 1 and BCELoss cuts them
+        truth = torch.eye(n, dtype=p.dtype).expand_as(p)
+        return torch.nn.BCELoss()(p.clamp(0, 1), truth)  # type: ignore[no-any-return]
+
+    return loss
 
 
-def difftopk(package: Any, scores: Tensor) -> Tensor:
+def difftopk(package: Any, n: int) -> Step:
     """difftopk: the weights of the largest values, by a network's layers."""
-    layers = [
-        [torch.as_tensor(m).float() for m in layer]
-        for layer in package.networks.bitonic_network(scores.shape[1])
-    ]
-    _, p = package.sort(layers, scores, steepness=10, distribution="cauchy")
-    return -torch.log(p[:, 0, -5:].sum(-1) + 1e-6).mean()
+    network = package.networks.bitonic_network(n)
+    layers = [[torch.as_tensor(m).float() for m in layer] for layer in network]
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = package.sort(layers, scores, steepness=10, distribution="cauchy")
+        return -torch.log(p[:, 0, -5:].sum(-1) + 1e-6).mean()
+
+    return loss
 
 
-def dftopk(package: Any, scores: Tensor) -> Tensor:
+def dftopk(package: Any, n: int) -> Step:
     """DFTopK's list-wise loss: P of the scores against a nearly exact P of the labels, descending."""
-    n, options = scores.shape[1], {"art_lambda": 0.25, "interpolation_type": None, "distribution": "cauchy"}
+    options = {"art_lambda": 0.25, "interpolation_type": None, "distribution": "cauchy"}
     sorter = package.DiffSortNet("odd_even", n, device="cpu", steepness=5, **options)
     exact = package.DiffSortNet("odd_even", n, device="cpu", steepness=1000, **options)
-    _, p = sorter(-scores)
-    with torch.no_grad():
-        _, wanted = exact(-scores.flip(0))
-    return -(wanted * torch.log(p + 1e-6)).sum(1).mean()
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = sorter(-scores)
+        with torch.no_grad():
+            _, wanted = exact(-scores.flip(0))
+        return -(wanted * torch.log(p + 1e-6)).sum(1).mean()
+
+    return loss
 
 
-def drpo(package: Any, scores: Tensor) -> Tensor:
+def drpo(package: Any, n: int) -> Step:
     """DRPO's trainer: 1 - NDCG of the softly sorted gains."""
     sorter = package.DiffSortNet(
         sorting_network_type="odd_even",
-        size=scores.shape[1],
+        size=n,
         steepness=10.0,
         art_lambda=0.25,
         interpolation_type=None,
         distribution="cauchy",
     )
-    _, p = sorter(-scores)
-    gains = 2 ** torch.linspace(0, 2, scores.shape[1], dtype=p.dtype) - 1
-    discounts = 1 / torch.log2(torch.arange(scores.shape[1], dtype=p.dtype) + 2)
-    ideal = (gains.flip(0) * discounts).sum()
-    return 1 - ((gains @ p) * discounts).sum(-1).div(ideal).mean()
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = sorter(-scores)
+        gains = 2 ** torch.linspace(0, 2, n, dtype=p.dtype) - 1
+        discounts = 1 / torch.log2(torch.arange(n, dtype=p.dtype) + 2)
+        ideal = (gains.flip(0) * discounts).sum()
+        return 1 - ((gains @ p) * discounts).sum(-1).div(ideal).mean()
+
+    return loss
 
 
-def tpu_graph(package: Any, scores: Tensor) -> Tensor:
+def tpu_graph(package: Any, n: int) -> Step:
     """The TPU-graph ranker: configurations in the order of their run times."""
     sorter = package.DiffSortNet(
-        sorting_network_type="odd_even", size=scores.shape[1], device="cpu", steepness=10, art_lambda=0.25
+        sorting_network_type="odd_even", size=n, device="cpu", steepness=10, art_lambda=0.25
     )
-    _, p = sorter(scores)
-    truth = torch.eye(scores.shape[1], dtype=p.dtype).expand_as(p)
-    return torch.nn.functional.binary_cross_entropy(p.clamp(1e-7, 1 - 1e-7), truth)
+
+    def loss(scores: Tensor) -> Tensor:
+        _, p = sorter(scores)
+        truth = torch.eye(n, dtype=p.dtype).expand_as(p)
+        return torch.nn.functional.binary_cross_entropy(p.clamp(1e-7, 1 - 1e-7), truth)
+
+    return loss
 
 
 PROGRAMS = {
-    each.step.__name__: each
+    each.make.__name__: each
     for each in (
         Program("NeCo (vpariza/NeCo)", (98, 49), neco),
         Program("GroCo (ninatu/learning_by_sorting)", (64, 12), groco),
@@ -186,9 +217,9 @@ def inputs_of(program: Program, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(program.shape, generator=generator, dtype=dtype).requires_grad_()
 
 
-def one_step(program: Program, package: Any, scores: Tensor) -> tuple[Tensor, Tensor]:
+def gradient(step: Step, scores: Tensor) -> tuple[Tensor, Tensor]:
     """Return a program's loss and its gradient."""
-    loss = program.step(package, scores)
+    loss = step(scores)
     return loss.detach(), torch.autograd.grad(loss, scores)[0]
 
 
@@ -199,12 +230,13 @@ def measured(key: str, name: str) -> None:
     package.DiffSortNet("odd_even", 4)(torch.randn(1, 4))  # torch's first call
     scores, times = inputs_of(program), []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    one_step(program, package, scores)
+    step = program.make(package, program.shape[1])
+    gradient(step, scores)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     start = perf_counter()
     while len(times) < ROUNDS or perf_counter() - start < SECONDS:
         begin = perf_counter()
-        one_step(program, package, scores)
+        gradient(step, scores)
         times.append(perf_counter() - begin)
     print(json.dumps([median(times), peak / 1024]))
 
@@ -227,9 +259,8 @@ def main() -> None:
         print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.programs` on {machine()}. A loss step of public programs, forward and "
-        "backward, with diffsort 0.2.0 and with one import changed; construction counts where the program "
-        "constructs in every step. float32, one thread, medians. Memory is what the first step adds to the "
-        "peak of the process, code and kept memory included."
+        "backward, with diffsort 0.2.0 and with one import changed. float32, one thread, medians. Memory is "
+        "what the program and its first step add to the peak of the process, with code and kept memory."
     )
     partial = RESULTS.with_suffix(".partial")
     partial.write_text(
