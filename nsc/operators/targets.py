@@ -17,6 +17,12 @@ from nsc.wording import argument
 
 # Ranks; first and last ranks; or what each item should have of each rank.
 Target = Tensor | tuple[Tensor, Tensor]
+# Dtypes of ranks.
+_INTEGERS = frozenset(
+    getattr(torch, name)
+    for name in ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+    if hasattr(torch, name)
+)
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -84,9 +90,8 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
         for name, ranks in zip(("first ranks", "last ranks"), target, strict=True):
             _check_integers(caller, x, name, ranks)
     elif relevance is None:
-        check_dense(caller, "target", target)
-        assert isinstance(target, Tensor)
-        if target.dtype.is_floating_point and target.dim() > x.dim():
+        if isinstance(target, Tensor) and target.dtype.is_floating_point and target.dim() > x.dim():
+            check_dense(caller, "target", target)
             _check_shape(caller, x, "target of shares", target, (*keys.shape, keys.shape[-1]))
         else:
             _check_integers(caller, x, "target", target)
@@ -168,7 +173,7 @@ def reduced(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 def _check_integers(caller: str, x: Tensor, name: str, ranks: Any) -> None:
     check_dense(caller, name, ranks)
-    if ranks.dtype.is_floating_point or ranks.dtype.is_complex or ranks.dtype == torch.bool:
+    if ranks.dtype not in _INTEGERS:
         shares = (*x.shape, x.shape[-1]) if x.dim() else ()
         note = f"; as shares they are {tuple(shares)}" if ranks.dtype.is_floating_point else ""
         raise OperandTypeError(
