@@ -78,7 +78,7 @@ def sets_of(model: torch.nn.Module, images: Tensor, labels: Tensor) -> tuple[flo
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
-@click.option("--steps", type=click.IntRange(1), default=200, help="Steps of each training.")
+@click.option("--steps", type=click.IntRange(1), default=600, help="Steps of each training.")
 @click.option("--seeds", type=click.IntRange(1), default=5, help="Trainings of each kind.")
 @click.option(
     "--out",
@@ -99,7 +99,7 @@ def main(steps: int, seeds: int, out: Path) -> None:
             hit, size = sets_of(model, images[900:], labels[900:])
             hits[name].append(hit)
             sizes[name].append(size)
-    table = Table("trained by", "sets with the true class", "classes in a set", "standard deviation")
+    table = Table("trained by", "right sets", "classes in a set", "deviation")
     for name, each in sizes.items():
         spread = stdev(each) if seeds > 1 else 0
         table.add_row(name, f"{mean(hits[name]):.1%}", f"{mean(each):.2f}", f"{spread:.2f}")
