@@ -99,16 +99,16 @@ void for_each_truth(const P &plan, Columns<real> block, const Truths<real> &trut
         if (truths.weight[k]) visit(k, probability<real>(masses.inside[k], masses.outside[k]));
 }
 
-// Calls visit(row, k, p, weight) with each entry of the columns that count, and what it counts.
-template <class Loss, class P, class real, class Visit>
+// Calls visit(row, k, p, weight) with each entry, and what it counts. `Weight` is the type of that.
+template <class Loss, class Weight, class P, class real, class Visit>
 void for_each_entry(const P &plan, Columns<real> block, const Truths<real> &truths, Visit visit) {
     const Vec<real> rests = rests_of_columns(plan, block);
-    double weights[lanes<real>];
+    Weight weights[lanes<real>];
     for (int64_t k = 0; k < truths.width; ++k)
-        weights[k] = entry_weight<Loss>(truths.weight[k], plan.wires);
+        weights[k] = Weight(entry_weight<Loss>(truths.weight[k], plan.wires));
     for (int64_t row = 0; row < plan.wires; ++row)
         for (int64_t k = 0; k < truths.width; ++k)
-            if (weights[k]) visit(row, k, probability<real>(block[row][k], rests[k]), weights[k]);
+            visit(row, k, probability<real>(block[row][k], rests[k]), weights[k]);
 }
 
 // Adds the losses of columns.
@@ -120,12 +120,12 @@ NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real>
             losses[k] += truths.weight[k] * Loss::template of<real>(p, true);
         });
     if (truths.shares || truths.several)
-        return for_each_entry<Loss>(
+        return for_each_entry<Loss, double>(
             plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, double weight) {
             losses[k] += weight * mean_of<Loss>(p, truths.share(row, k));
         });
-    for_each_entry<Loss>(plan, block, truths,
-                         [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+    for_each_entry<Loss, double>(plan, block, truths,
+                                 [&](int64_t row, int64_t k, Probability<real> p, double weight) {
         losses[k] += weight * Loss::template of<real>(p, truths.first[k] == row);
     });
 }
@@ -149,15 +149,13 @@ NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<re
                     grad[row][k] = at_others ? -slope : slope;
         });
     if (truths.shares || truths.several)
-        return for_each_entry<Loss>(
-            plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, double weight) {
-            grad[row][k] =
-                real(weight) * mean_slope<Loss, Relaxation>(p, real(truths.share(row, k)));
+        return for_each_entry<Loss, real>(
+            plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, real weight) {
+            grad[row][k] = weight * mean_slope<Loss, Relaxation>(p, real(truths.share(row, k)));
         });
-    for_each_entry<Loss>(plan, block, truths,
-                         [&](int64_t row, int64_t k, Probability<real> p, double weight) {
-        grad[row][k] =
-            real(weight) * Loss::template slope<Relaxation, real>(p, truths.first[k] == row);
+    for_each_entry<Loss, real>(plan, block, truths,
+                               [&](int64_t row, int64_t k, Probability<real> p, real weight) {
+        grad[row][k] = weight * Loss::template slope<Relaxation, real>(p, truths.first[k] == row);
     });
 }
 
@@ -168,8 +166,8 @@ NSC_APART void find_share_gradient(const P &plan, Columns<real> block, const Tru
                                    real *const *grads) {
     for (int64_t row = 0; row <= plan.wires; ++row)
         for (int64_t k = 0; k < truths.width; ++k) grads[k][row * truths.stride] = 0;
-    for_each_entry<Loss>(plan, block, truths,
-                         [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+    for_each_entry<Loss, double>(plan, block, truths,
+                                 [&](int64_t row, int64_t k, Probability<real> p, double weight) {
         grads[k][row * truths.stride] = real(weight * share_slope<Loss>(p));
     });
 }
