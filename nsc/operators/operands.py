@@ -106,9 +106,7 @@ class Operands:
             f"{argument('targets', tuple(TARGETS))}"
         )
 
-    def steepness(
-        self, method: str, steepness: Steepness, keys: Tensor, way: Way, leading: torch.Size
-    ) -> Tensor:
+    def steepness(self, method: str, steepness: Steepness, keys: Tensor, way: Way, x: Tensor) -> Tensor:
         """Return the steepness as (batch,), one value expanded to the batch, in the dtype of the keys.
 
         Args:
@@ -116,7 +114,7 @@ class Operands:
             steepness: as users pass it.
             keys: what `keys` returned.
             way: that of the call.
-            leading: the shape of x without its sorted axis.
+            x: (…, n), of which the keys were made.
         """
         if steepness is None:
             steepness = self._default_steepness
@@ -125,6 +123,7 @@ class Operands:
             if lowest <= steepness <= highest:
                 return _constant(steepness, keys.dtype, keys.shape[0])
         if isinstance(steepness, Tensor):
+            leading = x.shape[:-1]
             self._check_steepness_tensor(method, steepness, keys, leading)
             if steepness.dim():
                 # The kernel checks the values, and names the first wrong one.

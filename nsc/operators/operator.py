@@ -157,7 +157,7 @@ class Operator(Packaged):
             dtype = torch.promote_types(dtype, payload.dtype)
         way = way_of(x, payload, tensor_of(steepness))
         keys = self._operands.keys(method, x, dtype)
-        weights = self._operands.steepness(method, steepness, keys, way, x.shape[:-1])
+        weights = self._operands.steepness(method, steepness, keys, way, x)
         if payload is not None:
             self._operands.check_device(method, x, payload)
             if payload.dtype.is_floating_point:

@@ -21,7 +21,6 @@ from nsc.operators.targets import (
     Given,
     Target,
     check_given,
-    check_ranks,
     check_reduction,
     operand_of,
     ranks_of,
@@ -378,38 +377,33 @@ class Sorter(Operator):
         caller = f"{self.name}.{name}"
         arranged = self._arranged(name, x, dim, lengths, mask)
         moved = arranged.keys(x)
-        leading = moved.shape[:-1]
         check_given(caller, x, moved, given, arranged)
         check_reduction(caller, reduction)
         way = way_of(x, given.first_tensor, tensor_of(steepness))
         keys = self._operands.keys(name, moved, x.dtype)
-        weights = self._operands.steepness(name, steepness, keys, way, leading)
-        of_items = given.weight is not None and given.weight.dim() > len(leading)
-        ranks = ranks_of(given, arranged)
-        if (
-            ranks is not None
-            and way is PLAIN
-            and not keys.is_cuda
-            and (of_items or arranged.lists is not None)
-        ):
-            # Other ranks would be taken: those of no entry, and those that intervals share.
-            check_ranks(caller, ranks, arranged, of_items or LOSSES[name].by_rank)
-        operands = arranged, keys.dtype, LOSSES[name].by_rank
-        payload, form = operand_of(given, ranks, of_items, *operands)
-        of_samples = None if of_items else given.weight
-        if arranged.lists is not None and reduction == "mean":
-            has_entries = (arranged.lists.counts > 0).to(keys.dtype)
-            of_samples = has_entries if of_samples is None else of_samples * has_entries
-        is_mean = reduction == "mean" and of_samples is None
-        routing = ROUTING_OF[name, form]
+        weights = self._operands.steepness(name, steepness, keys, way, moved)
+        payload, routing, of_samples = ranks_of(given, arranged), name, given.weight
         classes: Classes = ()
-        if arranged.lists is not None and way is PLAIN and not keys.is_cuda:
-            classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
+        if payload is None or of_samples is not None or arranged.lists is not None:
+            of_items = of_samples is not None and of_samples.dim() == moved.dim()
+            is_seen = way is PLAIN and not keys.is_cuda
+            payload, form = operand_of(
+                caller, given, payload, of_items, arranged, keys.dtype, LOSSES[name].by_rank, is_seen
+            )
+            routing = ROUTING_OF[name, form]
+            if of_items:
+                of_samples = None
+            if arranged.lists is not None:
+                if reduction == "mean":
+                    has_entries = (arranged.lists.counts > 0).to(keys.dtype)
+                    of_samples = has_entries if of_samples is None else of_samples * has_entries
+                if is_seen:
+                    classes = classes_of(self._kernel, arranged.lists.counts.reshape(-1), routing)
+        is_mean = reduction == "mean" and of_samples is None
         losses = entries.loss(self._kernel, way, keys, weights, payload, routing, is_mean, classes)
         if is_mean:
             return as_loss(losses, x)
-        losses = losses.reshape(leading)
-        return as_loss(reduced(losses, of_samples, reduction), x)
+        return as_loss(reduced(losses.reshape(moved.shape[:-1]), of_samples, reduction), x)
 
     def cross_entropy(
         self,

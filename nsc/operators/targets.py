@@ -210,7 +210,7 @@ def ranks_of(given: Given, arrangement: Arrangement) -> Tensor | None:
     return cast(_folded(arrangement.target(target)), torch.int64)
 
 
-def check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
+def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
     """Refuse ranks (batch, n) that no entry has that takes part, and repeated ones, if kernels take them.
 
     Raises:
@@ -230,25 +230,35 @@ def check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat
 
 
 def operand_of(
+    caller: str,
     given: Given,
     ranks: Tensor | None,
     of_items: bool,
     arrangement: Arrangement,
     dtype: torch.dtype,
     by_rank: bool,
+    is_seen: bool,
 ) -> Operand:
     """Return a target as a routing takes it, its samples in one axis.
 
     Args:
+        caller: the operator's method, for messages.
         given: what `check_given` let pass.
         ranks: what `ranks_of` returned.
         of_items: whether its weight is one of items.
         arrangement: of the call.
         dtype: the arithmetic type of the call.
         by_rank: whether the loss averages over ranks too: over those that there are.
+        is_seen: whether ranks may be looked at.
+
+    Raises:
+        OperandError: as of `_check_ranks`.
     """
     target, relevance, weight = given
     lists = arrangement.lists
+    if ranks is not None and is_seen and (of_items or lists is not None):
+        # A kernel would take other ranks: those of no entry, and those that intervals share.
+        _check_ranks(caller, ranks, arrangement, of_items or by_rank)
     if ranks is not None and not of_items and (lists is None or not by_rank):
         return Operand(ranks, Payload.TARGET)
     counted = None if lists is None else _folded(lists.is_entry)

@@ -114,23 +114,24 @@ class PlainLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
-        *inputs, ctx.is_mean, classes = args
-        x, steepness, target, routing, _ = inputs
-        _, needs_steepness, needs_target, *_ = ctx.needs_input_grad
-        device, needs = BY_DEVICE[x.device], (needs_steepness, needs_target)
+        x, steepness, target, routing, spec, is_mean, classes = args
+        device, needs = BY_DEVICE[x.device], ctx.needs_input_grad[1:3]
         if classes:
-            losses, *grads = by_class.loss(device, x, steepness, target, routing, classes, *needs)
+            found = by_class.loss(device, x, steepness, target, routing, classes, *needs)
         else:
-            losses, *grads = device.loss_unchecked(*inputs, *needs)
-        save_loss(ctx, tuple(inputs), tuple(grads))
-        return losses.mean() if ctx.is_mean else losses
+            found = device.loss_unchecked(x, steepness, target, routing, spec, *needs)
+        losses, x_grad, steepness_grad, target_grad = found
+        ctx.routing, ctx.spec, ctx.is_mean = routing, spec, is_mean
+        ctx.save_for_backward(x, steepness, target, x_grad, steepness_grad, target_grad)
+        ctx.set_materialize_grads(False)
+        return losses.mean() if is_mean else losses
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None) -> Gradients:
         if grad is None:
             return (None,) * 7
         # Read once: a checkpoint hands them out only once.
-        x, steepness, target, *of_inputs = ctx.saved_tensors
+        x, steepness, target, x_grad, steepness_grad, target_grad = ctx.saved_tensors
         loss_grad = dense(grad) / x.shape[0] if ctx.is_mean else dense(grad)
         if torch.is_grad_enabled():  # the gradient will be differentiated, so it must depend on the inputs
             losses_grad = loss_grad.expand(x.shape[0])
@@ -139,7 +140,6 @@ class PlainLoss(torch.autograd.Function):
             )
             of_target = grads[2] if has_gradient(ctx.routing) else None
             return grads[0], grads[1], of_target, None, None, None, None
-        x_grad, steepness_grad, target_grad = of_inputs
         of_steepness = None if steepness_grad is None else loss_grad * steepness_grad
         # A number serves gradients of any shape.
         of_samples = loss_grad if ctx.is_mean else loss_grad.unsqueeze(-1)

@@ -41,11 +41,12 @@ struct Truths {
             const Target<real> &target = target_of(k);
             const Truth<real> truth = target.truth(column_of(k));
             first[k] = truth.first, last[k] = truth.last, weight[k] = truth.weight;
-            part[k] = truth.part();
             shares = target.form == of_shares, stride = target.wires;
             if (shares) share_of[k] = target.reals() + column_of(k);
             several |= truth.first != truth.last;
         }
+        for (int64_t k = 0; several && k < width; ++k)
+            part[k] = Truth<real>{first[k], last[k], weight[k]}.part();
     }
     double share(int64_t row, int64_t k) const {
         if (shares) return share_of[k][row * stride];
@@ -99,16 +100,13 @@ void for_each_truth(const P &plan, Columns<real> block, const Truths<real> &trut
         if (truths.weight[k]) visit(k, probability<real>(masses.inside[k], masses.outside[k]));
 }
 
-// Calls visit(row, k, p, weight) with each entry, and what it counts. `Weight` is the type of that.
-template <class Loss, class Weight, class P, class real, class Visit>
+// Calls visit(row, k, p) with each entry.
+template <class P, class real, class Visit>
 void for_each_entry(const P &plan, Columns<real> block, const Truths<real> &truths, Visit visit) {
     const Vec<real> rests = rests_of_columns(plan, block);
-    Weight weights[lanes<real>];
-    for (int64_t k = 0; k < truths.width; ++k)
-        weights[k] = Weight(entry_weight<Loss>(truths.weight[k], plan.wires));
     for (int64_t row = 0; row < plan.wires; ++row)
         for (int64_t k = 0; k < truths.width; ++k)
-            visit(row, k, probability<real>(block[row][k], rests[k]), weights[k]);
+            visit(row, k, probability<real>(block[row][k], rests[k]));
 }
 
 // Adds the losses of columns.
@@ -119,15 +117,17 @@ NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real>
         return for_each_truth(plan, block, truths, [&](int64_t k, Probability<real> p) {
             losses[k] += truths.weight[k] * Loss::template of<real>(p, true);
         });
+    double sums[lanes<real>] = {};
     if (truths.shares || truths.several)
-        return for_each_entry<Loss, double>(
-            plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, double weight) {
-            losses[k] += weight * mean_of<Loss>(p, truths.share(row, k));
+        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
+            sums[k] += mean_of<Loss>(p, truths.share(row, k));
         });
-    for_each_entry<Loss, double>(plan, block, truths,
-                                 [&](int64_t row, int64_t k, Probability<real> p, double weight) {
-        losses[k] += weight * Loss::template of<real>(p, truths.first[k] == row);
-    });
+    else
+        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
+            sums[k] += Loss::template of<real>(p, truths.first[k] == row);
+        });
+    for (int64_t k = 0; k < truths.width; ++k)
+        losses[k] += entry_weight<Loss>(truths.weight[k], plan.wires) * sums[k];
 }
 
 // The gradient of these losses.
@@ -140,23 +140,29 @@ NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<re
         return for_each_truth(plan, block, truths, [&](int64_t k, Probability<real> p) {
             const real slope =
                 real(truths.weight[k]) * Loss::template slope<Relaxation, real>(p, true);
+            const int64_t first = truths.first[k], last = truths.last[k];
+            if (first == last || !is_large<real>(p.p)) {
+                for (int64_t row = first; row <= last; ++row) grad[row][k] = slope;
+                return;
+            }
             // Of several ranks that are almost certain the slope stands negated at the others,
             // which is the same, as columns sum to 1. Mixes of equal slopes differ in the last
             // place, in which a small gradient would drown.
-            const bool at_others = truths.first[k] != truths.last[k] && is_large<real>(p.p);
-            for (int64_t row = 0; row < plan.wires; ++row)
-                if ((truths.first[k] <= row && row <= truths.last[k]) != at_others)
-                    grad[row][k] = at_others ? -slope : slope;
+            for (int64_t row = 0; row < first; ++row) grad[row][k] = -slope;
+            for (int64_t row = last + 1; row < plan.wires; ++row) grad[row][k] = -slope;
         });
     if (truths.shares || truths.several)
-        return for_each_entry<Loss, real>(
-            plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p, real weight) {
-            grad[row][k] = weight * mean_slope<Loss, Relaxation>(p, real(truths.share(row, k)));
+        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
+            grad[row][k] = mean_slope<Loss, Relaxation>(p, real(truths.share(row, k)));
         });
-    for_each_entry<Loss, real>(plan, block, truths,
-                               [&](int64_t row, int64_t k, Probability<real> p, real weight) {
-        grad[row][k] = weight * Loss::template slope<Relaxation, real>(p, truths.first[k] == row);
-    });
+    else
+        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
+            grad[row][k] = Loss::template slope<Relaxation, real>(p, truths.first[k] == row);
+        });
+    Vec<real> weights = {};
+    for (int64_t k = 0; k < truths.width; ++k)
+        weights[k] = real(entry_weight<Loss>(truths.weight[k], plan.wires));
+    for (int64_t row = 0; row < plan.wires; ++row) grad[row] *= weights;
 }
 
 // The gradient of the shares of columns. That of lane k begins at grads[k] and lies as the shares;
@@ -166,8 +172,8 @@ NSC_APART void find_share_gradient(const P &plan, Columns<real> block, const Tru
                                    real *const *grads) {
     for (int64_t row = 0; row <= plan.wires; ++row)
         for (int64_t k = 0; k < truths.width; ++k) grads[k][row * truths.stride] = 0;
-    for_each_entry<Loss, double>(plan, block, truths,
-                                 [&](int64_t row, int64_t k, Probability<real> p, double weight) {
+    for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
+        const double weight = entry_weight<Loss>(truths.weight[k], plan.wires);
         grads[k][row * truths.stride] = real(weight * share_slope<Loss>(p));
     });
 }
