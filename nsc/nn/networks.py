@@ -114,9 +114,14 @@ class SortingNetwork(SortingLayer):
         *,
         descending: bool = False,
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Sorted:
         """Return exactly sorted values and indices, which no steepness changes; see `Sorter.hard_sort`."""
-        return self._exact("hard_sort", x, dim=dim, descending=descending, index_dtype=index_dtype)  # type: ignore[no-any-return]
+        lists = {"lengths": lengths, "mask": mask, "fill": fill}
+        options = {"dim": dim, "descending": descending, "index_dtype": index_dtype}
+        return self._exact("hard_sort", x, **options, **lists)  # type: ignore[no-any-return]
 
 
 class SelectionNetwork(Layer[Selector]):
@@ -169,22 +174,43 @@ class SelectionNetwork(Layer[Selector]):
             network = compile(network, n, select=select, **options)
         super().__init__(network, steepness, learnable)
 
-    def forward(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> tuple[Tensor, Tensor]:
         """Return the ranks' values and rows of P; see `Selector.select_with_rows`."""
-        return self.select_with_rows(x, dim=dim)
+        return self.select_with_rows(
+            x, dim=dim, lengths=lengths, mask=mask, fill=fill, straight_through=straight_through
+        )
 
-    def select(self, x: Tensor, *, dim: int = -1) -> Tensor:
+    def select(self, x: Tensor, **options: Unpack[ListOptions]) -> Tensor:
         """Return the relaxed values of the ranks, (…, k); see `Selector.select`."""
-        return self._relaxed("select", x, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("select", x, **options)  # type: ignore[no-any-return]
 
-    def select_with_rows(self, x: Tensor, *, dim: int = -1) -> tuple[Tensor, Tensor]:
+    def select_with_rows(self, x: Tensor, **options: Unpack[ListOptions]) -> tuple[Tensor, Tensor]:
         """Return the ranks' values and rows of P, as a call of the module does."""
-        return self._relaxed("select_with_rows", x, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("select_with_rows", x, **options)  # type: ignore[no-any-return]
 
-    def route(self, x: Tensor, payload: Tensor, *, dim: int = -1) -> Tensor:
+    def route(self, x: Tensor, payload: Tensor, **options: Unpack[ListOptions]) -> Tensor:
         """Return the ranks' rows of P @ payload, (…, k, m); see `Selector.route`."""
-        return self._relaxed("route", x, payload, dim=dim)  # type: ignore[no-any-return]
+        return self._relaxed("route", x, payload, **options)  # type: ignore[no-any-return]
 
-    def hard_select(self, x: Tensor, dim: int = -1, *, index_dtype: torch.dtype = torch.int64) -> Sorted:
+    def hard_select(
+        self,
+        x: Tensor,
+        dim: int = -1,
+        *,
+        index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+    ) -> Sorted:
         """Return exact values and indices, which no steepness changes; see `Selector.hard_select`."""
-        return self._exact("hard_select", x, dim=dim, index_dtype=index_dtype)  # type: ignore[no-any-return]
+        lists = {"lengths": lengths, "mask": mask, "fill": fill}
+        return self._exact("hard_select", x, dim=dim, index_dtype=index_dtype, **lists)  # type: ignore[no-any-return]

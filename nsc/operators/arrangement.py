@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from nsc.contract.routings import IGNORED
@@ -57,9 +56,10 @@ class Arrangement(NamedTuple):
             result = self.lists.of_ranks(result, self.fill, columns)
         return self._back(result, columns)
 
-    def selected(self, result: Tensor, is_there: Tensor) -> Tensor:
-        """Return a result with a number for each of some ranks, of which some may not be there."""
-        return self._back(torch.where(is_there, result, self.fill), 0)
+    def selected(self, result: Tensor, is_there: Tensor, columns: int = 0) -> Tensor:
+        """Return a result with a row for each of some ranks, of which some may not be there."""
+        is_missing = ~is_there.reshape(is_there.shape + (1,) * columns)
+        return self._back(result.masked_fill(is_missing, self.fill), columns)
 
     def of_entries(self, result: Tensor) -> Tensor:
         """Return a result with a number for each entry."""

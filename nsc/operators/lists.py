@@ -86,6 +86,7 @@ class Lists:
 
     def columns(self, rows: Tensor) -> Tensor:
         """Return rows of P, (…, k, n), 0 in other columns, with those of the entries in their places."""
+        rows = rows.masked_fill(self._is_missing.unsqueeze(-2), 0)
         if self._place is None:
             return rows
         return rows.gather(-1, self._place.unsqueeze(-2).expand(rows.shape))

@@ -127,6 +127,9 @@ class Operator(Packaged):
             return AS_IT_IS
         return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill)
 
+    def _is_straight(self, straight_through: object) -> bool:
+        return straight_through is not False and flag("straight_through", straight_through, OperandTypeError)
+
     def _run(
         self,
         method: str,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Literal, overload
 
 import torch
 from torch import Tensor
 
-from nsc.errors import PackageError
+from nsc.arguments import flag
+from nsc.errors import OperandTypeError, PackageError
+from nsc.operators.arrangement import Arrangement
 from nsc.operators.exact import Sorted
+from nsc.operators.lists import Lengths, Mask, last_of
 from nsc.operators.operands import Steepness, kept_or_new
 from nsc.operators.operator import Operator
+from nsc.operators.straight import straight, unit_rows
 
 
 class Selector(Operator):
@@ -24,6 +29,12 @@ class Selector(Operator):
     and rows of P are those of the whole network, unless redundant comparators were left out. `best` may be
     another network for each choice of ranks, with other soft values than the `best` that sorts.
     Cost per sample: O(size) for values, O(k·size) for the rows of k ranks.
+
+    `lengths` and `mask` say which values of each sample take part, and `straight_through` gives the exact
+    results with the gradients of the soft ones, as in `Sorter`. The ranks are then those among these values,
+    0 the smallest; where the largest alone are selected, as by `nsc.top_k`, they count from the largest. Of a
+    rank that fewer values do not have, the result is `fill`, the row 0, and the index -1. A call costs what
+    one with all values does.
 
     >>> import nsc
     >>> nsc.compile("bitonic", 8, select=nsc.top_k(2))
@@ -40,13 +51,24 @@ class Selector(Operator):
         if self._kernel.outputs is None:
             raise PackageError(f"{self.name} sorts all its values: it is a Sorter, see nsc.load")
         self._outputs = self._kernel.outputs
+        self._largest_alone = set(self.ranks) == set(range(self.n - len(self.ranks), self.n))
 
     @property
     def ranks(self) -> tuple[int, ...]:
         """The selected ranks, in the order of the results; 0 is the smallest value."""
         return self._outputs.ranks
 
-    def select(self, x: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+    def select(
+        self,
+        x: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> Tensor:
         """Return the relaxed values of the ranks, (…, k); op(x) is op.select(x). Errors as `Sorter.sort`.
 
         >>> import nsc
@@ -54,14 +76,25 @@ class Selector(Operator):
         >>> op.select(torch.tensor([3.0, 1.0, 2.0, 0.0]), steepness=50.0).round()
         tensor([0., 3.])
         """
-        arranged = self._arranged("select", x, dim)
-        values = self._run("select", arranged.keys(x), steepness, None, "none")[0]
-        return arranged.of_ranks(self._selected(values))
+        arranged = self._arranged("select", x, dim, lengths, mask, fill)
+        keys = self._keys(arranged, x)
+        values = self._selected(self._run("select", keys, steepness, None, "none")[0])
+        if self._is_straight(straight_through):
+            values = straight(values, keys.gather(-1, self._exact_places(arranged, keys)))
+        return self._of_ranks(arranged, values)
 
     __call__ = select
 
     def select_with_rows(
-        self, x: Tensor, steepness: Steepness = None, *, dim: int = -1
+        self,
+        x: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
     ) -> tuple[Tensor, Tensor]:
         """Return the relaxed values of the ranks and their rows of P.
 
@@ -75,13 +108,34 @@ class Selector(Operator):
         >>> rows.argmax(-1)
         tensor([3, 0])
         """
-        arranged = self._arranged("select_with_rows", x, dim)
-        values, columns = self._run(
-            "select_with_rows", arranged.keys(x), steepness, self._wires(x), "rows", is_shared=True
+        arranged = self._arranged("select_with_rows", x, dim, lengths, mask, fill)
+        keys = self._keys(arranged, x)
+        found, columns = self._run(
+            "select_with_rows", keys, steepness, self._wires(x), "rows", is_shared=True
         )
-        return arranged.of_ranks(self._selected(values)), columns.transpose(-1, -2)
+        values, rows = self._selected(found), columns.transpose(-1, -2)
+        if self._is_straight(straight_through):
+            places = self._exact_places(arranged, keys)
+            values, rows = (
+                straight(values, keys.gather(-1, places)),
+                straight(rows, unit_rows(places, self.n)),
+            )
+        if arranged.lists is not None:
+            rows = arranged.of_both(torch.where(self._is_there(arranged).unsqueeze(-1), rows, 0))
+        return self._of_ranks(arranged, values), rows
 
-    def route(self, x: Tensor, payload: Tensor, steepness: Steepness = None, *, dim: int = -1) -> Tensor:
+    def route(
+        self,
+        x: Tensor,
+        payload: Tensor,
+        steepness: Steepness = None,
+        *,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
+        straight_through: bool = False,
+    ) -> Tensor:
         """Return the ranks' rows of P @ payload: what is softly selected of a payload by the keys x.
 
         Args:
@@ -89,6 +143,7 @@ class Selector(Operator):
             payload: (…, n, m): the shape of x, then m columns.
             steepness: see the class.
             dim: the axis of x, and of the payload, to sort along.
+            lengths, mask, fill, straight_through: see the class.
 
         Returns:
             (…, k, m), of the wider dtype of x and payload; differentiable in both.
@@ -98,10 +153,14 @@ class Selector(Operator):
         >>> op.route(x, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), steepness=50.0).round().squeeze(-1)
         tensor([40., 10.])
         """
-        arranged = self._arranged("route", x, dim)
+        arranged = self._arranged("route", x, dim, lengths, mask, fill)
         self._operands.check_payload("route", x, payload)
-        routed = self._run("route", arranged.keys(x), steepness, arranged.at_end(payload, 0, 1), "route")[1]
-        return arranged.of_ranks(routed.index_select(-2, self._wires(x)), 1)
+        keys, columns = self._keys(arranged, x), arranged.at_end(payload, 0, 1)
+        routed = self._run("route", keys, steepness, columns, "route")[1].index_select(-2, self._wires(x))
+        if self._is_straight(straight_through):
+            places = self._exact_places(arranged, keys).unsqueeze(-1).expand(routed.shape)
+            routed = straight(routed, columns.gather(-2, places))
+        return self._of_ranks(arranged, routed, 1)
 
     @overload
     def hard_select(
@@ -111,6 +170,9 @@ class Selector(Operator):
         *,
         values_only: Literal[False] = False,
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Sorted: ...
 
     @overload
@@ -121,6 +183,9 @@ class Selector(Operator):
         *,
         values_only: Literal[True],
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Tensor: ...
 
     def hard_select(
@@ -130,6 +195,9 @@ class Selector(Operator):
         *,
         values_only: bool = False,
         index_dtype: torch.dtype = torch.int64,
+        lengths: Lengths = None,
+        mask: Mask = None,
+        fill: float = 0,
     ) -> Sorted | Tensor:
         """Return the exact values of the ranks and their indices, as torch.sort(stable=True) has them.
 
@@ -140,7 +208,59 @@ class Selector(Operator):
         >>> op.hard_select(torch.tensor([3, 1, 2, 0])).values
         tensor([0, 3])
         """
-        return self._exact("hard_select", x, dim, False, values_only, index_dtype)
+        if lengths is None and mask is None:
+            return self._exact("hard_select", x, dim, False, values_only, index_dtype)
+        arranged = self._arranged("hard_select", x, dim, lengths, mask, fill)
+        assert arranged.lists is not None
+        keys = arranged.at_end(x, last_of(x.dtype, descending=self._largest_alone))
+        behind = self._behind(arranged)
+        if behind is not None:
+            keys = keys.gather(-1, behind)
+        values, indices = self._exact("hard_select", keys, -1, False, False, index_dtype)
+        selected = self._of_ranks(arranged, values)
+        if flag("values_only", values_only, OperandTypeError):
+            return selected
+        if behind is not None:
+            indices = behind.gather(-1, indices.long()).to(index_dtype)
+        places = arranged.lists.places(indices)
+        return Sorted(selected, self._of_ranks(arranged.with_fill(-1), places))
+
+    def _keys(self, arranged: Arrangement, x: Tensor) -> Tensor:
+        """Return x as a kernel takes it; what does not take part is where nothing is selected."""
+        return arranged.at_end(x, -math.inf) if self._largest_alone else arranged.keys(x)
+
+    def _of_ranks(self, arranged: Arrangement, result: Tensor, columns: int = 0) -> Tensor:
+        """Return a result with a number for each selected rank, or with so many axes of columns behind."""
+        if arranged.lists is None:
+            return arranged.of_ranks(result, columns)
+        return arranged.selected(result, self._is_there(arranged), columns)
+
+    def _is_there(self, arranged: Arrangement) -> Tensor:
+        """Return which of the ranks each sample has, (…, k)."""
+        assert arranged.lists is not None
+        counts = arranged.lists.counts.unsqueeze(-1)
+        ranks = kept_or_new(_tensor, counts, self.ranks)
+        return (self.n - 1 - ranks if self._largest_alone else ranks) < counts
+
+    def _behind(self, arranged: Arrangement) -> Tensor | None:
+        """Return places (…, n) with the entries that take part behind the others; None: in front is right.
+
+        Of equal numbers the first ones are the smaller ones. Where the largest are selected, those must be of
+        entries that do not take part.
+        """
+        if arranged.lists is None or not self._largest_alone:
+            return None
+        counts = arranged.lists.counts.unsqueeze(-1)
+        return (torch.arange(self.n, device=counts.device) + counts) % self.n
+
+    def _exact_places(self, arranged: Arrangement, keys: Tensor) -> Tensor:
+        """Return where the values of the ranks are among the keys, (…, k)."""
+        behind = self._behind(arranged)
+        if behind is None:
+            order = keys.argsort(stable=True, dim=-1)
+        else:
+            order = behind.gather(-1, keys.gather(-1, behind).argsort(stable=True, dim=-1))
+        return order.index_select(-1, kept_or_new(_tensor, keys, self.ranks))
 
     def _selected(self, values: Tensor) -> Tensor:
         return values.index_select(-1, self._wires(values))

@@ -263,9 +263,6 @@ class Sorter(Operator):
         rows = torch.where(is_there.unsqueeze(-1), rows, 0)
         return arranged.selected(best, is_there), arranged.of_both(rows)
 
-    def _is_straight(self, straight_through: object) -> bool:
-        return straight_through is not False and flag("straight_through", straight_through, OperandTypeError)
-
     def top_k_weights(
         self,
         x: Tensor,

@@ -169,9 +169,10 @@ def _selector() -> list[Call]:
     calls: dict[str, Callable[[Any, Tensor], Any]] = {
         "select": lambda op, x: op.select(x, steepness(x)),
         "select_with_rows": lambda op, x: op.select_with_rows(x),
+        "select_with_rows, of some": lambda op, x: op.select_with_rows(x, mask=some(x)),
         "route": lambda op, x: op.route(x, payload(x), steepness(x)),
     }
-    return [Call(f"Selector.{name}", op, call) for name, call in calls.items()]
+    return [Call(f"Selector.{name.split(',')[0]}", op, call) for name, call in calls.items()]
 
 
 def _exact() -> list[Call]:
@@ -181,6 +182,7 @@ def _exact() -> list[Call]:
         Call("Sorter.hard_sort", sorter, lambda op, x: op.hard_sort(x, descending=True, values_only=True)),
         Call("Selector.hard_select", selector, lambda op, x: exactly(op.hard_select(x))),
         Call("Selector.hard_select", selector, lambda op, x: op.hard_select(x, values_only=True)),
+        Call("Selector.hard_select", selector, lambda op, x: exactly(op.hard_select(x, mask=some(x)))),
     ]
 
 

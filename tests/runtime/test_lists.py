@@ -142,6 +142,16 @@ def test_nothing_else_matters_and_nothing_else_gets_a_gradient(op, method, kind)
     assert torch.autograd.gradcheck(lambda x: METHODS[method](op, x, **lists), leaf)
 
 
+def test_other_columns_of_p_are_zero_where_infinite_values_tie_with_them(op):
+    x = torch.full((1, N), math.inf)
+    mask = torch.tensor([[True, False, True, False, False, True]])
+    p = op.sort_with_permutation(x, mask=mask)[1]
+    rows = op.topk(x, 2, mask=mask)[1]
+    assert not p[..., ~mask[0]].any()
+    assert not rows[..., ~mask[0]].any()
+    assert p[0, 0].any()
+
+
 def test_integers_are_refused_with_lists_as_without(op):
     for lists in ({}, {"lengths": torch.tensor([1, 2])}):
         with pytest.raises(nsc.OperandTypeError, match=r"dtype torch\.int64 is not served"):
@@ -185,6 +195,105 @@ def test_exact_sorts_of_some_values(op, descending, dtype):
             assert indices[b, :count].tolist() == places[expected.indices].tolist()
             assert (values[b, count:] == 1).all()
             assert (indices[b, count:] == -1).all()
+
+
+SELECTIONS = {"largest": nsc.top_k(3), "smallest": nsc.ranks(0, 1), "both ends": nsc.ranks(5, 0)}
+
+
+@pytest.fixture(scope="module", params=SELECTIONS)
+def selector(request) -> nsc.Selector:
+    return nsc.compile("bitonic", N, select=SELECTIONS[request.param], dtypes=("float32", "float64"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists())
+def test_selections_are_those_of_the_entries_padded_by_hand(selector, drawn):
+    """Where the largest alone are selected, the others are -∞, and ranks count from the largest."""
+    x, mask = drawn
+    of_largest = selector.ranks == (5, 4, 3)
+    columns = torch.arange(2 * N, dtype=DOUBLE).view(N, 2).sin()
+    values, rows = selector.select_with_rows(x, 3.0, mask=mask, fill=-7)
+    routed = selector.route(x, columns.expand(*x.shape, 2), 3.0, mask=mask, fill=-7)
+    torch.testing.assert_close(selector.select(x, 3.0, mask=mask, fill=-7), values)
+    front = x.gather(-1, (~mask).argsort(stable=True, dim=-1))
+    by_lengths = selector.select(front, 3.0, lengths=mask.sum(-1), fill=-7)
+    torch.testing.assert_close(by_lengths, values)
+    for b, sample in enumerate(mask):
+        count = int(sample.sum())
+        keys = padded(x[b], sample)
+        if of_largest:
+            keys = keys.where(torch.arange(N) < count, -math.inf)
+        all_values, p = reference.relax(
+            selector.kernel, keys[None], keys.new_full((1,), 3.0), None, "permutation"
+        )
+        for place, (rank, wire) in enumerate(zip(selector.ranks, selector.kernel.outputs.wires, strict=True)):
+            if (N - 1 - rank if of_largest else rank) >= count:
+                assert values[b, place] == -7
+                assert (routed[b, place] == -7).all()
+                assert not rows[b, place].any()
+                continue
+            torch.testing.assert_close(values[b, place], all_values[0, wire])
+            row = torch.zeros(N, dtype=DOUBLE)
+            row[sample] = p[0, wire, :count]
+            torch.testing.assert_close(rows[b, place], row)
+            torch.testing.assert_close(routed[b, place], row @ columns)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool])
+def test_exact_selections_of_some_values(selector, dtype):
+    x = torch.randint(0, 4, (40, N)).to(dtype)
+    if dtype.is_floating_point:
+        x[:20, ::2] = torch.tensor([math.nan, -math.inf, math.inf])
+        x[20:30] = -math.inf
+    mask = torch.rand(40, N) < 0.5
+    of_largest = selector.ranks == (5, 4, 3)
+    values, indices = selector.hard_select(x, mask=mask, fill=1)
+    alone = selector.hard_select(x, mask=mask, fill=1, values_only=True)
+    assert torch.equal(alone.nan_to_num(), values.nan_to_num())
+    straight_rows = None
+    if dtype.is_floating_point:
+        straight_rows = selector.select_with_rows(x, mask=mask, straight_through=True)[1]
+    for b, sample in enumerate(mask):
+        places = sample.nonzero().squeeze(-1)
+        expected = x[b, places].sort(stable=True)
+        for place, rank in enumerate(selector.ranks):
+            own = len(places) - N + rank if of_largest else rank
+            if not 0 <= own < len(places):
+                assert values[b, place] == 1
+                assert indices[b, place] == -1
+                continue
+            torch.testing.assert_close(values[b, place], expected.values[own], equal_nan=True)
+            assert indices[b, place] == places[expected.indices[own]]
+            if straight_rows is not None and not x[b, sample].isnan().any():
+                assert straight_rows[b, place].argmax() == indices[b, place]
+
+
+@pytest.mark.parametrize("method", ["select", "select_with_rows", "route"])
+def test_nothing_else_matters_to_a_selection(selector, method):
+    calls = {
+        "select": lambda x, **lists: selector.select(x, **lists),
+        "select_with_rows": lambda x, **lists: selector.select_with_rows(x, **lists)[1],
+        "route": lambda x, **lists: selector.route(torch.zeros_like(x), x.unsqueeze(-1), **lists),
+    }
+    x = torch.randn(5, N, dtype=DOUBLE)
+    mask = (torch.arange(N) < torch.tensor([0, 1, 3, 5, 6]).unsqueeze(-1))[:, torch.randperm(N)]
+    results = []
+    for other in (0.0, math.nan, math.inf, 1e308):
+        leaf = torch.where(mask, x, other).requires_grad_()
+        result = calls[method](leaf, mask=mask)
+        (grad,) = torch.autograd.grad(result.cos().sum(), leaf)
+        assert not grad[~mask].any()
+        results.append(torch.cat([result.flatten(), grad.flatten()]))
+    for result in results[1:]:
+        assert torch.equal(result, results[0])
+    leaf = torch.where(mask, x, 0).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: calls[method](x, mask=mask), leaf)
+    exact = calls[method](leaf, mask=mask, straight_through=True)
+    assert exact.grad_fn is not None
+    soft = calls[method](leaf, mask=mask)
+    for each in (exact, soft):
+        each.grads = torch.autograd.grad(each.sum(), leaf, retain_graph=True)[0]
+    torch.testing.assert_close(exact.grads, soft.grads)
 
 
 @pytest.mark.parametrize(
