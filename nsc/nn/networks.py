@@ -16,7 +16,7 @@ from nsc.operators.exact import Sorted
 from nsc.operators.lists import Lengths, ListOptions, Mask
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.operators.targets import LossOptions, Target
+from nsc.operators.targets import LossOptions, RowLossOptions, Target
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -200,6 +200,18 @@ class SelectionNetwork(Layer[Selector]):
     def route(self, x: Tensor, payload: Tensor, **options: Unpack[ListOptions]) -> Tensor:
         """Return the ranks' rows of P @ payload, (…, k, m); see `Selector.route`."""
         return self._relaxed("route", x, payload, **options)  # type: ignore[no-any-return]
+
+    def loss(self, name: str, x: Tensor, target: Tensor, **options: Unpack[RowLossOptions]) -> Tensor:
+        """Return a loss of the rows against what they should be, by its name; see `Selector.loss`."""
+        return self._relaxed("loss", name, x, target, **options)  # type: ignore[no-any-return]
+
+    def cross_entropy(self, x: Tensor, target: Tensor, **options: Unpack[RowLossOptions]) -> Tensor:
+        """Return the cross entropy of the rows; see `Selector.cross_entropy`."""
+        return self._relaxed("cross_entropy", x, target, **options)  # type: ignore[no-any-return]
+
+    def binary_cross_entropy(self, x: Tensor, target: Tensor, **options: Unpack[RowLossOptions]) -> Tensor:
+        """Return the binary cross entropy of the rows; see `Selector.binary_cross_entropy`."""
+        return self._relaxed("binary_cross_entropy", x, target, **options)  # type: ignore[no-any-return]
 
     def hard_select(
         self,

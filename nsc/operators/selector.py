@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag
-from nsc.errors import OperandTypeError, PackageError
+from nsc.arguments import flag, is_name
+from nsc.contract.routings import LOSSES
+from nsc.errors import OperandError, OperandTypeError, PackageError
 from nsc.operators.arrangement import Arrangement
 from nsc.operators.exact import Sorted
 from nsc.operators.lists import Lengths, Mask, last_of
-from nsc.operators.operands import Steepness, kept_or_new
+from nsc.operators.operands import Steepness, as_loss, kept_or_new
 from nsc.operators.operator import Operator
+from nsc.operators.rows import check_shares, losses_of_rows
 from nsc.operators.straight import straight, unit_rows
+from nsc.operators.targets import RowLossOptions, check_reduction, check_weight, reduced
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Selector(Operator):
@@ -224,6 +230,94 @@ class Selector(Operator):
             indices = behind.gather(-1, indices.long()).to(index_dtype)
         places = arranged.lists.places(indices)
         return Sorted(selected, self._of_ranks(arranged.with_fill(-1), places))
+
+    def loss(
+        self,
+        name: str,
+        x: Tensor,
+        target: Tensor,
+        steepness: Steepness = None,
+        *,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return a loss of the rows of P against what they should be, such as another operator's rows.
+
+        Args:
+            name: cross_entropy or binary_cross_entropy; the methods of these names say what they are.
+            x: (…, n) scores.
+            target: (…, k, n) floating-point numbers in 0 … 1, what each input should have of each rank, in
+                the order of the rows of `select_with_rows`. It may need a gradient.
+            steepness: see the class.
+            weight: what each sample counts, of the shape of x without its sorted axis.
+            reduction: over samples: mean, sum, or none for the loss of each.
+            dim: the axis of x to sort along; rows have their two axes at the end.
+            lengths, mask: which inputs take part, see the class. Ranks that a sample does not have do not
+                count, nor does a sample of none.
+
+        Returns:
+            A 0-d tensor, or without reduction one of the shape of the samples; its dtype is as in
+            `Sorter.loss`. The rows are kept for the gradient: O(k·n) numbers for each sample.
+
+        Raises:
+            OperandError: an unknown loss, or a target that is none.
+
+        >>> import nsc
+        >>> op, teacher = nsc.compile("bitonic", 4, select=nsc.top_k(2)), torch.tensor([3.0, 1.0, 2.0, 0.0])
+        >>> target = op.select_with_rows(teacher)[1]
+        >>> bool(op.cross_entropy(teacher, target) < op.cross_entropy(-teacher, target))
+        True
+        """
+        if not is_name(name, LOSSES):
+            raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
+        caller = f"{self.name}.{name}"
+        arranged = self._arranged(name, x, dim, lengths, mask)
+        samples = arranged.keys(x).shape[:-1]
+        check_shares(caller, x, target, (*samples, len(self.ranks), self.n))
+        check_reduction(caller, reduction)
+        if weight is not None:
+            check_weight(caller, x, weight, samples)
+        rows = self.select_with_rows(x, steepness, dim=dim, lengths=lengths, mask=mask)[1]
+        counted, lists = None, arranged.lists
+        if lists is not None:
+            is_entry = lists.of_entries(lists.is_entry, 0)
+            counted = self._is_there(arranged).unsqueeze(-1) & is_entry.unsqueeze(-2)
+            if reduction == "mean":
+                has_entries = counted.flatten(-2).any(-1).to(rows.dtype)
+                weight = has_entries if weight is None else weight * has_entries
+        error_free = self._kernel.error_free
+        losses = losses_of_rows(name, rows, target.to(rows.dtype), counted, error_free)
+        return as_loss(reduced(losses, weight, reduction), x)
+
+    def cross_entropy(
+        self, x: Tensor, target: Tensor, steepness: Steepness = None, **options: Unpack[RowLossOptions]
+    ) -> Tensor:
+        """Return the mean over rows of Σ_c -S[r, c] log P[r, c], for a target S; see `loss`.
+
+        Logarithms are cut, and keep their digits near 0, as in `Sorter.cross_entropy`.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4, select=nsc.top_k(1))
+        >>> op.cross_entropy(torch.tensor([3.0, 1.0, 2.0, 0.0]), torch.tensor([[1.0, 0.0, 0.0, 0.0]])) < 0.1
+        tensor(True)
+        """
+        return self.loss("cross_entropy", x, target, steepness, **options)
+
+    def binary_cross_entropy(
+        self, x: Tensor, target: Tensor, steepness: Steepness = None, **options: Unpack[RowLossOptions]
+    ) -> Tensor:
+        """Return the mean over entries of -S log P - (1 - S) log (1 - P), for a target S; see `loss`.
+
+        >>> import nsc
+        >>> op = nsc.compile("bitonic", 4, select=nsc.top_k(1))
+        >>> target = torch.tensor([[0.5, 0.0, 0.5, 0.0]])
+        >>> op.binary_cross_entropy(torch.tensor([3.0, 1.0, 3.0, 0.0]), target) < 0.4
+        tensor(True)
+        """
+        return self.loss("binary_cross_entropy", x, target, steepness, **options)
 
     def _keys(self, arranged: Arrangement, x: Tensor) -> Tensor:
         """Return x as a kernel takes it; what does not take part is where nothing is selected."""

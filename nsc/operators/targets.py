@@ -26,15 +26,20 @@ _INTEGERS = frozenset(
 REDUCTIONS = ("mean", "sum", "none")
 
 
-class LossOptions(TypedDict, total=False):
-    """What the losses of a Sorter take by name; see there."""
+class RowLossOptions(TypedDict, total=False):
+    """What the losses of a Selector take by name; see there."""
 
-    relevance: Tensor | None
     weight: Tensor | None
     reduction: str
     dim: int
     lengths: Lengths
     mask: Mask
+
+
+class LossOptions(RowLossOptions, total=False):
+    """What the losses of a Sorter take by name; see there."""
+
+    relevance: Tensor | None
 
 
 class Operand(NamedTuple):
@@ -103,13 +108,7 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
         if has_nan and bool(arrangement.at_end(relevance, 0).isnan().any()):
             raise OperandError(f"{caller}: relevance must hold numbers, got NaN")
     if weight is not None:
-        check_weight(caller, x, weight)
-        samples = keys.shape[:-1]
-        if weight.shape != (x.shape if weight.dim() > len(samples) else samples):
-            raise OperandError(
-                f"{caller}: weight must have the shape of x, {tuple(x.shape)}, or that of its samples, "
-                f"{tuple(samples)}, got {tuple(weight.shape)}"
-            )
+        check_weight(caller, x, weight, keys.shape[:-1], of_items=True)
 
 
 def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: bool = False) -> None:
@@ -125,12 +124,14 @@ def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: boo
     _check_shape(caller, x, name, labels, x.shape)
 
 
-def check_weight(caller: str, x: Tensor, weight: Any) -> None:
-    """Refuse what is no weight, of any shape.
+def check_weight(
+    caller: str, x: Tensor, weight: Any, samples: tuple[int, ...], of_items: bool = False
+) -> None:
+    """Refuse what is no weight of samples of a shape, or, where they have some, of the items of x.
 
     Raises:
         OperandTypeError: no floating-point numbers, or no tensor.
-        OperandError: a weight that needs a gradient, or one on another device than x.
+        OperandError: a weight of another shape, one that needs a gradient, or one on another device than x.
     """
     check_dense(caller, "weight", weight)
     if not weight.dtype.is_floating_point:
@@ -138,6 +139,12 @@ def check_weight(caller: str, x: Tensor, weight: Any) -> None:
     if weight.requires_grad:
         raise OperandError(f"{caller}: weight has no gradient: detach it")
     _check_device(caller, x, "weight", weight)
+    is_of_items = of_items and weight.dim() > len(samples)
+    if weight.shape != (x.shape if is_of_items else samples):
+        shape = f"the shape of the samples, {tuple(samples)}"
+        if of_items:
+            shape += f", or that of x, {tuple(x.shape)}"
+        raise OperandError(f"{caller}: weight must have {shape}, got {tuple(weight.shape)}")
 
 
 def check_reduction(caller: str, reduction: object) -> None:

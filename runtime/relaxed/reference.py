@@ -258,10 +258,10 @@ def _losses_of(kernel: Kernel, p: Tensor, target: Tensor, routing: Routing) -> T
     sum_of_others = torch.where(large, 0, p).sum(-2, keepdim=True)
     rest = torch.where(large, sum_of_others, 1 - p)
     truths = _truths(target, routing.payload, p.shape[-1], p.dtype)
-    return LOSSES[routing.loss](p, rest, truths, partial(_log, kernel))
+    return LOSSES[routing.loss](p, rest, truths, partial(log_of, error_free=kernel.error_free))
 
 
-def _log(kernel: Kernel, p: Tensor, rest: Tensor) -> Tensor:
+def log_of(p: Tensor, rest: Tensor, error_free: bool) -> Tensor:
     """Return log(p), cut at LOWEST_LOG, where its derivative is 0; rest is 1 - p to full precision.
 
     In the error-free form P is 0 or 1, and that derivative would be 0 at every wrong entry. There the
@@ -271,6 +271,6 @@ def _log(kernel: Kernel, p: Tensor, rest: Tensor) -> Tensor:
     one = torch.ones_like(p)
     log = torch.where(large, (-torch.where(large, rest, 0)).log1p(), torch.where(large | cut, one, p).log())
     log = torch.where(cut, LOWEST_LOG, log)
-    if not kernel.error_free:
+    if not error_free:
         return log
     return log.detach() + (p - p.detach()) / p.detach().clamp_min(SURROGATE_LEAST)

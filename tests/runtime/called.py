@@ -171,6 +171,11 @@ def _selector() -> list[Call]:
         "select_with_rows": lambda op, x: op.select_with_rows(x),
         "select_with_rows, of some": lambda op, x: op.select_with_rows(x, mask=some(x)),
         "route": lambda op, x: op.route(x, payload(x), steepness(x)),
+        "loss": lambda op, x: op.loss("cross_entropy", x, shares(x)[..., :2, :], steepness(x)),
+        "cross_entropy": lambda op, x: op.cross_entropy(x, shares(x)[..., :2, :]),
+        "binary_cross_entropy": lambda op, x: op.binary_cross_entropy(
+            x, shares(x)[..., :2, :], mask=some(x), reduction="none"
+        ),
     }
     return [Call(f"Selector.{name.split(',')[0]}", op, call) for name, call in calls.items()]
 

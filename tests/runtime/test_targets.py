@@ -188,7 +188,10 @@ RANKS = torch.arange(N).expand(BATCH, N)
             r"integer dtype, got torch.float32: convert with target.long\(\); as shares they are \(5, 7, 7\)",
         ),
         ({"target": 2 * torch.eye(N).expand(BATCH, N, N)}, "target must hold numbers in 0 … 1"),
-        ({"target": RANKS, "weight": torch.rand(3)}, r"weight must have the shape of x, \(5, 7\), or that"),
+        (
+            {"target": RANKS, "weight": torch.rand(3)},
+            r"weight must have the shape of the samples, \(5,\), or",
+        ),
         ({"target": RANKS, "weight": -torch.ones(BATCH, N)}, "weights that are finite and not below 0"),
         ({"target": RANKS, "weight": RANKS}, "weight must have a floating-point dtype, got torch.int64"),
         (
@@ -207,3 +210,85 @@ RANKS = torch.arange(N).expand(BATCH, N)
 def test_wrong_targets_are_refused(op, options, message):
     with pytest.raises(nsc.NscError, match=message):
         op.cross_entropy(samples(), **options)
+
+
+@pytest.fixture(scope="module")
+def selector() -> nsc.Selector:
+    return nsc.compile("bitonic", N, select=nsc.top_k(3), dtypes=("float32", "float64"))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_rows_against_shares(selector, name):
+    x = samples().requires_grad_()
+    shares = torch.rand(BATCH, 3, N, dtype=DOUBLE).requires_grad_()
+    p = selector.select_with_rows(x, STEEPNESS)[1]
+    logs = shares * p.log()
+    if name == "binary_cross_entropy":
+        logs = (logs + (1 - shares) * (1 - p).log()) / N
+    expected = -logs.sum((-1, -2)) / 3
+    torch.testing.assert_close(selector.loss(name, x, shares, STEEPNESS, reduction="none"), expected)
+    of_samples = torch.rand(BATCH, dtype=DOUBLE)
+    torch.testing.assert_close(
+        selector.loss(name, x, shares, STEEPNESS, weight=of_samples),
+        (of_samples * expected).sum() / of_samples.sum(),
+    )
+    assert torch.autograd.gradcheck(lambda *args: selector.loss(name, *args, STEEPNESS), (x, shares))
+    assert torch.autograd.gradgradcheck(lambda *args: selector.loss(name, *args, STEEPNESS), (x, shares))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_rows_of_lists_against_shares(selector, name):
+    """The others are no items, and a rank that a list does not have is no row."""
+    x = samples()
+    mask = torch.arange(N) < (torch.arange(BATCH) % (N + 1)).unsqueeze(-1)
+    mask = mask[:, torch.randperm(N)]
+    shares = torch.rand(BATCH, 3, N, dtype=DOUBLE)
+    rows = selector.select_with_rows(x, STEEPNESS, mask=mask)[1]
+    expected = []
+    for b, sample in enumerate(mask):
+        count = int(sample.sum())
+        p, share = rows[b, :count, sample], shares[b, :count, sample]
+        logs = share * p.log()
+        if name == "binary_cross_entropy":
+            logs = logs + torch.where(share < 1, (1 - share) * (1 - p).clamp_min(math.exp(-80)).log(), 0)
+            logs = logs / max(1, count)
+        expected.append(-logs.sum() / max(1, min(3, count)))
+    expected = torch.stack(expected)
+    each = selector.loss(name, x, shares, STEEPNESS, mask=mask, reduction="none")
+    torch.testing.assert_close(each, expected)
+    mean = selector.loss(name, x, shares, STEEPNESS, mask=mask)
+    torch.testing.assert_close(mean, expected.sum() / mask.any(-1).sum())
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_rows_keep_their_tails(selector, name):
+    """Near 0 and far from it a loss and its gradient in float32 are those in float64."""
+    for scale in (30.0, 3.0):
+        x = torch.arange(N, dtype=torch.float32).flip(-1).unsqueeze(0) * scale / 30
+        shares = torch.eye(N)[:3].unsqueeze(0)
+        for target in (shares, shares.flip(-1)):
+            found = []
+            for dtype in (torch.float32, DOUBLE):
+                leaf = x.to(dtype).requires_grad_()
+                loss = selector.loss(name, leaf, target.to(dtype), 40.0)
+                found.append((loss, *torch.autograd.grad(loss, leaf)))
+            for single, double in zip(*found, strict=True):
+                # Slopes of wrong shares are large, and at a wire between two of them they cancel.
+                atol = 1e-38 if target is shares else 2e-7 * double.abs().max().item()
+                torch.testing.assert_close(single.double(), double, rtol=2e-4, atol=atol)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (torch.zeros(2, 3, N, dtype=torch.int64), "target must have a floating-point dtype, got torch.int64"),
+        (torch.zeros(2, N, N), r"target must have the shape of the rows, \(2, 3, 7\), got \(2, 7, 7\)"),
+        (torch.full((2, 3, N), 1.5), r"target must hold numbers in 0 … 1"),
+        ([0.5], "target must be a tensor, got list"),
+    ],
+)
+def test_wrong_shares_of_rows_are_refused(selector, target, message):
+    with pytest.raises(nsc.NscError, match=message):
+        selector.cross_entropy(torch.randn(2, N), target)
+    with pytest.raises(nsc.OperandError, match=r"weight must have the shape of the samples, \(2,\)"):
+        selector.cross_entropy(torch.randn(2, N), torch.zeros(2, 3, N), weight=torch.ones(2, N))

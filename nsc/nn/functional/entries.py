@@ -161,12 +161,7 @@ def labelled(
     check_reduction(caller, reduction)
     leading = entries.keys.shape[:-1]
     if weight is not None:
-        check_weight(caller, scores, weight)
-        if weight.shape != leading:
-            raise OperandError(
-                f"{caller}: weight must have the shape of the samples, {tuple(leading)}, got "
-                f"{tuple(weight.shape)}"
-            )
+        check_weight(caller, scores, weight, leading)
     moved = entries.in_front(labels.detach().double())
     if _is_seen(moved) and bool(moved.isnan().any()):
         raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
