@@ -25,7 +25,7 @@ from nsc.join.exact import selection_of
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.relaxed.engine import check_build
+from nsc.runtime.build.first_call import check_build
 from nsc.version import VERSION
 
 if TYPE_CHECKING:
@@ -117,9 +117,10 @@ def compile(
         index_base: what the network file or the lists count wires from, 0 or 1.
         max_memory: MB that the proof's method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: about 20 a method.
-        build: what the first call does if the kernel is not built: "wait" for the build; "background": the
-            engine runs the network until it is built; or "engine": the engine runs it, and nothing is built
-            for this network alone. None: what $NSC_BUILD says, or the last call that did.
+        build: what the first call does if the kernel is not built. "auto": the engine runs the network until
+            it is, or without an engine the call waits; "wait": it waits; "background": it never waits, and
+            plain torch serves without an engine; "engine": the engine runs it, and nothing is built for this
+            network alone. None: what $NSC_BUILD says, or the last call that did.
 
     Returns:
         A Sorter, or a Selector where `select` says what is selected.

@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nsc.compiler.progress import SILENT, Progress
+from nsc.runtime.build.notice import LATE, silence
 
 F = TypeVar("F", bound=Callable[..., object])
 
 # Seconds between two counts: on a terminal, which forgets them, and in lines, which stay.
 _TERMINAL_PAUSE = 0.1
 _LINES_PAUSE = 10.0
-# Seconds after which a terminal shows what takes so long.
-_LATE = 2.0
 
 
 class _Reporter:
@@ -51,13 +50,14 @@ def reporting(verbose: bool) -> Iterator[Progress]:
     seconds, changes, and is removed in the end. Else nothing.
     """
     console = Console(stderr=True)
-    if verbose:
-        yield _Reporter(lambda text: click.echo(f"nsc: {text}", err=True), _LINES_PAUSE)
-    elif console.is_interactive:  # a terminal that can remove a line
-        with _late_line(console) as show:
-            yield _Reporter(show, _TERMINAL_PAUSE)
-    else:
-        yield SILENT
+    with silence():
+        if verbose:
+            yield _Reporter(lambda text: click.echo(f"nsc: {text}", err=True), _LINES_PAUSE)
+        elif console.is_interactive:  # a terminal that can remove a line
+            with _late_line(console) as show:
+                yield _Reporter(show, _TERMINAL_PAUSE)
+        else:
+            yield SILENT
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def _late_line(console: Console) -> Iterator[Callable[[str], None]]:
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     line = progress.Progress(*columns, console=console, transient=True, redirect_stdout=False)
     task = line.add_task("")
-    timer = threading.Timer(_LATE, line.start)
+    timer = threading.Timer(LATE, line.start)
     timer.daemon = True
     timer.start()
     try:

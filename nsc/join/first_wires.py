@@ -11,7 +11,7 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.contract.manifest import NETWORK
 from nsc.join.budget import budget_of
-from nsc.runtime.relaxed.engine import BACKGROUND, way_to_build
+from nsc.runtime.build.first_call import AUTO, way_to_build
 from nsc.runtime.relaxed.kernel import Kernel, find_kernel, register_kernel
 
 
@@ -37,6 +37,6 @@ def kernel_of_first_wires(spec: str, count: int) -> Kernel:
     proof = prove(network, unproved=True, budget=budget_of(time_limit=0, keeps=True))
     made = register_kernel(compile_again(network, proof, request).files)
     made.first_call = kernel.first_call
-    if way_to_build(kernel.first_call) == BACKGROUND:
+    if way_to_build(kernel.first_call) == AUTO:
         made.build_engines()  # no call waits for a class
     return made

@@ -120,20 +120,21 @@ def _values(x: Tensor, dim: int, descending: bool, spec: str) -> Tensor:
 def _worker(x: Tensor, spec: str) -> ExactSort:
     """Return what sorts a tensor: its exact kernel, built, or torch.sort."""
     exact = _exact_kernel(spec) if x.is_cpu or x.is_cuda else None
-    worker = None if exact is None else _kernel_sort(exact, x)
+    worker = None if exact is None else _kernel_sort(exact, x, find_kernel(spec).first_call)
     if worker is not None:
         return worker
     outputs = find_kernel(spec).outputs
     return TorchSort(None if outputs is None else outputs.ranks)
 
 
-def _kernel_sort(exact: ExactKernel, x: Tensor) -> ExactSort | None:
+def _kernel_sort(exact: ExactKernel, x: Tensor, build: str | None = None) -> ExactSort | None:
     """Return an exact kernel on a tensor's device; None where it cannot be built or loaded now."""
+    dtype = DTYPE_NAMES[x.dtype]
     try:
         if x.is_cuda:
-            program = exact_cuda.program_of(exact.source, DTYPE_NAMES[x.dtype], x.device)
+            program = exact_cuda.program_of(exact.source, dtype, x.device)
             return exact_cuda.CudaSort(exact.source, program)
-        return _cpu_sort(exact, DTYPE_NAMES[x.dtype])
+        return _cpu_sort(exact, dtype) if exact.serves(dtype, build) else None
     except ToolchainError:
         return None
 

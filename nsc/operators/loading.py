@@ -12,7 +12,7 @@ from nsc.errors import PackageError
 from nsc.operators.operator import Operator
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.runtime.relaxed.engine import check_build
+from nsc.runtime.build.first_call import check_build
 
 if TYPE_CHECKING:
     from nsc.operators.filters import Filter
@@ -31,7 +31,7 @@ def load(folder: str | Path, *, build: str | None = None) -> Operator | Filter:
 
     Raises:
         PackageError: no such folder, or files that nsc did not write or that were changed; or `build` is
-            none of "wait", "background" and "engine".
+            none of "auto", "wait", "background" and "engine".
 
     >>> import tempfile
     >>> import nsc

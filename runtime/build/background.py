@@ -9,6 +9,8 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 
+from nsc.runtime.build.notice import silence
+
 # How long the end of a process waits for a thread whose compiler was killed, so that it removes the build's
 # files, and for one without a compiler, which may wait for another process.
 _KILLED_SECONDS, _OTHER_SECONDS = 10.0, 0.2
@@ -29,7 +31,8 @@ class _Build(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._work()
+            with silence():
+                self._work()
         except _EndedError:
             pass
         finally:

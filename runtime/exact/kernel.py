@@ -128,3 +128,7 @@ class ExactKernel:
             BuildError: the compiler failed, or the library cannot be loaded.
         """
         return ExactFunction(self.source, self._libraries.function(dtype))
+
+    def serves(self, dtype: str, build: str | None) -> bool:
+        """Say whether a call is to take `function`; see `ElementLibraries.serves`."""
+        return self._libraries.serves(dtype, build)

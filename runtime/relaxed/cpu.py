@@ -22,7 +22,7 @@ from nsc.runtime.relaxed.checks import (
     no_steepness,
 )
 from nsc.runtime.relaxed.derivatives import reference_vjp, through_loss
-from nsc.runtime.relaxed.kernel import Kernel, find_kernel, forgetters
+from nsc.runtime.relaxed.kernel import Kernel, find_kernel
 from nsc.runtime.relaxed.library import Functions
 from nsc.runtime.relaxed.shapes import (
     has_gradient,
@@ -50,27 +50,26 @@ def relax(
 
 def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
     """Return memory for what the forward pass can keep for the backward pass; None: nothing."""
-    count = _count_kept(spec, x.dtype, routing, x.shape[0])
+    functions = _functions(spec, x.dtype)
+    if functions is None or x.shape[0] * find_kernel(spec).size < _WORTH_KEEPING:
+        return None
+    count = _count_kept(functions, _CODES[routing], x.shape[0])
     return x.new_empty(count) if count else None
 
 
 @functools.lru_cache(maxsize=64)
-def _count_kept(spec: str, dtype: torch.dtype, routing: str, batch: int) -> int:
+def _count_kept(functions: Functions, routing: int, batch: int) -> int:
     """Return how many numbers the forward pass is to keep for the backward pass."""
-    functions = _functions(spec, dtype)
-    if functions is None or batch * find_kernel(spec).size < _WORTH_KEEPING:
-        return 0
-    return functions.kept(_CODES[routing], batch)
+    return functions.kept(routing, batch)
 
 
-@functools.lru_cache(maxsize=64)
 def _functions(spec: str, dtype: torch.dtype) -> Functions | None:
-    """Return a kernel's functions for an arithmetic type; None on a machine with no compiler."""
+    """Return a kernel's functions for an arithmetic type; None: the plain reference serves.
+
+    They may be others at the next call.
+    """
     library = find_kernel(spec).library()
     return library.functions[real_of(dtype)] if library else None
-
-
-forgetters.append(_functions.cache_clear)
 
 
 def relax_unchecked(

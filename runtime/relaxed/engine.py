@@ -7,25 +7,16 @@ Its results have the bits of the network's own kernel, which the tests hold.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from nsc.arguments import is_name
 from nsc.contract.tables import NetworkTables
-from nsc.errors import BuildError, NscError
 from nsc.runtime.build import cache
 from nsc.runtime.build.toolchain import find_toolchain
 from nsc.runtime.relaxed.library import Functions, functions_of, opened
-from nsc.wording import argument
-
-# What a kernel without a build does at its first call: waits for the build; runs by the engine, if that is
-# there, until the build is done; or runs by the engine for good. All give the same bits.
-BUILD = "NSC_BUILD"
-WAIT, BACKGROUND, ENGINE = WAYS = "wait", "background", "engine"
 
 _NARROW = np.dtype([("pattern", "u1"), ("rows", "u1", 4), ("slots", "i4", 4)], align=True)
 # The tables of nsc::AnyNetwork, in order, with the type of a number.
@@ -112,25 +103,3 @@ def build(sigmoid: str, source: str, version: str) -> cache.Artifact:
 def engine_name(sigmoid: str) -> str:
     """Return the name of an engine's files in the cache, which people can tell apart."""
     return f"engine_{sigmoid}"
-
-
-def way_to_build(build: str | None) -> str:
-    """Return how a kernel is built, one of WAYS; None: as $NSC_BUILD says.
-
-    Raises:
-        BuildError: $NSC_BUILD is none of WAYS.
-    """
-    stated = build or os.environ.get(BUILD, BACKGROUND)
-    if stated not in WAYS:
-        raise BuildError(f"${BUILD} must be {' or '.join(WAYS)}, got {stated!r}")
-    return stated
-
-
-def check_build(build: object, error: type[NscError]) -> None:
-    """Refuse what is neither one of WAYS nor None.
-
-    Raises:
-        error: it is none of them.
-    """
-    if build is not None and not is_name(build, WAYS):
-        raise error(f"{argument('build')} must be {' or '.join(WAYS)}, got {build!r}")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -20,8 +20,9 @@ from nsc.contract.manifest import MANIFEST, NETWORK, TABLES, RelaxedManifest, en
 from nsc.contract.tables import NetworkTables
 from nsc.errors import BuildError, PackageError, ToolchainError
 from nsc.runtime.build import background, cache
+from nsc.runtime.build.first_call import BACKGROUND, ENGINE, WAIT, way_to_build
 from nsc.runtime.build.toolchain import find_toolchain
-from nsc.runtime.relaxed.engine import BACKGROUND, ENGINE, WAIT, Engine, engine_name, way_to_build
+from nsc.runtime.relaxed.engine import Engine, engine_name
 from nsc.runtime.relaxed.engine import build as build_engine
 from nsc.runtime.relaxed.library import Library
 from nsc.wording import argument
@@ -79,7 +80,8 @@ class Kernel:
         self.first_call: str | None = None
         self._lock = threading.Lock()
         self._library: Library | Engine | None = None
-        self._unbuilt: str | None = None
+        # Whether the plain reference serves: there is no compiler, or the library is built in the background.
+        self._by_reference = False
 
     def __repr__(self) -> str:
         return f"Kernel({self.name}: n={self.n}, dtypes={list(self.serves)}, targets={list(self.sources)})"
@@ -115,30 +117,47 @@ class Kernel:
         return self.manifest.cuda
 
     def library(self) -> Library | Engine | None:
-        """Return the loaded library; None, after one warning, on a machine with no compiler.
+        """Return the loaded library; None: the plain reference serves.
 
-        Where it is not built yet and the engine is, the engine runs the network, with the same bits, until a
-        thread has built the library; `first_call` or $NSC_BUILD may say to wait, or to stay with the engine.
-        The end of the process ends the thread.
+        It does, after one warning, on a machine with no compiler. Where the library is not built yet and the
+        engine is, the engine runs the network, with the same bits, until a thread has built the library.
+        `first_call` or $NSC_BUILD may say to wait, to stay with the engine, or to take the reference until
+        then where the engine is not built either. The end of the process ends the thread.
 
         Raises:
             BuildError: there is a compiler and it failed, or the library cannot be loaded.
             PackageError: the library, or the engine's tables, are another network's.
         """
-        if self._library is None and self._unbuilt is None:
+        if self._library is None and not self._by_reference:
             with self._lock:
-                if self._library is None and self._unbuilt is None:
+                if self._library is None and not self._by_reference:
                     try:
-                        self._library = self._engine() or self.own_library()
+                        self._begin(way_to_build(self.first_call))
                     except ToolchainError as error:
-                        self._unbuilt = str(error)
+                        self._by_reference = True
                         warnings.warn(
                             f"nsc: {error}. Until then {self.name} runs as plain torch, many times "
                             "slower, with the same results",
                             RuntimeWarning,
-                            stacklevel=2,
+                            stacklevel=3,
                         )
         return self._library
+
+    def _begin(self, way: str) -> None:
+        """Decide what serves the first call; raises as `own_library`."""
+        toolchain, version = find_toolchain(relaxed=True), self.manifest.nsc
+        if way == ENGINE:
+            self.build_engines()
+        elif way == WAIT or cache.find(*self._source, toolchain, version):
+            self._library = self.own_library()
+            return
+        engine = self._engine()
+        if engine is None and way != BACKGROUND:
+            self._library = self.own_library()
+            return
+        self._library, self._by_reference = engine, engine is None
+        if way != ENGINE:
+            background.begin(f"build of {self.name}", self._take_over)
 
     def own_library(self) -> Library:
         """Return the network's own library, built unless the cache has it.
@@ -161,38 +180,25 @@ class Kernel:
             build_engine(self.sigmoid, source, self.manifest.nsc)
 
     def _engine(self) -> Engine | None:
-        """Return the engine with this network, and begin its build; None: the library is to be taken."""
-        toolchain, version, way = (
-            find_toolchain(relaxed=True),
-            self.manifest.nsc,
-            way_to_build(self.first_call),
-        )
-        if way == WAIT or (way == BACKGROUND and cache.find(*self._source, toolchain, version)):
-            return None
-        if way == ENGINE:
-            self.build_engines()
+        """Return the engine with this network; None: it is not built."""
         paths = {}
         for real, source in self.engine_sources.items():
-            if (path := cache.find(*source, toolchain, version)) is None:
+            path = cache.find(*source, find_toolchain(relaxed=True), self.manifest.nsc)
+            if path is None:
                 return None
             paths[real] = path
         tables = NetworkTables.from_text(self.files[TABLES])
         if (tables.wires, tables.comparators, tables.levels) != (self.n, self.size, self.depth):
             raise PackageError(f"{self.name}: {TABLES} is of another network: compile the package again")
-        engine = Engine(paths, tables)
-        if way == BACKGROUND:
-            background.begin(f"build of {self.name}", self._take_over)
-        return engine
+        return Engine(paths, tables)
 
     def _take_over(self) -> None:
-        """Build the library and let it take the place of the engine, between calls."""
+        """Build the library and let it take the place of what serves, between calls."""
         try:
             self._library = self.own_library()
         except (BuildError, OSError) as error:
-            warnings.warn(f"nsc: {self.name} stays with the engine: {error}", RuntimeWarning, stacklevel=2)
-            return
-        for forget in forgetters:
-            forget()
+            serves = "plain torch, many times slower" if self._library is None else "the engine"
+            warnings.warn(f"nsc: {self.name} stays with {serves}: {error}", RuntimeWarning, stacklevel=2)
 
     @cached_property
     def layers(self) -> tuple[Pairs, ...]:
@@ -201,8 +207,6 @@ class Kernel:
 
 
 _kernels: dict[str, Kernel] = {}
-# What to call when a library has taken over from the engine: whoever keeps functions forgets them.
-forgetters: list[Callable[[], None]] = []
 
 
 def register_kernel(files: Mapping[str, str]) -> Kernel:

@@ -13,9 +13,9 @@ from nsc.contract.manifest import check_stated
 from nsc.errors import BuildError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Functions:
-    """The C functions for one arithmetic type.
+    """The C functions for one arithmetic type; two of them are the same if they are one object.
 
     Attributes:
         kept: returns how many reals `forward` can keep for `backward`.

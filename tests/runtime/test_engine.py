@@ -71,8 +71,6 @@ def test_the_engine_has_the_bits_of_the_kernel(name):
         runs = []
         for kind in (Engine, Library):
             op.kernel._library = by_engine(op) if kind is Engine else op.kernel.own_library()
-            for forget in nsc.runtime.relaxed.kernel.forgetters:
-                forget()
             assert isinstance(op.kernel.library(), kind)
             runs.append(results(op, batch))
         for one, other in zip(*runs, strict=True):
@@ -124,7 +122,7 @@ def test_a_build_is_waited_for_on_demand(folder, monkeypatch):
     op.sort(torch.randn(3))
     assert isinstance(op.kernel.library(), Library)
     monkeypatch.setenv("NSC_BUILD", "later")
-    with pytest.raises(BuildError, match="NSC_BUILD must be wait or background or engine, got 'later'"):
+    with pytest.raises(BuildError, match="NSC_BUILD must be auto, wait, background or engine, got 'later'"):
         nsc.compile("bitonic", 5, name="never_5").sort(torch.randn(5))
 
 
@@ -172,9 +170,9 @@ def test_a_call_says_whether_its_build_is_waited_for(build, kind, folder, tmp_pa
 
 
 def test_another_way_to_build_is_refused(tmp_path):
-    with pytest.raises(LoweringError, match="build must be wait or background or engine, got 'later'"):
+    with pytest.raises(LoweringError, match="build must be auto, wait, background or engine, got 'later'"):
         nsc.compile("bitonic", 3, build="later")
-    with pytest.raises(PackageError, match="build must be wait or background or engine, got True"):
+    with pytest.raises(PackageError, match="build must be auto, wait, background or engine, got True"):
         nsc.load(tmp_path, build=True)
 
 
