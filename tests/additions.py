@@ -93,10 +93,20 @@ struct toy {
             "    slope: (t) => (1 + 2 * t) / (2 + t + t * t) ** 2,\n"
             "  },\n",
         ),
+        "nsc/audit/relaxed_reference.py": after(
+            "SIGMOIDS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {\n",
+            '    "toy": (lambda t: 1 / (2 + t + t * t), lambda t: (1 + 2 * t) / (2 + t + t * t) ** 2),\n',
+        ),
     },
     """
 import nsc, torch
+from click.testing import CliRunner
+from nsc.cli import main
 from nsc.runtime.relaxed import reference
+words = [["compile", "bitonic", "--n", "3", "--relaxation", "toy"], ["verify", "generated/bitonic_3_toy"]]
+for each in words:
+    done = CliRunner().invoke(main, each)
+    assert done.exit_code == 0, done.output
 op = nsc.compile("bitonic", 4, relaxation="toy", dtypes="float64")
 x = torch.tensor([[0.3, -1.0, 2.0, 0.1]], dtype=torch.float64, requires_grad=True)
 values = op.sort(x, 1.5)
