@@ -9,14 +9,15 @@ import torch
 from torch import Tensor
 
 from nsc.api import compile
-from nsc.arguments import is_name
-from nsc.arguments import real as real_of
+from nsc.arguments import is_name, real
 from nsc.compat.networks import Layer, network_of
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.selection import top_k
 from nsc.errors import LoweringError, OperandError
 from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import check_dense
+from nsc.operators.operator import Operator
 from nsc.operators.sorter import Sorter
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 
@@ -85,8 +86,26 @@ def sorted_by(
     distribution: str,
 ) -> tuple[Tensor, Tensor]:
     """Do what `execute_sort` does on vectors (batch, n), by a network that is called `name` in messages."""
-    real = "float64" if vectors.dtype == torch.float64 else "float32"
-    operator = operator_of(network, name, distribution, art_lambda, real, vectors.device.type)
+    operator = operator_of(network, name, distribution, art_lambda, real_of(vectors), vectors.device.type)
+    assert isinstance(operator, Sorter)
+    sign, steepness = signed(vectors, steepness)
+    values, p = operator.sort_with_permutation(vectors if sign is None else sign * vectors, steepness)
+    return values if sign is None else sign * values, p.transpose(-1, -2)
+
+
+def real_of(vectors: Tensor) -> str:
+    """Return the arithmetic type for vectors."""
+    return "float64" if vectors.dtype == torch.float64 else "float32"
+
+
+def signed(vectors: Tensor, steepness: float | Tensor) -> tuple[Tensor | None, float | Tensor]:
+    """Return the sign of the steepness of vectors (batch, n), and its size; no sign where all are positive.
+
+    Comparators of a negative steepness are those of the negative values.
+
+    Returns:
+        (batch, 1) or (1, 1), or None, and a number or a tensor of shape () or (batch,).
+    """
     sign = None
     if isinstance(steepness, Tensor):
         if steepness.dim():
@@ -95,17 +114,28 @@ def sorted_by(
         if is_seen and not bool((steepness > 0).all()):
             sign = steepness.detach().sign().to(vectors.dtype).reshape(-1, 1)
             steepness = steepness.abs()
-    elif (number := real_of(steepness)) is not None and number < 0:
+    elif (number := real(steepness)) is not None and number < 0:
         sign, steepness = vectors.new_full((1, 1), -1), -number
-    # Comparators of the negative steepness are those of the negative values.
-    values, p = operator.sort_with_permutation(vectors if sign is None else sign * vectors, steepness)
-    return values if sign is None else sign * values, p.transpose(-1, -2)
+    return sign, steepness
 
 
 def operator_of(
-    network: Network, name: str | None, distribution: str, art_lambda: float, real: str, device: str
-) -> Sorter:
+    network: Network,
+    name: str | None,
+    distribution: str,
+    art_lambda: float,
+    real: str,
+    device: str,
+    top: int | None = None,
+) -> Operator:
     """Return the operator of a network under one of diffsort's distributions.
+
+    Args:
+        network, name: the network, and what it is called in messages.
+        distribution, art_lambda: as of `execute_sort`.
+        real: the arithmetic type.
+        device: the type of a device.
+        top: how many of the largest values the operator selects; None: it sorts all.
 
     Raises:
         UnknownDistributionError: another distribution.
@@ -115,19 +145,30 @@ def operator_of(
             f"distribution must be one of {', '.join(DISTRIBUTIONS)}, got {distribution!r}"
         )
     sigmoid, has_art = DISTRIBUTIONS[distribution]
-    return _operator(network, name, sigmoid, art_lambda if has_art else 0.0, real, device)
+    return _operator(network, name, sigmoid, art_lambda if has_art else 0.0, real, device, top)
 
 
 @on_demand
 def _operator(
-    network: Network, name: str | None, sigmoid: str, art_lambda: float, real: str, device: str
-) -> Sorter:
-    return _compiled(network, name, Relaxation(sigmoid, art_lambda), real, device)
+    network: Network,
+    name: str | None,
+    sigmoid: str,
+    art_lambda: float,
+    real: str,
+    device: str,
+    top: int | None,
+) -> Operator:
+    return _compiled(network, name, Relaxation(sigmoid, art_lambda), real, device, top)
 
 
 @functools.cache
-def _compiled(network: Network, name: str | None, relaxation: Relaxation, real: str, device: str) -> Sorter:
+def _compiled(
+    network: Network, name: str | None, relaxation: Relaxation, real: str, device: str, top: int | None
+) -> Operator:
     targets = ("cpu", "cuda") if device == "cuda" else ("cpu",)
-    made = compile(network, relaxation=relaxation, dtypes=(real,), targets=targets, name=name)
-    assert isinstance(made, Sorter)
-    return made
+    if top is None:
+        return compile(network, relaxation=relaxation, dtypes=(real,), targets=targets, name=name)
+    select = top_k(top)
+    if name is not None:
+        name = f"{name}_{select.label}"
+    return compile(network, select=select, relaxation=relaxation, dtypes=(real,), targets=targets, name=name)

@@ -25,14 +25,14 @@ from nsc.wording import count
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# How far from 1 the sum of p_k may be: weights of a table are often rounded to six digits.
-_SUM_TOLERANCE = 1e-5
+# How far from 1 the sum of p_k may be, as in difftopk: weights of a table are often rounded.
+_SUM_TOLERANCE = 1e-4
 # The loss of a probability q is -log(q (1 - 2 FLOOR) + FLOOR), as difftopk's: at most 16.2.
 _FLOOR = 1e-7
 
 # torch has no comparisons of the wider unsigned integers.
 _LABELS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-_TOP_1 = ("network", "softmax")
+TOP_1 = ("network", "softmax", "cross_entropy")
 
 
 class TopKCrossEntropy(Layer[Selector]):
@@ -59,7 +59,9 @@ class TopKCrossEntropy(Layer[Selector]):
         network: what `nsc.compile` takes, for m wires, or classes if m is None; or a Selector of the top
             len(p_k) of so many.
         top1: "network": all terms are the network's, as in the formula; "softmax": for j = 0 the softmax of
-            the compared logits takes the place of r_0, which is difftopk's default.
+            the compared logits takes the place of r_0, which is difftopk's default; "cross_entropy": q has
+            the terms j > 0 alone, and the loss is p_k[0] times the cross entropy of the compared logits plus
+            p_k[1] + p_k[2] + … times the formula's.
         reduction: "mean", "sum", or "none" for a loss of each label.
         steepness: in units of the logits^(λ − 1); None: 2 × depth.
         learnable: whether the steepness is a parameter, as of `SortingNetwork`.
@@ -97,9 +99,10 @@ class TopKCrossEntropy(Layer[Selector]):
         learnable: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        classes, weights = _positive("classes", classes), _weights(p_k)
-        m = None if m is None else _positive("m", m)
-        _check_known("top1", top1, _TOP_1)
+        own = "TopKCrossEntropy"
+        classes, weights = positive_of(own, "classes", classes), weights_of(own, p_k)
+        m = None if m is None else positive_of(own, "m", m)
+        _check_known("top1", top1, TOP_1)
         check_reduction("TopKCrossEntropy", reduction)
         if "select" in options:
             raise LoweringError("TopKCrossEntropy selects the top len(p_k) itself: leave out select")
@@ -128,19 +131,12 @@ class TopKCrossEntropy(Layer[Selector]):
                 uint16; or no tensors.
         """
         takes_double = "float64" in self.operator.kernel.serves
-        compared, labels = _compared(logits, labels, self.classes, self.m, takes_double)
-        rows = self._relaxed("select_with_rows", compared)[1]
+        compared, labels = compared_of("TopKCrossEntropy", logits, labels, self.classes, self.m, takes_double)
+        places, rows = labels.unsqueeze(-1), self._relaxed("select_with_rows", compared)[1]
         # The weight of the label at each rank, the largest first: (…, k). `torch.take_along_dim` compares
         # shapes: a program that torch exports or compiles would be for one batch size.
-        places = labels.unsqueeze(-1)
         shares = rows.gather(-1, places.unsqueeze(-1).expand_as(rows[..., :1])).squeeze(-1)
-        sums = shares.cumsum(-1)
-        within = [sums[..., j] for j in range(len(self.p_k))]
-        if self.top1 == "softmax":
-            within[0] = compared.softmax(-1).gather(-1, places).squeeze(-1)
-        terms = [weight * top for weight, top in zip(self.p_k, within, strict=True) if weight]
-        probability = torch.stack(terms).sum(0)
-        losses = -torch.log(probability * (1 - 2 * _FLOOR) + _FLOOR)
+        losses = losses_of(shares, compared, places, self.p_k, self.top1)
         return as_loss(reduced(losses, None, self.reduction), logits)
 
     def extra_repr(self) -> str:
@@ -149,16 +145,17 @@ class TopKCrossEntropy(Layer[Selector]):
         return f"classes={self.classes}, p_k={self.p_k}{m}, {super().extra_repr()}"
 
 
-def _positive(name: str, value: object) -> int:
+def positive_of(caller: str, name: str, value: object) -> int:
+    """Return a whole number above 0, or raise the error that says what it must be."""
     number = whole(value)
     if number is None:
-        raise OperandTypeError(f"TopKCrossEntropy: {name} must be an integer, got {value!r}")
+        raise OperandTypeError(f"{caller}: {name} must be an integer, got {value!r}")
     if number < 1:
-        raise OperandError(f"TopKCrossEntropy: {name} must be 1 or more, got {number}")
+        raise OperandError(f"{caller}: {name} must be 1 or more, got {number}")
     return number
 
 
-def _weights(p_k: object) -> tuple[float, ...]:
+def weights_of(caller: str, p_k: object) -> tuple[float, ...]:
     """Return p_k as floats, or raise the error that says what it must be."""
     try:
         if isinstance(p_k, bytes | bytearray | memoryview):  # their items are numbers, but not meant as such
@@ -168,12 +165,12 @@ def _weights(p_k: object) -> tuple[float, ...]:
         numbers = [None]
     weights = tuple(weight for weight in numbers if weight is not None)
     if len(weights) < len(numbers):
-        raise OperandTypeError(f"TopKCrossEntropy: p_k must list numbers, such as (0.5, 0, 0.5), got {p_k!r}")
+        raise OperandTypeError(f"{caller}: p_k must list numbers, such as (0.5, 0, 0.5), got {p_k!r}")
     if not all(0 <= weight < math.inf for weight in weights):
-        raise OperandError(f"TopKCrossEntropy: each weight of p_k must be finite and 0 or more, got {p_k!r}")
+        raise OperandError(f"{caller}: each weight of p_k must be finite and 0 or more, got {p_k!r}")
     if abs(math.fsum(weights) - 1) > _SUM_TOLERANCE:
         raise OperandError(
-            f"TopKCrossEntropy: the weights of p_k must add up to 1, these add up to {math.fsum(weights):g}: "
+            f"{caller}: the weights of p_k must add up to 1, these add up to {math.fsum(weights):g}: "
             "divide them by their sum"
         )
     return weights
@@ -202,22 +199,28 @@ def _selector(network: Selector | Named, wires: int, k: int, options: Options) -
     return network
 
 
-def _compared(
-    logits: Tensor, labels: Tensor, classes: int, m: int | None, takes_double: bool
+def compared_of(
+    caller: str, logits: Tensor, labels: Tensor, classes: int, m: int | None, takes_double: bool = True
 ) -> tuple[Tensor, Tensor]:
     """Check a call's tensors; return the logits that are compared, and the labels' places among them.
 
     With m the label's logit is the first, and the m - 1 largest others follow, the largest first.
-    `takes_double`: whether the network is compiled for float64.
+
+    Args:
+        caller: whose call it is, for messages.
+        logits, labels, classes, m: as of `TopKCrossEntropy`.
+        takes_double: whether the network is compiled for float64.
 
     Returns:
         (…, m or classes), at least float32, and (…), int64.
+
+    Raises:
+        OperandError, OperandTypeError: as `TopKCrossEntropy.forward`.
     """
-    _check_call(logits, labels, classes)
+    _check_call(caller, logits, labels, classes)
     if logits.dtype == torch.float64 and not takes_double:
         raise OperandTypeError(
-            "TopKCrossEntropy: float64 is not served: convert the module with .double(), or the logits with "
-            ".float()"
+            f"{caller}: float64 is not served: convert the module with .double(), or the logits with .float()"
         )
     logits, labels = logits.to(torch.promote_types(logits.dtype, torch.float32)), labels.long()
     if m is None:
@@ -229,34 +232,60 @@ def _compared(
     return torch.cat([logits.gather(-1, place), largest], -1), torch.zeros_like(labels)
 
 
+def losses_of(shares: Tensor, compared: Tensor, places: Tensor, p_k: Sequence[float], top1: str) -> Tensor:
+    """Return the loss of each label.
+
+    Args:
+        shares: (…, k), the weight of the label at each rank, the largest logit's first.
+        compared: (…, m), the logits that are compared.
+        places: (…, 1), the label's place among them.
+        p_k: k weights.
+        top1: what the term j = 0 is, one of TOP_1.
+    """
+    sums = shares.cumsum(-1)
+    within = [sums[..., j] for j in range(len(p_k))]
+    if top1 == "softmax":
+        within[0] = compared.softmax(-1).gather(-1, places).squeeze(-1)
+    if top1 != "cross_entropy":
+        return _minus_log(p_k, within)
+    first = -p_k[0] * compared.log_softmax(-1).gather(-1, places).squeeze(-1)
+    rest = math.fsum(p_k[1:])
+    return first + rest * _minus_log(p_k[1:], within[1:]) if rest else first
+
+
+def _minus_log(weights: Sequence[float], within: Sequence[Tensor]) -> Tensor:
+    """Return minus the logarithm of a weighted sum of probabilities, of which at least one has a weight."""
+    terms = [weight * top for weight, top in zip(weights, within, strict=True) if weight]
+    return -torch.log(torch.stack(terms).sum(0) * (1 - 2 * _FLOOR) + _FLOOR)
+
+
 # For torch.fx each is one node: they look at what the symbols of a trace do not have.
-torch.fx.wrap("_compared")
+torch.fx.wrap("compared_of")
 torch.fx.wrap("as_loss")
 
 
-def _check_call(logits: Tensor, labels: Tensor, classes: int) -> None:
+def _check_call(caller: str, logits: Tensor, labels: Tensor, classes: int) -> None:
     for name, tensor in (("logits", logits), ("labels", labels)):
-        check_dense("TopKCrossEntropy", name, tensor)
+        check_dense(caller, name, tensor)
     if not logits.dtype.is_floating_point:
         raise OperandTypeError(
-            f"TopKCrossEntropy: logits must have a floating-point dtype, got {logits.dtype}: use .float()"
+            f"{caller}: logits must have a floating-point dtype, got {logits.dtype}: use .float()"
         )
     if labels.dtype not in _LABELS:
         raise OperandTypeError(
-            f"TopKCrossEntropy: labels must have a signed or 8-bit integer dtype, got {labels.dtype}: "
-            "use .long()"
+            f"{caller}: labels must have a signed or 8-bit integer dtype, got {labels.dtype}: use .long()"
         )
     if logits.dim() == 0 or logits.shape[-1] != classes or labels.shape != logits.shape[:-1]:
         raise OperandError(
-            f"TopKCrossEntropy: logits must be (…, {classes}) and labels (…), got {tuple(logits.shape)} and "
+            f"{caller}: logits must be (…, {classes}) and labels (…), got {tuple(logits.shape)} and "
             f"{tuple(labels.shape)}"
         )
     if labels.device != logits.device:
         raise OperandError(
-            f"TopKCrossEntropy: logits are on {logits.device} and labels on {labels.device}: move one of them"
+            f"{caller}: logits are on {logits.device} and labels on {labels.device}: move one of them"
         )
     # To look at values would make a GPU wait, and a trace has none.
     if not labels.is_cuda and way_of(logits, labels) is Way.PLAIN:
         wrong = labels[(labels < 0) | (labels >= classes)]
         if wrong.numel():
-            raise OperandError(f"TopKCrossEntropy: labels are 0 … {classes - 1}, found {wrong[0].item()}")
+            raise OperandError(f"{caller}: labels are 0 … {classes - 1}, found {wrong[0].item()}")

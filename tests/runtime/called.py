@@ -17,6 +17,8 @@ from torch import Tensor
 
 import nsc
 from nsc.compat import DiffSortNet
+from nsc.compat.difftopk import DiffTopkNet, TopKCrossEntropyLoss
+from nsc.compat.torchsort import soft_rank, soft_sort
 from nsc.nn import (
     Median,
     MedianAbsoluteDeviation,
@@ -286,12 +288,44 @@ def _statistics() -> list[Call]:
     ]
 
 
-def _diffsort() -> list[Call]:
-    def call(layer: Any, x: Tensor) -> Any:
-        values, permutation = layer(x.reshape(-1, N) if dense(x) is x else x)
+class Function(torch.nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.forward = function
+
+
+def _compat() -> list[Call]:
+    def rows(x: Tensor) -> Tensor:
+        """Return x as (batch, N), as these take nothing else."""
+        return x.reshape(-1, N) if dense(x) is x else x
+
+    def sorted_by(layer: Any, x: Tensor) -> Any:
+        values, permutation = layer(rows(x))
         return (values.unsqueeze(1) @ permutation.square()).reshape(x.shape)
 
-    return [Call("DiffSortNet", DiffSortNet("bitonic", N, steepness=3.0), call)]
+    def selected_by(layer: Any, x: Tensor) -> Any:
+        return layer(rows(x))[1].square().sum(-1).reshape(x.shape)
+
+    def loss(layer: Any, x: Tensor) -> Any:
+        return layer(rows(x), labels(rows(x)))
+
+    def of_values(function: Any, x: Tensor) -> Any:
+        return function(rows(x)).reshape(x.shape)
+
+    def of_labels(mode: str, m: int | None = None) -> TopKCrossEntropyLoss:
+        arguments = ("odd_even", 2.0, (0.5, 0.5) if m is None else (1,), N, m, "cauchy")
+        return TopKCrossEntropyLoss(*arguments, top1_mode=mode)
+
+    return [
+        Call("DiffSortNet", DiffSortNet("bitonic", N, steepness=3.0), sorted_by),
+        Call("DiffTopkNet", DiffTopkNet("splitter_selection", N, 2, True, steepness=3.0), selected_by),
+        Call("TopKCrossEntropyLoss", of_labels("smce"), loss),
+        Call("TopKCrossEntropyLoss", of_labels("sort", 2), loss),
+        Call("soft_rank", Function(soft_rank), of_values),
+        Call("soft_sort", Function(soft_sort), of_values),
+    ]
 
 
 IMAGES = (2, 3, 4)
@@ -310,5 +344,5 @@ COLUMNS = {
     "statistics": Column(
         "`Quantile`, `Median`, `TrimmedMean`, `MedianAbsoluteDeviation`, `SoftTopK`", _statistics
     ),
-    "diffsort": Column("`DiffSortNet`", _diffsort),
+    "compat": Column("`nsc.compat`", _compat),
 }

@@ -26,7 +26,8 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, line
 from torch.utils.checkpoint import checkpoint
 
 import nsc
-import nsc.compat
+import nsc.compat.difftopk
+import nsc.compat.torchsort
 import nsc.nn
 from nsc.operators.packaged import Packaged
 
@@ -454,7 +455,7 @@ REFUSED: dict[str, dict[str, str]] = {
         if key not in ("exact", "filter", "filter layers")
     },
     "`torch.fx.symbolic_trace`": dict.fromkeys(
-        ("sorter", "losses", "selector", "exact", "filter", "relaxed filter", "diffsort"),
+        ("sorter", "losses", "selector", "exact", "filter", "relaxed filter", "compat"),
         r"torch\.fx traces modules of nsc\.nn, not this method; torch\.export traces both",
     ),
     "sparse, MKL-DNN, nested and quantized tensors": dict.fromkeys(COLUMNS, "must be a dense tensor"),
@@ -465,7 +466,7 @@ REFUSED: dict[str, dict[str, str]] = {
 # in one of them. What stands on these operators is shown at night.
 OPERATORS = ("sorter", "losses", "exact", "filter")
 DAILY = {
-    "`func.jvp`, `func.jacfwd`, `func.linearize`": ("losses", "exact", "filter", "diffsort"),
+    "`func.jvp`, `func.jacfwd`, `func.linearize`": ("losses", "exact", "filter", "compat"),
     "`torch.compile`, `fullgraph=True`": ("sorter", "filter"),
     "`torch.compile`, `dynamic=True`": ("losses", "exact", "filter"),
     "`torch.compile` by Inductor": ("losses", "filter"),
@@ -516,9 +517,9 @@ def test_every_kind_of_thing_is_in_a_column():
     operators = [kind for kind in descendants(Packaged) if kind.__name__ in nsc.__all__]
     modules = [
         thing
-        for room in (nsc.nn, nsc.compat)
+        for room in (nsc.nn, nsc.compat, nsc.compat.difftopk)
         for name, thing in vars(room).items()
-        if inspect.isclass(thing) and issubclass(thing, torch.nn.Module)
+        if inspect.isclass(thing) and issubclass(thing, torch.nn.Module) and name in room.__all__
     ]
     public = {
         f"{kind.__name__}.{value.__name__}"
@@ -526,7 +527,7 @@ def test_every_kind_of_thing_is_in_a_column():
         for name, value in vars(kind).items()
         if inspect.isfunction(value) and (name == "__call__" or not name.startswith("_"))
     } - {"Filter.selector"}  # it takes no tensor, and returns a Selector
-    public |= {module.__name__ for module in modules}
+    public |= {module.__name__ for module in modules} | {*nsc.compat.torchsort.__all__}
     called = {call.name for column in COLUMNS.values() for call in column.make()}
     assert public == called
 
