@@ -12,6 +12,8 @@ import torch
 
 import nsc
 from nsc.compat import DiffSortNet
+from nsc.compat.difftopk import DiffTopkNet, TopKCrossEntropyLoss
+from nsc.compat.torchsort import soft_rank, soft_sort
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.nn import (
@@ -130,6 +132,17 @@ def of_statistics(name, value):
     }
 
 
+def difftopks_loss(**options):
+    defaults = {
+        "diffsort_method": "odd_even",
+        "inverse_temperature": 2.0,
+        "p_k": [1],
+        "n": 4,
+        "distribution": "logistic_phi",
+    }
+    return TopKCrossEntropyLoss(**defaults | options)(X, torch.tensor([1]))
+
+
 # Callable and parameter: a call that passes a number for it, and the number.
 WHOLE = {
     **{
@@ -204,6 +217,10 @@ WHOLE = {
     "RankFilter2d.origin": (lambda v: RankFilter2d(3, 1, origin=v)(X), 1),
     "MedianFilter2d.origin": (lambda v: MedianFilter2d(3, origin=v)(X), 1),
     "DiffSortNet.size": (lambda v: DiffSortNet("bitonic", v).size, 4),
+    "DiffTopkNet.size": (lambda v: DiffTopkNet("bitonic", v, 1).size, 4),
+    "DiffTopkNet.k": (lambda v: DiffTopkNet("bitonic", 4, v).k, 3),
+    "TopKCrossEntropyLoss.n": (lambda v: difftopks_loss(n=v), 4),
+    "TopKCrossEntropyLoss.m": (lambda v: difftopks_loss(m=v), 3),
     **{f"{name}.n": (family, 4) for name, family in FAMILIES.items()},
 }
 LENGTHS = torch.tensor([2])
@@ -275,6 +292,15 @@ REAL = {
         lambda v: DiffSortNet("bitonic", 4, distribution="logistic_phi", art_lambda=v)(X),
         0.5,
     ),
+    "DiffTopkNet.steepness": (lambda v: DiffTopkNet("bitonic", 4, 2, steepness=v)(X)[1], 2.0),
+    "DiffTopkNet.art_lambda": (
+        lambda v: DiffTopkNet("bitonic", 4, 2, distribution="logistic_phi", art_lambda=v)(X)[1],
+        0.5,
+    ),
+    "TopKCrossEntropyLoss.inverse_temperature": (lambda v: difftopks_loss(inverse_temperature=v), 2.0),
+    "TopKCrossEntropyLoss.art_lambda": (lambda v: difftopks_loss(art_lambda=v), 0.5),
+    "soft_rank.regularization_strength": (lambda v: soft_rank(X, regularization_strength=v), 2.0),
+    "soft_sort.regularization_strength": (lambda v: soft_sort(X, regularization_strength=v), 2.0),
 }
 # Callable and parameter: a call that passes a truth value for it.
 FLAGS = {
@@ -303,6 +329,7 @@ FLAGS = {
     **{name: call for name, (call, _) in of_statistics("learnable", True).items()},
     "SoftTopK.straight_through": lambda v: statistic(SoftTopK, straight_through=v),
     "SelectionNetwork.learnable": lambda v: len([*SelectionNetwork(selector(), learnable=v).parameters()]),
+    "DiffTopkNet.sparse": lambda v: DiffTopkNet("bitonic", 4, 2, v)(X)[1],
 }
 # Callable and parameter: a call that passes a name for it, and a right name.
 NAMES = {
@@ -352,8 +379,22 @@ NAMES = {
     "DiffSortNet.device": (lambda v: DiffSortNet("bitonic", 4, device=v), "cpu"),
     "DiffSortNet.interpolation_type": (lambda v: DiffSortNet("bitonic", 4, interpolation_type=v), "cauchy"),
     "DiffSortNet.distribution": (lambda v: DiffSortNet("bitonic", 4, distribution=v), "cauchy"),
+    "DiffTopkNet.sorting_network_type": (lambda v: DiffTopkNet(v, 4, 2), "bitonic"),
+    "DiffTopkNet.device": (lambda v: DiffTopkNet("bitonic", 4, 2, device=v), "cpu"),
+    "DiffTopkNet.interpolation_type": (
+        lambda v: DiffTopkNet("bitonic", 4, 2, interpolation_type=v),
+        "cauchy",
+    ),
+    "DiffTopkNet.distribution": (lambda v: DiffTopkNet("bitonic", 4, 2, distribution=v), "cauchy"),
+    "TopKCrossEntropyLoss.diffsort_method": (lambda v: difftopks_loss(diffsort_method=v), "bitonic"),
+    "TopKCrossEntropyLoss.distribution": (lambda v: difftopks_loss(distribution=v), "cauchy"),
+    "TopKCrossEntropyLoss.device": (lambda v: difftopks_loss(device=v), "cpu"),
+    "TopKCrossEntropyLoss.top1_mode": (lambda v: difftopks_loss(top1_mode=v), "smce"),
+    "soft_rank.regularization": (lambda v: soft_rank(X, v), "kl"),
+    "soft_sort.regularization": (lambda v: soft_sort(X, v), "kl"),
 }
-LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, *STATISTICS, DiffSortNet)
+COMPAT = (DiffSortNet, DiffTopkNet, TopKCrossEntropyLoss, soft_rank, soft_sort)
+LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, *STATISTICS, *COMPAT)
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
@@ -394,8 +435,8 @@ def parameters_of(name, thing, types):
 
 def test_every_public_number_is_tried():
     numbers = parameters_taken("int|float|Steepness|NDArray|Comparators")
-    # A q may be a list: tests/runtime/test_statistics.py tries it.
-    assert numbers - {*WHOLE, *REAL} == {"Network.comparators", "Quantile.q"}
+    # A q and a p_k may be lists: test_statistics.py and test_compat_difftopk.py try them.
+    assert numbers - {*WHOLE, *REAL} == {"Network.comparators", "Quantile.q", "TopKCrossEntropyLoss.p_k"}
 
 
 def test_every_public_truth_value_and_name_is_tried():
