@@ -1,13 +1,14 @@
-"""Public programs that use diffsort, as their lines say, with diffsort and with nsc.compat.
+"""Public programs that use diffsort or difftopk, as their lines say, with these and with nsc.compat.
 
 `python -m benchmarks.programs` writes results/programs.md: the time and the peak memory of a loss step of
 each, with either package. The tests hold their results together.
 
-Each program is rebuilt from the lines of its repository that use diffsort, on random inputs.
+Each program is rebuilt from the lines of its repository that use the package, on random inputs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -28,7 +29,8 @@ from benchmarks.machine import machine
 from benchmarks.report import paragraph
 
 RESULTS = Path(__file__).parent / "results" / "programs.md"
-PACKAGES = ("diffsort", "nsc.compat")
+# A package, and what stands in its place.
+PACKAGES = {"diffsort": "nsc.compat", "difftopk": "nsc.compat.difftopk"}
 ROUNDS, SECONDS = 5, 3.0
 
 # The loss of inputs, which get a gradient.
@@ -37,17 +39,19 @@ Step = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Program:
-    """A program's use of diffsort.
+    """A program's use of a package.
 
     Attributes:
         name: the program's, with its repository.
         shape: of its inputs.
         make: takes the package and the number of values, and returns the loss.
+        package: a key of PACKAGES.
     """
 
     name: str
     shape: tuple[int, ...]
     make: Callable[[Any, int], Step]
+    package: str = "diffsort"
 
 
 def neco(package: Any, n: int) -> Step:
@@ -187,6 +191,27 @@ def tpu_graph(package: Any, n: int) -> Step:
     return loss
 
 
+def cifar_100(package: Any, n: int) -> Step:
+    """difftopk's training on CIFAR-100: the top-k cross entropy over all classes."""
+    loss_fn = package.TopKCrossEntropyLoss(
+        diffsort_method="bitonic__non_sparse",  # the other methods of networks need torch-sparse
+        inverse_temperature=0.5,
+        p_k=[0.2, 0.2, 0.2, 0.2, 0.2],
+        n=n,
+        m=None,
+        distribution="logistic_phi",
+        art_lambda=0.5,
+        device="cpu",
+        top1_mode="smce",
+    )
+
+    def loss(scores: Tensor) -> Tensor:
+        labels = torch.arange(len(scores)) * 7 % n
+        return loss_fn(scores, labels)  # type: ignore[no-any-return]
+
+    return loss
+
+
 PROGRAMS = {
     each.make.__name__: each
     for each in (
@@ -199,15 +224,18 @@ PROGRAMS = {
         Program("DFTopK's list-wise loss (zhangzhen97/DFTOPK)", (32, 50), dftopk),
         Program("DRPO's NDCG trainer", (16, 8), drpo),
         Program("the TPU-graph ranker", (4, 100), tpu_graph),
+        Program("difftopk's training on CIFAR-100", (128, 100), cifar_100, "difftopk"),
     )
 }
 
 
 def package_of(name: str) -> Any:
-    """Return diffsort or nsc.compat, with the modules that programs read as attributes."""
-    package = import_module(name)
-    for module in ("networks", "functional"):
-        import_module(f"{name}.{module}")
+    """Return a package, with the modules of diffsort that programs read as attributes."""
+    with contextlib.redirect_stdout(sys.stderr):  # difftopk prints what it does not find
+        package = import_module(name)
+    if name in ("diffsort", PACKAGES["diffsort"]):
+        for module in ("networks", "functional"):
+            import_module(f"{name}.{module}")
     return package
 
 
@@ -227,7 +255,9 @@ def measured(key: str, name: str) -> None:
     """Print the median seconds of a step, and the MB that the steps added to the process, as JSON."""
     torch.set_num_threads(1)
     program, package = PROGRAMS[key], package_of(name)
-    package.DiffSortNet("odd_even", 4)(torch.randn(1, 4))  # torch's first call
+    is_top_k = hasattr(package, "DiffTopkNet")
+    net = package.DiffTopkNet("odd_even", 4, 1) if is_top_k else package.DiffSortNet("odd_even", 4)
+    net(torch.randn(1, 4))  # torch's first call
     scores, times = inputs_of(program), []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     step = program.make(package, program.shape[1])
@@ -244,12 +274,13 @@ def measured(key: str, name: str) -> None:
 def main() -> None:
     """Measure, and write the page."""
     lines = [
-        "| program | shape | diffsort, ms | nsc, ms | nsc is faster | diffsort, MB | nsc, MB |",
+        "| program | shape | before, ms | nsc, ms | nsc is faster | before, MB | nsc, MB |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for key, program in PROGRAMS.items():
         (slow, large), (quick, small) = (
-            run_fresh("benchmarks.programs", key, name, env={"NSC_BUILD": "wait"}) for name in PACKAGES
+            run_fresh("benchmarks.programs", key, name, env={"NSC_BUILD": "wait"})
+            for name in (program.package, PACKAGES[program.package])
         )
         shape = " × ".join(map(str, program.shape))
         lines.append(
@@ -259,8 +290,9 @@ def main() -> None:
         print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.programs` on {machine()}. A loss step of public programs, forward and "
-        "backward, with diffsort 0.2.0 and with one import changed. float32, one thread, medians. Memory is "
-        "what the program and its first step add to the peak of the process, with code and kept memory."
+        "backward, with diffsort 0.2.0 or difftopk 0.2.0 and with one import changed. float32, one thread, "
+        "medians. Memory is what the program and its first step add to the peak of the process, with code "
+        "and kept memory."
     )
     partial = RESULTS.with_suffix(".partial")
     partial.write_text(

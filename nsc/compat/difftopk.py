@@ -6,19 +6,18 @@ from nsc.compat.difftopk import TopKCrossEntropyLoss    # was: from difftopk imp
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from nsc.arguments import flag, is_name
+from nsc.arguments import flag, integer, is_name
 from nsc.compat.functional import ShapeError, operator_of, real_of, signed
 from nsc.compat.net import Net
 from nsc.compat.networks import NETWORKS, UnknownNetworkError
 from nsc.compiler.network import Network
-from nsc.compiler.selection import top_k
-from nsc.errors import OperandError, OperandTypeError
+from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn.top_k import compared_of, losses_of, positive_of, weights_of
 from nsc.operators.operands import as_loss, check_dense
 from nsc.operators.selector import Selector
@@ -59,7 +58,7 @@ def splitter_selection(k: int, n: int) -> Network:
     settled, is_done = 0, False
     while not is_done:
         is_done = True
-        for rank in reversed(range(settled, k)):
+        for rank in reversed(range(settled, min(k, n))):
             places = [place for place in range(n) if above[place] == rank]
             if len(places) < 2:
                 continue
@@ -127,8 +126,11 @@ class DiffTopkNet(Net):
         interpolation_type: str | None = None,
         distribution: str | None = "cauchy",
     ) -> None:
-        is_sparse, top = flag("sparse", sparse, OperandTypeError), top_k(k).k
-        networks = {**NETWORKS, "splitter_selection": partial(splitter_selection, top)}
+        is_sparse, top = flag("sparse", sparse, OperandTypeError), integer("k", k, LoweringError)
+        networks: dict[str, Callable[[int], Network]] = {
+            **NETWORKS,
+            "splitter_selection": partial(splitter_selection, top),
+        }
         super().__init__(
             {name: networks[name] for name in SPARSE[is_sparse]},
             "difftopk",

@@ -244,6 +244,7 @@ def _top_k() -> list[Call]:
     return [
         Call("TopKCrossEntropy", make(N, (0.5, 0.5)), call),
         Call("TopKCrossEntropy", make(N, (1,), 2, top1="softmax"), call),
+        Call("TopKCrossEntropy", make(N, (0.5, 0.5), top1="cross_entropy"), call),
     ]
 
 

@@ -46,7 +46,7 @@ def test_the_loss_is_its_definition(p_k):
 
 
 RELAXATIONS = [("logistic_phi", "logistic", 0.25), ("cauchy", "cauchy", 0.0), ("optimal", "optimal", 0.0)]
-# Weights, relaxation, m, top1: of the last three any two values meet.
+# Weights, relaxation, m, top1.
 OPTIONS = [
     ((1.0,), RELAXATIONS[0], None, "network"),
     ((0.2,) * 5, RELAXATIONS[0], 7, "softmax"),
@@ -54,6 +54,8 @@ OPTIONS = [
     ((1.0,), RELAXATIONS[1], 7, "network"),
     ((0, 0, 1), RELAXATIONS[2], None, "softmax"),
     ((0.2,) * 5, RELAXATIONS[2], 7, "network"),
+    ((0.5, 0, 0, 0, 0.5), RELAXATIONS[0], 7, "cross_entropy"),
+    ((0.2,) * 5, RELAXATIONS[1], None, "cross_entropy"),
 ]
 
 
@@ -69,7 +71,7 @@ def test_value_and_gradient_are_those_of_difftopk(p_k, of_both, m, top1, capsys)
         m=m,
         distribution=distribution,
         art_lambda=art_lambda,
-        top1_mode={"network": "sort", "softmax": "sm"}[top1],
+        top1_mode={"network": "sort", "softmax": "sm", "cross_entropy": "smce"}[top1],
     )
     ours = TopKCrossEntropy(
         10,
@@ -88,7 +90,7 @@ def test_value_and_gradient_are_those_of_difftopk(p_k, of_both, m, top1, capsys)
     torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("m", "top1"), [(None, "network"), (4, "softmax")])
+@pytest.mark.parametrize(("m", "top1"), [(None, "network"), (4, "softmax"), (4, "cross_entropy")])
 def test_gradcheck(m, top1):
     loss = TopKCrossEntropy(6, (0.3, 0.2, 0.5), m, top1=top1, steepness=1.5, learnable=True).double()
     logits, labels = batch(6, (3,), DOUBLE)
@@ -242,7 +244,7 @@ def selector(n, select):
         ((10, [1], 4.0), {}, OperandTypeError, "m must be an integer, got 4.0"),
         ((0, [1]), {}, OperandError, "classes must be 1 or more, got 0"),
         (("10", [1]), {}, OperandTypeError, "classes must be an integer, got '10'"),
-        ((4, [1]), {"top1": "sm"}, OperandError, "no top1 'sm'; known: network, softmax"),
+        ((4, [1]), {"top1": "sm"}, OperandError, "no top1 'sm'; known: network, softmax, cross_entropy"),
         ((4, [1]), {"reduction": None}, OperandError, "reduction must be one of mean, sum, none, got None"),
         ((4, [1]), {"steepness": 0.0}, OperandError, "TopKCrossEntropy: steepness must be .* above 0"),
         ((4, [1]), {"learnable": "yes"}, OperandTypeError, "learnable must be True or False"),
