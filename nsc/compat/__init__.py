@@ -1,6 +1,8 @@
 """diffsort's interface over compiled kernels, so that a user changes one import.
 
 from nsc.compat import DiffSortNet    # was: from diffsort import DiffSortNet
+
+`nsc.compat.difftopk` and `nsc.compat.torchsort` stand in place of these packages.
 """
 
 from __future__ import annotations
