@@ -49,4 +49,4 @@ def module_text(
         losses = tuple(ModuleLoss(loss.name, loss.sentence) for loss in LOSSES.values())
         return fill("relaxed/sort.py.j2", SortModule(module, losses))
     lines = tuple(textwrap.wrap(", ".join(map(str, outputs.values())) + ",", 96))
-    return fill("relaxed/select.py.j2", SelectModule(module, lines))
+    return fill("relaxed/select.py.j2", SelectModule(module, lines, tuple(LOSSES)))

@@ -286,7 +286,8 @@ class SortModule:
 
 @dataclass(frozen=True)
 class SelectModule:
-    """What relaxed/select.py.j2 is given: its ranks in lines."""
+    """What relaxed/select.py.j2 is given: its ranks in lines, and the names of losses."""
 
     module: Module
     rank_lines: tuple[str, ...]
+    losses: tuple[str, ...]

@@ -103,7 +103,23 @@ SELECTING_METHODS = {
     "select": lambda op, dim: op.select(X, dim=dim),
     "select_with_rows": lambda op, dim: op.select_with_rows(X, dim=dim),
     "route": lambda op, dim: op.route(X, PAYLOAD, dim=dim),
+    "loss": lambda op, dim: op.loss("cross_entropy", X, shares(), dim=dim),
+    "cross_entropy": lambda op, dim: op.cross_entropy(X, shares(), dim=dim),
+    "binary_cross_entropy": lambda op, dim: op.binary_cross_entropy(X, shares(), dim=dim),
 }
+
+
+def shares():
+    """Return what the rows of the selector of X should be."""
+    return torch.zeros(len(X), len(selector().ranks), X.shape[-1])
+
+
+def of_rows(method, **options):
+    """Return a loss of a selector's rows, by a method."""
+    name = ("cross_entropy",) if method == "loss" else ()
+    return getattr(selector(), method)(*name, X, shares(), **options)
+
+
 # Losses and statistics that are modules: what each needs beside its network, and what it is called with.
 STATISTICS = {
     SpearmanLoss: ({}, (RANKS,)),
@@ -235,6 +251,13 @@ FILLED = {
     "top_k_weights": lambda op, v: op.top_k_weights(X, 3, lengths=LENGTHS, fill=v),
     "hard_sort": lambda op, v: op.hard_sort(X, lengths=LENGTHS, fill=v),
 }
+SELECTED = {
+    "forward": lambda op, **options: op(X, **options),
+    "__call__": lambda op, **options: op(X, **options),
+    "select": lambda op, **options: op.select(X, **options),
+    "select_with_rows": lambda op, **options: op.select_with_rows(X, **options),
+    "route": lambda op, **options: op.route(X, PAYLOAD, **options),
+}
 STRAIGHT = {
     "forward": lambda op, v: op(X, straight_through=v),
     "__call__": lambda op, v: op(X, straight_through=v),
@@ -274,6 +297,25 @@ REAL = {
         if method != "forward"
     },
     "SortingNetwork.forward.fill": (lambda v: FILLED["forward"](SortingNetwork(operator()), v), 2.0),
+    **{
+        f"Selector.{method}.fill": (lambda v, call=call: call(selector(), lengths=LENGTHS, fill=v), 2.0)
+        for method, call in SELECTED.items()
+        if method != "forward"
+    },
+    "SortingNetwork.hard_sort.fill": (lambda v: FILLED["hard_sort"](SortingNetwork(operator()), v), 2.0),
+    "SelectionNetwork.hard_select.fill": (
+        lambda v: SelectionNetwork(selector()).hard_select(X, lengths=LENGTHS, fill=v),
+        2.0,
+    ),
+    "Selector.hard_select.fill": (lambda v: selector().hard_select(X, lengths=LENGTHS, fill=v), 2.0),
+    "SelectionNetwork.forward.fill": (
+        lambda v: SelectionNetwork(selector())(X, lengths=LENGTHS, fill=v),
+        2.0,
+    ),
+    **{
+        f"Selector.{method}.steepness": (lambda v, method=method: of_rows(method, steepness=v), 2.0)
+        for method in ("loss", "cross_entropy", "binary_cross_entropy")
+    },
     "Selector.__call__.steepness": (lambda v: selector()(X, v), 2.0),
     "Selector.select.steepness": (lambda v: selector().select(X, v), 2.0),
     "Selector.select_with_rows.steepness": (lambda v: selector().select_with_rows(X, v), 2.0),
@@ -314,6 +356,14 @@ FLAGS = {
         if method != "forward"
     },
     "SortingNetwork.forward.straight_through": lambda v: SortingNetwork(operator())(X, straight_through=v),
+    **{
+        f"Selector.{method}.straight_through": lambda v, call=call: call(selector(), straight_through=v)
+        for method, call in SELECTED.items()
+        if method != "forward"
+    },
+    "SelectionNetwork.forward.straight_through": lambda v: SelectionNetwork(selector())(
+        X, straight_through=v
+    ),
     "draw.error_free": lambda v: nsc.draw("bitonic", 4, error_free=v),
     "compile.error_free": lambda v: nsc.compile("bitonic", 4, error_free=v),
     "compile.unproved": lambda v: nsc.compile("bitonic", 4, unproved=v),
@@ -367,6 +417,12 @@ NAMES = {
         lambda v: operator().binary_cross_entropy(X, RANKS, reduction=v),
         "mean",
     ),
+    "Selector.loss.name": (lambda v: selector().loss(v, X, shares()), "cross_entropy"),
+    "SelectionNetwork.loss.name": (
+        lambda v: SelectionNetwork(selector()).loss(v, X, shares()),
+        "cross_entropy",
+    ),
+    "Selector.loss.reduction": (lambda v: of_rows("loss", reduction=v), "sum"),
     "Sizes.network": (lambda v: nsc.Sizes(v, 8).sorter(3), "bitonic"),
     "Sizes.loss.name": (lambda v: sorters().loss(v, X, RANKS), "cross_entropy"),
     "compile_sizes.network": (lambda v: nsc.compile_sizes(v, 8), "bitonic"),
