@@ -11,9 +11,9 @@ from nsc.compiler.describe import Named
 from nsc.nn.functional.ranking import check_gain, check_way
 from nsc.nn.layer import SortingLayer
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import k_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
+from nsc.sizes import Sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,7 +24,7 @@ class RankingLoss(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         reduction: str = "mean",
@@ -160,7 +160,7 @@ class NDCGLoss(RankingLoss):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int | None = None,
@@ -174,7 +174,7 @@ class NDCGLoss(RankingLoss):
         check_way("NDCGLoss", by)
         check_gain("NDCGLoss", gain)
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
-        self.k = None if k is None else k_of("NDCGLoss", k, self.operator.n)
+        self.k = None if k is None else self._k(k)
         self.by, self.gain = by, gain
 
     def forward(
@@ -219,7 +219,7 @@ class PrecisionAtK(RankingLoss):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int,
@@ -229,7 +229,7 @@ class PrecisionAtK(RankingLoss):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
-        self.k = k_of("PrecisionAtK", k, self.operator.n)
+        self.k = self._k(k)
 
     def forward(
         self,
@@ -280,7 +280,7 @@ class MRRLoss(RankingLoss):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int | None = None,
@@ -290,7 +290,7 @@ class MRRLoss(RankingLoss):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
-        self.k = None if k is None else k_of("MRRLoss", k, self.operator.n)
+        self.k = None if k is None else self._k(k)
 
     def forward(
         self,

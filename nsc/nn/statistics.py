@@ -14,8 +14,8 @@ from nsc.errors import OperandTypeError
 from nsc.nn.functional.statistics import check_interpolation, levels_of, proportion_of
 from nsc.nn.layer import SortingLayer
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import k_of
 from nsc.operators.sorter import Sorter
+from nsc.sizes import Sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -66,7 +66,7 @@ class Quantile(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         q: float | Sequence[float],
@@ -129,7 +129,7 @@ class TrimmedMean(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         proportion: float,
@@ -204,7 +204,7 @@ class SoftTopK(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int,
@@ -214,7 +214,7 @@ class SoftTopK(SortingLayer):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
-        self.k = k_of("SoftTopK", k, self.operator.n)
+        self.k = self._k(k)
         self.straight_through = flag("straight_through", straight_through, OperandTypeError)
 
     def forward(self, x: Tensor, *, dim: int = -1, lengths: Lengths = None, mask: Mask = None) -> Tensor:

@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from torch import Tensor
+from torch.nn.functional import pad
 
 from nsc.contract.routings import IGNORED
 from nsc.operators.lists import Lists, lists_of
@@ -23,12 +24,14 @@ class Arrangement(NamedTuple):
         exists: whether x has it; a tensor without axes is one value.
         lists: which entries take part; None: all.
         fill: what stands in results where no entry takes part.
+        missing: how many wires the kernel has beyond the values of x; the lists leave them out.
     """
 
     axis: int | None
     exists: bool
     lists: Lists | None
     fill: float
+    missing: int = 0
 
     def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
         """Return an operand as a kernel takes it.
@@ -40,6 +43,8 @@ class Arrangement(NamedTuple):
         """
         if self.axis is not None:
             operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
+        if self.missing:
+            operand = pad(operand, [0, 0] * columns + [0, self.missing])
         return operand if self.lists is None else self.lists.in_front(operand, other, columns)
 
     def keys(self, x: Tensor) -> Tensor:
@@ -50,11 +55,24 @@ class Arrangement(NamedTuple):
         """Return integers, one for each entry, as a kernel takes them."""
         return self.at_end(target, IGNORED)
 
+    def shares(self, shares: Tensor) -> Tensor:
+        """Return shares, (…, n, n) with the axes of P, as a kernel takes them."""
+        if self.missing:
+            shares = pad(shares, [0, self.missing] * 2)
+        return shares if self.lists is None else self.lists.shares_in_front(shares)
+
     def of_ranks(self, result: Tensor, columns: int = 0) -> Tensor:
         """Return a result with a number for each rank, or with so many axes of columns behind."""
         if self.lists is not None:
             result = self.lists.of_ranks(result, self.fill, columns)
-        return self._back(result, columns)
+        return self._back(self.cut(result, columns), columns)
+
+    def cut(self, result: Tensor, columns: int = 0) -> Tensor:
+        """Return a result of ranks, or of entries, without the wires that x has no values for."""
+        if not self.missing:
+            return result
+        axis = -1 - columns
+        return result.narrow(axis, 0, result.shape[axis] - self.missing)
 
     def selected(self, result: Tensor, is_there: Tensor, columns: int = 0) -> Tensor:
         """Return a result with a row for each of some ranks, of which some may not be there."""
@@ -65,11 +83,11 @@ class Arrangement(NamedTuple):
         """Return a result with a number for each entry."""
         if self.lists is not None:
             result = self.lists.of_entries(result, self.fill)
-        return self._back(result, 0)
+        return self._back(self.cut(result), 0)
 
     def of_both(self, p: Tensor) -> Tensor:
         """Return P, or some rows of it, with its columns where the entries are. Its axes stay at the end."""
-        return p if self.lists is None else self.lists.columns(p)
+        return p if self.lists is None else self.cut(self.lists.columns(p))
 
     def with_fill(self, fill: float) -> Arrangement:
         """Return the same with another number where no entry takes part."""
@@ -86,7 +104,7 @@ AS_IT_IS = Arrangement(None, True, None, 0)
 
 
 def arrangement_of(
-    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float
+    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float, n: int
 ) -> Arrangement:
     """Return how the tensors of a call are arranged.
 
@@ -96,6 +114,7 @@ def arrangement_of(
         axis: as of `Arrangement`.
         lengths, mask: as of `lists_of`; a mask has the axes of x.
         fill: as of `Arrangement`.
+        n: number of wires, at least as many as x has values.
 
     Raises:
         OperandTypeError, OperandError: as of `lists_of`.
@@ -105,4 +124,6 @@ def arrangement_of(
     moved = Arrangement(axis, x.dim() > 0, None, fill)
     if isinstance(mask, Tensor) and mask.shape == x.shape:
         mask = moved.at_end(mask, 0)
-    return moved._replace(lists=lists_of(caller, moved.at_end(x, 0), lengths, mask))
+    keys = moved.at_end(x, 0)
+    missing = n - keys.shape[-1]
+    return moved._replace(lists=lists_of(caller, keys, lengths, mask, n), missing=missing)

@@ -45,7 +45,7 @@ def ragged_of(given: Any) -> Ragged | None:
             return pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=is_sorted)
 
         return Ragged(padded, lengths.to(padded.device), packed)
-    if isinstance(given, Tensor) and given.is_nested and given.layout is torch.jagged:
+    if isinstance(given, Tensor) and given.is_nested and given.layout is torch.jagged and given.dim() == 2:
         offsets = given.offsets()  # type: ignore[attr-defined]
         padded, lengths = _padded(given.values(), offsets)
         return Ragged(

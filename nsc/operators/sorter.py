@@ -147,7 +147,7 @@ class Sorter(Operator):
             if arranged.lists is not None:
                 rows = arranged.lists.of_ranks(rows, 0, 1)
             values, permutation = straight(values, exact), straight(permutation, rows)
-        return arranged.of_ranks(values), arranged.of_both(permutation)
+        return arranged.of_ranks(values), arranged.of_both(arranged.cut(permutation, 1))
 
     def rank(
         self,
@@ -533,10 +533,9 @@ class Sorter(Operator):
         >>> values, indices
         (tensor([3, 2, 1, 0]), tensor([0, 2, 1, 3]))
         """
-        if lengths is None and mask is None:
-            return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
         arranged = self._arranged("hard_sort", x, dim, lengths, mask, fill)
-        assert arranged.lists is not None
+        if arranged.lists is None:
+            return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
         front = arranged.at_end(x, last_of(x.dtype, flag("descending", descending, OperandTypeError)))
         values, indices = self._exact("hard_sort", front, -1, descending, False, index_dtype)
         sorted_values = arranged.of_ranks(values)

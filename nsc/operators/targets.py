@@ -97,7 +97,8 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
     elif relevance is None:
         if isinstance(target, Tensor) and target.dtype.is_floating_point and target.dim() > x.dim():
             check_dense(caller, "target", target)
-            _check_shape(caller, x, "target of shares", target, (*keys.shape, keys.shape[-1]))
+            m = keys.shape[-1] - arrangement.missing
+            _check_shape(caller, x, "target of shares", target, (*keys.shape[:-1], m, m))
         else:
             _check_integers(caller, x, "target", target)
     else:
@@ -272,8 +273,7 @@ def operand_of(
     form = Payload.INTERVALS
     if isinstance(target, Tensor) and target.dtype.is_floating_point:
         form = Payload.SHARES
-        shares = target if lists is None else lists.shares_in_front(target)
-        rows = _folded(shares.to(dtype), 2)
+        rows = _folded(arrangement.shares(target).to(dtype), 2)
     elif target is not None:
         ends = [ranks, ranks] if ranks is not None else [_folded(arrangement.target(each)) for each in target]
         counted = (ends[0] != IGNORED) & (ends[1] != IGNORED)

@@ -381,7 +381,9 @@ def _parameters_taken(types):
         yield from parameters_of(name, thing, types)
         if inspect.isclass(thing):
             for method in vars(thing):
-                if not method.startswith("_") or method == "__call__":
+                # A method of Sizes that wraps one of a Sorter has its arguments.
+                is_public = not method.startswith("_") or method == "__call__"
+                if is_public and not hasattr(vars(thing)[method], "__wrapped__"):
                     yield from parameters_of(f"{name}.{method}", getattr(thing, method), types)
 
 

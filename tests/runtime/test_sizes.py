@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import pytest
@@ -21,10 +22,11 @@ METHODS = {
     "rank": lambda op, x, **lists: op.rank(x, **lists),
     "route": lambda op, x, **lists: op.route(x, torch.stack([x.sin(), x.cos()], -1), **lists),
     "topk": lambda op, x, **lists: op.topk(x, 2, **lists)[1],
+    "top_k_weights": lambda op, x, **lists: op.top_k_weights(x, 2, **lists),
     "ranks": lambda op, x, **lists: op.cross_entropy(x, x.argsort(-1).argsort(-1), **lists),
     "relevance": lambda op, x, **lists: op.cross_entropy(x, relevance=(3 * x.detach()).round(), **lists),
-    "shares": lambda op, x, **lists: op.binary_cross_entropy(
-        x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
+    "shares": lambda op, x, **lists: op.loss(
+        "binary_cross_entropy", x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
     ),
 }
 
@@ -86,8 +88,6 @@ def test_a_class_that_does_not_pay_joins_the_next():
 def test_any_number_of_values_is_sorted_by_the_next_size(method, m):
     sorters = nsc.compile_sizes("odd_even_merge", 20, dtypes="float64")
     x = torch.randn(3, m, dtype=DOUBLE)
-    if method == "topk" and m < 2:
-        pytest.skip("no two values")
     result, grad = made_of(method, sorters, x, steepness=3.0)
     size = sorters.sorter(m).n
     assert size == min(each for each in (8, 12, 16, 20) if each >= m)
@@ -100,6 +100,73 @@ def test_any_number_of_values_is_sorted_by_the_next_size(method, m):
         expected = expected[..., :m]
     torch.testing.assert_close(result, expected)
     torch.testing.assert_close(grad, of_all[:, :m])
+
+
+def test_sizes_have_all_methods_of_a_sorter():
+    public = [
+        {name for name, value in vars(kind).items() if inspect.isfunction(value) and name[0] != "_"}
+        for kind in (nsc.Sorter, nsc.Sizes)
+    ]
+    assert public[1] - public[0] == {"sorter"}
+    assert public[0] <= public[1]
+    for name in public[0]:
+        of_sizes = inspect.signature(getattr(nsc.Sizes, name)).parameters
+        if "options" not in of_sizes:
+            assert list(of_sizes) == list(inspect.signature(getattr(nsc.Sorter, name)).parameters)
+
+
+@pytest.mark.parametrize("m", [1, 5, 8, 11])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_operands_and_results_of_any_axis_are_those_of_x(m, dim):
+    sorters = nsc.compile_sizes("odd_even", dtypes=["float64"])
+    shape = (m, 4) if dim == 0 else (4, m)
+    x, mask = torch.randn(shape, dtype=DOUBLE), torch.rand(shape) < 0.7
+    payload = torch.randn(*shape, 2, dtype=DOUBLE)
+    op = sorters.sorter(m)
+    places = [(0, 0), (0, op.n - m)] if dim else [(0, op.n - m), (0, 0)]
+
+    def padded(operand, value, columns=0):
+        widths = [0] * (2 * columns) + [width for pair in reversed(places) for width in pair]
+        return torch.nn.functional.pad(operand, widths, value=value)
+
+    keys, is_entry = padded(x, torch.nan), padded(mask, False)
+    options = {"dim": dim, "fill": 7.0}
+    for name in ("sort", "rank"):
+        result = getattr(sorters, name)(x, 2.0, mask=mask, **options)
+        expected = getattr(op, name)(keys, 2.0, mask=is_entry, **options)
+        torch.testing.assert_close(result, expected.narrow(dim, 0, m))
+    routed = sorters.route(x, payload, 2.0, mask=mask, **options)
+    expected = op.route(keys, padded(payload, 3.0, 1), 2.0, mask=is_entry, **options)
+    torch.testing.assert_close(routed, expected.narrow(dim % 2, 0, m))
+    for descending in (False, True):
+        exact = sorters.hard_sort(x, dim, descending=descending)
+        torch.testing.assert_close(tuple(exact), tuple(x.sort(dim=dim, descending=descending, stable=True)))
+        some = sorters.hard_sort(x, dim, descending=descending, mask=mask)
+        expected = op.hard_sort(keys, dim, descending=descending, mask=is_entry)
+        torch.testing.assert_close(tuple(some), tuple(each.narrow(dim, 0, m) for each in expected))
+    assert torch.equal(sorters.hard_sort(x, dim, values_only=True), x.sort(dim).values)
+    p = sorters.sort_with_permutation(x, 2.0, dim=dim, straight_through=True)[1]
+    torch.testing.assert_close(p.argmax(-1), x.movedim(dim, -1).argsort(-1))
+
+
+def test_more_may_be_asked_for_than_there_are_values():
+    sorters, x = nsc.compile_sizes(), torch.randn(2, 3)
+    values, rows = sorters.topk(x, 9, straight_through=True, fill=-1.0)
+    assert rows.shape == (2, 9, 3)
+    assert torch.equal(values, torch.cat([x.sort(descending=True).values, torch.full((2, 6), -1.0)], -1))
+    assert torch.equal(sorters.top_k_weights(x, k=9, straight_through=True), torch.ones(2, 3))
+    with pytest.raises(
+        OperandError, match=r"Sizes\('bitonic', 4\).topk: k must be an integer in 1 … 4, got 5"
+    ):
+        nsc.compile_sizes("bitonic", 4).topk(x, 5)
+    with pytest.raises(OperandError, match="k must be an integer of 1 or more, got 0"):
+        sorters.topk(x, 0)
+
+
+def test_values_of_no_axis_are_one_value():
+    sorters = nsc.compile_sizes("bitonic")
+    assert sorters.sort(torch.tensor(2.0)) == 2
+    assert sorters.hard_sort(torch.tensor(2)).indices == 0
 
 
 def lists_of(kind, rows):
@@ -120,17 +187,23 @@ def rows_of(kind, lists):
     return list(lists[0].split(lists[1].diff().tolist()))
 
 
+def of_entries(method, op, x, **lists):
+    if method == "hard_sort":
+        return op.hard_sort(x, descending=True, **lists).values
+    return getattr(op, method)(x, 2.0, **lists)
+
+
 @pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
 def test_lists_of_every_kind_come_back_as_they_were_given(kind):
     sorters = nsc.compile_sizes("bitonic", 16)
     rows = [torch.randn(length) for length in (3, 11, 1, 9)]
     x = lists_of(kind, rows)
-    for method in ("sort", "rank"):
-        results = rows_of(kind, getattr(sorters, method)(x, 2.0))
+    for method in ("sort", "rank", "hard_sort"):
+        results = rows_of(kind, of_entries(method, sorters, x))
         op = sorters.sorter(11)
         for row, result in zip(rows, results, strict=True):
             padded, lengths = torch.nn.functional.pad(row, (0, op.n - len(row))), torch.tensor(len(row))
-            expected = getattr(op, method)(padded, 2.0, lengths=lengths)[: len(row)]
+            expected = of_entries(method, op, padded, lengths=lengths)[: len(row)]
             torch.testing.assert_close(result, expected)
     values, p = sorters.sort_with_permutation(x, 2.0)
     assert p.shape == (4, 11, 11)
@@ -145,14 +218,18 @@ def test_sizes_are_made_on_demand_and_refuse_what_no_network_serves():
     sorters = nsc.compile_sizes("bitonic", 20)
     assert sorters.sorter(5) is sorters.sorter(8)
     assert pickle.loads(pickle.dumps(sorters)) == sorters
-    with pytest.raises(OperandError, match="sort: x has no axis"):
-        sorters.sort(torch.tensor(2.0))
-    with pytest.raises(OperandError, match=r"rank: dim must be in -2 … 1, got 2"):
+    with pytest.raises(OperandError, match=r"rank: dim must be in -2 … 1 for x of 2 axes, got 2"):
         sorters.rank(torch.randn(2, 3), dim=2)
     with pytest.raises(
         OperandError, match=r"Sizes\('bitonic', 20\) sorts 1 … 20 values, got 21 values: make it with"
     ):
         sorters.sort(torch.randn(2, 21))
+    with pytest.raises(OperandError, match=r"Sizes\('bitonic'\) sorts 1 … values, got 0 values$"):
+        nsc.compile_sizes("bitonic").sort(torch.randn(2, 0))
+    with pytest.raises(OperandError, match=r"lengths must be in 0 … 3, got 4"):
+        sorters.sort(torch.randn(3), lengths=torch.tensor(4))
+    with pytest.raises(OperandError, match=r"target of shares must have the shape \(3, 3\)"):
+        sorters.cross_entropy(torch.randn(3), torch.rand(8, 8))
     with pytest.raises(NetworkError, match="most must be 1 or more, got 0"):
         nsc.compile_sizes("bitonic", 0)
     with pytest.raises(NetworkError, match="bitonick"):

@@ -28,7 +28,7 @@ from torch.utils.checkpoint import checkpoint
 import nsc
 import nsc.compat
 import nsc.nn
-from nsc.operators.packaged import Packaged
+from nsc.operators.packaged import Attribute
 
 pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
 
@@ -454,7 +454,7 @@ REFUSED: dict[str, dict[str, str]] = {
         if key not in ("exact", "filter", "filter layers")
     },
     "`torch.fx.symbolic_trace`": dict.fromkeys(
-        ("sorter", "losses", "selector", "exact", "filter", "relaxed filter", "diffsort"),
+        ("sorter", "losses", "sizes", "selector", "exact", "filter", "relaxed filter", "diffsort"),
         r"torch\.fx traces modules of nsc\.nn, not this method; torch\.export traces both",
     ),
     "sparse, MKL-DNN, nested and quantized tensors": dict.fromkeys(COLUMNS, "must be a dense tensor"),
@@ -513,7 +513,7 @@ def test_a_cell(name, key):
 
 def test_every_kind_of_thing_is_in_a_column():
     """What users call with tensors: public methods of what is made of packages, and modules."""
-    operators = [kind for kind in descendants(Packaged) if kind.__name__ in nsc.__all__]
+    operators = [kind for kind in descendants(Attribute) if kind.__name__ in nsc.__all__]
     modules = [
         thing
         for room in (nsc.nn, nsc.compat)
@@ -525,7 +525,7 @@ def test_every_kind_of_thing_is_in_a_column():
         for kind in operators
         for name, value in vars(kind).items()
         if inspect.isfunction(value) and (name == "__call__" or not name.startswith("_"))
-    } - {"Filter.selector"}  # it takes no tensor, and returns a Selector
+    } - {"Filter.selector", "Sizes.sorter"}  # they take no tensor, and return an operator
     public |= {module.__name__ for module in modules}
     called = {call.name for column in COLUMNS.values() for call in column.make()}
     assert public == called

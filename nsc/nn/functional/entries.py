@@ -14,6 +14,7 @@ from nsc.operators.operands import Steepness, as_loss, axis_of, cast, check_dens
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.sizes import Sizes, sorter_for
 
 
 class Entries(NamedTuple):
@@ -23,13 +24,15 @@ class Entries(NamedTuple):
         arrangement: of the call; it has lists.
         lists: which entries take part; all, if the call names none.
         keys: (…, n), the entries, then +∞; float32 at least.
-        lengths: (…), how many entries each sample has, for the operator's methods; None: all, in all samples.
+        lengths: (…), how many entries each sample has, for the sorter's methods; None: all, in all samples.
+        sorter: it sorts the keys.
     """
 
     arrangement: Arrangement
     lists: Lists
     keys: Tensor
     lengths: Lengths
+    sorter: Sorter
 
     def in_front(self, operand: Tensor) -> Tensor:
         """Return an operand of the shape of x with its entries in front, then 0."""
@@ -37,13 +40,15 @@ class Entries(NamedTuple):
 
 
 def check_call(caller: str, operator: object, name: str, x: object) -> None:
-    """Refuse what is no Sorter, or no tensor of floating-point numbers.
+    """Refuse what is neither a Sorter nor Sizes, or no tensor of floating-point numbers.
 
     Raises:
         OperandTypeError: it is none; `name` is that of x.
     """
-    if not isinstance(operator, Sorter):
-        raise OperandTypeError(f"{caller}: the operator must be a Sorter, got {type(operator).__name__}")
+    if not isinstance(operator, Sorter | Sizes):
+        raise OperandTypeError(
+            f"{caller}: the operator must be a Sorter or Sizes, got {type(operator).__name__}"
+        )
     check_dense(caller, name, x)
     assert isinstance(x, Tensor)
     if not x.dtype.is_floating_point:
@@ -53,32 +58,33 @@ def check_call(caller: str, operator: object, name: str, x: object) -> None:
 
 
 def entries_of(
-    caller: str, operator: Sorter, name: str, x: Tensor, dim: int, lengths: Lengths, mask: Mask
+    caller: str, operator: Sorter | Sizes, name: str, x: Tensor, dim: int, lengths: Lengths, mask: Mask
 ) -> Entries:
     """Check an operator and the tensors of a call, and return its entries.
 
     Args:
         caller: the function, for messages.
-        operator: sorts n values.
+        operator: sorts n values, or sizes for any n.
         name: the name of x, for messages.
         x, dim, lengths, mask: as the methods of a Sorter take them.
 
     Raises:
-        OperandTypeError: no Sorter, or an argument of another type.
+        OperandTypeError: neither a Sorter nor Sizes, or an argument of another type.
         OperandError: no such axis, another number of values along it, or lengths or a mask that do not fit.
     """
     check_call(caller, operator, name, x)
-    axis = axis_of(caller, x, operator.n, dim)
-    arrangement = arrangement_of(caller, x, axis, lengths, mask, 0)
+    sorter = sorter_for(operator, caller, x, dim)
+    axis = axis_of(caller, x, sorter.n if sorter is operator else None, dim)
+    arrangement = arrangement_of(caller, x, axis, lengths, mask, 0, sorter.n)
     lists = arrangement.lists
     if lists is None:
         samples = arrangement.at_end(x, 0).shape[:-1]
-        every = torch.full(samples, operator.n, dtype=torch.int64, device=x.device)
-        lists = Lists(every, operator.n, None)
+        every = torch.full(samples, sorter.n, dtype=torch.int64, device=x.device)
+        lists = Lists(every, sorter.n, None)
     lengths = None if arrangement.lists is None else lists.counts
     arrangement = arrangement._replace(lists=lists)
     keys = cast(arrangement.keys(x), torch.promote_types(x.dtype, torch.float32))
-    return Entries(arrangement, lists, keys, lengths)
+    return Entries(arrangement, lists, keys, lengths, sorter)
 
 
 class Labelled(NamedTuple):
@@ -126,14 +132,14 @@ class Labelled(NamedTuple):
                 "clamp it"
             )
 
-    def routed(self, operator: Sorter, column: Tensor, steepness: Steepness) -> Tensor:
+    def routed(self, column: Tensor, steepness: Steepness) -> Tensor:
         """Return a column (…, n) sorted by the scores, 0 at the ranks that there are not."""
         keys, lengths = self.entries.keys, self.entries.lengths
-        return operator.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
+        return self.entries.sorter.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
 
-    def soft_ranks(self, operator: Sorter, steepness: Steepness) -> Tensor:
+    def soft_ranks(self, steepness: Steepness) -> Tensor:
         """Return the soft ranks of the scores, (…, n), 0 where there is no entry."""
-        return operator.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
+        return self.entries.sorter.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
 
     def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
         """Return the losses (…) of samples as users want them; those that do not count are 0."""
@@ -145,7 +151,7 @@ class Labelled(NamedTuple):
 
 def labelled(
     caller: str,
-    operator: Sorter,
+    operator: Sorter | Sizes,
     scores: Tensor,
     name: str,
     labels: Tensor,

@@ -22,6 +22,7 @@ from nsc.nn.functional.entries import Entries, check_call, entries_of
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness
 from nsc.operators.sorter import Sorter
+from nsc.sizes import Sizes
 
 
 class _Rule(NamedTuple):
@@ -49,7 +50,7 @@ _RULES = {
 
 
 def quantile(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     q: float | Sequence[float],
     steepness: Steepness = None,
@@ -79,14 +80,14 @@ def quantile(
     levels = levels_of("quantile", q)
     check_interpolation("quantile", interpolation)
     entries = entries_of("quantile", operator, "x", x, dim, lengths, mask)
-    values = operator.sort(entries.keys, steepness, lengths=entries.lengths)
+    values = _sorted(entries, steepness)
     last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
     found = [_at(values, last * level, _RULES[interpolation]) for level in levels]
     return _statistic(entries, x, found[0] if real(q) is not None else torch.stack(found))
 
 
 def median(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     steepness: Steepness = None,
     *,
@@ -109,13 +110,11 @@ def median(
     tensor(3.)
     """
     entries = entries_of("median", operator, "x", x, dim, lengths, mask)
-    return _statistic(
-        entries, x, _middle(entries, operator.sort(entries.keys, steepness, lengths=entries.lengths))
-    )
+    return _statistic(entries, x, _middle(entries, _sorted(entries, steepness)))
 
 
 def trimmed_mean(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     proportion: float,
     steepness: Steepness = None,
@@ -141,16 +140,16 @@ def trimmed_mean(
     """
     share = proportion_of("trimmed_mean", proportion)
     entries = entries_of("trimmed_mean", operator, "x", x, dim, lengths, mask)
-    values, counts = operator.sort(entries.keys, steepness, lengths=entries.lengths), entries.lists.counts
+    values, counts = _sorted(entries, steepness), entries.lists.counts
     cut = (counts.double() * share).long()
-    ranks = torch.arange(operator.n, device=x.device)
+    ranks = torch.arange(values.shape[-1], device=x.device)
     is_kept = (ranks >= cut.unsqueeze(-1)) & (ranks < (counts - cut).unsqueeze(-1))
     total = torch.where(is_kept, values, 0).sum(-1)
     return _statistic(entries, x, total / (counts - 2 * cut).clamp_min(1))
 
 
 def median_absolute_deviation(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     steepness: Steepness = None,
     *,
@@ -173,16 +172,14 @@ def median_absolute_deviation(
     tensor(1.5000)
     """
     entries = entries_of("median_absolute_deviation", operator, "x", x, dim, lengths, mask)
-    middle = _middle(entries, operator.sort(entries.keys, steepness, lengths=entries.lengths))
+    middle = _middle(entries, _sorted(entries, steepness))
     distances = (entries.keys - middle.unsqueeze(-1)).abs()
-    distances = torch.where(entries.lists.is_entry, distances, math.inf)
-    return _statistic(
-        entries, x, _middle(entries, operator.sort(distances, steepness, lengths=entries.lengths))
-    )
+    of_middle = entries._replace(keys=torch.where(entries.lists.is_entry, distances, math.inf))
+    return _statistic(entries, x, _middle(entries, _sorted(of_middle, steepness)))
 
 
 def soft_top_k(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     k: int,
     steepness: Steepness = None,
@@ -254,6 +251,11 @@ def proportion_of(caller: str, proportion: object) -> float:
     if share is None or not 0 <= share < 0.5:
         raise OperandError(f"{caller}: proportion must be at least 0 and less than 1/2, got {proportion!r}")
     return share
+
+
+def _sorted(entries: Entries, steepness: Steepness) -> Tensor:
+    """Return the relaxed sorted values of entries, (…, n)."""
+    return entries.sorter.sort(entries.keys, steepness, lengths=entries.lengths)
 
 
 def _middle(entries: Entries, values: Tensor) -> Tensor:
