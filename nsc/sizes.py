@@ -18,12 +18,14 @@ from nsc.compiler.families import FAMILIES
 from nsc.compiler.network import MAX_WIRES
 from nsc.contract.routings import LOSSES
 from nsc.errors import LoweringError, NetworkError, OperandError
+from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.classes import sizes_of
+from nsc.operators.lists import Lengths, Mask
 from nsc.operators.on_demand import on_demand
 from nsc.operators.operands import axis_of, check_dense, k_of
 from nsc.operators.operator import Operator
 from nsc.operators.packaged import Attribute
-from nsc.operators.ragged import Ragged, ragged_of
+from nsc.operators.ragged import Ragged, ragged_of, rows_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import LossOptions, Target
 from nsc.wording import argument, count
@@ -67,8 +69,8 @@ def _of_sizes(method: Callable[..., Any], gives_rows: bool) -> Callable[..., Any
         caller, ragged, k = f"{sizes!r}.{method.__name__}", ragged_of(x), None
         if ragged is not None:
             x = ragged.padded
-            given = tuple(_of_lists(each, x.shape[-1]) for each in given)
-            options = {name: _of_lists(each, x.shape[-1]) for name, each in options.items()}
+            given = tuple(rows_of(each, x.shape[-1]) for each in given)
+            options = {name: rows_of(each, x.shape[-1]) for name, each in options.items()}
             if options.get("lengths") is None:
                 options["lengths"] = ragged.lengths
         if "k" in places:
@@ -181,11 +183,23 @@ class Sizes(Attribute):
 class SorterUpTo(Sorter):
     """A Sorter that takes fewer values than its network has wires, with +∞ in the place of the others."""
 
-    def _axis(self, method: str, x: Tensor, dim: int) -> int | None:
+    def _arranged(
+        self, method: str, x: Tensor, dim: int, lengths: Lengths = None, mask: Mask = None, fill: float = 0
+    ) -> Arrangement:
         self._operands.check_dense(method, "x", x)
-        axis = axis_of(f"{self.name}.{method}", x, None, dim)
-        is_whole = x.dim() and axis == x.dim() - 1 and x.shape[axis] == self.n
-        return None if is_whole else axis
+        caller = f"{self.name}.{method}"
+        axis = axis_of(caller, x, None, dim)
+        wires = wires_of(self, x.shape[axis] if x.dim() else 1)
+        if wires is None:
+            return super()._arranged(method, x, dim, lengths, mask, fill)
+        return arrangement_of(caller, x, axis, lengths, mask, self._fill(method, fill), wires)
+
+
+def wires_of(sorter: Sorter, m: int) -> int | None:
+    """Return how many wires m values are arranged for; None: they are as many as the sorter has."""
+    # A trace that knew whether wires are missing would be another one where none is.
+    is_whole = not torch.compiler.is_compiling() and m == sorter.n
+    return None if is_whole or not isinstance(sorter, SorterUpTo) else sorter.n
 
 
 def _size_of(m: int, most: int | None) -> int | None:
@@ -240,14 +254,6 @@ def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> 
 @functools.lru_cache(_MOST_KEPT)
 def _sorter(network: str, size: int, options: tuple[tuple[str, Any], ...]) -> Sorter:
     return SorterUpTo(compile(network, size, **dict(options)).kernel.files)
-
-
-def _of_lists(given: Any, m: int) -> Any:
-    """Return lists of any kind as rows of m places, a pair of them as a pair of rows, else what is given."""
-    ragged = ragged_of(given)
-    if ragged is not None:
-        return ragged.padded_to(m)
-    return tuple(_of_lists(each, m) for each in given) if isinstance(given, tuple | list) else given
 
 
 def _closed(result: Any, ragged: Ragged) -> Any:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RankingLoss(SortingLayer):
-    """A Sorter, its steepness, and a reduction over samples."""
+    """A Sorter or Sizes, its steepness, and a reduction over samples."""
 
     def __init__(
         self,
@@ -82,18 +82,21 @@ class SpearmanLoss(RankingLoss):
     Cost per sample: that of `Sorter.rank`, O(size), and of an exact sort of the target.
 
     Args:
-        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it.
+        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
+            call to call another, and lists of every kind: see `Sizes`.
         reduction: over samples: "mean", of those that count, so NaN where none does; "sum"; or "none" for the
             loss of each, times its weight.
-        steepness: in units of a score^(λ − 1); None: 2 × depth.
+        steepness: in units of a score^(λ − 1); None: 2 × depth, without n that of the network of a call's
+            size.
         learnable: whether the steepness is a parameter, as of `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: an unknown reduction, a steepness that is no finite number above 0, or options beside a
-            Sorter, which is compiled already. In a call: a target, weight, lengths or mask that does not fit,
-            or a NaN in the target, which only plain tensors of the CPU are searched for.
+        OperandError: an unknown reduction, a steepness that is no finite number above 0, none for a learnable
+            one without n, or options beside a Sorter or Sizes, which are compiled already. In a call: a
+            target, weight, lengths or mask that does not fit, or a NaN in the target, which only plain
+            tensors of the CPU are searched for.
         OperandTypeError: a Selector, or a learnable that is no bool. In a call: an argument of another type.
         NscError: what `nsc.compile` raises.
 
@@ -103,6 +106,9 @@ class SpearmanLoss(RankingLoss):
     >>> import torch
     >>> loss, target = SpearmanLoss("bitonic", 4, steepness=50.0), torch.tensor([10.0, 30.0, 20.0, 40.0])
     >>> loss(torch.tensor([1.0, 3.0, 2.0, 4.0]), target).round(decimals=2)
+    tensor(0.)
+    >>> of_any_n = SpearmanLoss(steepness=50.0)
+    >>> of_any_n(torch.arange(9.0), torch.arange(9.0)).round(decimals=2)
     tensor(0.)
     """
 

@@ -24,14 +24,14 @@ class Arrangement(NamedTuple):
         exists: whether x has it; a tensor without axes is one value.
         lists: which entries take part; None: all.
         fill: what stands in results where no entry takes part.
-        missing: how many wires the kernel has beyond the values of x; the lists leave them out.
+        missing: how many wires the kernel has beyond the values of x, which the lists leave out; None: none.
     """
 
     axis: int | None
     exists: bool
     lists: Lists | None
     fill: float
-    missing: int = 0
+    missing: int | None = None
 
     def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
         """Return an operand as a kernel takes it.
@@ -43,7 +43,7 @@ class Arrangement(NamedTuple):
         """
         if self.axis is not None:
             operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
-        if self.missing:
+        if self.missing is not None:
             operand = pad(operand, [0, 0] * columns + [0, self.missing])
         return operand if self.lists is None else self.lists.in_front(operand, other, columns)
 
@@ -57,7 +57,7 @@ class Arrangement(NamedTuple):
 
     def shares(self, shares: Tensor) -> Tensor:
         """Return shares, (…, n, n) with the axes of P, as a kernel takes them."""
-        if self.missing:
+        if self.missing is not None:
             shares = pad(shares, [0, self.missing] * 2)
         return shares if self.lists is None else self.lists.shares_in_front(shares)
 
@@ -69,7 +69,7 @@ class Arrangement(NamedTuple):
 
     def cut(self, result: Tensor, columns: int = 0) -> Tensor:
         """Return a result of ranks, or of entries, without the wires that x has no values for."""
-        if not self.missing:
+        if self.missing is None:
             return result
         axis = -1 - columns
         return result.narrow(axis, 0, result.shape[axis] - self.missing)
@@ -104,7 +104,7 @@ AS_IT_IS = Arrangement(None, True, None, 0)
 
 
 def arrangement_of(
-    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float, n: int
+    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float, n: int | None = None
 ) -> Arrangement:
     """Return how the tensors of a call are arranged.
 
@@ -114,7 +114,7 @@ def arrangement_of(
         axis: as of `Arrangement`.
         lengths, mask: as of `lists_of`; a mask has the axes of x.
         fill: as of `Arrangement`.
-        n: number of wires, at least as many as x has values.
+        n: number of wires, at least as many as x has values; None: as many.
 
     Raises:
         OperandTypeError, OperandError: as of `lists_of`.
@@ -125,5 +125,5 @@ def arrangement_of(
     if isinstance(mask, Tensor) and mask.shape == x.shape:
         mask = moved.at_end(mask, 0)
     keys = moved.at_end(x, 0)
-    missing = n - keys.shape[-1]
+    missing = None if n is None else n - keys.shape[-1]
     return moved._replace(lists=lists_of(caller, keys, lengths, mask, n), missing=missing)

@@ -100,7 +100,7 @@ def last_of(dtype: torch.dtype, descending: bool) -> float:
     return torch.iinfo(dtype).min if descending else torch.iinfo(dtype).max
 
 
-def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int) -> Lists | None:
+def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = None) -> Lists | None:
     """Return the lists that a call names; None: all entries take part.
 
     Args:
@@ -108,7 +108,7 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int) -> Lists |
         x: (…, m), the sorted axis at the end.
         lengths: integers (…) in 0 … m: the first so many entries of each sample take part; or None.
         mask: booleans (…, m): the entries where it is true take part; or None.
-        n: how many values the operator sorts, at least m. Beyond m there are no entries.
+        n: how many values the operator sorts, at least m; beyond m there are no entries. None: m.
 
     Raises:
         OperandTypeError: lengths or a mask of another type.
@@ -116,7 +116,8 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int) -> Lists |
     """
     m = x.shape[-1]
     if lengths is None and mask is None:
-        return None if m == n else Lists(torch.full(x.shape[:-1], m, device=x.device), n, None)
+        return None if n is None else Lists(torch.full(x.shape[:-1], m, device=x.device), n, None)
+    wires = m if n is None else n
     if lengths is not None and mask is not None:
         raise OperandError(f"{caller}: lengths and mask say the same: leave one of them out")
     name, given = ("lengths", lengths) if mask is None else ("mask", mask)
@@ -134,17 +135,17 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int) -> Lists |
     if given.device != x.device:
         raise OperandError(f"{caller}: x is on {x.device} and {name} on {given.device}: move one of them")
     if mask is not None:
-        if m < n:
+        if n is not None:
             mask = torch.nn.functional.pad(mask, [0, n - m])
         before = mask.cumsum(-1)
         counts = before[..., -1].contiguous()
-        others = torch.arange(n, device=mask.device) - before + counts.unsqueeze(-1)
-        return Lists(counts, n, torch.where(mask, before - 1, others))
+        others = torch.arange(wires, device=mask.device) - before + counts.unsqueeze(-1)
+        return Lists(counts, wires, torch.where(mask, before - 1, others))
     if way_of(lengths) is PLAIN and not lengths.is_cuda and lengths.numel():
         least, most = (number.item() for number in lengths.aminmax())
         if least < 0 or most > m:
             raise OperandError(f"{caller}: lengths must be in 0 … {m}, got {least if least < 0 else most}")
-    return Lists(lengths, n, None)
+    return Lists(lengths, wires, None)
 
 
 _NO_LENGTHS = (torch.bool,)

@@ -260,6 +260,8 @@ class _Devices(dict[torch.device, bool]):
     def __init__(self, types: Iterable[str]) -> None:
         super().__init__()
         self._types = {*types, "meta"}
+        # A trace that finds no device here, and is called again when there is one, is traced again.
+        self[torch.device("cpu")] = "cpu" in self._types
 
     def __missing__(self, device: torch.device) -> bool:
         self[device] = device.type in self._types

@@ -117,19 +117,20 @@ class Operator(Packaged):
         self, method: str, x: Tensor, dim: int, lengths: Lengths = None, mask: Mask = None, fill: float = 0
     ) -> Arrangement:
         """Check x, and return how the tensors of a call are arranged."""
-        axis = self._axis(method, x, dim)
+        axis = self._operands.axis(method, x, dim)
+        fill = self._fill(method, fill)
+        if axis is None and lengths is None and mask is None:
+            return AS_IT_IS
+        return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill)
+
+    def _fill(self, method: str, fill: float) -> float:
+        """Return what stands in results where no entry takes part, checked."""
         if type(fill) is not int and type(fill) is not float:
             number = real(fill)
             if number is None:
                 raise OperandTypeError(f"{self.name}.{method}: fill must be a number, got {fill!r}")
-            fill = number
-        if axis is None and lengths is None and mask is None:
-            return AS_IT_IS
-        return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill, self.n)
-
-    def _axis(self, method: str, x: Tensor, dim: int) -> int | None:
-        """Check x, and return the axis that a call sorts along, from 0 on; None: the last, of n values."""
-        return self._operands.axis(method, x, dim)
+            return number
+        return fill
 
     def _is_straight(self, straight_through: object) -> bool:
         return straight_through is not False and flag("straight_through", straight_through, OperandTypeError)

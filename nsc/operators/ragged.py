@@ -66,6 +66,14 @@ def ragged_of(given: Any) -> Ragged | None:
     return None
 
 
+def rows_of(given: Any, m: int) -> Any:
+    """Return lists of any kind as rows of m places, a pair of them as a pair of rows, else what is given."""
+    ragged = ragged_of(given)
+    if ragged is not None:
+        return ragged.padded_to(m)
+    return tuple(rows_of(each, m) for each in given) if isinstance(given, tuple | list) else given
+
+
 def _padded(values: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     lengths = offsets.diff()
     longest = max(1, int(lengths.max())) if lengths.numel() else 1

@@ -97,7 +97,7 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
     elif relevance is None:
         if isinstance(target, Tensor) and target.dtype.is_floating_point and target.dim() > x.dim():
             check_dense(caller, "target", target)
-            m = keys.shape[-1] - arrangement.missing
+            m = keys.shape[-1] - (arrangement.missing or 0)
             _check_shape(caller, x, "target of shares", target, (*keys.shape[:-1], m, m))
         else:
             _check_integers(caller, x, "target", target)

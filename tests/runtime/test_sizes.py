@@ -187,6 +187,105 @@ def rows_of(kind, lists):
     return list(lists[0].split(lists[1].diff().tolist()))
 
 
+LAYERS = {
+    "networks": (nsc.nn.SortingNetwork, {}),
+    "Spearman": (nsc.nn.SpearmanLoss, {"reduction": "none"}),
+    "NDCG": (nsc.nn.NDCGLoss, {"k": 3, "reduction": "none"}),
+    "precision": (nsc.nn.PrecisionAtK, {"k": 4}),
+    "MRR": (nsc.nn.MRRLoss, {"k": 2}),
+    "quantile": (nsc.nn.Quantile, {"q": (0.2, 0.5)}),
+    "median": (nsc.nn.Median, {}),
+    "trimmed mean": (nsc.nn.TrimmedMean, {"proportion": 0.2}),
+    "deviation": (nsc.nn.MedianAbsoluteDeviation, {}),
+    "soft top k": (nsc.nn.SoftTopK, {"k": 2}),
+}
+
+
+def call_of(layer, x, **lists):
+    if isinstance(layer, nsc.nn.SortingNetwork):
+        return layer.sort(x, **lists)
+    if hasattr(layer, "reduction"):
+        labels = torch.linspace(0, 2, 12).round().expand(3, 12)[:, : x.shape[-1]]
+        return layer(x, labels, **lists)
+    return layer(x, **lists)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("steepness", [None, 2.0])
+def test_a_layer_without_n_does_what_one_of_the_next_size_does(name, steepness):
+    kind, options = LAYERS[name]
+    layer = kind(**options, steepness=steepness)
+    for m in (5, 8, 11):
+        x, lengths = torch.randn(3, m), torch.tensor([m, 4, 5])
+        size = layer.operator.sorter(m).n
+        sized = kind("bitonic", size, **options, steepness=steepness)
+        padded = torch.nn.functional.pad(x, (0, size - m), value=torch.nan)
+        for of_any, of_size in (
+            (call_of(layer, x), call_of(sized, padded, lengths=torch.full((3,), m))),
+            (call_of(layer, x, lengths=lengths), call_of(sized, padded, lengths=lengths)),
+        ):
+            cut = of_size[..., :m] if of_size.shape == padded.shape else of_size
+            torch.testing.assert_close(of_any, cut)
+            assert of_any.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_without_n_takes_lists_of_every_kind(name, kind):
+    layer = LAYERS[name][0](**LAYERS[name][1])
+    rows = [torch.randn(length) for length in (3, 11, 1, 9)]
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    lists, lengths = lists_of(kind, rows), {"lengths": torch.tensor([3, 11, 1, 9])}
+    if hasattr(layer, "reduction"):
+        result = layer(lists, lists_of(kind, [row.abs() for row in rows]))
+        expected = layer(padded, padded.abs(), **lengths)
+    elif name in ("networks", "soft top k"):
+        result = rows_of(kind, getattr(layer, "sort", layer)(lists))
+        rows = zip(getattr(layer, "sort", layer)(padded, **lengths), lengths["lengths"], strict=True)
+        expected = [row[:length] for row, length in rows]
+    else:
+        result, expected = layer(lists), layer(padded, **lengths)
+    torch.testing.assert_close(result, expected)
+
+
+def test_a_layer_without_n_keeps_its_steepness_and_options():
+    layer = nsc.nn.SpearmanLoss(relaxation="cauchy")
+    assert layer.steepness is None
+    assert layer.state_dict() == {}
+    assert repr(layer) == "SpearmanLoss(Sizes('bitonic'), steepness=2 × depth, reduction='mean')"
+    layer.load_state_dict(layer.double().state_dict())
+    assert layer.operator.sorter(3).kernel.sigmoid == "cauchy"
+    x = torch.randn(2, 9, dtype=DOUBLE)
+    assert layer(x, x).dtype == DOUBLE
+    with pytest.raises(nsc.OperandTypeError, match="float64 is not served"):
+        nsc.nn.SpearmanLoss()(x, x)
+    learnable = nsc.nn.SpearmanLoss("odd_even", steepness=3.0, learnable=True)
+    assert learnable.state_dict().keys() == {"log_steepness"}
+    learnable(x.float(), x.float()).backward()
+    assert learnable.log_steepness.grad
+    at_most = nsc.nn.SoftTopK(nsc.compile_sizes("bitonic", 9), k=9)
+    assert at_most(torch.randn(9)).sum().round() == 9
+    with pytest.raises(OperandError, match="MRRLoss: a learnable steepness starts from a number"):
+        nsc.nn.MRRLoss(learnable=True)
+    with pytest.raises(OperandError, match=r"Sizes\('bitonic', 9\) is compiled already: leave out dtypes"):
+        nsc.nn.Median(at_most.operator, dtypes="float64")
+    with pytest.raises(OperandError, match=r"sorts 1 … 9 values, got 10 values: make it with most=10"):
+        nsc.nn.Median(at_most.operator)(torch.randn(10))
+    with pytest.raises(OperandError, match=r"SoftTopK: k must be an integer in 1 … 9, got 10"):
+        nsc.nn.SoftTopK(at_most.operator, k=10)
+
+
+def test_a_program_of_a_layer_without_n_is_traced_once_for_each_size():
+    layer = nsc.nn.SpearmanLoss(steepness=2.0)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    program = torch.compile(layer, fullgraph=True, dynamic=True, backend="eager")
+    for m in (3, 5, 8, 9, 10, 12, 13, 16):
+        x = torch.randn(2, m)
+        torch.testing.assert_close(program(x, x.sin()), layer(x, x.sin()))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 3
+
+
 def of_entries(method, op, x, **lists):
     if method == "hard_sort":
         return op.hard_sort(x, descending=True, **lists).values

@@ -2,7 +2,7 @@
 
 Every loss takes these arguments:
 
-    operator: a Sorter of n values.
+    operator: a Sorter of n values; or Sizes, for any n and for lists of every kind.
     scores: (…, n); the largest comes first.
     target or relevance: the shape of scores, numbers of any real dtype. It has no gradient.
     steepness: as of the operator's methods; None: its default.
