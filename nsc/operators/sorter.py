@@ -381,7 +381,7 @@ class Sorter(Operator):
         weights = self._operands.steepness(name, steepness, keys, way, moved)
         payload, routing, of_samples = ranks_of(given, arranged), name, given.weight
         classes: Classes = ()
-        if payload is None or of_samples is not None or arranged.lists is not None:
+        if payload is None or of_samples is not None or arranged.lists is not None or given.smoothing:
             of_items = of_samples is not None and of_samples.dim() == moved.dim()
             is_seen = way is PLAIN and not keys.is_cuda
             payload, form = operand_of(
@@ -410,6 +410,7 @@ class Sorter(Operator):
         *,
         relevance: Tensor | None = None,
         weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
         reduction: str = "mean",
         dim: int = -1,
         lengths: Lengths = None,
@@ -423,7 +424,11 @@ class Sorter(Operator):
         the value. The logarithm of a probability above 3/4 is that of 1 minus its column's other entries. In
         the error-free form P is 0 or 1, and 1 / max(p, 1e-12) stands for the derivative of log p.
 
-        Arguments, results and errors as in `loss`.
+        Arguments, results and errors as in `loss`, and
+
+        label_smoothing: ε in 0 … 1, for a target of ranks. As in torch.nn.CrossEntropyLoss, an input has the
+        share ε / m of each of the m ranks that there are, and 1 - ε more of its true rank. Shares take O(n²)
+        of memory per sample.
 
         >>> import nsc
         >>> op = nsc.compile("bitonic", 4)
@@ -432,7 +437,7 @@ class Sorter(Operator):
         >>> bool(x.grad[1] < 0 < x.grad[2])  # the second score should grow, the third should fall
         True
         """
-        given = Given(target, relevance, weight)
+        given = Given(target, relevance, weight, label_smoothing)
         return self._loss("cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
 
     def binary_cross_entropy(

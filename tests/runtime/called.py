@@ -154,6 +154,7 @@ def _losses() -> list[Call]:
         "loss": lambda op, x: op.loss("cross_entropy", x, ranks(x)),
         "cross_entropy": lambda op, x: op.cross_entropy(x, ranks(x), steepness(x)),
         "binary_cross_entropy": lambda op, x: op.binary_cross_entropy(x, ranks(x), steepness(x)),
+        "cross_entropy, smoothed": lambda op, x: op.cross_entropy(x, ranks(x), 2.0, label_smoothing=0.1),
         "cross_entropy, relevance": lambda op, x: op.cross_entropy(
             x, relevance=ranks(x).clamp_max(1), mask=some(x)
         ),

@@ -249,6 +249,10 @@ REAL = {
     **of_statistics("steepness", 2.0),
     **of_statistics("proportion", 0.25),
     "Sorter.loss.steepness": (lambda v: operator().loss("cross_entropy", X, RANKS, v), 2.0),
+    "Sorter.cross_entropy.label_smoothing": (
+        lambda v: operator().cross_entropy(X, RANKS, label_smoothing=v),
+        0.5,
+    ),
     "Sorter.cross_entropy.steepness": (lambda v: operator().cross_entropy(X, RANKS, v), 2.0),
     "Sorter.binary_cross_entropy.steepness": (lambda v: operator().binary_cross_entropy(X, RANKS, v), 2.0),
     **{
