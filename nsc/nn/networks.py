@@ -16,7 +16,7 @@ from nsc.operators.exact import Sorted
 from nsc.operators.lists import Lengths, ListOptions, Mask
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
-from nsc.operators.targets import CrossEntropyOptions, LossOptions, RowLossOptions, Target
+from nsc.operators.targets import LossOptions, RowLossOptions, Target
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -100,7 +100,7 @@ class SortingNetwork(SortingLayer):
         return self._relaxed("loss", name, x, target, **options)  # type: ignore[no-any-return]
 
     def cross_entropy(
-        self, x: Tensor, target: Target | None = None, **options: Unpack[CrossEntropyOptions]
+        self, x: Tensor, target: Target | None = None, **options: Unpack[LossOptions]
     ) -> Tensor:
         """Return the paper's loss against a target; see `Sorter.cross_entropy`."""
         return self._relaxed("cross_entropy", x, target, **options)  # type: ignore[no-any-return]

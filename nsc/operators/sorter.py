@@ -313,6 +313,7 @@ class Sorter(Operator):
         *,
         relevance: Tensor | None = None,
         weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
         reduction: str = "mean",
         dim: int = -1,
         lengths: Lengths = None,
@@ -335,6 +336,9 @@ class Sorter(Operator):
                 their ranks: each may have any of them.
             weight: what each sample counts, of the shape of x without its sorted axis, or what each input
                 counts, of the shape of x. Losses are divided by the sum of the weights.
+            label_smoothing: ε in 0 … 1, for a target of ranks. Each of the m ranks that there are has the share
+                ε / m of an input then, and the true one 1 - ε more, as in torch.nn.CrossEntropyLoss. Shares
+                take O(n²) of memory per sample.
             reduction: over samples: mean, sum, or none for the loss of each.
             dim: the axis of x, and of target, relevance and weight, to sort along.
             lengths, mask: which inputs take part, see the class. A sample of none counts nothing.
@@ -357,7 +361,7 @@ class Sorter(Operator):
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        given = Given(target, relevance, weight)
+        given = Given(target, relevance, weight, label_smoothing)
         return self._loss(name, x, given, steepness, reduction, dim, lengths, mask)
 
     def _loss(
@@ -424,11 +428,7 @@ class Sorter(Operator):
         the value. The logarithm of a probability above 3/4 is that of 1 minus its column's other entries. In
         the error-free form P is 0 or 1, and 1 / max(p, 1e-12) stands for the derivative of log p.
 
-        Arguments, results and errors as in `loss`, and
-
-        label_smoothing: ε in 0 … 1, for a target of ranks. As in torch.nn.CrossEntropyLoss, an input has the
-        share ε / m of each of the m ranks that there are, and 1 - ε more of its true rank. Shares take O(n²)
-        of memory per sample.
+        Arguments, results and errors as in `loss`.
 
         >>> import nsc
         >>> op = nsc.compile("bitonic", 4)
@@ -448,6 +448,7 @@ class Sorter(Operator):
         *,
         relevance: Tensor | None = None,
         weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
         reduction: str = "mean",
         dim: int = -1,
         lengths: Lengths = None,
@@ -470,7 +471,7 @@ class Sorter(Operator):
         >>> bool(op.binary_cross_entropy(x, torch.tensor([3, 1, 2, 0]), steepness=50.0) < 0.01)
         True
         """
-        given = Given(target, relevance, weight)
+        given = Given(target, relevance, weight, label_smoothing)
         return self._loss("binary_cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
 
     @overload

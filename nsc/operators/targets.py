@@ -41,11 +41,6 @@ class LossOptions(RowLossOptions, total=False):
     """What the losses of a Sorter take by name; see there."""
 
     relevance: Tensor | None
-
-
-class CrossEntropyOptions(LossOptions, total=False):
-    """What the cross entropy of a Sorter takes by name; see there."""
-
     label_smoothing: float
 
 

@@ -249,10 +249,16 @@ REAL = {
     **of_statistics("steepness", 2.0),
     **of_statistics("proportion", 0.25),
     "Sorter.loss.steepness": (lambda v: operator().loss("cross_entropy", X, RANKS, v), 2.0),
-    "Sorter.cross_entropy.label_smoothing": (
-        lambda v: operator().cross_entropy(X, RANKS, label_smoothing=v),
-        0.5,
-    ),
+    **{
+        f"Sorter.{name}.label_smoothing": (lambda v, call=call: call(X, RANKS, label_smoothing=v), 0.5)
+        for name, call in {
+            "loss": lambda *target, **options: operator().loss("cross_entropy", *target, **options),
+            "cross_entropy": lambda *target, **options: operator().cross_entropy(*target, **options),
+            "binary_cross_entropy": lambda *target, **options: operator().binary_cross_entropy(
+                *target, **options
+            ),
+        }.items()
+    },
     "Sorter.cross_entropy.steepness": (lambda v: operator().cross_entropy(X, RANKS, v), 2.0),
     "Sorter.binary_cross_entropy.steepness": (lambda v: operator().binary_cross_entropy(X, RANKS, v), 2.0),
     **{

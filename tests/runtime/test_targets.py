@@ -160,6 +160,16 @@ def test_smoothed_labels_are_those_of_torch(op, smoothing):
     torch.testing.assert_close(got, expected)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_smoothed_labels_are_shares(op, name):
+    x, ranks, lengths = samples(), samples(1).argsort(-1), torch.tensor([7, 3, 1, 0, 5])
+    ranks = torch.where(ranks < lengths.unsqueeze(-1), ranks, -100).sort(-1, descending=True).values
+    m = lengths.clamp_min(1).view(-1, 1, 1)
+    shares = 0.75 * (ranks.unsqueeze(-2) == torch.arange(N).unsqueeze(-1)).double() + 0.25 / m
+    smoothed = op.loss(name, x, ranks, lengths=lengths, label_smoothing=0.25, reduction="none")
+    torch.testing.assert_close(smoothed, op.loss(name, x, shares, lengths=lengths, reduction="none"))
+
+
 def test_smoothed_labels_keep_their_tails(op):
     x = 3 * torch.arange(N, dtype=torch.float32)
     x.requires_grad_()
