@@ -336,9 +336,9 @@ class Sorter(Operator):
                 their ranks: each may have any of them.
             weight: what each sample counts, of the shape of x without its sorted axis, or what each input
                 counts, of the shape of x. Losses are divided by the sum of the weights.
-            label_smoothing: ε in 0 … 1, for a target of ranks. Each of the m ranks that there are has the share
-                ε / m of an input then, and the true one 1 - ε more, as in torch.nn.CrossEntropyLoss. Shares
-                take O(n²) of memory per sample.
+            label_smoothing: ε in 0 … 1, for a target of ranks. Of each input, every one of the m ranks that
+                there are has the share ε / m, and the true one 1 - ε more, as in torch.nn.CrossEntropyLoss.
+                These shares take O(n²) of memory per sample.
             reduction: over samples: mean, sum, or none for the loss of each.
             dim: the axis of x, and of target, relevance and weight, to sort along.
             lengths, mask: which inputs take part, see the class. A sample of none counts nothing.
