@@ -86,9 +86,9 @@ class Sizes(Attribute):
     """Sorters of one family for any number of values, from a few networks.
 
     Its methods are those of `Sorter`. A call with m values along the axis takes the network of the next
-    larger size, with +∞ in the place of the other values. So all calls of one size share a network and its
-    kernel. The sizes are 2^k and 3·2^k from 8 on, up to `most`. `steepness` None means that of this network,
-    and a k may be larger than m.
+    larger size, with +∞ in the place of the other values, with which a value of +∞ ties. So all calls of one
+    size share a network and its kernel. The sizes are 2^k and 3·2^k from 8 on, up to `most`. `steepness` None
+    means that of this network, and a k may be larger than m.
 
     x may be a padded tensor with `lengths` or `mask`, or lists of different lengths: a nested tensor of the
     jagged layout, a `torch.nn.utils.rnn.PackedSequence`, or a pair of values and offsets, as nested tensors

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from nsc.contract.routings import IGNORED
 from nsc.operators.lists import Lists, lists_of
+from nsc.operators.operands import cast
 
 
 class Arrangement(NamedTuple):
@@ -53,7 +55,7 @@ class Arrangement(NamedTuple):
 
     def target(self, target: Tensor) -> Tensor:
         """Return integers, one for each entry, as a kernel takes them."""
-        return self.at_end(target, IGNORED)
+        return self.at_end(cast(target, torch.int64), IGNORED)
 
     def shares(self, shares: Tensor) -> Tensor:
         """Return shares, (…, n, n) with the axes of P, as a kernel takes them."""
@@ -119,7 +121,9 @@ def arrangement_of(
     Raises:
         OperandTypeError, OperandError: as of `lists_of`.
     """
-    if lengths is None and mask is None and axis is None:
+    if axis == x.dim() - 1:
+        axis = None
+    if lengths is None and mask is None and axis is None and n is None:
         return AS_IT_IS
     moved = Arrangement(axis, x.dim() > 0, None, fill)
     if isinstance(mask, Tensor) and mask.shape == x.shape:

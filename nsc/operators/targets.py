@@ -12,7 +12,7 @@ from nsc.contract.routings import IGNORED, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import cast, check_dense
+from nsc.operators.operands import check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.wording import argument
 
@@ -227,7 +227,7 @@ def ranks_of(given: Given, arrangement: Arrangement) -> Tensor | None:
     target = given.target
     if not isinstance(target, Tensor) or target.dtype.is_floating_point:
         return None
-    return cast(_folded(arrangement.target(target)), torch.int64)
+    return _folded(arrangement.target(target))
 
 
 def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:

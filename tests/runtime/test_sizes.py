@@ -163,6 +163,17 @@ def test_more_may_be_asked_for_than_there_are_values():
         sorters.topk(x, 0)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16, torch.int32])
+def test_ranks_of_any_integers_are_targets(dtype):
+    sorters, x, ranks = nsc.compile_sizes(), torch.randn(2, 5), torch.arange(5).expand(2, 5)
+    expected = sorters.cross_entropy(x, ranks)
+    torch.testing.assert_close(sorters.cross_entropy(x, ranks.to(dtype)), expected)
+    torch.testing.assert_close(sorters.cross_entropy(x, (ranks.to(dtype),) * 2), expected)
+    op, lengths = nsc.compile("bitonic", 5), torch.tensor([5, 3])
+    some = op.cross_entropy(x, ranks, lengths=lengths)
+    torch.testing.assert_close(op.cross_entropy(x, ranks.to(dtype), lengths=lengths), some)
+
+
 def test_values_of_no_axis_are_one_value():
     sorters = nsc.compile_sizes("bitonic")
     assert sorters.sort(torch.tensor(2.0)) == 2
