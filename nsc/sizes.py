@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import torch
 from torch import Tensor
 
+from nsc import api
 from nsc.api import Options, compile
-from nsc.arguments import integer, whole
+from nsc.arguments import integer, is_name
+from nsc.compiler.describe import is_family
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import MAX_WIRES
+from nsc.contract.routings import LOSSES
 from nsc.errors import LoweringError, NetworkError, OperandError
+from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.classes import sizes_of
-from nsc.operators.lists import ListOptions
+from nsc.operators.lists import Lengths, Mask
 from nsc.operators.on_demand import on_demand
-from nsc.operators.operands import check_dense
-from nsc.operators.ragged import ragged_of
+from nsc.operators.operands import axis_of, check_dense, k_of
+from nsc.operators.operator import Operator
+from nsc.operators.packaged import Attribute
+from nsc.operators.ragged import Ragged, ragged_of, rows_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import LossOptions, Target
 from nsc.wording import argument, count
@@ -22,51 +33,96 @@ from nsc.wording import argument, count
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+AnyOperator = TypeVar("AnyOperator", bound="Operator | Sizes")
 # Rows of x: a padded tensor, or one of the kinds of lists that `ragged_of` reads.
 Rows = Any
+_SIZES = sizes_of(MAX_WIRES)
+# Sorters that are kept. Each holds the texts of its package.
+_MOST_KEPT = 64
 
 
-class Sizes:
-    """Sorters of one family for any number of values up to `most`, from a few networks.
+def _padded(
+    method: Callable[Concatenate[Sorter, Tensor, Given], Result],
+) -> Callable[Concatenate[Sizes, Rows, Given], Result]:
+    """Return a method of a Sorter as one of Sizes."""
+    return _of_sizes(method, gives_rows=False)
+
+
+def _as_given(
+    method: Callable[Concatenate[Sorter, Tensor, Given], object],
+) -> Callable[Concatenate[Sizes, Rows, Given], Any]:
+    """Return a method whose results have a number for each entry: of lists they are such lists."""
+    return _of_sizes(method, gives_rows=True)
+
+
+def _of_sizes(method: Callable[..., Any], gives_rows: bool) -> Callable[..., Any]:
+    places = {name: place for place, name in enumerate(list(inspect.signature(method).parameters)[2:])}
+
+    def found(name: str, given: tuple[Any, ...], options: dict[str, Any], other: Any) -> Any:
+        place = places.get(name, len(given))
+        return given[place] if place < len(given) else options.get(name, other)
+
+    @functools.wraps(method)
+    def call(sizes: Sizes, x: Rows, *given: Any, **options: Any) -> Any:
+        caller, ragged, k = f"{sizes!r}.{method.__name__}", ragged_of(x), None
+        if ragged is not None:
+            x = ragged.padded
+            given = tuple(rows_of(each, x.shape[-1]) for each in given)
+            options = {name: rows_of(each, x.shape[-1]) for name, each in options.items()}
+            if options.get("lengths") is None:
+                options["lengths"] = ragged.lengths
+        if "k" in places:
+            k = k_of(caller, found("k", given, options, 1), sizes.most)
+        sorter = sorter_for(sizes, caller, x, found("dim", given, options, -1), k)
+        result = method(sorter, x, *given, **options)
+        return _closed(result, ragged) if ragged is not None and gives_rows else result
+
+    return call
+
+
+class Sizes(Attribute):
+    """Sorters of one family for any number of values, from a few networks.
 
     Its methods are those of `Sorter`. A call with m values along the axis takes the network of the next
-    larger size, one of `sizes`, with +∞ in the place of the other values. So all calls of one size share a
-    network and its kernel. `steepness` None means that of this network.
+    larger size, with +∞ in the place of the other values, with which a value of +∞ ties. So all calls of one
+    size share a network and its kernel. The sizes are 2^k and 3·2^k from 8 on, up to `most`. `steepness` None
+    means that of this network, and a k may be larger than m.
 
     x may be a padded tensor with `lengths` or `mask`, or lists of different lengths: a nested tensor of the
     jagged layout, a `torch.nn.utils.rnn.PackedSequence`, or a pair of values and offsets, as nested tensors
-    have them. What has a number for each entry then comes back as such; P and what is selected come back
-    padded.
+    have them. What has the shape of x may then be lists too. Results that have a number for each entry come
+    back as such; P and what is selected come back padded.
 
     Args:
         network: the family's name.
-        most: the largest number of values.
+        most: the largest number of values; None: any.
         options: those of `nsc.compile`.
 
     >>> import nsc, torch
-    >>> sorters = nsc.compile_sizes("bitonic", 100)
-    >>> sorters.sizes
-    (8, 12, 16, 24, 32, 48, 64, 96, 100)
+    >>> sorters = nsc.compile_sizes("bitonic")
+    >>> sorters.sorter(100)
+    SorterUpTo(bitonic_128: n=128, size=1792, depth=28)
     >>> sorters.sort(torch.tensor([3.0, 1.0, 2.0]), steepness=50.0).round()
     tensor([1., 2., 3.])
     """
 
-    def __init__(self, network: str, most: int, **options: Unpack[Options]) -> None:
+    def __init__(self, network: str = "bitonic", most: int | None = None, **options: Unpack[Options]) -> None:
+        if not is_family(network):
+            known = ", ".join(FAMILIES)
+            raise NetworkError(f"Sizes are of a family ({known}), got {network!r}: nsc.compile takes others")
         self.network = network
-        self.most = integer("most", most, NetworkError)
-        if self.most < 1:
+        self.most = None if most is None else integer("most", most, NetworkError)
+        if self.most is not None and self.most < 1:
             raise NetworkError(f"{argument('most')} must be 1 or more, got {most}")
         if "select" in options:
             raise LoweringError("Sizes sort all values: leave select out")
-        self._options = tuple(sorted(options.items()))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The sizes of the networks, ascending."""
-        return sizes_of(self.most)
+        fixed = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+        self._options = tuple(sorted(fixed.items()))
 
     def __repr__(self) -> str:
-        return f"Sizes({self.network!r}, {self.most})"
+        return f"Sizes({self.network!r})" if self.most is None else f"Sizes({self.network!r}, {self.most})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sizes) and self._key == other._key
@@ -84,49 +140,26 @@ class Sizes:
         Raises:
             OperandError: more than `most`, or none.
         """
-        m = integer("m", m, OperandError)
-        if not 1 <= m <= self.most:
-            raise OperandError(
-                f"{self!r} sorts 1 … {self.most} values, got {count(m, 'value')}: make it with "
-                f"{argument('most', max(m, 1))}"
-            )
-        size = next(size for size in self.sizes if size >= m)
+        return self._sorter(integer("m", m, OperandError))
+
+    def _sorter(self, m: int) -> Sorter:
+        size = _size_of(m, self.most)
+        if size is None:
+            values, most = count(m, "value"), "" if self.most is None else f"{self.most} "
+            advice = f": make it with {argument('most', m)}" if m and self.most is not None else ""
+            raise OperandError(f"{self!r} sorts 1 … {most}values, got {values}{advice}")
         return _sorter(self.network, size, self._options)
 
-    def sort(self, x: Rows, steepness: Any = None, **options: Unpack[ListOptions]) -> Any:
-        """Return the relaxed sorted values, as x; see `Sorter.sort`."""
-        call = _Call(self, "sort", x, options)
-        return call.rows(call.run(steepness))
-
+    sort = _as_given(Sorter.sort)
     __call__ = sort
-
-    def sort_with_permutation(
-        self, x: Rows, steepness: Any = None, **options: Unpack[ListOptions]
-    ) -> tuple[Any, Tensor]:
-        """Return the relaxed sorted values, as x, and P (…, m, m); see `Sorter.sort_with_permutation`."""
-        call = _Call(self, "sort_with_permutation", x, options)
-        values, p = call.run(steepness)
-        return call.rows(values), p[..., : call.m, : call.m]
-
-    def rank(self, x: Rows, steepness: Any = None, **options: Unpack[ListOptions]) -> Any:
-        """Return the soft ranks, as x; see `Sorter.rank`."""
-        call = _Call(self, "rank", x, options)
-        return call.rows(call.run(steepness))
-
-    def route(
-        self, x: Rows, payload: Tensor, steepness: Any = None, **options: Unpack[ListOptions]
-    ) -> Tensor:
-        """Return P @ payload for a padded payload (…, m, columns); see `Sorter.route`."""
-        call = _Call(self, "route", x, options)
-        return call.cut(call.run(steepness, call.padded(payload, 1)), 1)
-
-    def topk(
-        self, x: Rows, k: int, steepness: Any = None, **options: Unpack[ListOptions]
-    ) -> tuple[Tensor, Tensor]:
-        """Return the k largest values, largest first, and their rows of P (…, k, m); see `Sorter.topk`."""
-        call = _Call(self, "topk", x, options)
-        values, rows = call.run(steepness, k)
-        return values, rows[..., : call.m]
+    sort_with_permutation = _as_given(Sorter.sort_with_permutation)
+    rank = _as_given(Sorter.rank)
+    route = _padded(Sorter.route)
+    topk = _padded(Sorter.topk)
+    top_k_weights = _as_given(Sorter.top_k_weights)
+    cross_entropy = _padded(Sorter.cross_entropy)
+    binary_cross_entropy = _padded(Sorter.binary_cross_entropy)
+    hard_sort = _as_given(Sorter.hard_sort)
 
     def loss(
         self,
@@ -136,127 +169,109 @@ class Sizes:
         steepness: Any = None,
         **options: Unpack[LossOptions],
     ) -> Tensor:
-        """Return a loss of P against a target, by its name; what has the shape of x may be lists as x.
+        """Return a loss of P against a target, by its name; see `Sorter.loss`.
 
-        See `Sorter.loss`.
+        Raises:
+            OperandError: an unknown loss, or a target that is none.
         """
-        call = _Call(self, "loss", x, options)
-        return call.sorter.loss(name, call.x, call.target(target), steepness, **call.options_of_a_loss())
-
-    def cross_entropy(
-        self,
-        x: Rows,
-        target: Target | Any | None = None,
-        steepness: Any = None,
-        **options: Unpack[LossOptions],
-    ) -> Tensor:
-        """Return the paper's loss against a target; see `loss`."""
-        return self.loss("cross_entropy", x, target, steepness, **options)
-
-    def binary_cross_entropy(
-        self,
-        x: Rows,
-        target: Target | Any | None = None,
-        steepness: Any = None,
-        **options: Unpack[LossOptions],
-    ) -> Tensor:
-        """Return the binary cross entropy of P; see `loss`."""
-        return self.loss("binary_cross_entropy", x, target, steepness, **options)
+        if not is_name(name, LOSSES):
+            raise OperandError(f"{self!r}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
+        of_name: Callable[..., Tensor] = getattr(self, name)
+        return of_name(x, target, steepness, **options)
 
 
-class _Call:
-    """A call of a sorter: its operands padded to the sorter's size."""
+class SorterUpTo(Sorter):
+    """A Sorter that takes fewer values than its network has wires, with +∞ in the place of the others."""
 
-    def __init__(self, sizes: Sizes, method: str, x: Rows, options: Any) -> None:
-        self._method = method
-        self._options = dict(options)
-        self._ragged = ragged_of(x)
-        if self._ragged is not None:
-            x = self._ragged.padded
-            self._options.setdefault("lengths", self._ragged.lengths)
-        check_dense(f"{sizes!r}.{method}", "x", x)
-        if not x.dim():
-            raise OperandError(f"{sizes!r}.{method}: x has no axis: give one value as x.unsqueeze(0)")
-        dim = self._options.setdefault("dim", -1)
-        if whole(dim) is None or not -x.dim() <= dim < x.dim():
-            raise OperandError(f"{sizes!r}.{method}: dim must be in {-x.dim()} … {x.dim() - 1}, got {dim!r}")
-        self._dim = dim
-        self.m = x.shape[dim]
-        self.sorter = sizes.sorter(self.m)
-        self._missing = self.sorter.n - self.m
-        self.x = self.padded(x)
-        if self._missing:
-            self._name_entries(x)
+    def _arranged(
+        self, method: str, x: Tensor, dim: int, lengths: Lengths = None, mask: Mask = None, fill: float = 0
+    ) -> Arrangement:
+        self._operands.check_dense(method, "x", x)
+        caller = f"{self.name}.{method}"
+        axis = axis_of(caller, x, None, dim)
+        wires = wires_of(self, x.shape[axis] if x.dim() else 1)
+        if wires is None:
+            return super()._arranged(method, x, dim, lengths, mask, fill)
+        return arrangement_of(caller, x, axis, lengths, mask, self._fill(method, fill), wires)
 
-    def _name_entries(self, x: Tensor) -> None:
-        if (mask := self._options.get("mask")) is not None:
-            self._options["mask"] = self.padded(mask)
-        elif self._options.get("lengths") is None:
-            samples = x.movedim(self._dim, -1).shape[:-1]
-            self._options["lengths"] = torch.full(samples, self.m, device=x.device)
 
-    def padded(self, operand: Tensor, columns: int = 0) -> Tensor:
-        """Return an operand with as many places along the axis as the sorter has wires.
+def wires_of(sorter: Sorter, m: int) -> int | None:
+    """Return how many wires m values are arranged for; None: they are as many as the sorter has."""
+    # A trace that knew whether wires are missing would be another one where none is.
+    is_whole = not torch.compiler.is_compiling() and m == sorter.n
+    return None if is_whole or not isinstance(sorter, SorterUpTo) else sorter.n
 
-        Args:
-            operand: it has the axes of x, then so many axes of columns.
-            columns: the number of these axes.
-        """
-        if not self._missing:
-            return operand
-        axes = operand.dim() - columns
-        behind = axes - 1 - self._dim % axes + columns
-        return torch.nn.functional.pad(operand, [0] * (2 * behind) + [0, self._missing])
 
-    def cut(self, result: Tensor, columns: int = 0) -> Tensor:
-        """Return a result without the places that `padded` added."""
-        return result.narrow(self._dim % (result.dim() - columns), 0, self.m)
+def _size_of(m: int, most: int | None) -> int | None:
+    """Return the least size that holds m values, at most `most`; None: there is none, or no value."""
+    if not 1 <= m <= (MAX_WIRES if most is None else most):
+        return None
+    size = next(size for size in _SIZES if size >= m)
+    return size if most is None else min(size, most)
 
-    def rows(self, result: Tensor) -> Any:
-        """Return a result that has a number for each entry, as x was given."""
-        cut = self.cut(result)
-        return cut if self._ragged is None else self._ragged.closed(cut)
 
-    def run(self, steepness: Any, *operands: Any) -> Any:
-        return getattr(self.sorter, self._method)(self.x, *operands, steepness, **self._options)
+def sorter_for(operator: Sorter | Sizes, caller: str, x: Tensor, dim: int, k: int | None = None) -> Sorter:
+    """Return the sorter for the values of x along an axis; one of Sizes takes fewer values too.
 
-    def target(self, target: Any) -> Any:
-        if target is None:
-            return None
-        is_pair = isinstance(target, tuple | list)
-        if is_pair and (self._ragged is None or ragged_of(target) is None):
-            return tuple(map(self._of_items, target))
-        if isinstance(target, Tensor) and target.is_floating_point() and not target.is_nested:
-            return torch.nn.functional.pad(target, [0, self._missing] * 2) if self._missing else target
-        return self._of_items(target)
+    Args:
+        operator: it sorts.
+        caller: what was called, for messages.
+        x: a dense tensor.
+        dim: the axis.
+        k: how many values there are at least; None: those of x.
 
-    def options_of_a_loss(self) -> dict[str, Any]:
-        for name in ("relevance", "weight"):
-            given = self._options.get(name)
-            if given is not None and (name == "relevance" or ragged_of(given) or given.dim() == self.x.dim()):
-                self._options[name] = self._of_items(given)
-        return self._options
+    Raises:
+        OperandTypeError: x is no such tensor, or dim no whole number.
+        OperandError: no such axis, more values than Sizes sort, or none.
+    """
+    if isinstance(operator, Sorter):
+        return operator
+    check_dense(caller, "x", x)
+    axis = axis_of(caller, x, None, dim)
+    m = x.shape[axis] if x.dim() else 1
+    return operator._sorter(m if k is None or not m else max(m, k))
 
-    def _of_items(self, given: Any) -> Tensor:
-        ragged = ragged_of(given)
-        return self.padded(given if ragged is None else ragged.padded_to(self.m))
+
+def most_of(operator: Sorter | Sizes) -> int | None:
+    """Return how many values an operator sorts at most; None: any number."""
+    return operator.n if isinstance(operator, Sorter) else operator.most
+
+
+def serving(operator: AnyOperator, dtype: torch.dtype, device: torch.device) -> AnyOperator:
+    """Return an operator, or sizes, of the same networks, as `nsc.api.serving` does."""
+    if not isinstance(operator, Sizes):
+        return api.serving(operator, dtype, device)
+    one = operator._sorter(1)
+    again = api.serving(one, dtype, device)
+    if again is one:
+        return operator
+    options: dict[str, Any] = dict(operator._options)
+    options.update(dtypes=tuple(sorted(again.kernel.reals)), targets=tuple(again.kernel.sources))
+    return cast(AnyOperator, Sizes(operator.network, operator.most, **options))
 
 
 @on_demand
+@functools.lru_cache(_MOST_KEPT)
 def _sorter(network: str, size: int, options: tuple[tuple[str, Any], ...]) -> Sorter:
-    made = compile(network, size, **dict(options))
-    assert isinstance(made, Sorter)
-    return made
+    return SorterUpTo(compile(network, size, **dict(options)).kernel.files)
 
 
-def compile_sizes(network: str, most: int, **options: Unpack[Options]) -> Sizes:
-    """Return sorters of one family for any number of values up to a largest one.
+def _closed(result: Any, ragged: Ragged) -> Any:
+    """Return a result with its rows, (batch, m), as the lists that were given."""
+    if isinstance(result, Tensor):
+        return ragged.closed(result) if result.dim() == 2 else result
+    parts = [_closed(each, ragged) for each in result]
+    return tuple(parts) if type(result) is tuple else type(result)(*parts)
+
+
+def compile_sizes(network: str = "bitonic", most: int | None = None, **options: Unpack[Options]) -> Sizes:
+    """Return sorters of one family for any number of values.
 
     A network is compiled when a call first needs its size.
 
     Args:
         network: the family's name.
-        most: the largest number of values.
+        most: the largest number of values; None: any.
         options: those of `nsc.compile`, such as relaxation; not select.
 
     Raises:
@@ -266,7 +281,7 @@ def compile_sizes(network: str, most: int, **options: Unpack[Options]) -> Sizes:
     >>> import nsc, torch
     >>> lists = torch.nested.nested_tensor([torch.tensor([3.0, 1.0]), torch.tensor([5.0, 4.0, 6.0])],
     ...                                    layout=torch.jagged)
-    >>> ranks = nsc.compile_sizes("bitonic", 100).rank(lists, steepness=50.0)
+    >>> ranks = nsc.compile_sizes("bitonic").rank(lists, steepness=50.0)
     >>> [each.round().tolist() for each in ranks.unbind()]
     [[1.0, 0.0], [1.0, 0.0, 2.0]]
     """

@@ -67,7 +67,6 @@ def test_every_call_takes_the_name_of_a_family():
 @pytest.mark.parametrize(
     ("network", "n", "message"),
     [
-        ("bitonic", None, "family bitonic needs n"),
         ("bionic", 4, "neither a family .* nor a network file"),
         ([], None, "no comparator and no number of wires: state n"),
         ([(1, 2)], None, "index_base=1, or from 0, with index_base=0 and n"),
@@ -87,6 +86,13 @@ def test_every_call_takes_the_name_of_a_family():
 def test_every_call_refuses_a_wrong_network_alike(call, network, n, message):
     with pytest.raises(NetworkError, match=message):
         call(network, n)
+
+
+@pytest.mark.parametrize("call", [nsc.compile, nsc.verify])
+def test_a_family_needs_n_but_in_layers(call):
+    with pytest.raises(NetworkError, match="family bitonic needs n"):
+        call("bitonic")
+    assert SortingNetwork("bitonic").operator == nsc.compile_sizes("bitonic")
 
 
 def test_a_list_that_does_not_sort_is_refuted():

@@ -48,6 +48,18 @@ def trained(x: Tensor) -> None:
     assert_type(nsc.verify("bitonic", 16, property="median"), nsc.Proof)
 
 
+def of_any_number(x: Tensor) -> None:
+    sizes = nsc.compile_sizes("bitonic", relaxation="cauchy")
+    assert_type(sizes, nsc.Sizes)
+    assert_type(sizes.sorter(9), nsc.Sorter)
+    assert_type(sizes.sort(x, 2.0, dim=0), Any)  # lists of the kind that x is
+    assert_type(sizes.topk(x, 2, fill=-1.0), tuple[Tensor, Tensor])
+    assert_type(sizes.cross_entropy((x, x.argmax(-1)), x.argsort(-1), label_smoothing=0.1), Tensor)
+    assert_type(sizes.loss("cross_entropy", x, relevance=x), Tensor)
+    assert_type(nsc.nn.SpearmanLoss().forward(x, x), Tensor)
+    assert_type(nsc.nn.functional.median(sizes, x), Tensor)
+
+
 def refused() -> None:
     nsc.compile("bitonic", 16, top_k=8)  # type: ignore[call-overload]
     nsc.compile("bitonic", 16, select="median")  # type: ignore[call-overload]
@@ -58,3 +70,5 @@ def refused() -> None:
     nsc.nn.Quantile("bitonic", 16)  # type: ignore[call-arg]
     nsc.top_k("8")  # type: ignore[arg-type]
     nsc.compile("bitonic", 16).select(torch.zeros(16))  # type: ignore[attr-defined]
+    nsc.compile_sizes("bitonic").topk(torch.zeros(16), "2")  # type: ignore[arg-type]
+    nsc.compile_sizes("bitonic").sort(torch.zeros(16), dims=0)  # type: ignore[call-arg]

@@ -4,40 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 import torch
 from torch import Tensor
 
-from nsc.api import Options, compile, serving
+from nsc.api import Options, compile
 from nsc.arguments import flag, real, shown_number
-from nsc.compiler.describe import Named
+from nsc.compiler.describe import Named, is_family
 from nsc.errors import LoweringError, OperandError, OperandTypeError
 from nsc.nn import functional
+from nsc.operators.operands import k_of
 from nsc.operators.operator import Operator
-from nsc.operators.packaged import Packaged
+from nsc.operators.packaged import Attribute
 from nsc.operators.selector import Selector
 from nsc.operators.sorter import Sorter
+from nsc.sizes import AnyOperator, Sizes, most_of, serving
+from nsc.wording import argument
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-AnyOperator = TypeVar("AnyOperator", bound=Operator)
-
 
 class Layer(torch.nn.Module, Generic[AnyOperator]):
-    """An operator and its steepness.
+    """An operator, or sizes of it, and the steepness.
 
     Where a layer is converted to another dtype, as by `.double()`, or moved to a GPU, as by `.to("cuda")`,
     its network is compiled for these tensors too. `.half()` and `.bfloat16()` round the steepness like every
     other value.
     """
 
-    log_steepness: Tensor
+    log_steepness: Tensor | None
 
     def __init__(self, operator: AnyOperator, steepness: float | None, learnable: bool) -> None:
         super().__init__()
-        start = operator.default_steepness if steepness is None else real(steepness)
+        is_parameter = flag("learnable", learnable, OperandTypeError)
+        made = torch.empty(0)
+        # The dtype and the device of the parameters of other layers that are made at the same time.
+        self.operator = serving(operator, made.dtype, made.device)
+        default = None if isinstance(operator, Sizes) else operator.default_steepness
+        if steepness is None and default is None:
+            if is_parameter:
+                raise OperandError(
+                    f"{type(self).__name__}: a learnable steepness starts from a number, and each size has "
+                    f"another default: add {argument('steepness', 10.0)}"
+                )
+            self.register_buffer("log_steepness", None)
+            return
+        start = default if steepness is None else real(steepness)
         if start is None or not 0 < start < math.inf:
             kind, value = (
                 (OperandTypeError, type(steepness).__name__)
@@ -45,28 +59,27 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
                 else (OperandError, shown_number(steepness))
             )
             raise kind(f"{type(self).__name__}: steepness must be a number, finite and above 0, got {value}")
-        is_parameter = flag("learnable", learnable, OperandTypeError)
         # FSDP2 takes parameters that have an axis, and a dtype in common.
         log = torch.tensor([math.log(start)], dtype=None if is_parameter else torch.float64)
         if is_parameter:
             self.log_steepness = torch.nn.Parameter(log)
         else:
             self.register_buffer("log_steepness", log)
-        # The dtype and the device of the parameters of other layers that are made at the same time.
-        self.operator = serving(operator, torch.get_default_dtype(), log.device)
 
     @property
-    def steepness(self) -> Tensor:
-        """The steepness as a 0-d tensor."""
-        return _steepness(self.log_steepness)
+    def steepness(self) -> Tensor | None:
+        """The steepness as a 0-d tensor; None: 2 × depth of the network of a call's size."""
+        return None if self.log_steepness is None else _steepness(self.log_steepness)
 
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
         # A parameter of another type may be sharded. Torch 2.11 would gather it from all processes, but this
         # one may print alone.
+        if self.log_steepness is None:
+            return f"{self.operator!r}, steepness=2 × depth"
         plain = type(self.log_steepness) in (Tensor, torch.nn.Parameter)
         try:
-            steepness = f"{self.steepness.item():g}" if plain else "?"
+            steepness = f"{self.steepness.item():g}" if plain and self.steepness is not None else "?"
         except RuntimeError:  # a tensor without values: on meta, or inside a transform
             steepness = "?"
         return f"{self.operator!r}, steepness={steepness}"
@@ -75,8 +88,8 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         # `.double()`, `.to(…)` and `.half()` of this module, and of modules that contain it, call `_apply`.
         # Of a buffer the dtype is another than theirs.
-        dtype = fn(torch.empty(0)).dtype
-        self.operator = serving(self.operator, dtype, self.log_steepness.device)
+        made = fn(torch.empty(0))
+        self.operator = serving(self.operator, made.dtype, made.device)
         return self
 
     def _relaxed(self, method: str, *operands: Any, **options: Any) -> Any:
@@ -86,19 +99,19 @@ class Layer(torch.nn.Module, Generic[AnyOperator]):
         return call(self.operator, method, None, x, **options)
 
 
-class SortingLayer(Layer[Sorter]):
-    """A Sorter and its steepness.
+class SortingLayer(Layer[Sorter | Sizes]):
+    """A Sorter, or Sizes, and its steepness.
 
     Args:
-        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it.
+        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it; None, of a family: any number of values.
         steepness, learnable: as of `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
     """
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         steepness: float | None = None,
@@ -107,15 +120,20 @@ class SortingLayer(Layer[Sorter]):
     ) -> None:
         if isinstance(network, Selector):
             raise OperandTypeError(f"{network.name} is a Selector, which nsc.nn.SelectionNetwork takes")
-        if isinstance(network, Sorter):
+        if isinstance(network, Sorter | Sizes):
             refuse_options(network, n=n, **options)
         elif "select" in options:
             raise LoweringError(
                 f"{type(self).__name__} sorts all values: nsc.nn.SelectionNetwork takes select"
             )
+        elif n is None and is_family(network):
+            network = Sizes(str(network), **options)
         else:
             network = compile(network, n, **options)
         super().__init__(network, steepness, learnable)
+
+    def _k(self, k: object) -> int:
+        return k_of(type(self).__name__, k, most_of(self.operator))
 
     def _function(self, name: str, *operands: Any, **options: Any) -> Tensor:
         return call_function(name, self.operator, self.log_steepness, *operands, **options)
@@ -126,30 +144,34 @@ def _steepness(log_steepness: Tensor) -> Tensor:
 
 
 def call(
-    operator: Packaged, method: str, log_steepness: Tensor | None, *operands: Any, **options: Any
+    operator: Attribute, method: str, log_steepness: Tensor | None, *operands: Any, **options: Any
 ) -> Any:
     """Call a method of an operator or filter.
 
     For torch.fx it is one node, as methods cannot check the symbols of a trace; modules that call it say so.
     """
-    steepness = () if log_steepness is None else (_steepness(log_steepness),)
-    return getattr(operator, method)(*operands, *steepness, **options)
+    return getattr(operator, method)(*operands, *_given(log_steepness), **options)
 
 
 def call_function(
-    name: str, operator: Sorter, log_steepness: Tensor, *operands: Any, **options: Any
+    name: str, operator: Sorter | Sizes, log_steepness: Tensor | None, *operands: Any, **options: Any
 ) -> Tensor:
     """Call a function of `nsc.nn.functional`. For torch.fx it is one node, as `call`."""
     function: Callable[..., Tensor] = getattr(functional, name)
-    return function(operator, *operands, _steepness(log_steepness), **options)
+    return function(operator, *operands, *_given(log_steepness), **options)
+
+
+def _given(log_steepness: Tensor | None) -> tuple[Tensor, ...]:
+    return () if log_steepness is None else (_steepness(log_steepness),)
 
 
 torch.fx.wrap("call")
 torch.fx.wrap("call_function")
 
 
-def refuse_options(network: Operator, **options: object) -> None:
-    """Raise OperandError if an operator, which is compiled already, comes with options of `nsc.compile`."""
+def refuse_options(network: Operator | Sizes, **options: object) -> None:
+    """Raise OperandError if what is compiled already comes with options of `nsc.compile`."""
     named = [name for name, value in options.items() if value is not None]
     if named:
-        raise OperandError(f"{network.name} is compiled already: leave out {', '.join(named)}")
+        name = repr(network) if isinstance(network, Sizes) else network.name
+        raise OperandError(f"{name} is compiled already: leave out {', '.join(named)}")

@@ -29,16 +29,17 @@ class SortingNetwork(SortingLayer):
     dtype, as by `.double()`, or moved to a GPU, compiles its network for it too.
 
     Args:
-        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it.
-        steepness: in units of x^(λ − 1); None: 2 × depth.
+        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
+            call to call another, and lists of every kind: see `Sizes`.
+        steepness: in units of x^(λ − 1); None: 2 × depth, without n that of the network of a call's size.
         learnable: whether the steepness is a parameter. It is kept as `log_steepness`, of shape (1,), so
             that no step of an optimiser can make it negative.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: a steepness that is no finite number above 0, or options beside a Sorter, which is
-            compiled already.
+        OperandError: a steepness that is no finite number above 0, none for a learnable one without n, or
+            options beside a Sorter or Sizes, which are compiled already.
         OperandTypeError: a Selector, which is for SelectionNetwork, or a learnable that is no bool.
         LoweringError: select, which is for SelectionNetwork.
         NscError: what `nsc.compile` raises.
@@ -48,6 +49,9 @@ class SortingNetwork(SortingLayer):
     >>> values, P = layer(torch.tensor([2.0, 3.0, 1.0]))
     >>> values.round()
     tensor([1., 2., 3.])
+    >>> any_number = SortingNetwork(steepness=100.0)
+    >>> [any_number.rank(torch.rand(m)).shape for m in (3, 30)]
+    [torch.Size([3]), torch.Size([30])]
     """
 
     def forward(

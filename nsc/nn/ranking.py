@@ -11,20 +11,20 @@ from nsc.compiler.describe import Named
 from nsc.nn.functional.ranking import check_gain, check_way
 from nsc.nn.layer import SortingLayer
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import k_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_reduction
+from nsc.sizes import Sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
 class RankingLoss(SortingLayer):
-    """A Sorter, its steepness, and a reduction over samples."""
+    """A Sorter or Sizes, its steepness, and a reduction over samples."""
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         reduction: str = "mean",
@@ -82,18 +82,21 @@ class SpearmanLoss(RankingLoss):
     Cost per sample: that of `Sorter.rank`, O(size), and of an exact sort of the target.
 
     Args:
-        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it.
+        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
+            call to call another, and lists of every kind: see `Sizes`.
         reduction: over samples: "mean", of those that count, so NaN where none does; "sum"; or "none" for the
             loss of each, times its weight.
-        steepness: in units of a score^(λ − 1); None: 2 × depth.
+        steepness: in units of a score^(λ − 1); None: 2 × depth, without n that of the network of a call's
+            size.
         learnable: whether the steepness is a parameter, as of `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
-        OperandError: an unknown reduction, a steepness that is no finite number above 0, or options beside a
-            Sorter, which is compiled already. In a call: a target, weight, lengths or mask that does not fit,
-            or a NaN in the target, which only plain tensors of the CPU are searched for.
+        OperandError: an unknown reduction, a steepness that is no finite number above 0, none for a learnable
+            one without n, or options beside a Sorter or Sizes, which are compiled already. In a call: a
+            target, weight, lengths or mask that does not fit, or a NaN in the target, which only plain
+            tensors of the CPU are searched for.
         OperandTypeError: a Selector, or a learnable that is no bool. In a call: an argument of another type.
         NscError: what `nsc.compile` raises.
 
@@ -103,6 +106,9 @@ class SpearmanLoss(RankingLoss):
     >>> import torch
     >>> loss, target = SpearmanLoss("bitonic", 4, steepness=50.0), torch.tensor([10.0, 30.0, 20.0, 40.0])
     >>> loss(torch.tensor([1.0, 3.0, 2.0, 4.0]), target).round(decimals=2)
+    tensor(0.)
+    >>> of_any_n = SpearmanLoss(steepness=50.0)
+    >>> of_any_n(torch.arange(9.0), torch.arange(9.0)).round(decimals=2)
     tensor(0.)
     """
 
@@ -160,7 +166,7 @@ class NDCGLoss(RankingLoss):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int | None = None,
@@ -174,7 +180,7 @@ class NDCGLoss(RankingLoss):
         check_way("NDCGLoss", by)
         check_gain("NDCGLoss", gain)
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
-        self.k = None if k is None else k_of("NDCGLoss", k, self.operator.n)
+        self.k = None if k is None else self._k(k)
         self.by, self.gain = by, gain
 
     def forward(
@@ -219,7 +225,7 @@ class PrecisionAtK(RankingLoss):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int,
@@ -229,7 +235,7 @@ class PrecisionAtK(RankingLoss):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
-        self.k = k_of("PrecisionAtK", k, self.operator.n)
+        self.k = self._k(k)
 
     def forward(
         self,
@@ -280,7 +286,7 @@ class MRRLoss(RankingLoss):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int | None = None,
@@ -290,7 +296,7 @@ class MRRLoss(RankingLoss):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(network, n, reduction=reduction, steepness=steepness, learnable=learnable, **options)
-        self.k = None if k is None else k_of("MRRLoss", k, self.operator.n)
+        self.k = None if k is None else self._k(k)
 
     def forward(
         self,

@@ -14,8 +14,8 @@ from nsc.errors import OperandTypeError
 from nsc.nn.functional.statistics import check_interpolation, levels_of, proportion_of
 from nsc.nn.layer import SortingLayer
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import k_of
 from nsc.operators.sorter import Sorter
+from nsc.sizes import Sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,17 +42,19 @@ class Quantile(SortingLayer):
     Cost per sample: that of `Sorter.sort`, O(size). `SelectionNetwork` needs fewer comparators for few ranks.
 
     Args:
-        network: a Sorter, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
-        n: number of wires, as `nsc.compile` takes it.
+        network: a Sorter, Sizes, or what `nsc.compile` takes: a family's name, a file, a Network, lists.
+        n: number of wires, as `nsc.compile` takes it. A family without n serves any number of values, from
+            call to call another, and lists of every kind: see `Sizes`.
         q: in 0 … 1, one number or several.
         interpolation: one of these rules.
-        steepness: in units of x^(λ − 1); None: 2 × depth.
+        steepness: in units of x^(λ − 1); None: 2 × depth, without n that of the network of a call's size.
         learnable: whether the steepness is a parameter, as of `SortingNetwork`.
         options: further options of `nsc.compile`, such as relaxation.
 
     Raises:
         OperandError: a q outside of 0 … 1, or none; no such interpolation; a steepness that is no finite
-            number above 0; or options beside a Sorter, which is compiled already. In a call: no such axis, or
+            number above 0; none for a learnable one without n; or options beside a Sorter or Sizes, which are
+            compiled already. In a call: no such axis, or
             lengths or a mask that do not fit.
         OperandTypeError: a q that is no number, a Selector, or a learnable that is no bool. In a call: an
             argument of another type.
@@ -66,7 +68,7 @@ class Quantile(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         q: float | Sequence[float],
@@ -129,7 +131,7 @@ class TrimmedMean(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         proportion: float,
@@ -204,7 +206,7 @@ class SoftTopK(SortingLayer):
 
     def __init__(
         self,
-        network: Sorter | Named,
+        network: Sorter | Sizes | Named = "bitonic",
         n: int | None = None,
         *,
         k: int,
@@ -214,7 +216,7 @@ class SoftTopK(SortingLayer):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(network, n, steepness=steepness, learnable=learnable, **options)
-        self.k = k_of("SoftTopK", k, self.operator.n)
+        self.k = self._k(k)
         self.straight_through = flag("straight_through", straight_through, OperandTypeError)
 
     def forward(self, x: Tensor, *, dim: int = -1, lengths: Lengths = None, mask: Mask = None) -> Tensor:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from nsc.contract.routings import IGNORED
 from nsc.operators.lists import Lists, lists_of
+from nsc.operators.operands import cast
 
 
 class Arrangement(NamedTuple):
@@ -23,12 +26,14 @@ class Arrangement(NamedTuple):
         exists: whether x has it; a tensor without axes is one value.
         lists: which entries take part; None: all.
         fill: what stands in results where no entry takes part.
+        missing: how many wires the kernel has beyond the values of x, which the lists leave out; None: none.
     """
 
     axis: int | None
     exists: bool
     lists: Lists | None
     fill: float
+    missing: int | None = None
 
     def at_end(self, operand: Tensor, other: float, columns: int = 0) -> Tensor:
         """Return an operand as a kernel takes it.
@@ -40,6 +45,8 @@ class Arrangement(NamedTuple):
         """
         if self.axis is not None:
             operand = operand.movedim(self.axis, -1 - columns) if self.exists else operand.unsqueeze(0)
+        if self.missing is not None:
+            operand = pad(operand, [0, 0] * columns + [0, self.missing])
         return operand if self.lists is None else self.lists.in_front(operand, other, columns)
 
     def keys(self, x: Tensor) -> Tensor:
@@ -48,13 +55,26 @@ class Arrangement(NamedTuple):
 
     def target(self, target: Tensor) -> Tensor:
         """Return integers, one for each entry, as a kernel takes them."""
-        return self.at_end(target, IGNORED)
+        return self.at_end(cast(target, torch.int64), IGNORED)
+
+    def shares(self, shares: Tensor) -> Tensor:
+        """Return shares, (…, n, n) with the axes of P, as a kernel takes them."""
+        if self.missing is not None:
+            shares = pad(shares, [0, self.missing] * 2)
+        return shares if self.lists is None else self.lists.shares_in_front(shares)
 
     def of_ranks(self, result: Tensor, columns: int = 0) -> Tensor:
         """Return a result with a number for each rank, or with so many axes of columns behind."""
         if self.lists is not None:
             result = self.lists.of_ranks(result, self.fill, columns)
-        return self._back(result, columns)
+        return self._back(self.cut(result, columns), columns)
+
+    def cut(self, result: Tensor, columns: int = 0) -> Tensor:
+        """Return a result of ranks, or of entries, without the wires that x has no values for."""
+        if self.missing is None:
+            return result
+        axis = -1 - columns
+        return result.narrow(axis, 0, result.shape[axis] - self.missing)
 
     def selected(self, result: Tensor, is_there: Tensor, columns: int = 0) -> Tensor:
         """Return a result with a row for each of some ranks, of which some may not be there."""
@@ -65,11 +85,11 @@ class Arrangement(NamedTuple):
         """Return a result with a number for each entry."""
         if self.lists is not None:
             result = self.lists.of_entries(result, self.fill)
-        return self._back(result, 0)
+        return self._back(self.cut(result), 0)
 
     def of_both(self, p: Tensor) -> Tensor:
         """Return P, or some rows of it, with its columns where the entries are. Its axes stay at the end."""
-        return p if self.lists is None else self.lists.columns(p)
+        return p if self.lists is None else self.cut(self.lists.columns(p))
 
     def with_fill(self, fill: float) -> Arrangement:
         """Return the same with another number where no entry takes part."""
@@ -86,7 +106,7 @@ AS_IT_IS = Arrangement(None, True, None, 0)
 
 
 def arrangement_of(
-    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float
+    caller: str, x: Tensor, axis: int | None, lengths: Any, mask: Any, fill: float, n: int | None = None
 ) -> Arrangement:
     """Return how the tensors of a call are arranged.
 
@@ -96,13 +116,18 @@ def arrangement_of(
         axis: as of `Arrangement`.
         lengths, mask: as of `lists_of`; a mask has the axes of x.
         fill: as of `Arrangement`.
+        n: number of wires, at least as many as x has values; None: as many.
 
     Raises:
         OperandTypeError, OperandError: as of `lists_of`.
     """
-    if lengths is None and mask is None and axis is None:
+    if axis == x.dim() - 1:
+        axis = None
+    if lengths is None and mask is None and axis is None and n is None:
         return AS_IT_IS
     moved = Arrangement(axis, x.dim() > 0, None, fill)
     if isinstance(mask, Tensor) and mask.shape == x.shape:
         mask = moved.at_end(mask, 0)
-    return moved._replace(lists=lists_of(caller, moved.at_end(x, 0), lengths, mask))
+    keys = moved.at_end(x, 0)
+    missing = None if n is None else n - keys.shape[-1]
+    return moved._replace(lists=lists_of(caller, keys, lengths, mask, n), missing=missing)

@@ -100,21 +100,24 @@ def last_of(dtype: torch.dtype, descending: bool) -> float:
     return torch.iinfo(dtype).min if descending else torch.iinfo(dtype).max
 
 
-def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any) -> Lists | None:
+def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any, n: int | None = None) -> Lists | None:
     """Return the lists that a call names; None: all entries take part.
 
     Args:
         caller: the operator's method, for messages.
-        x: (…, n), the sorted axis at the end.
-        lengths: integers (…) in 0 … n: the first so many entries of each sample take part; or None.
-        mask: booleans (…, n): the entries where it is true take part; or None.
+        x: (…, m), the sorted axis at the end.
+        lengths: integers (…) in 0 … m: the first so many entries of each sample take part; or None.
+        mask: booleans (…, m): the entries where it is true take part; or None.
+        n: how many values the operator sorts, at least m; beyond m there are no entries. None: m.
 
     Raises:
         OperandTypeError: lengths or a mask of another type.
-        OperandError: both are given, or they have another shape or device than x, or lengths outside 0 … n.
+        OperandError: both are given, or they have another shape or device than x, or lengths outside 0 … m.
     """
+    m = x.shape[-1]
     if lengths is None and mask is None:
-        return None
+        return None if n is None else Lists(torch.full(x.shape[:-1], m, device=x.device), n, None)
+    wires = m if n is None else n
     if lengths is not None and mask is not None:
         raise OperandError(f"{caller}: lengths and mask say the same: leave one of them out")
     name, given = ("lengths", lengths) if mask is None else ("mask", mask)
@@ -131,17 +134,18 @@ def lists_of(caller: str, x: Tensor, lengths: Any, mask: Any) -> Lists | None:
         )
     if given.device != x.device:
         raise OperandError(f"{caller}: x is on {x.device} and {name} on {given.device}: move one of them")
-    n = x.shape[-1]
     if mask is not None:
+        if n is not None:
+            mask = torch.nn.functional.pad(mask, [0, n - m])
         before = mask.cumsum(-1)
         counts = before[..., -1].contiguous()
-        others = torch.arange(n, device=mask.device) - before + counts.unsqueeze(-1)
-        return Lists(counts, n, torch.where(mask, before - 1, others))
+        others = torch.arange(wires, device=mask.device) - before + counts.unsqueeze(-1)
+        return Lists(counts, wires, torch.where(mask, before - 1, others))
     if way_of(lengths) is PLAIN and not lengths.is_cuda and lengths.numel():
         least, most = (number.item() for number in lengths.aminmax())
-        if least < 0 or most > n:
-            raise OperandError(f"{caller}: lengths must be in 0 … {n}, got {least if least < 0 else most}")
-    return Lists(lengths, n, None)
+        if least < 0 or most > m:
+            raise OperandError(f"{caller}: lengths must be in 0 … {m}, got {least if least < 0 else most}")
+    return Lists(lengths, wires, None)
 
 
 _NO_LENGTHS = (torch.bool,)

@@ -204,13 +204,13 @@ def _can_expand(shape: torch.Size, leading: torch.Size) -> bool:
     return all(own in (1, other) for own, other in zip(shape, of_leading, strict=True))
 
 
-def axis_of(caller: str, x: Tensor, n: int, dim: int) -> int:
+def axis_of(caller: str, x: Tensor, n: int | None, dim: int) -> int:
     """Return an axis as a number from 0 on; of a tensor without axes, which is one value, 0.
 
     Args:
         caller: the operator's method, for messages.
         x: n values along the axis.
-        n: how many values the operator takes.
+        n: how many values the operator takes; None: any number.
         dim: the axis; a negative one counts from the end.
 
     Raises:
@@ -225,22 +225,23 @@ def axis_of(caller: str, x: Tensor, n: int, dim: int) -> int:
             f"{caller}: dim must be in {-axes} … {axes - 1} for x of {x.dim()} axes, got {dim}"
         )
     length = x.shape[number] if x.dim() else 1
-    if length != n:
+    if n is not None and length != n:
         if not x.dim():
             raise OperandError(f"{caller}: x has no axis, this op sorts {n}")
         raise _wrong_length(caller, length, f"along dim {dim}", n)
     return number % axes
 
 
-def k_of(caller: str, k: object, n: int) -> int:
-    """Return how many of n values are asked for.
+def k_of(caller: str, k: object, n: int | None) -> int:
+    """Return how many of n values are asked for; of any number, if n is None.
 
     Raises:
         OperandError: it is no integer in 1 … n.
     """
     number = whole(k)
-    if number is None or not 1 <= number <= n:
-        raise OperandError(f"{caller}: k must be an integer in 1 … {n}, got {k!r}")
+    if number is None or number < 1 or (n is not None and number > n):
+        known = "of 1 or more" if n is None else f"in 1 … {n}"
+        raise OperandError(f"{caller}: k must be an integer {known}, got {k!r}")
     return number
 
 
@@ -259,6 +260,8 @@ class _Devices(dict[torch.device, bool]):
     def __init__(self, types: Iterable[str]) -> None:
         super().__init__()
         self._types = {*types, "meta"}
+        # A trace that finds no device here, and is called again when there is one, is traced again.
+        self[torch.device("cpu")] = "cpu" in self._types
 
     def __missing__(self, device: torch.device) -> bool:
         self[device] = device.type in self._types

@@ -118,14 +118,19 @@ class Operator(Packaged):
     ) -> Arrangement:
         """Check x, and return how the tensors of a call are arranged."""
         axis = self._operands.axis(method, x, dim)
+        fill = self._fill(method, fill)
+        if axis is None and lengths is None and mask is None:
+            return AS_IT_IS
+        return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill)
+
+    def _fill(self, method: str, fill: float) -> float:
+        """Return what stands in results where no entry takes part, checked."""
         if type(fill) is not int and type(fill) is not float:
             number = real(fill)
             if number is None:
                 raise OperandTypeError(f"{self.name}.{method}: fill must be a number, got {fill!r}")
-            fill = number
-        if axis is None and lengths is None and mask is None:
-            return AS_IT_IS
-        return arrangement_of(f"{self.name}.{method}", x, axis, lengths, mask, fill)
+            return number
+        return fill
 
     def _is_straight(self, straight_through: object) -> bool:
         return straight_through is not False and flag("straight_through", straight_through, OperandTypeError)

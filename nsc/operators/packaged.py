@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Packaged:
+class Attribute:
+    """What becomes an attribute of the module that torch.fx traces, where the graph finds it."""
+
+    def __fx_create_arg__(self, tracer: Any) -> Any:
+        """Return the attribute."""
+        name = tracer.get_fresh_qualname("_operator")
+        setattr(tracer.root, name, self)
+        return tracer.create_node("get_attr", name, (), {})
+
+
+class Packaged(Attribute):
     """Made of a package's files, by which it pickles, copies and compares.
 
     Args:
@@ -19,16 +29,10 @@ class Packaged:
         self._files = files
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Packaged) and self._spec == other._spec
+        return type(other) is type(self) and self._spec == other._spec
 
     def __hash__(self) -> int:
         return hash(self._spec)
 
     def __reduce__(self) -> tuple[type[Packaged], tuple[dict[str, str]]]:
         return type(self), (dict(self._files),)
-
-    def __fx_create_arg__(self, tracer: Any) -> Any:
-        """Become an attribute of the module that torch.fx traces, where the graph finds it."""
-        name = tracer.get_fresh_qualname("_package")
-        setattr(tracer.root, name, self)
-        return tracer.create_node("get_attr", name, (), {})

@@ -45,7 +45,7 @@ def ragged_of(given: Any) -> Ragged | None:
             return pack_padded_sequence(rows, lengths, batch_first=True, enforce_sorted=is_sorted)
 
         return Ragged(padded, lengths.to(padded.device), packed)
-    if isinstance(given, Tensor) and given.is_nested and given.layout is torch.jagged:
+    if isinstance(given, Tensor) and given.is_nested and given.layout is torch.jagged and given.dim() == 2:
         offsets = given.offsets()  # type: ignore[attr-defined]
         padded, lengths = _padded(given.values(), offsets)
         return Ragged(
@@ -64,6 +64,14 @@ def ragged_of(given: Any) -> Ragged | None:
         padded, lengths = _padded(values, offsets)
         return Ragged(padded, lengths, lambda rows: (_flat(rows, lengths), offsets))
     return None
+
+
+def rows_of(given: Any, m: int) -> Any:
+    """Return lists of any kind as rows of m places, a pair of them as a pair of rows, else what is given."""
+    ragged = ragged_of(given)
+    if ragged is not None:
+        return ragged.padded_to(m)
+    return tuple(rows_of(each, m) for each in given) if isinstance(given, tuple | list) else given
 
 
 def _padded(values: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:

@@ -147,7 +147,7 @@ class Sorter(Operator):
             if arranged.lists is not None:
                 rows = arranged.lists.of_ranks(rows, 0, 1)
             values, permutation = straight(values, exact), straight(permutation, rows)
-        return arranged.of_ranks(values), arranged.of_both(permutation)
+        return arranged.of_ranks(values), arranged.of_both(arranged.cut(permutation, 1))
 
     def rank(
         self,
@@ -313,6 +313,7 @@ class Sorter(Operator):
         *,
         relevance: Tensor | None = None,
         weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
         reduction: str = "mean",
         dim: int = -1,
         lengths: Lengths = None,
@@ -335,6 +336,9 @@ class Sorter(Operator):
                 their ranks: each may have any of them.
             weight: what each sample counts, of the shape of x without its sorted axis, or what each input
                 counts, of the shape of x. Losses are divided by the sum of the weights.
+            label_smoothing: ε in 0 … 1, for a target of ranks. Of each input, every one of the m ranks that
+                there are has the share ε / m, and the true one 1 - ε more, as in torch.nn.CrossEntropyLoss.
+                These shares take O(n²) of memory per sample.
             reduction: over samples: mean, sum, or none for the loss of each.
             dim: the axis of x, and of target, relevance and weight, to sort along.
             lengths, mask: which inputs take part, see the class. A sample of none counts nothing.
@@ -357,7 +361,7 @@ class Sorter(Operator):
         """
         if not is_name(name, LOSSES):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
-        given = Given(target, relevance, weight)
+        given = Given(target, relevance, weight, label_smoothing)
         return self._loss(name, x, given, steepness, reduction, dim, lengths, mask)
 
     def _loss(
@@ -381,7 +385,7 @@ class Sorter(Operator):
         weights = self._operands.steepness(name, steepness, keys, way, moved)
         payload, routing, of_samples = ranks_of(given, arranged), name, given.weight
         classes: Classes = ()
-        if payload is None or of_samples is not None or arranged.lists is not None:
+        if payload is None or of_samples is not None or arranged.lists is not None or given.smoothing:
             of_items = of_samples is not None and of_samples.dim() == moved.dim()
             is_seen = way is PLAIN and not keys.is_cuda
             payload, form = operand_of(
@@ -410,6 +414,7 @@ class Sorter(Operator):
         *,
         relevance: Tensor | None = None,
         weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
         reduction: str = "mean",
         dim: int = -1,
         lengths: Lengths = None,
@@ -432,7 +437,7 @@ class Sorter(Operator):
         >>> bool(x.grad[1] < 0 < x.grad[2])  # the second score should grow, the third should fall
         True
         """
-        given = Given(target, relevance, weight)
+        given = Given(target, relevance, weight, label_smoothing)
         return self._loss("cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
 
     def binary_cross_entropy(
@@ -443,6 +448,7 @@ class Sorter(Operator):
         *,
         relevance: Tensor | None = None,
         weight: Tensor | None = None,
+        label_smoothing: float = 0.0,
         reduction: str = "mean",
         dim: int = -1,
         lengths: Lengths = None,
@@ -465,7 +471,7 @@ class Sorter(Operator):
         >>> bool(op.binary_cross_entropy(x, torch.tensor([3, 1, 2, 0]), steepness=50.0) < 0.01)
         True
         """
-        given = Given(target, relevance, weight)
+        given = Given(target, relevance, weight, label_smoothing)
         return self._loss("binary_cross_entropy", x, given, steepness, reduction, dim, lengths, mask)
 
     @overload
@@ -533,10 +539,9 @@ class Sorter(Operator):
         >>> values, indices
         (tensor([3, 2, 1, 0]), tensor([0, 2, 1, 3]))
         """
-        if lengths is None and mask is None:
-            return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
         arranged = self._arranged("hard_sort", x, dim, lengths, mask, fill)
-        assert arranged.lists is not None
+        if arranged.lists is None:
+            return self._exact("hard_sort", x, dim, descending, values_only, index_dtype)
         front = arranged.at_end(x, last_of(x.dtype, flag("descending", descending, OperandTypeError)))
         values, indices = self._exact("hard_sort", front, -1, descending, False, index_dtype)
         sorted_values = arranged.of_ranks(values)

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, TypedDict
 import torch
 from torch import Tensor
 
+from nsc.arguments import real
 from nsc.contract.routings import IGNORED, Payload
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement
 from nsc.operators.lists import Lengths, Mask
-from nsc.operators.operands import cast, check_dense
+from nsc.operators.operands import check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
 from nsc.wording import argument
 
@@ -40,6 +41,7 @@ class LossOptions(RowLossOptions, total=False):
     """What the losses of a Sorter take by name; see there."""
 
     relevance: Tensor | None
+    label_smoothing: float
 
 
 class Operand(NamedTuple):
@@ -61,11 +63,13 @@ class Given(NamedTuple):
         target: ranks, a pair of first and last ranks, or shares; None: there are relevances.
         relevance: (…, n), grades of which the highest should come last; None: there is a target.
         weight: (…), what each sample counts, or (…, n), what each item counts; None: all the same.
+        smoothing: of true ranks, how much of an item's share is divided among all ranks.
     """
 
     target: Target | None
     relevance: Tensor | None
     weight: Tensor | None
+    smoothing: float = 0.0
 
     @property
     def first_tensor(self) -> Tensor | None:
@@ -80,9 +84,10 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
 
     Raises:
         OperandTypeError: a dtype that does not fit, or no tensor.
-        OperandError: neither or both of target and relevance, or another shape or device than x.
+        OperandError: neither or both of target and relevance, another shape or device than x, or a smoothing
+            that is no number in 0 … 1, or of another target than ranks.
     """
-    target, relevance, weight = given
+    target, relevance, weight, smoothing = given
     if (target is None) == (relevance is None):
         both = "both are given" if relevance is not None else "got neither"
         raise OperandError(f"{caller}: a loss needs target or relevance, {both}")
@@ -97,7 +102,8 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
     elif relevance is None:
         if isinstance(target, Tensor) and target.dtype.is_floating_point and target.dim() > x.dim():
             check_dense(caller, "target", target)
-            _check_shape(caller, x, "target of shares", target, (*keys.shape, keys.shape[-1]))
+            m = keys.shape[-1] - (arrangement.missing or 0)
+            _check_shape(caller, x, "target of shares", target, (*keys.shape[:-1], m, m))
         else:
             _check_integers(caller, x, "target", target)
     else:
@@ -109,6 +115,13 @@ def check_given(caller: str, x: Tensor, keys: Tensor, given: Given, arrangement:
             raise OperandError(f"{caller}: relevance must hold numbers, got NaN")
     if weight is not None:
         check_weight(caller, x, weight, keys.shape[:-1], of_items=True)
+    if type(smoothing) is float and smoothing == 0:
+        return
+    number = real(smoothing)
+    if number is None or not 0 <= number <= 1:
+        raise OperandError(f"{caller}: label_smoothing must be a number in 0 … 1, got {smoothing!r}")
+    if number and (not isinstance(target, Tensor) or target.dtype.is_floating_point):
+        raise OperandError(f"{caller}: label_smoothing is for a target of ranks alone: leave it out")
 
 
 def check_labels(caller: str, x: Tensor, name: str, labels: Any, takes_bool: bool = False) -> None:
@@ -214,7 +227,7 @@ def ranks_of(given: Given, arrangement: Arrangement) -> Tensor | None:
     target = given.target
     if not isinstance(target, Tensor) or target.dtype.is_floating_point:
         return None
-    return cast(_folded(arrangement.target(target)), torch.int64)
+    return _folded(arrangement.target(target))
 
 
 def _check_ranks(caller: str, ranks: Tensor, arrangement: Arrangement, may_repeat: bool) -> None:
@@ -261,19 +274,24 @@ def operand_of(
     Raises:
         OperandError: as of `_check_ranks`.
     """
-    target, relevance, weight = given
-    lists = arrangement.lists
-    if ranks is not None and is_seen and (of_items or lists is not None):
-        # A kernel would take other ranks: those of no entry, and those that intervals share.
-        _check_ranks(caller, ranks, arrangement, of_items or by_rank)
-    if ranks is not None and not of_items and (lists is None or not by_rank):
+    target, relevance, weight, _ = given
+    lists, smoothing = arrangement.lists, float(given.smoothing)
+    if ranks is not None and is_seen and (of_items or lists is not None or smoothing):
+        # A kernel would take other ranks: those of no entry, and those that intervals or shares repeat.
+        _check_ranks(caller, ranks, arrangement, bool(of_items or by_rank or smoothing))
+    if ranks is not None and not of_items and not smoothing and (lists is None or not by_rank):
         return Operand(ranks, Payload.TARGET)
     counted = None if lists is None else _folded(lists.is_entry)
     form = Payload.INTERVALS
     if isinstance(target, Tensor) and target.dtype.is_floating_point:
         form = Payload.SHARES
-        shares = target if lists is None else lists.shares_in_front(target)
-        rows = _folded(shares.to(dtype), 2)
+        rows = _folded(arrangement.shares(target).to(dtype), 2)
+    elif ranks is not None and smoothing:
+        form, counted = Payload.SHARES, ranks != IGNORED
+        place = torch.arange(ranks.shape[-1], device=ranks.device).unsqueeze(-1)
+        is_true = (ranks.unsqueeze(-2) == place).to(dtype)
+        there = is_true.new_tensor(len(place)) if lists is None else lists.counts.reshape(-1, 1, 1).to(dtype)
+        rows = (1 - smoothing) * is_true + torch.where(place < there, smoothing / there.clamp_min(1), 0)
     elif target is not None:
         ends = [ranks, ranks] if ranks is not None else [_folded(arrangement.target(each)) for each in target]
         counted = (ends[0] != IGNORED) & (ends[1] != IGNORED)

@@ -156,6 +156,7 @@ def _losses() -> list[Call]:
         "loss": lambda op, x: op.loss("cross_entropy", x, ranks(x)),
         "cross_entropy": lambda op, x: op.cross_entropy(x, ranks(x), steepness(x)),
         "binary_cross_entropy": lambda op, x: op.binary_cross_entropy(x, ranks(x), steepness(x)),
+        "cross_entropy, smoothed": lambda op, x: op.cross_entropy(x, ranks(x), 2.0, label_smoothing=0.1),
         "cross_entropy, relevance": lambda op, x: op.cross_entropy(
             x, relevance=ranks(x).clamp_max(1), mask=some(x)
         ),
@@ -164,6 +165,22 @@ def _losses() -> list[Call]:
         ),
     }
     return [Call(f"Sorter.{name.split(',')[0]}", op, call) for name, call in calls.items()]
+
+
+def _sizes() -> list[Call]:
+    sizes = nsc.compile_sizes("bitonic", dtypes=BOTH)
+    calls: dict[str, Callable[[Any, Tensor], Any]] = {
+        "sort": lambda sizes, x: sizes.sort(x, steepness(x)),
+        "sort_with_permutation": lambda sizes, x: sizes.sort_with_permutation(x, steepness(x)),
+        "rank": lambda sizes, x: sizes.rank(x, mask=some(x)),
+        "route": lambda sizes, x: sizes.route(x, payload(x), 2.0),
+        "topk": lambda sizes, x: sizes.topk(x, 4, steepness(x)),
+        "top_k_weights": lambda sizes, x: sizes.top_k_weights(x, 2),
+        "loss": lambda sizes, x: sizes.loss("binary_cross_entropy", x, ranks(x), mask=ranks(x) >= 0),
+        "cross_entropy": lambda sizes, x: sizes.cross_entropy(x, ranks(x), steepness(x)),
+        "binary_cross_entropy": lambda sizes, x: sizes.binary_cross_entropy(x, shares(x), weight=weights(x)),
+    }
+    return [Call(f"Sizes.{name}", sizes, call) for name, call in calls.items()]
 
 
 def _selector() -> list[Call]:
@@ -187,6 +204,7 @@ def _exact() -> list[Call]:
     return [
         Call("Sorter.hard_sort", sorter, lambda op, x: exactly(op.hard_sort(x))),
         Call("Sorter.hard_sort", sorter, lambda op, x: op.hard_sort(x, descending=True, values_only=True)),
+        Call("Sizes.hard_sort", nsc.compile_sizes(), lambda sizes, x: exactly(sizes.hard_sort(x))),
         Call("Selector.hard_select", selector, lambda op, x: exactly(op.hard_select(x))),
         Call("Selector.hard_select", selector, lambda op, x: op.hard_select(x, values_only=True)),
         Call("Selector.hard_select", selector, lambda op, x: exactly(op.hard_select(x, mask=some(x)))),
@@ -289,6 +307,20 @@ def _statistics() -> list[Call]:
     ]
 
 
+def _without_n() -> list[Call]:
+    def make(kind: Any, **options: Any) -> Any:
+        return kind(steepness=2.0, learnable=True, dtypes=BOTH, **options)
+
+    return [
+        Call("SortingNetwork", SortingNetwork("odd_even", dtypes=BOTH), lambda layer, x: layer(x)),
+        Call("SortingNetwork", make(SortingNetwork), lambda layer, x: layer.cross_entropy(x, ranks(x))),
+        Call("SpearmanLoss", SpearmanLoss(dtypes=BOTH), lambda layer, x: layer(x, ranks(x), mask=some(x))),
+        Call("NDCGLoss", make(NDCGLoss, k=9), lambda layer, x: layer(x, ranks(x))),
+        Call("Quantile", make(Quantile, q=(0.2, 0.5)), lambda layer, x: layer(x)),
+        Call("SoftTopK", make(SoftTopK, k=2), lambda layer, x: layer(x)),
+    ]
+
+
 class Function(torch.nn.Module):
     """A function as a module."""
 
@@ -333,6 +365,7 @@ IMAGES = (2, 3, 4)
 COLUMNS = {
     "sorter": Column("`Sorter`", _sorter),
     "losses": Column("its losses", _losses),
+    "sizes": Column("`Sizes`", _sizes),
     "selector": Column("`Selector`", _selector),
     "exact": Column("`hard_sort`, `hard_select`", _exact),
     "filter": Column("`Filter`", _filter, IMAGES),
@@ -345,5 +378,6 @@ COLUMNS = {
     "statistics": Column(
         "`Quantile`, `Median`, `TrimmedMean`, `MedianAbsoluteDeviation`, `SoftTopK`", _statistics
     ),
+    "of any n": Column("layers without `n`", _without_n),
     "compat": Column("`nsc.compat`", _compat),
 }

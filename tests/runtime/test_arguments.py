@@ -289,6 +289,16 @@ REAL = {
     **of_statistics("steepness", 2.0),
     **of_statistics("proportion", 0.25),
     "Sorter.loss.steepness": (lambda v: operator().loss("cross_entropy", X, RANKS, v), 2.0),
+    **{
+        f"Sorter.{name}.label_smoothing": (lambda v, call=call: call(X, RANKS, label_smoothing=v), 0.5)
+        for name, call in {
+            "loss": lambda *target, **options: operator().loss("cross_entropy", *target, **options),
+            "cross_entropy": lambda *target, **options: operator().cross_entropy(*target, **options),
+            "binary_cross_entropy": lambda *target, **options: operator().binary_cross_entropy(
+                *target, **options
+            ),
+        }.items()
+    },
     "Sorter.cross_entropy.steepness": (lambda v: operator().cross_entropy(X, RANKS, v), 2.0),
     "Sorter.binary_cross_entropy.steepness": (lambda v: operator().binary_cross_entropy(X, RANKS, v), 2.0),
     **{
@@ -478,7 +488,9 @@ def _parameters_taken(types):
         yield from parameters_of(name, thing, types)
         if inspect.isclass(thing):
             for method in vars(thing):
-                if not method.startswith("_") or method == "__call__":
+                # A method of Sizes that wraps one of a Sorter has its arguments.
+                is_public = not method.startswith("_") or method == "__call__"
+                if is_public and not hasattr(vars(thing)[method], "__wrapped__"):
                     yield from parameters_of(f"{name}.{method}", getattr(thing, method), types)
 
 

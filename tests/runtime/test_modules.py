@@ -263,20 +263,20 @@ for work in (
 
 
 def test_modules_do_what_their_operators_do_at_their_steepness():
-    x, payload, ranks = torch.randn(4, 8), torch.randn(4, 8, 2), torch.randn(4, 8).argsort(-1)
+    x, payload = torch.randn(4, 8), torch.randn(4, 8, 2)
+    targets = {nsc.Sorter: torch.randn(4, 8).argsort(-1), nsc.Selector: torch.rand(4, 3, 8)}
     top = nsc.compile("bitonic", 8, select=nsc.top_k(3))
     arguments = {
         "route": (payload,),
         "topk": (3,),
         "top_k_weights": (3,),
-        "cross_entropy": (ranks,),
-        "binary_cross_entropy": (ranks,),
     }
     cases = (
         (SortingNetwork(operator(), steepness=3.0), operator(), "sort_with_permutation"),
         (SelectionNetwork(top, steepness=3.0), top, "select_with_rows"),
     )
     for layer, op, forward in cases:
+        arguments |= dict.fromkeys(("cross_entropy", "binary_cross_entropy"), (targets[type(op)],))
         # `loss` takes a name first, and has a test of its own.
         for name in (name for name in vars(type(op)) if not name.startswith("_")):
             if name in ("ranks", "loss"):

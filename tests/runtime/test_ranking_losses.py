@@ -347,7 +347,7 @@ def test_wrong_arguments_are_refused(op, arguments, options, error, message):
 
 def test_wrong_operators_and_options_are_refused(op):
     selector = nsc.compile("bitonic", N, select=nsc.top_k(2))
-    with pytest.raises(nsc.OperandTypeError, match="operator must be a Sorter, got Selector"):
+    with pytest.raises(nsc.OperandTypeError, match="operator must be a Sorter or Sizes, got Selector"):
         functional.mrr_loss(selector, X, GRADES)
     with pytest.raises(nsc.OperandTypeError, match="is a Selector, which"):
         MRRLoss(selector)

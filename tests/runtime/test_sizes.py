@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import pytest
@@ -21,10 +22,11 @@ METHODS = {
     "rank": lambda op, x, **lists: op.rank(x, **lists),
     "route": lambda op, x, **lists: op.route(x, torch.stack([x.sin(), x.cos()], -1), **lists),
     "topk": lambda op, x, **lists: op.topk(x, 2, **lists)[1],
+    "top_k_weights": lambda op, x, **lists: op.top_k_weights(x, 2, **lists),
     "ranks": lambda op, x, **lists: op.cross_entropy(x, x.argsort(-1).argsort(-1), **lists),
     "relevance": lambda op, x, **lists: op.cross_entropy(x, relevance=(3 * x.detach()).round(), **lists),
-    "shares": lambda op, x, **lists: op.binary_cross_entropy(
-        x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
+    "shares": lambda op, x, **lists: op.loss(
+        "binary_cross_entropy", x, x.unsqueeze(-1).mul(x.unsqueeze(-2)).sigmoid(), **lists
     ),
 }
 
@@ -86,8 +88,6 @@ def test_a_class_that_does_not_pay_joins_the_next():
 def test_any_number_of_values_is_sorted_by_the_next_size(method, m):
     sorters = nsc.compile_sizes("odd_even_merge", 20, dtypes="float64")
     x = torch.randn(3, m, dtype=DOUBLE)
-    if method == "topk" and m < 2:
-        pytest.skip("no two values")
     result, grad = made_of(method, sorters, x, steepness=3.0)
     size = sorters.sorter(m).n
     assert size == min(each for each in (8, 12, 16, 20) if each >= m)
@@ -100,6 +100,84 @@ def test_any_number_of_values_is_sorted_by_the_next_size(method, m):
         expected = expected[..., :m]
     torch.testing.assert_close(result, expected)
     torch.testing.assert_close(grad, of_all[:, :m])
+
+
+def test_sizes_have_all_methods_of_a_sorter():
+    public = [
+        {name for name, value in vars(kind).items() if inspect.isfunction(value) and name[0] != "_"}
+        for kind in (nsc.Sorter, nsc.Sizes)
+    ]
+    assert public[1] - public[0] == {"sorter"}
+    assert public[0] <= public[1]
+    for name in public[0]:
+        of_sizes = inspect.signature(getattr(nsc.Sizes, name)).parameters
+        if "options" not in of_sizes:
+            assert list(of_sizes) == list(inspect.signature(getattr(nsc.Sorter, name)).parameters)
+
+
+@pytest.mark.parametrize("m", [1, 5, 8, 11])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_operands_and_results_of_any_axis_are_those_of_x(m, dim):
+    sorters = nsc.compile_sizes("odd_even", dtypes=["float64"])
+    shape = (m, 4) if dim == 0 else (4, m)
+    x, mask = torch.randn(shape, dtype=DOUBLE), torch.rand(shape) < 0.7
+    payload = torch.randn(*shape, 2, dtype=DOUBLE)
+    op = sorters.sorter(m)
+    places = [(0, 0), (0, op.n - m)] if dim else [(0, op.n - m), (0, 0)]
+
+    def padded(operand, value, columns=0):
+        widths = [0] * (2 * columns) + [width for pair in reversed(places) for width in pair]
+        return torch.nn.functional.pad(operand, widths, value=value)
+
+    keys, is_entry = padded(x, torch.nan), padded(mask, False)
+    options = {"dim": dim, "fill": 7.0}
+    for name in ("sort", "rank"):
+        result = getattr(sorters, name)(x, 2.0, mask=mask, **options)
+        expected = getattr(op, name)(keys, 2.0, mask=is_entry, **options)
+        torch.testing.assert_close(result, expected.narrow(dim, 0, m))
+    routed = sorters.route(x, payload, 2.0, mask=mask, **options)
+    expected = op.route(keys, padded(payload, 3.0, 1), 2.0, mask=is_entry, **options)
+    torch.testing.assert_close(routed, expected.narrow(dim % 2, 0, m))
+    for descending in (False, True):
+        exact = sorters.hard_sort(x, dim, descending=descending)
+        torch.testing.assert_close(tuple(exact), tuple(x.sort(dim=dim, descending=descending, stable=True)))
+        some = sorters.hard_sort(x, dim, descending=descending, mask=mask)
+        expected = op.hard_sort(keys, dim, descending=descending, mask=is_entry)
+        torch.testing.assert_close(tuple(some), tuple(each.narrow(dim, 0, m) for each in expected))
+    assert torch.equal(sorters.hard_sort(x, dim, values_only=True), x.sort(dim).values)
+    p = sorters.sort_with_permutation(x, 2.0, dim=dim, straight_through=True)[1]
+    torch.testing.assert_close(p.argmax(-1), x.movedim(dim, -1).argsort(-1))
+
+
+def test_more_may_be_asked_for_than_there_are_values():
+    sorters, x = nsc.compile_sizes(), torch.randn(2, 3)
+    values, rows = sorters.topk(x, 9, straight_through=True, fill=-1.0)
+    assert rows.shape == (2, 9, 3)
+    assert torch.equal(values, torch.cat([x.sort(descending=True).values, torch.full((2, 6), -1.0)], -1))
+    assert torch.equal(sorters.top_k_weights(x, k=9, straight_through=True), torch.ones(2, 3))
+    with pytest.raises(
+        OperandError, match=r"Sizes\('bitonic', 4\).topk: k must be an integer in 1 … 4, got 5"
+    ):
+        nsc.compile_sizes("bitonic", 4).topk(x, 5)
+    with pytest.raises(OperandError, match="k must be an integer of 1 or more, got 0"):
+        sorters.topk(x, 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16, torch.int32])
+def test_ranks_of_any_integers_are_targets(dtype):
+    sorters, x, ranks = nsc.compile_sizes(), torch.randn(2, 5), torch.arange(5).expand(2, 5)
+    expected = sorters.cross_entropy(x, ranks)
+    torch.testing.assert_close(sorters.cross_entropy(x, ranks.to(dtype)), expected)
+    torch.testing.assert_close(sorters.cross_entropy(x, (ranks.to(dtype),) * 2), expected)
+    op, lengths = nsc.compile("bitonic", 5), torch.tensor([5, 3])
+    some = op.cross_entropy(x, ranks, lengths=lengths)
+    torch.testing.assert_close(op.cross_entropy(x, ranks.to(dtype), lengths=lengths), some)
+
+
+def test_values_of_no_axis_are_one_value():
+    sorters = nsc.compile_sizes("bitonic")
+    assert sorters.sort(torch.tensor(2.0)) == 2
+    assert sorters.hard_sort(torch.tensor(2)).indices == 0
 
 
 def lists_of(kind, rows):
@@ -120,17 +198,122 @@ def rows_of(kind, lists):
     return list(lists[0].split(lists[1].diff().tolist()))
 
 
+LAYERS = {
+    "networks": (nsc.nn.SortingNetwork, {}),
+    "Spearman": (nsc.nn.SpearmanLoss, {"reduction": "none"}),
+    "NDCG": (nsc.nn.NDCGLoss, {"k": 3, "reduction": "none"}),
+    "precision": (nsc.nn.PrecisionAtK, {"k": 4}),
+    "MRR": (nsc.nn.MRRLoss, {"k": 2}),
+    "quantile": (nsc.nn.Quantile, {"q": (0.2, 0.5)}),
+    "median": (nsc.nn.Median, {}),
+    "trimmed mean": (nsc.nn.TrimmedMean, {"proportion": 0.2}),
+    "deviation": (nsc.nn.MedianAbsoluteDeviation, {}),
+    "soft top k": (nsc.nn.SoftTopK, {"k": 2}),
+}
+
+
+def call_of(layer, x, **lists):
+    if isinstance(layer, nsc.nn.SortingNetwork):
+        return layer.sort(x, **lists)
+    if hasattr(layer, "reduction"):
+        labels = torch.linspace(0, 2, 12).round().expand(3, 12)[:, : x.shape[-1]]
+        return layer(x, labels, **lists)
+    return layer(x, **lists)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("steepness", [None, 2.0])
+def test_a_layer_without_n_does_what_one_of_the_next_size_does(name, steepness):
+    kind, options = LAYERS[name]
+    layer = kind(**options, steepness=steepness)
+    for m in (5, 8, 11):
+        x, lengths = torch.randn(3, m), torch.tensor([m, 4, 5])
+        size = layer.operator.sorter(m).n
+        sized = kind("bitonic", size, **options, steepness=steepness)
+        padded = torch.nn.functional.pad(x, (0, size - m), value=torch.nan)
+        for of_any, of_size in (
+            (call_of(layer, x), call_of(sized, padded, lengths=torch.full((3,), m))),
+            (call_of(layer, x, lengths=lengths), call_of(sized, padded, lengths=lengths)),
+        ):
+            cut = of_size[..., :m] if of_size.shape == padded.shape else of_size
+            torch.testing.assert_close(of_any, cut)
+            assert of_any.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_without_n_takes_lists_of_every_kind(name, kind):
+    layer = LAYERS[name][0](**LAYERS[name][1])
+    rows = [torch.randn(length) for length in (3, 11, 1, 9)]
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    lists, lengths = lists_of(kind, rows), {"lengths": torch.tensor([3, 11, 1, 9])}
+    if hasattr(layer, "reduction"):
+        result = layer(lists, lists_of(kind, [row.abs() for row in rows]))
+        expected = layer(padded, padded.abs(), **lengths)
+    elif name in ("networks", "soft top k"):
+        result = rows_of(kind, getattr(layer, "sort", layer)(lists))
+        rows = zip(getattr(layer, "sort", layer)(padded, **lengths), lengths["lengths"], strict=True)
+        expected = [row[:length] for row, length in rows]
+    else:
+        result, expected = layer(lists), layer(padded, **lengths)
+    torch.testing.assert_close(result, expected)
+
+
+def test_a_layer_without_n_keeps_its_steepness_and_options():
+    layer = nsc.nn.SpearmanLoss(relaxation="cauchy")
+    assert layer.steepness is None
+    assert layer.state_dict() == {}
+    assert repr(layer) == "SpearmanLoss(Sizes('bitonic'), steepness=2 × depth, reduction='mean')"
+    layer.load_state_dict(layer.double().state_dict())
+    assert layer.operator.sorter(3).kernel.sigmoid == "cauchy"
+    x = torch.randn(2, 9, dtype=DOUBLE)
+    assert layer(x, x).dtype == DOUBLE
+    with pytest.raises(nsc.OperandTypeError, match="float64 is not served"):
+        nsc.nn.SpearmanLoss()(x, x)
+    learnable = nsc.nn.SpearmanLoss("odd_even", steepness=3.0, learnable=True)
+    assert learnable.state_dict().keys() == {"log_steepness"}
+    learnable(x.float(), x.float()).backward()
+    assert learnable.log_steepness.grad
+    at_most = nsc.nn.SoftTopK(nsc.compile_sizes("bitonic", 9), k=9)
+    assert at_most(torch.randn(9)).sum().round() == 9
+    with pytest.raises(OperandError, match="MRRLoss: a learnable steepness starts from a number"):
+        nsc.nn.MRRLoss(learnable=True)
+    with pytest.raises(OperandError, match=r"Sizes\('bitonic', 9\) is compiled already: leave out dtypes"):
+        nsc.nn.Median(at_most.operator, dtypes="float64")
+    with pytest.raises(OperandError, match=r"sorts 1 … 9 values, got 10 values: make it with most=10"):
+        nsc.nn.Median(at_most.operator)(torch.randn(10))
+    with pytest.raises(OperandError, match=r"SoftTopK: k must be an integer in 1 … 9, got 10"):
+        nsc.nn.SoftTopK(at_most.operator, k=10)
+
+
+def test_a_program_of_a_layer_without_n_is_traced_once_for_each_size():
+    layer = nsc.nn.SpearmanLoss(steepness=2.0)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    program = torch.compile(layer, fullgraph=True, dynamic=True, backend="eager")
+    for m in (3, 5, 8, 9, 10, 12, 13, 16):
+        x = torch.randn(2, m)
+        torch.testing.assert_close(program(x, x.sin()), layer(x, x.sin()))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 3
+
+
+def of_entries(method, op, x, **lists):
+    if method == "hard_sort":
+        return op.hard_sort(x, descending=True, **lists).values
+    return getattr(op, method)(x, 2.0, **lists)
+
+
 @pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
 def test_lists_of_every_kind_come_back_as_they_were_given(kind):
     sorters = nsc.compile_sizes("bitonic", 16)
     rows = [torch.randn(length) for length in (3, 11, 1, 9)]
     x = lists_of(kind, rows)
-    for method in ("sort", "rank"):
-        results = rows_of(kind, getattr(sorters, method)(x, 2.0))
+    for method in ("sort", "rank", "hard_sort"):
+        results = rows_of(kind, of_entries(method, sorters, x))
         op = sorters.sorter(11)
         for row, result in zip(rows, results, strict=True):
             padded, lengths = torch.nn.functional.pad(row, (0, op.n - len(row))), torch.tensor(len(row))
-            expected = getattr(op, method)(padded, 2.0, lengths=lengths)[: len(row)]
+            expected = of_entries(method, op, padded, lengths=lengths)[: len(row)]
             torch.testing.assert_close(result, expected)
     values, p = sorters.sort_with_permutation(x, 2.0)
     assert p.shape == (4, 11, 11)
@@ -145,14 +328,18 @@ def test_sizes_are_made_on_demand_and_refuse_what_no_network_serves():
     sorters = nsc.compile_sizes("bitonic", 20)
     assert sorters.sorter(5) is sorters.sorter(8)
     assert pickle.loads(pickle.dumps(sorters)) == sorters
-    with pytest.raises(OperandError, match="sort: x has no axis"):
-        sorters.sort(torch.tensor(2.0))
-    with pytest.raises(OperandError, match=r"rank: dim must be in -2 … 1, got 2"):
+    with pytest.raises(OperandError, match=r"rank: dim must be in -2 … 1 for x of 2 axes, got 2"):
         sorters.rank(torch.randn(2, 3), dim=2)
     with pytest.raises(
         OperandError, match=r"Sizes\('bitonic', 20\) sorts 1 … 20 values, got 21 values: make it with"
     ):
         sorters.sort(torch.randn(2, 21))
+    with pytest.raises(OperandError, match=r"Sizes\('bitonic'\) sorts 1 … values, got 0 values$"):
+        nsc.compile_sizes("bitonic").sort(torch.randn(2, 0))
+    with pytest.raises(OperandError, match=r"lengths must be in 0 … 3, got 4"):
+        sorters.sort(torch.randn(3), lengths=torch.tensor(4))
+    with pytest.raises(OperandError, match=r"target of shares must have the shape \(3, 3\)"):
+        sorters.cross_entropy(torch.randn(3), torch.rand(8, 8))
     with pytest.raises(NetworkError, match="most must be 1 or more, got 0"):
         nsc.compile_sizes("bitonic", 0)
     with pytest.raises(NetworkError, match="bitonick"):

@@ -276,7 +276,7 @@ def test_wrong_arguments_are_refused(op, function, arguments, options, error, me
 
 def test_what_is_no_sorter_is_refused(op):
     for function in (functional.median, functional.median_absolute_deviation):
-        with pytest.raises(nsc.OperandTypeError, match="operator must be a Sorter, got str"):
+        with pytest.raises(nsc.OperandTypeError, match="operator must be a Sorter or Sizes, got str"):
             function("bitonic", X)
     with pytest.raises(nsc.OperandError, match="SoftTopK: k must be an integer in 1 … 6, got 7"):
         SoftTopK(op, k=7)

@@ -124,6 +124,62 @@ def test_weights_and_reductions(op, name):
     )
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+def test_smoothed_labels_are_those_of_torch(op, smoothing):
+    x, ranks = samples(), samples(1).argsort(-1)
+    of_items = torch.rand(BATCH, N, dtype=DOUBLE)
+
+    def by_torch(x, ranks, reduction="mean"):
+        logits = op.sort_with_permutation(x, STEEPNESS)[1].log()  # each column is a distribution already
+        return torch.nn.functional.cross_entropy(
+            logits, ranks, label_smoothing=smoothing, reduction=reduction
+        )
+
+    def ours(x, ranks, **options):
+        return op.cross_entropy(x, ranks, STEEPNESS, label_smoothing=smoothing, **options)
+
+    for ranks_, weight in ((ranks, None), (ranks, of_items), (ranks.where(ranks != 2, -100), None)):
+        leaf = x.clone().requires_grad_()
+        each = by_torch(leaf, ranks_, "none")
+        weights = (ranks_ != -100).to(DOUBLE) if weight is None else weight
+        expected = ((each * weights).sum(-1) / weights.sum(-1)).mean()
+        got = ours(leaf, ranks_, weight=weight)
+        torch.testing.assert_close(got, expected)
+        gradients = [torch.autograd.grad(loss, leaf)[0] for loss in (got, expected)]
+        torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(ours(x, ranks), by_torch(x, ranks))
+    lengths, sizes = torch.full((BATCH,), 4), nsc.compile_sizes("odd_even", dtypes="float64")
+    front = ranks[:, :4].argsort(-1).argsort(-1)
+    padded = torch.cat([front, torch.full((BATCH, 3), -5)], -1)
+    p = op.sort_with_permutation(x, STEEPNESS, lengths=lengths)[1][:, :4, :4]
+    expected = torch.nn.functional.cross_entropy(p.log(), front, label_smoothing=smoothing)
+    torch.testing.assert_close(ours(x, padded, lengths=lengths), expected)
+    p = sizes.sort_with_permutation(x, STEEPNESS)[1]
+    expected = torch.nn.functional.cross_entropy(p.log(), ranks, label_smoothing=smoothing)
+    got = sizes.cross_entropy(x, ranks, STEEPNESS, label_smoothing=smoothing)
+    torch.testing.assert_close(got, expected)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_smoothed_labels_are_shares(op, name):
+    x, ranks, lengths = samples(), samples(1).argsort(-1), torch.tensor([7, 3, 1, 0, 5])
+    ranks = torch.where(ranks < lengths.unsqueeze(-1), ranks, -100).sort(-1, descending=True).values
+    m = lengths.clamp_min(1).view(-1, 1, 1)
+    shares = 0.75 * (ranks.unsqueeze(-2) == torch.arange(N).unsqueeze(-1)).double() + 0.25 / m
+    smoothed = op.loss(name, x, ranks, lengths=lengths, label_smoothing=0.25, reduction="none")
+    torch.testing.assert_close(smoothed, op.loss(name, x, shares, lengths=lengths, reduction="none"))
+
+
+def test_smoothed_labels_keep_their_tails(op):
+    x = 3 * torch.arange(N, dtype=torch.float32)
+    x.requires_grad_()
+    loss = op.cross_entropy(x, torch.arange(N), 10.0, label_smoothing=0.1)
+    shares = torch.eye(N) * 0.9 + 0.1 / N
+    torch.testing.assert_close(loss, op.cross_entropy(x, shares, 10.0), rtol=0, atol=0)
+    p = op.sort_with_permutation(x.detach().double(), 10.0)[1]
+    torch.testing.assert_close(loss.double(), -(shares * p.log().clamp_min(-80)).sum() / N)
+
+
 def test_the_loss_of_a_group_keeps_its_tail(op):
     """Where the sum of a group's entries rounds to 1, its logarithm is that of the other entries."""
     x = torch.arange(N, dtype=torch.float32).unsqueeze(0)
@@ -201,6 +257,9 @@ RANKS = torch.arange(N).expand(BATCH, N)
         ({"relevance": RANKS > 2}, "relevance must hold real numbers, got torch.bool"),
         ({"relevance": RANKS[:, :3]}, r"relevance must have the shape of x, \(5, 7\)"),
         ({"relevance": torch.full((BATCH, N), math.nan)}, "relevance must hold numbers, got NaN"),
+        ({"target": RANKS, "label_smoothing": 1.5}, r"label_smoothing must be a number in 0 … 1, got 1\.5"),
+        ({"relevance": RANKS, "label_smoothing": 0.1}, "label_smoothing is for a target of ranks alone"),
+        ({"target": RANKS * 0, "label_smoothing": 0.1}, "target must hold each rank 0 … m-1 once"),
         (
             {"target": RANKS, "reduction": "average"},
             "reduction.* must be one of mean, sum, none, got 'average'",

@@ -29,7 +29,7 @@ import nsc
 import nsc.compat.difftopk
 import nsc.compat.torchsort
 import nsc.nn
-from nsc.operators.packaged import Packaged
+from nsc.operators.packaged import Attribute
 
 pytestmark = pytest.mark.slow("torch compiles, exports and transforms")
 
@@ -455,7 +455,7 @@ REFUSED: dict[str, dict[str, str]] = {
         if key not in ("exact", "filter", "filter layers")
     },
     "`torch.fx.symbolic_trace`": dict.fromkeys(
-        ("sorter", "losses", "selector", "exact", "filter", "relaxed filter", "compat"),
+        ("sorter", "losses", "sizes", "selector", "exact", "filter", "relaxed filter", "compat"),
         r"torch\.fx traces modules of nsc\.nn, not this method; torch\.export traces both",
     ),
     "sparse, MKL-DNN, nested and quantized tensors": dict.fromkeys(COLUMNS, "must be a dense tensor"),
@@ -514,7 +514,7 @@ def test_a_cell(name, key):
 
 def test_every_kind_of_thing_is_in_a_column():
     """What users call with tensors: public methods of what is made of packages, and modules."""
-    operators = [kind for kind in descendants(Packaged) if kind.__name__ in nsc.__all__]
+    operators = [kind for kind in descendants(Attribute) if kind.__name__ in nsc.__all__]
     modules = [
         thing
         for room in (nsc.nn, nsc.compat, nsc.compat.difftopk)
@@ -526,7 +526,7 @@ def test_every_kind_of_thing_is_in_a_column():
         for kind in operators
         for name, value in vars(kind).items()
         if inspect.isfunction(value) and (name == "__call__" or not name.startswith("_"))
-    } - {"Filter.selector"}  # it takes no tensor, and returns a Selector
+    } - {"Filter.selector", "Sizes.sorter"}  # they take no tensor, and return an operator
     public |= {module.__name__ for module in modules} | {*nsc.compat.torchsort.__all__}
     called = {call.name for column in COLUMNS.values() for call in column.make()}
     assert public == called

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,88 +11,97 @@ from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.arrangement import Arrangement, arrangement_of
 from nsc.operators.lists import Lengths, Lists, Mask
 from nsc.operators.operands import Steepness, as_loss, axis_of, cast, check_dense
+from nsc.operators.ragged import ragged_of, rows_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import check_labels, check_reduction, check_weight, reduced
 from nsc.runtime.dispatch.ways import PLAIN, way_of
+from nsc.sizes import Sizes, sorter_for, wires_of
 
 
 class Entries(NamedTuple):
     """The entries of a call's samples that take part, in front of the others.
 
     Attributes:
+        x: as users pass it; of lists of different lengths, padded.
         arrangement: of the call; it has lists.
         lists: which entries take part; all, if the call names none.
         keys: (…, n), the entries, then +∞; float32 at least.
-        lengths: (…), how many entries each sample has, for the operator's methods; None: all, in all samples.
+        lengths: (…), how many entries each sample has, for the sorter's methods; None: all, in all samples.
+        sorter: it sorts the keys.
     """
 
+    x: Tensor
     arrangement: Arrangement
     lists: Lists
     keys: Tensor
     lengths: Lengths
+    sorter: Sorter
 
     def in_front(self, operand: Tensor) -> Tensor:
         """Return an operand of the shape of x with its entries in front, then 0."""
         return self.arrangement.at_end(operand, 0)
 
 
-def check_call(caller: str, operator: object, name: str, x: object) -> None:
-    """Refuse what is no Sorter, or no tensor of floating-point numbers.
+def check_operator(caller: str, operator: object) -> None:
+    """Refuse what is neither a Sorter nor Sizes.
 
     Raises:
-        OperandTypeError: it is none; `name` is that of x.
+        OperandTypeError: it is neither.
     """
-    if not isinstance(operator, Sorter):
-        raise OperandTypeError(f"{caller}: the operator must be a Sorter, got {type(operator).__name__}")
-    check_dense(caller, name, x)
-    assert isinstance(x, Tensor)
-    if not x.dtype.is_floating_point:
+    if not isinstance(operator, Sorter | Sizes):
         raise OperandTypeError(
-            f"{caller}: {name} must have a floating-point dtype, got {x.dtype}: convert with .float()"
+            f"{caller}: the operator must be a Sorter or Sizes, got {type(operator).__name__}"
         )
 
 
 def entries_of(
-    caller: str, operator: Sorter, name: str, x: Tensor, dim: int, lengths: Lengths, mask: Mask
+    caller: str, operator: Sorter | Sizes, name: str, x: Any, dim: int, lengths: Lengths, mask: Mask
 ) -> Entries:
     """Check an operator and the tensors of a call, and return its entries.
 
     Args:
         caller: the function, for messages.
-        operator: sorts n values.
+        operator: sorts n values, or sizes for any n.
         name: the name of x, for messages.
-        x, dim, lengths, mask: as the methods of a Sorter take them.
+        x, dim, lengths, mask: as the methods of the operator take them.
 
     Raises:
-        OperandTypeError: no Sorter, or an argument of another type.
+        OperandTypeError: neither a Sorter nor Sizes, or an argument of another type.
         OperandError: no such axis, another number of values along it, or lengths or a mask that do not fit.
     """
-    check_call(caller, operator, name, x)
-    axis = axis_of(caller, x, operator.n, dim)
-    arrangement = arrangement_of(caller, x, axis, lengths, mask, 0)
+    check_operator(caller, operator)
+    if isinstance(operator, Sizes) and (ragged := ragged_of(x)) is not None:
+        x, lengths = ragged.padded, ragged.lengths if lengths is None else lengths
+    check_dense(caller, name, x)
+    if not x.dtype.is_floating_point:
+        raise OperandTypeError(
+            f"{caller}: {name} must have a floating-point dtype, got {x.dtype}: convert with .float()"
+        )
+    sorter = sorter_for(operator, caller, x, dim)
+    axis = axis_of(caller, x, sorter.n if sorter is operator else None, dim)
+    wires = wires_of(sorter, x.shape[axis] if x.dim() else 1)
+    arrangement = arrangement_of(caller, x, axis, lengths, mask, 0, wires)
     lists = arrangement.lists
     if lists is None:
         samples = arrangement.at_end(x, 0).shape[:-1]
-        every = torch.full(samples, operator.n, dtype=torch.int64, device=x.device)
-        lists = Lists(every, operator.n, None)
+        every = torch.full(samples, sorter.n, dtype=torch.int64, device=x.device)
+        lists = Lists(every, sorter.n, None)
     lengths = None if arrangement.lists is None else lists.counts
     arrangement = arrangement._replace(lists=lists)
     keys = cast(arrangement.keys(x), torch.promote_types(x.dtype, torch.float32))
-    return Entries(arrangement, lists, keys, lengths)
+    return Entries(x, arrangement, lists, keys, lengths, sorter)
 
 
 class Labelled(NamedTuple):
     """The entries of a call of a loss, with their labels.
 
     Attributes:
-        scores: as users pass them.
         entries: of the scores.
         labels: (…, n), their targets or relevances in float64, then 0.
         weight: (…), what each sample counts; None: all the same.
         reduction: over samples.
     """
 
-    scores: Tensor
     entries: Entries
     labels: Tensor
     weight: Tensor | None
@@ -126,26 +135,26 @@ class Labelled(NamedTuple):
                 "clamp it"
             )
 
-    def routed(self, operator: Sorter, column: Tensor, steepness: Steepness) -> Tensor:
+    def routed(self, column: Tensor, steepness: Steepness) -> Tensor:
         """Return a column (…, n) sorted by the scores, 0 at the ranks that there are not."""
         keys, lengths = self.entries.keys, self.entries.lengths
-        return operator.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
+        return self.entries.sorter.route(keys, column.unsqueeze(-1), steepness, lengths=lengths).squeeze(-1)
 
-    def soft_ranks(self, operator: Sorter, steepness: Steepness) -> Tensor:
+    def soft_ranks(self, steepness: Steepness) -> Tensor:
         """Return the soft ranks of the scores, (…, n), 0 where there is no entry."""
-        return operator.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
+        return self.entries.sorter.rank(self.entries.keys, steepness, lengths=self.entries.lengths)
 
     def loss(self, losses: Tensor, is_counted: Tensor) -> Tensor:
         """Return the losses (…) of samples as users want them; those that do not count are 0."""
         weight = is_counted.to(losses.dtype)
         if self.weight is not None:
             weight = weight * self.weight
-        return as_loss(reduced(losses, weight, self.reduction), self.scores)
+        return as_loss(reduced(losses, weight, self.reduction), self.entries.x)
 
 
 def labelled(
     caller: str,
-    operator: Sorter,
+    operator: Sorter | Sizes,
     scores: Tensor,
     name: str,
     labels: Tensor,
@@ -157,6 +166,9 @@ def labelled(
 ) -> Labelled:
     """Check what all losses take; `name` is that of the labels."""
     entries = entries_of(caller, operator, "scores", scores, dim, lengths, mask)
+    scores = entries.x
+    if isinstance(operator, Sizes):
+        labels = rows_of(labels, scores.shape[-1])
     check_labels(caller, scores, name, labels, takes_bool=True)
     check_reduction(caller, reduction)
     leading = entries.keys.shape[:-1]
@@ -165,7 +177,7 @@ def labelled(
     moved = entries.in_front(labels.detach().double())
     if _is_seen(moved) and bool(moved.isnan().any()):
         raise OperandError(f"{caller}: {name} must hold numbers, got NaN")
-    return Labelled(scores, entries, moved, weight, reduction)
+    return Labelled(entries, moved, weight, reduction)
 
 
 def _is_seen(tensor: Tensor) -> bool:

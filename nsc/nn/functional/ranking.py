@@ -2,7 +2,7 @@
 
 Every loss takes these arguments:
 
-    operator: a Sorter of n values.
+    operator: a Sorter of n values; or Sizes, for any n and for lists of every kind.
     scores: (…, n); the largest comes first.
     target or relevance: the shape of scores, numbers of any real dtype. It has no gradient.
     steepness: as of the operator's methods; None: its default.
@@ -34,6 +34,7 @@ from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness, k_of
 from nsc.operators.sorter import Sorter
 from nsc.operators.targets import rank_intervals
+from nsc.sizes import Sizes, most_of
 
 # Soft ranks whose squares, from their middle, add up to less than this part of those of 0 … m-1 are as good
 # as equal: their differences are rounding in float32.
@@ -47,7 +48,7 @@ _WAYS = ("route", "ranks")
 
 
 def spearman_loss(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     scores: Tensor,
     target: Tensor,
     steepness: Steepness = None,
@@ -82,7 +83,7 @@ def spearman_loss(
     middle = (counts.unsqueeze(-1) - 1) / 2
     first, last = rank_intervals(call.labels, call.is_entry)
     exact = torch.where(call.is_entry, (first + last) / 2 - middle, 0).to(counts.dtype)
-    soft = torch.where(call.is_entry, call.soft_ranks(operator, steepness) - middle, 0)
+    soft = torch.where(call.is_entry, call.soft_ranks(steepness) - middle, 0)
     # Of ranks that all differ the squares add up to this.
     most = (counts.pow(3) - counts) / 12
     of_target = exact.square().sum(-1)
@@ -93,7 +94,7 @@ def spearman_loss(
 
 
 def ndcg_loss(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     scores: Tensor,
     relevance: Tensor,
     steepness: Steepness = None,
@@ -136,21 +137,22 @@ def ndcg_loss(
         "ndcg_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("ndcg_loss")
-    cut = None if k is None else k_of("ndcg_loss", k, operator.n)
+    cut = None if k is None else k_of("ndcg_loss", k, most_of(operator))
     gains = _GAINS[gain](call.labels).to(call.dtype)
     ordered = gains.sort(-1, descending=True).values
-    ideal = (ordered * _discounts(torch.arange(1, operator.n + 1, device=gains.device), cut, gains)).sum(-1)
+    places = torch.arange(1, gains.shape[-1] + 1, device=gains.device)
+    ideal = (ordered * _discounts(places, cut, gains)).sum(-1)
     if by == "route":
-        terms = call.routed(operator, gains, steepness) * _discounts(call.positions, cut, gains)
+        terms = call.routed(gains, steepness) * _discounts(call.positions, cut, gains)
     else:
-        positions = call.counts.unsqueeze(-1) - call.soft_ranks(operator, steepness)
+        positions = call.counts.unsqueeze(-1) - call.soft_ranks(steepness)
         terms = gains * _discounts(positions, cut, gains)
     has_gain = ideal > 0
     return call.loss(1 - terms.sum(-1) / torch.where(has_gain, ideal, 1), has_gain)
 
 
 def precision_at_k_loss(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     scores: Tensor,
     relevance: Tensor,
     steepness: Steepness = None,
@@ -181,14 +183,14 @@ def precision_at_k_loss(
         "precision_at_k_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("precision_at_k_loss")
-    first = k_of("precision_at_k_loss", k, operator.n)
-    routed = call.routed(operator, (call.labels > 0).to(call.dtype), steepness)
+    first = k_of("precision_at_k_loss", k, most_of(operator))
+    routed = call.routed((call.labels > 0).to(call.dtype), steepness)
     found = torch.where(call.positions <= first, routed, 0).sum(-1)
     return call.loss(1 - found / first, call.counts > 0)
 
 
 def mrr_loss(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     scores: Tensor,
     relevance: Tensor,
     steepness: Steepness = None,
@@ -223,10 +225,10 @@ def mrr_loss(
         "mrr_loss", operator, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
     )
     call.check_relevance("mrr_loss")
-    cut = None if k is None else k_of("mrr_loss", k, operator.n)
+    cut = None if k is None else k_of("mrr_loss", k, most_of(operator))
     is_relevant = call.labels > 0
     # From the top; ranks that there are not come first, and nobody stops there.
-    stops = call.routed(operator, is_relevant.to(call.dtype), steepness).flip(-1)
+    stops = call.routed(is_relevant.to(call.dtype), steepness).flip(-1)
     positions = call.positions.flip(-1)
     goes_on = torch.cat([torch.ones_like(stops[..., :1]), (1 - stops[..., :-1]).cumprod(-1)], -1)
     counted = positions >= 1 if cut is None else (positions >= 1) & (positions <= cut)

@@ -1,9 +1,9 @@
 """Statistics of samples by their relaxed sorted values, and the soft top k.
 
-Every function takes an operator, a Sorter of n values; x (…, n) with its axis `dim`; the steepness, `lengths`
-and `mask` of the operator's methods. The statistic has the shape of x without the axis, and the dtype of x;
-bfloat16 and float16 are computed in float32. It is NaN for a sample without entries, and for one with a NaN.
-Cost per sample: that of `Sorter.sort`, O(size).
+Every function takes an operator, a Sorter of n values, or Sizes for any n and for lists of every kind; x,
+(…, n), with its axis `dim`; the steepness, `lengths` and `mask` of the operator's methods. The statistic has
+the shape of x without the axis, and the dtype of x; bfloat16 and float16 are computed in float32. It is NaN
+for a sample without entries, and for one with a NaN. Cost per sample: that of `Sorter.sort`, O(size).
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from torch import Tensor
 
 from nsc.arguments import is_name, real
 from nsc.errors import OperandError, OperandTypeError
-from nsc.nn.functional.entries import Entries, check_call, entries_of
+from nsc.nn.functional.entries import Entries, check_operator, entries_of
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.operands import Steepness
 from nsc.operators.sorter import Sorter
+from nsc.sizes import Sizes
 
 
 class _Rule(NamedTuple):
@@ -49,7 +50,7 @@ _RULES = {
 
 
 def quantile(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     q: float | Sequence[float],
     steepness: Steepness = None,
@@ -79,14 +80,14 @@ def quantile(
     levels = levels_of("quantile", q)
     check_interpolation("quantile", interpolation)
     entries = entries_of("quantile", operator, "x", x, dim, lengths, mask)
-    values = operator.sort(entries.keys, steepness, lengths=entries.lengths)
+    values = _sorted(entries, steepness)
     last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
     found = [_at(values, last * level, _RULES[interpolation]) for level in levels]
-    return _statistic(entries, x, found[0] if real(q) is not None else torch.stack(found))
+    return _statistic(entries, found[0] if real(q) is not None else torch.stack(found))
 
 
 def median(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     steepness: Steepness = None,
     *,
@@ -109,13 +110,11 @@ def median(
     tensor(3.)
     """
     entries = entries_of("median", operator, "x", x, dim, lengths, mask)
-    return _statistic(
-        entries, x, _middle(entries, operator.sort(entries.keys, steepness, lengths=entries.lengths))
-    )
+    return _statistic(entries, _middle(entries, _sorted(entries, steepness)))
 
 
 def trimmed_mean(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     proportion: float,
     steepness: Steepness = None,
@@ -141,16 +140,16 @@ def trimmed_mean(
     """
     share = proportion_of("trimmed_mean", proportion)
     entries = entries_of("trimmed_mean", operator, "x", x, dim, lengths, mask)
-    values, counts = operator.sort(entries.keys, steepness, lengths=entries.lengths), entries.lists.counts
+    values, counts = _sorted(entries, steepness), entries.lists.counts
     cut = (counts.double() * share).long()
-    ranks = torch.arange(operator.n, device=x.device)
+    ranks = torch.arange(values.shape[-1], device=values.device)
     is_kept = (ranks >= cut.unsqueeze(-1)) & (ranks < (counts - cut).unsqueeze(-1))
     total = torch.where(is_kept, values, 0).sum(-1)
-    return _statistic(entries, x, total / (counts - 2 * cut).clamp_min(1))
+    return _statistic(entries, total / (counts - 2 * cut).clamp_min(1))
 
 
 def median_absolute_deviation(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     steepness: Steepness = None,
     *,
@@ -173,16 +172,14 @@ def median_absolute_deviation(
     tensor(1.5000)
     """
     entries = entries_of("median_absolute_deviation", operator, "x", x, dim, lengths, mask)
-    middle = _middle(entries, operator.sort(entries.keys, steepness, lengths=entries.lengths))
+    middle = _middle(entries, _sorted(entries, steepness))
     distances = (entries.keys - middle.unsqueeze(-1)).abs()
-    distances = torch.where(entries.lists.is_entry, distances, math.inf)
-    return _statistic(
-        entries, x, _middle(entries, operator.sort(distances, steepness, lengths=entries.lengths))
-    )
+    of_middle = entries._replace(keys=torch.where(entries.lists.is_entry, distances, math.inf))
+    return _statistic(entries, _middle(entries, _sorted(of_middle, steepness)))
 
 
 def soft_top_k(
-    operator: Sorter,
+    operator: Sorter | Sizes,
     x: Tensor,
     k: int,
     steepness: Steepness = None,
@@ -209,7 +206,7 @@ def soft_top_k(
     >>> soft_top_k(op, x, 2, straight_through=True)
     tensor([1., 0., 0., 1.])
     """
-    check_call("soft_top_k", operator, "x", x)
+    check_operator("soft_top_k", operator)
     return operator.top_k_weights(
         x, k, steepness, dim=dim, lengths=lengths, mask=mask, straight_through=straight_through
     )
@@ -256,6 +253,11 @@ def proportion_of(caller: str, proportion: object) -> float:
     return share
 
 
+def _sorted(entries: Entries, steepness: Steepness) -> Tensor:
+    """Return the relaxed sorted values of entries, (…, n)."""
+    return entries.sorter.sort(entries.keys, steepness, lengths=entries.lengths)
+
+
 def _middle(entries: Entries, values: Tensor) -> Tensor:
     """Return the medians of sorted values (…, n)."""
     last = (entries.lists.counts - 1).clamp_min(0).to(values.dtype)
@@ -276,6 +278,6 @@ def _gathered(values: Tensor, rank: Tensor) -> Tensor:
     return values.gather(-1, rank.long().unsqueeze(-1)).squeeze(-1)
 
 
-def _statistic(entries: Entries, x: Tensor, statistic: Tensor) -> Tensor:
+def _statistic(entries: Entries, statistic: Tensor) -> Tensor:
     """Return a statistic in the dtype of x; NaN for samples without entries."""
-    return torch.where(entries.lists.counts > 0, statistic, math.nan).to(x.dtype)
+    return torch.where(entries.lists.counts > 0, statistic, math.nan).to(entries.x.dtype)
