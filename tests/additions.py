@@ -300,7 +300,7 @@ LOSS = Addition(
         "runtime/relaxed/reference.py": both(
             before(
                 "# The losses of `contract.routings.LOSSES`",
-                """def _toy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tensor:
+                """def _toy(p: Tensor, rest: Tensor, truths: Truths, log: _Logs) -> Tensor:
     differences = truths.shares * (p - 1).square() + (1 - truths.shares) * p.square()
     return (truths.weights.unsqueeze(-2) * differences).flatten(1).sum(-1) / p.shape[-1]
 
@@ -308,7 +308,7 @@ LOSS = Addition(
 """,
             ),
             after(
-                "LOSSES: dict[str, Callable[[Tensor, Tensor, _Truths, _Logs], Tensor]] = {\n",
+                "LOSSES: dict[str, Callable[[Tensor, Tensor, Truths, _Logs], Tensor]] = {\n",
                 '    "toy": _toy,\n',
             ),
         ),

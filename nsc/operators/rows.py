@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from nsc.contract.routings import LARGE, LOSSES
 from nsc.errors import OperandError, OperandTypeError
 from nsc.operators.operands import check_dense
 from nsc.runtime.dispatch.ways import PLAIN, way_of
-from nsc.runtime.relaxed.reference import log_of
+from nsc.runtime.relaxed import reference
 
 
 def check_shares(caller: str, x: Tensor, target: Any, shape: tuple[int, ...]) -> None:
@@ -50,25 +51,26 @@ def losses_of_rows(
 
     Args:
         name: a key of LOSSES.
-        rows: (…, k, n), rows of P, which add up to 1.
+        rows: (…, k, n), rows of P, which add up to 1; 0 where there are no entries.
         shares: (…, k, n), what they should be.
         counted: (…, k, n), which entries there are; None: all. A sample without any has the loss 0.
-        error_free: whether P is exact, see `log_of`.
+        error_free: whether P is exact, see `reference.log_of`.
     """
-    if counted is not None:
+    samples, (k, n) = rows.shape[:-2], rows.shape[-2:]
+    by_rank = LOSSES[name].by_rank
+    if counted is None:
+        weights = rows.new_full((1, 1), 1 / k)
+    else:
         shares = torch.where(counted, shares, 0)
+        ranks = counted.any(-1).sum(-1)
+        means = n / counted.flatten(-2).sum(-1) if by_rank else 1 / ranks
+        weights = torch.where(ranks > 0, means, 0).to(rows.dtype).reshape(-1, 1)
     is_large = rows > LARGE
     others = torch.where(is_large, 0, rows).sum(-1, keepdim=True)
     # The others' number with the entry's own derivative: equal slopes at all others differ in the last place
     # once they are mixed, and a small gradient would drown.
     rest = torch.where(is_large, others.detach() - (rows - rows.detach()), 1 - rows)
-    logs = shares * log_of(rows, rest, error_free)
-    if LOSSES[name].by_rank:
-        logs = logs + (1 - shares) * log_of(rest, rows, error_free)
-    if counted is None:
-        count: int | Tensor = rows.shape[-2] * (rows.shape[-1] if LOSSES[name].by_rank else 1)
-    else:
-        logs = torch.where(counted, logs, 0)
-        in_sample = counted if LOSSES[name].by_rank else counted.any(-1, keepdim=True)
-        count = in_sample.flatten(-2).sum(-1).clamp_min(1)
-    return -logs.flatten(-2).sum(-1) / count
+    p, rest, shares = (entries.reshape(-1, k, n) for entries in (rows, rest, shares))
+    log = partial(reference.log_of, error_free=error_free)
+    losses = reference.LOSSES[name](p, rest, reference.Truths(shares, weights, None), log)
+    return losses.reshape(samples)

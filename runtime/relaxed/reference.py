@@ -199,13 +199,13 @@ def _weighted(weight: Tensor, x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Truths:
-    """What P should be.
+class Truths:
+    """What P, or k rows of it, should be.
 
     Attributes:
-        shares: (batch, n, n), what each item should have of each rank.
-        weights: (batch, n), what each item counts in the loss of its sample.
-        is_in: (batch, n, n), the ranks that each item may have; None: the target is one of shares.
+        shares: (batch, k, n), what each item should have of each rank.
+        weights: (batch, n), or (batch, 1), what each item counts in the loss of its sample.
+        is_in: (batch, k, n), the ranks that each item may have; None: the target is one of shares.
     """
 
     shares: Tensor
@@ -213,9 +213,9 @@ class _Truths:
     is_in: Tensor | None
 
 
-def _truths(target: Tensor, form: Payload, n: int, dtype: torch.dtype) -> _Truths:
+def _truths(target: Tensor, form: Payload, n: int, dtype: torch.dtype) -> Truths:
     if form is Payload.SHARES:
-        return _Truths(target[..., :-1, :], target[..., -1, :].detach(), None)
+        return Truths(target[..., :-1, :], target[..., -1, :].detach(), None)
     if form is Payload.TARGET:
         counts = (target != IGNORED).to(dtype)
         first = last = target
@@ -224,14 +224,14 @@ def _truths(target: Tensor, form: Payload, n: int, dtype: torch.dtype) -> _Truth
         first, last, weights = target.unbind(-2)
     ranks = torch.arange(n, device=target.device).unsqueeze(-1)
     is_in = (first.unsqueeze(-2) <= ranks) & (ranks <= last.unsqueeze(-2))
-    return _Truths(is_in / is_in.sum(-2, keepdim=True).clamp_min(1).to(dtype), weights, is_in)
+    return Truths(is_in / is_in.sum(-2, keepdim=True).clamp_min(1).to(dtype), weights, is_in)
 
 
 # The logarithms of probabilities, given what they lack to 1.
 _Logs = Callable[[Tensor, Tensor], Tensor]
 
 
-def _cross_entropy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tensor:
+def _cross_entropy(p: Tensor, rest: Tensor, truths: Truths, log: _Logs) -> Tensor:
     if truths.is_in is None:
         return -(truths.weights.unsqueeze(-2) * truths.shares * log(p, rest)).flatten(1).sum(-1)
     mass = torch.where(truths.is_in, p, 0).sum(-2)
@@ -239,13 +239,13 @@ def _cross_entropy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tens
     return -(truths.weights * log(mass, torch.where(mass > LARGE, outside, 1 - mass))).sum(-1)
 
 
-def _binary_cross_entropy(p: Tensor, rest: Tensor, truths: _Truths, log: _Logs) -> Tensor:
+def _binary_cross_entropy(p: Tensor, rest: Tensor, truths: Truths, log: _Logs) -> Tensor:
     logs = truths.shares * log(p, rest) + (1 - truths.shares) * log(rest, p)
     return -(truths.weights.unsqueeze(-2) * logs).flatten(1).sum(-1) / p.shape[-1]
 
 
 # The losses of `contract.routings.LOSSES`; see the methods of `Sorter` for what they are.
-LOSSES: dict[str, Callable[[Tensor, Tensor, _Truths, _Logs], Tensor]] = {
+LOSSES: dict[str, Callable[[Tensor, Tensor, Truths, _Logs], Tensor]] = {
     "cross_entropy": _cross_entropy,
     "binary_cross_entropy": _binary_cross_entropy,
 }
