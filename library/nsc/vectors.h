@@ -68,7 +68,11 @@ template <class real>
 using Log = double;
 
 inline double logarithm(double x) { return __builtin_log(x); }
-inline double logarithm_1p(double x) { return __builtin_log1p(x); }
+// By the series where it converges at once, as most entries of P are small.
+inline double logarithm_1p(double x) {
+    if (__builtin_fabs(x) >= 0x1p-10) return __builtin_log1p(x);
+    return x - x * x * (1 / 2. - x * (1 / 3. - x * (1 / 4. - x * (1 / 5. - x * (1 / 6.)))));
+}
 
 // Adds the lanes of p whose numbers differ in one bit, and those of q. Lanes without the bit hold
 // the sums of p, lanes with it those of q. Half of the summands stay in their lanes and need no

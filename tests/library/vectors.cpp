@@ -59,6 +59,8 @@ TEST(logarithms_are_taken_in_double) {
     EXPECT(sizeof(Log<float>) == sizeof(double));
     EXPECT_NEAR(logarithm(3), 1.0986122886681098, 1e-15);
     EXPECT_NEAR(logarithm_1p(1e-18), 1e-18, 1e-33);
+    for (double x = 1e-9; x < 0.5; x *= 1.01)
+        for (double y : {x, -x}) EXPECT_NEAR(logarithm_1p(y) / __builtin_log1p(y), 1, 0x1p-51);
 }
 
 template <class real>
