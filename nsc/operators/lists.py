@@ -83,9 +83,18 @@ class Lists:
         """Return indices (…, n) of places in front as those in the sample."""
         return indices if self._order is None else self._order.gather(-1, indices.long()).to(indices.dtype)
 
+    def of_rows(self, rows: Tensor, is_there: Tensor | None = None) -> Tensor:
+        """Return rows of P, 0 in those of ranks that there are not, and in the columns of other places.
+
+        Args:
+            rows: (…, k, n).
+            is_there: (…, k), which of the ranks there are; None: the rows are those of all.
+        """
+        of_ranks = self.is_entry if is_there is None else is_there
+        return torch.where(of_ranks.unsqueeze(-1) & self.is_entry.unsqueeze(-2), rows, 0)
+
     def columns(self, rows: Tensor) -> Tensor:
-        """Return rows of P, (…, k, n), 0 in other columns, with those of the entries in their places."""
-        rows = _filled(rows, self.is_entry.unsqueeze(-2), 0)
+        """Return rows of P, (…, k, n), with the columns of the entries in their places."""
         if self._place is None:
             return rows
         return rows.gather(-1, self._place.unsqueeze(-2).expand(rows.shape))

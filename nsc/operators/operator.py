@@ -155,7 +155,7 @@ class Operator(Packaged):
             routing: a key of ROUTINGS.
             is_shared: whether all samples share the payload.
             lists: which entries take part, in front of the others; None: all. P is 0 in the rows of ranks
-                that there are not.
+                that there are not, and in other columns.
 
         Returns:
             The values, and what is routed; the values twice if nothing is.
@@ -185,7 +185,7 @@ class Operator(Packaged):
             values = unfolded(values, x.shape, x.dtype)
             routed = unfolded(routed, (*x.shape[:-1], *routed.shape[1:]), dtype)
         if lists is not None and not classes and routing == "permutation":
-            routed = lists.of_ranks(routed, 0, 1)
+            routed = lists.of_rows(routed)
         return values, routed
 
     def _exact(

@@ -127,7 +127,7 @@ class Selector(Operator):
                 straight(rows, unit_rows(places, self.n)),
             )
         if arranged.lists is not None:
-            rows = arranged.of_both(torch.where(self._is_there(arranged).unsqueeze(-1), rows, 0))
+            rows = arranged.of_both(arranged.lists.of_rows(rows, self._is_there(arranged)))
         return self._of_ranks(arranged, values), rows
 
     def route(

@@ -145,7 +145,7 @@ class Sorter(Operator):
             exact, indices = keys.sort(stable=True, dim=-1)
             rows = unit_rows(indices, self.n)
             if arranged.lists is not None:
-                rows = arranged.lists.of_ranks(rows, 0, 1)
+                rows = arranged.lists.of_rows(rows)
             values, permutation = straight(values, exact), straight(permutation, rows)
         return arranged.of_ranks(values), arranged.of_both(arranged.cut(permutation, 1))
 
@@ -260,8 +260,8 @@ class Sorter(Operator):
             exact, indices = keys.sort(stable=True, dim=-1)
             best = straight(best, exact.gather(-1, ranks))
             rows = straight(rows, unit_rows(indices.gather(-1, ranks), self.n))
-        rows = torch.where(is_there.unsqueeze(-1), rows, 0)
-        return arranged.selected(best, is_there), arranged.of_both(rows)
+        rows = arranged.of_both(arranged.lists.of_rows(rows, is_there))
+        return arranged.selected(best, is_there), rows
 
     def top_k_weights(
         self,

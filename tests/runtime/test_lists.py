@@ -152,6 +152,24 @@ def test_other_columns_of_p_are_zero_where_infinite_values_tie_with_them(op):
     assert p[0, 0].any()
 
 
+@pytest.mark.parametrize("batch", [3, 300], ids=["by the whole network", "by classes"])
+@pytest.mark.parametrize("kind", ["lengths", "mask"])
+def test_gradients_of_other_places_of_p_do_not_matter(kind, batch):
+    n = 32
+    op = nsc.compile("odd_even_merge", n)
+    x, lengths = torch.randn(batch, n).requires_grad_(), torch.randint(n + 1, (batch,))
+    is_rank = torch.arange(n) < lengths.unsqueeze(-1)
+    is_entry = is_rank if kind == "lengths" else is_rank[:, torch.randperm(n)]
+    options = {"lengths": lengths} if kind == "lengths" else {"mask": is_entry}
+    is_both = is_rank.unsqueeze(-1) & is_entry.unsqueeze(-2)
+    given, found = torch.randn(batch, n, n), []
+    for other in (0.0, math.nan):
+        p = op.sort_with_permutation(x, 3.0, **options)[1]
+        found.append(torch.autograd.grad(p, x, torch.where(is_both, given, other))[0])
+    assert torch.equal(*found)
+    assert found[0].any()
+
+
 def test_integers_are_refused_with_lists_as_without(op):
     for lists in ({}, {"lengths": torch.tensor([1, 2])}):
         with pytest.raises(nsc.OperandTypeError, match=r"dtype torch\.int64 is not served"):
