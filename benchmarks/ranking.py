@@ -20,6 +20,7 @@ from torch import Tensor
 import nsc
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
+from nsc.nn import functional
 
 RESULTS = Path(__file__).parent / "results" / "ranking.md"
 SIZES = ((32, 100), (256, 8))
@@ -44,8 +45,26 @@ def losses(n: int, batch: int) -> dict[str, tuple[Call, Call]]:
     is_in = (first.unsqueeze(-2) <= rows) & (rows <= last.unsqueeze(-2))
     truth = target.unsqueeze(-2) == rows
 
+    relevant = (grades == 3).float()
+    gains = grades.exp2() - 1.0
+    discounts = 1 / torch.arange(n + 1, 1, -1).log2()  # of the ranks, the last of which is the first position
+    ideal = (gains.sort(-1).values * discounts).sum(-1)
+    centred = target - (n - 1) / 2
+
     def p() -> Tensor:
         return net(x)[1].transpose(-1, -2).clamp_min(1e-30)  # type: ignore[no-any-return]
+
+    def routed(items: Tensor) -> Tensor:
+        return (p() @ items.unsqueeze(-1)).squeeze(-1)
+
+    def correlation() -> Tensor:
+        ranks = (p() * rows).sum(-2) - (n - 1) / 2
+        return (ranks * centred).sum(-1) / (ranks.norm(dim=-1) * centred.norm(dim=-1))
+
+    def reciprocal() -> Tensor:
+        stops = routed(relevant).flip(-1)
+        goes_on = torch.cat([torch.ones(batch, 1), (1 - stops[:, :-1]).cumprod(-1)], -1)
+        return (stops * goes_on / torch.arange(1, n + 1)).sum(-1)
 
     return {
         "cross entropy": (
@@ -63,6 +82,26 @@ def losses(n: int, batch: int) -> dict[str, tuple[Call, Call]]:
         "cross entropy, shares": (
             lambda: op.cross_entropy(x, shares, STEEPNESS),
             lambda: -(shares * p().log()).sum(-2).mean(),
+        ),
+        "Spearman": (
+            lambda: functional.spearman_loss(op, x, target, STEEPNESS),
+            lambda: (1 - correlation()).mean(),
+        ),
+        "NDCG": (
+            lambda: functional.ndcg_loss(op, x, grades, STEEPNESS),
+            lambda: (1 - (routed(gains) * discounts).sum(-1) / ideal).mean(),
+        ),
+        "precision at 10": (
+            lambda: functional.precision_at_k_loss(op, x, relevant, STEEPNESS, k=10),
+            lambda: (1 - routed(relevant)[:, -10:].mean(-1)).mean(),
+        ),
+        "MRR": (
+            lambda: functional.mrr_loss(op, x, relevant, STEEPNESS),
+            lambda: (1 - reciprocal()).mean(),
+        ),
+        "median": (
+            lambda: functional.median(op, x, STEEPNESS).mean(),
+            lambda: net(x)[0][:, n // 2 - 1 : n // 2 + 1].mean(),
         ),
     }
 
@@ -135,8 +174,8 @@ def main() -> None:
             print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.ranking` on {machine()}. Forward and backward, float32, one thread, medians. "
-        "The first table has losses against P of diffsort and the same loss of it in torch; the second calls "
-        "with lengths against calls with full lists."
+        "The first table has losses, and a statistic, against the same of diffsort's P in torch; the second "
+        "calls with lengths against calls with full lists."
     )
     partial = RESULTS.with_suffix(".partial")
     partial.write_text("\n".join(["# Ranking", "", paragraph(head), "", *lines, ""]), encoding="utf-8")

@@ -54,8 +54,7 @@ class Quantile(SortingLayer):
     Raises:
         OperandError: a q outside of 0 … 1, or none; no such interpolation; a steepness that is no finite
             number above 0; none for a learnable one without n; or options beside a Sorter or Sizes, which are
-            compiled already. In a call: no such axis, or
-            lengths or a mask that do not fit.
+            compiled already. In a call: no such axis, or lengths or a mask that do not fit.
         OperandTypeError: a q that is no number, a Selector, or a learnable that is no bool. In a call: an
             argument of another type.
         NscError: what `nsc.compile` raises.

@@ -115,12 +115,17 @@ class Selector(Operator):
         tensor([3, 0])
         """
         arranged = self._arranged("select_with_rows", x, dim, lengths, mask, fill)
-        keys = self._keys(arranged, x)
-        found, columns = self._run(
-            "select_with_rows", keys, steepness, self._wires(x), "rows", is_shared=True
-        )
+        keys, is_straight = self._keys(arranged, x), self._is_straight(straight_through)
+        values, rows = self._values_and_rows("select_with_rows", arranged, keys, steepness, is_straight)
+        return self._of_ranks(arranged, values), rows
+
+    def _values_and_rows(
+        self, method: str, arranged: Arrangement, keys: Tensor, steepness: Steepness, is_straight: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Return the values of the ranks, as the kernel takes them, and their rows as users do."""
+        found, columns = self._run(method, keys, steepness, self._wires(keys), "rows", is_shared=True)
         values, rows = self._selected(found), columns.transpose(-1, -2)
-        if self._is_straight(straight_through):
+        if is_straight:
             places = self._exact_places(arranged, keys)
             values, rows = (
                 straight(values, keys.gather(-1, places)),
@@ -128,7 +133,7 @@ class Selector(Operator):
             )
         if arranged.lists is not None:
             rows = arranged.of_both(arranged.lists.of_rows(rows, self._is_there(arranged)))
-        return self._of_ranks(arranged, values), rows
+        return values, rows
 
     def route(
         self,
@@ -275,12 +280,13 @@ class Selector(Operator):
             raise OperandError(f"{self.name}.loss: no loss {name!r}; known: {', '.join(LOSSES)}")
         caller = f"{self.name}.{name}"
         arranged = self._arranged(name, x, dim, lengths, mask)
-        samples = arranged.keys(x).shape[:-1]
+        keys = self._keys(arranged, x)
+        samples = keys.shape[:-1]
         check_shares(caller, x, target, (*samples, len(self.ranks), self.n))
         check_reduction(caller, reduction)
         if weight is not None:
             check_weight(caller, x, weight, samples)
-        rows = self.select_with_rows(x, steepness, dim=dim, lengths=lengths, mask=mask)[1]
+        rows = self._values_and_rows(name, arranged, keys, steepness, is_straight=False)[1]
         counted, lists = None, arranged.lists
         if lists is not None:
             is_entry = lists.of_entries(lists.is_entry, 0)

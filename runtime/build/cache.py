@@ -93,7 +93,8 @@ def build(name: str, source: str, compiler: Compiler, version: str) -> Artifact:
     entry = f"{name}-{_key(compiler, source, version)}"
     for folder in _folders():
         try:
-            return _build_in(folder, entry, compiler, source, name)
+            with notice(f"building {name}, kept in {folder}"):
+                return _build_in(folder, entry, compiler, source)
         except OSError as error:
             _warn_once(folder, error)
     raise BuildError("neither the cache folder nor a temporary folder can be written; set NSC_CACHE_DIR")
@@ -147,7 +148,7 @@ def _process_folder() -> Path:
     return folder
 
 
-def _build_in(folder: Path, entry: str, compiler: Compiler, source: str, name: str) -> Artifact:
+def _build_in(folder: Path, entry: str, compiler: Compiler, source: str) -> Artifact:
     binary = folder / f"{entry}{compiler.binary_suffix}"
     record = folder / f"{entry}.json"
     if folder.is_dir():
@@ -156,13 +157,6 @@ def _build_in(folder: Path, entry: str, compiler: Compiler, source: str, name: s
             return Artifact(binary, _command(compiler, binary), cached=True)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     check_owner(folder)
-    with notice(f"building {name}, kept in {folder}"):
-        return _build_locked(folder, entry, compiler, source)
-
-
-def _build_locked(folder: Path, entry: str, compiler: Compiler, source: str) -> Artifact:
-    """Build an entry unless another process does so meanwhile."""
-    binary, record = folder / f"{entry}{compiler.binary_suffix}", folder / f"{entry}.json"
     lock = filelock.FileLock(folder / f"{entry}.lock", mode=0o600)
     with contextlib.suppress(filelock.Timeout, NotImplementedError):
         lock.acquire(timeout=_LOCK_SECONDS)

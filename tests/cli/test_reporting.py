@@ -1,15 +1,13 @@
 """Progress: a line per phase in a pipe with --verbose, phase and counts on a terminal."""
 
 import json
-import os
-import pty
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from commands import SORTER, call
+from terminal import at_a_terminal
 
 from nsc.cli import reporting
 from nsc.compiler.families import FAMILIES
@@ -95,23 +93,8 @@ def test_progress_is_not_reported_per_comparator():
     assert all(phase.removeprefix("prove by ") in {*METHODS, "sampling"} for phase in calls.phases)
 
 
-def at_a_terminal(*words, term="xterm-256color"):
-    """Run the command with a terminal as standard error; return its exit code and what each stream got."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "nsc", *words]
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": term}
-    )
-    os.close(theirs)
-    output = b""
-    while True:
-        try:
-            output += os.read(ours, 1 << 16)
-        except OSError:  # Linux raises it once the other end is closed
-            break
-    os.close(ours)
-    out, _ = running.communicate(timeout=60)
-    return running.returncode, out, output
+def nsc_at_a_terminal(*words, term="xterm-256color"):
+    return at_a_terminal([sys.executable, "-m", "nsc", *words], term)
 
 
 # No method settles it within the time.
@@ -119,7 +102,7 @@ LONG = ("verify", "pairwise", "--n", "200", "--time-limit", "3")
 
 
 def test_a_terminal_shows_the_phase_of_a_long_proof_and_removes_it():
-    code, out, output = at_a_terminal(*LONG, "--json")
+    code, out, output = nsc_at_a_terminal(*LONG, "--json")
     assert (code, json.loads(out)["verdict"]) == (3, "unproved")
     assert output.count(b"\n") == 1
     line = re.sub(rb"\x1b\[[\d;?]*[a-zA-Z]", b"", output)
@@ -135,6 +118,6 @@ def test_a_terminal_shows_the_phase_of_a_long_proof_and_removes_it():
     ids=["short", "dumb"],
 )
 def test_a_terminal_shows_nothing_of_a_short_proof_or_where_it_cannot_remove_it(words, term):
-    _, out, output = at_a_terminal(*words, term=term)
+    _, out, output = nsc_at_a_terminal(*words, term=term)
     assert out
     assert output == b""

@@ -29,15 +29,25 @@ def called(method, make=lambda operator: operator):
     """Return a method as a function of x, payload, target and options; what it does not take is left out."""
     takes = {"route": ("payload",), "topk": (K,), "top_k_weights": (K,), "loss": ("target",)}
     name = "loss" if method.endswith("entropy") else method.removeprefix("selector.")
-    operator = make(selector() if method.startswith("selector.") else sorter())
+    selects = method.startswith("selector.")
+    operator = make(selector() if selects else sorter())
 
     def call(x, payload, target, **options):
+        if selects:  # its targets are rows of P, whose axes stay at the end
+            target = shares(x, options.get("dim", -1))
         extra = [{"payload": payload, "target": target}.get(each, each) for each in takes.get(name, ())]
         function = operator if name == "call" else getattr(operator, method.removeprefix("selector."))
         results = function(x, *extra, **options)
         return results if isinstance(results, tuple) else (results,)
 
     return call
+
+
+def shares(x, dim):
+    """Return what rows of P should be; a wrong axis is refused before they are looked at."""
+    is_axis = type(dim) is int and -x.dim() <= dim < x.dim()
+    samples = x.movedim(dim if is_axis else -1, -1).shape[:-1]
+    return torch.linspace(0, 1, K * N, dtype=x.dtype).view(K, N).expand(*samples, K, N)
 
 
 # What a method returns: tensors of the shape of x, of x and columns, rows of P, or a loss.
@@ -56,6 +66,8 @@ RETURNS = {
     "selector.select": ["x"],
     "selector.select_with_rows": ["x", "rows"],
     "selector.route": ["columns"],
+    "selector.cross_entropy": ["loss"],
+    "selector.binary_cross_entropy": ["loss"],
     "selector.hard_select": ["x", "x"],
 }
 # Of methods that move their axes in the same way one is compiled each day.

@@ -1,14 +1,12 @@
 """A first call while its kernel is built: the reference serves, or a terminal says what it waits for."""
 
-import os
-import pty
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
 import torch
+from terminal import at_a_terminal
 
 import nsc
 from nsc.errors import BuildError
@@ -131,27 +129,17 @@ while BUILD == "background" and op.kernel.library() is None:
     [("wait", "xterm-256color", True), ("wait", "dumb", False), ("background", "xterm-256color", False)],
 )
 def test_a_terminal_says_what_a_call_waits_for(compiler, build, term, is_shown):
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        [sys.executable, "-c", f"BUILD = {build!r}\n{WAITING}"],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env={**os.environ, "TERM": term},
-    )
-    os.close(theirs)
-    while not list((compiler.parent / "cache").glob(".shown_4*")):
-        assert running.poll() is None
-        time.sleep(0.02)
-    time.sleep(2.5)
-    compiler.touch()
-    output = b""
-    while True:
-        try:
-            output += os.read(ours, 1 << 16)
-        except OSError:  # Linux raises it once the other end is closed
-            break
-    os.close(ours)
-    assert running.communicate(timeout=60)[0] == b"[0.0, 1.0, 2.0, 3.0]\n"
+    def wait_and_go():
+        deadline = time.monotonic() + 60
+        while not list((compiler.parent / "cache").glob(".shown_4*")):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        time.sleep(2.5)
+        compiler.touch()
+
+    program = f"BUILD = {build!r}\n{WAITING}"
+    code, printed, output = at_a_terminal([sys.executable, "-c", program], term, wait_and_go)
+    assert (code, printed) == (0, b"[0.0, 1.0, 2.0, 3.0]\n")
     text = f"nsc: building shown_4, kept in {compiler.parent / 'cache'} …"
     shown = f"\r{text}\r{' ' * len(text)}\r"
     assert output.decode() == (shown if is_shown else "")

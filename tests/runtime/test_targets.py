@@ -351,3 +351,5 @@ def test_wrong_shares_of_rows_are_refused(selector, target, message):
         selector.cross_entropy(torch.randn(2, N), target)
     with pytest.raises(nsc.OperandError, match=r"weight must have the shape of the samples, \(2,\)"):
         selector.cross_entropy(torch.randn(2, N), torch.zeros(2, 3, N), weight=torch.ones(2, N))
+    with pytest.raises(nsc.OperandError, match="cross_entropy: steepness must be"):
+        selector.cross_entropy(torch.randn(2, N), torch.zeros(2, 3, N), -1.0)
