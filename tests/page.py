@@ -2,9 +2,9 @@
 
     python tests/page.py docs/networks.md
 
-Commands write to the working directory. Blocks of Python share their names. A block of C is a file, which
-its first line names: /* main.c */. Lines of `make`, `pip` and `python` are not run: they install or measure.
-A shell line whose comment says `exit code N` must end with N.
+Commands write to the working directory. Blocks of Python, code cells among them, share their names. A block
+of C is a file, which its first line names: /* main.c */. Lines of `make`, `pip` and `python` are not run:
+they install or measure. A shell line whose comment says `exit code N` must end with N.
 """
 
 from __future__ import annotations
@@ -44,12 +44,14 @@ class Step:
 
 def steps(text: str) -> Iterator[Step]:
     """Yield the steps of a page in order."""
-    for fence in re.finditer(r"^```(sh|python|c)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        first = text.count("\n", 0, fence.start(2)) + 1
-        if fence[1] != "sh":
-            yield Step(fence[1], fence[2], first)
+    fences = r"^```(sh|python|c|\{code-cell\})\n((?::.*\n)*)(.*?)^```$"
+    for fence in re.finditer(fences, text, re.DOTALL | re.MULTILINE):
+        kind, code = fence[1], fence[3]
+        first = text.count("\n", 0, fence.start(3)) + 1
+        if kind != "sh":
+            yield Step("c" if kind == "c" else "python", code, first)
             continue
-        for number, line in enumerate(fence[2].splitlines(), first):
+        for number, line in enumerate(code.splitlines(), first):
             if not line.startswith(NOT_RUN):
                 yield Step("sh", line, number)
 
