@@ -466,7 +466,7 @@ REFUSED: dict[str, dict[str, str]] = {
 # in one of them. What stands on these operators is shown at night.
 OPERATORS = ("sorter", "losses", "exact", "filter")
 DAILY = {
-    "`func.jvp`, `func.jacfwd`, `func.linearize`": ("losses", "exact", "filter", "compat"),
+    "`func.jvp`, `func.jacfwd`, `func.linearize`": ("losses", "exact", "filter"),
     "`torch.compile`, `fullgraph=True`": ("sorter", "filter"),
     "`torch.compile`, `dynamic=True`": ("losses", "exact", "filter"),
     "`torch.compile` by Inductor": ("losses", "filter"),
