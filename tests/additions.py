@@ -320,13 +320,13 @@ LOSS = Addition(
 struct toy {
     static constexpr bool of_truth = false;
     template <class real>
-    static NSC_FUNCTION double of(Probability<real> p, bool is_true) {
-        const double difference = p.p / unit<real> - (is_true ? 1 : 0);
+    static NSC_FUNCTION Vec<real> of(Probability<real> p, bool is_true) {
+        const Vec<real> difference = p.p / unit<real> - real(is_true);
         return difference * difference;
     }
     template <class Relaxation, class real>
-    static NSC_FUNCTION real slope(Probability<real> p, bool is_true) {
-        return 2 * (p.p / unit<real> - (is_true ? 1 : 0)) / unit<real>;
+    static NSC_FUNCTION Vec<real> slope(Probability<real> p, bool is_true) {
+        return 2 * (p.p / unit<real> - real(is_true)) / unit<real>;
     }
 };
 

@@ -63,15 +63,39 @@ inline Vec<real> converted(Vec<Bits<real>> v) {
     return __builtin_convertvector(v, Vec<real>);
 }
 
+// Whether any lane of a comparison holds. GCC takes the words one by one.
+template <class Mask>
+inline bool any(Mask mask) {
+#if defined(__AVX512F__)
+    uint16_t holds;
+    asm("vptestmd %1, %1, %0" : "=k"(holds) : "v"(mask));
+    return holds;
+#elif defined(__AVX__)
+    bool holds;
+    asm("vptest %1, %1" : "=@ccnz"(holds) : "x"(mask));
+    return holds;
+#else
+    uint64_t words[sizeof(Mask) / 8], all_words = 0;
+    memcpy(words, &mask, sizeof mask);
+    for (uint64_t word : words) all_words |= word;
+    return all_words != 0;
+#endif
+}
+
 // Losses take logarithms in double.
 template <class real>
 using Log = double;
 
-inline double logarithm(double x) { return __builtin_log(x); }
-// By the series where it converges at once, as most entries of P are small.
-inline double logarithm_1p(double x) {
-    if (__builtin_fabs(x) >= 0x1p-10) return __builtin_log1p(x);
-    return x - x * x * (1 / 2. - x * (1 / 3. - x * (1 / 4. - x * (1 / 5. - x * (1 / 6.)))));
+// The registers of doubles that a register's numbers fill, and one of them.
+template <class real>
+constexpr int64_t double_registers = int64_t(sizeof(double) / sizeof(real));
+
+template <class real>
+inline Vec<double> in_doubles(Vec<real> v, int64_t which) {
+    typedef real Part __attribute__((vector_size(register_bytes / double_registers<real>)));
+    Part part;
+    memcpy(&part, reinterpret_cast<const char *>(&v) + which * int64_t(sizeof part), sizeof part);
+    return __builtin_convertvector(part, Vec<double>);
 }
 
 // Adds the lanes of p whose numbers differ in one bit, and those of q. Lanes without the bit hold

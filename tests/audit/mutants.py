@@ -6,14 +6,13 @@ from __future__ import annotations
 # expression, and the expression that takes its place.
 MUTANTS: dict[str, list[tuple[str, str]]] = {
     "library/nsc/relaxed/losses.h": [
-        ("return is_true ? «-double(log_of<real>(p))» : 0;", "double(log_of<real>(p))"),
-        ("return is_true ? «-slope_of_log<Relaxation>(p.p)» : 0;", "slope_of_log<Relaxation>(p.p)"),
-        ("log_of<real>(«is_true ? p : complement(p)»));", "p"),
-        (": «slope_of_log<Relaxation>(p.rest)»;", "-slope_of_log<Relaxation>(p.rest)"),
-        ("const double loss = more * Loss::template of<real>(p, «is_true»);", "!is_true"),
-        ("loss + less * Loss::template of<real>(p, «!is_true»)", "is_true"),
-        ("return share * Loss::template slope<Relaxation, real>(p, true) + «(1 - share)» *", "share"),
-        ("of<real>(p, true) - «Loss::template of<real>(p, false)»;", "1"),
+        ("return «-log_of<real>(p)»;", "log_of<real>(p)"),
+        ("return «-slope_of_log<Relaxation, real>(p.p)»;", "slope_of_log<Relaxation, real>(p.p)"),
+        ("log_of<real>(«is_true ? p : complement(p)»);", "p"),
+        (": «slope_of_log<Relaxation, real>(p.rest)»;", "-slope_of_log<Relaxation, real>(p.rest)"),
+        ("share != 0 ? share * of(«true») : mean;", "false"),
+        ("«(1 - share)» * of(false)", "share"),
+        ("slope : slope - «Loss::template of<real>(p, false)»;", "0 * p.p"),
         ("of_truth ? item : «item * (1 / Weight(wires))»;", "1.001 * item / Weight(wires)"),
         ("of_truth ? «item» :", "1.001 * item"),
     ],
@@ -65,10 +64,13 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     ],
     "library/nsc/relaxed/columns.h": [
         ("(sums[0] + sums[1]) + «(sums[2] + sums[3])»;", "sums[2]"),
-        ("is_large(p) ? «rest_of_column» :", "2 * rest_of_column"),
-        ("sums.outside += «is_in ? Vec<real>{} : block[row]»;", "block[row]"),
-        ("const real slope = «real(truths.weight[k])» *", "real(1) / real(plan.wires)"),
-        ("grads[k][row * truths.stride] = «0»;", "1"),
+        ("is_large<real>(p) ? «rests» :", "2 * rests"),
+        ("outside += «is_in ? Vec<real>{} : block[row]»;", "block[row]"),
+        ("return weights != 0 ? «weights * slope» :", "slope / real(plan.wires)"),
+        ("return has(row) ? «part» :", "all(real(1))"),
+        ("adjacent &= «shares && share_of[k] == share_of[0] + k»;", "shares"),
+        ("«negated ? -slope : slope»;", "slope"),
+        ("slope = «weights» *", "-weights"),
     ],
     "library/nsc/relaxed/butterflies.h": [
         ("if (keeping) kept[c] = «a - b»;", "a"),
@@ -97,7 +99,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     ],
     "library/nsc/vectors.h": [
         ("Vec<T> row = all(«value»);", "T(0)"),
-        ("return «__builtin_log(x)»;", "2 * __builtin_log(x)"),
+        ("&v) + «which * int64_t(sizeof part)»,", "0"),
         ("if («!(i & bit)») exchange_quarters", "false"),
     ],
     "library/nsc/exact/blocks.h": [
@@ -134,12 +136,14 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("sum_of(Constants<real>::tail(), z) / «(u + 4)»);", "(2 * u + 4)"),
         ("= «(z + z * w * sum_of(Constants<real>::atan(), w))» *", "2 * z"),
         ("s = «(m - 1)» / (m + 1),", "m"),
+        ("(log.of_fraction + «log.exponent * C::log2_low» +", "0 * log.exponent"),
+        ("log : «logarithm<real>(u)» + rounded_off / u;", "x"),
     ],
     "library/nsc/relaxed/probability.h": [
-        (": «logarithm(Log<real>(of.p / unit<real>))»;", "Log<real>(of.p)"),
-        ("Log<real>(«lowest_log») :", "lowest_log + 1"),
-        ("? real(0) : «1 / p»;", "2 / p"),
-        ("return «1 / (p < least ? least : p)»;", "1 / p"),
+        (": «logarithm<real>(of.p / unit<real>)»;", "of.p"),
+        ("all(real(«lowest_log»))", "lowest_log + 1"),
+        ("? Vec<real>{} : «1 / p»;", "2 / p"),
+        ("return «1 / (p < least ? all(least) : p)»;", "1 / p"),
     ],
     "library/nsc/relaxed/relaxations.h": [
         ("return «logistic_tail<real>(t)»;", "all(real(0.25))"),

@@ -57,10 +57,19 @@ TEST(the_lesser_and_the_greater_of_two) {
 
 TEST(logarithms_are_taken_in_double) {
     EXPECT(sizeof(Log<float>) == sizeof(double));
-    EXPECT_NEAR(logarithm(3), 1.0986122886681098, 1e-15);
-    EXPECT_NEAR(logarithm_1p(1e-18), 1e-18, 1e-33);
-    for (double x = 1e-9; x < 0.5; x *= 1.01)
-        for (double y : {x, -x}) EXPECT_NEAR(logarithm_1p(y) / __builtin_log1p(y), 1, 0x1p-51);
+    const Vec<float> row = counted<float>(-3);
+    for (int64_t k = 0; k < lanes<float>; ++k)
+        EXPECT(in_doubles<float>(row, k / lanes<double>)[k % lanes<double>] == row[k]);
+    EXPECT(in_doubles<double>(all(2.5), 0)[0] == 2.5);
+}
+
+TEST(any_lane_that_holds_is_found) {
+    Vec<float> row = {};
+    EXPECT(!any(row != 0) && any(row == 0));
+    for (int64_t k = 0; k < lanes<float>; ++k) {
+        row = Vec<float>{}, row[k] = 1;
+        EXPECT(any(row != 0));
+    }
 }
 
 template <class real>

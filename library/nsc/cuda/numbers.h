@@ -16,6 +16,9 @@ __device__ inline T all(T value) {
     return value;
 }
 
+// Whether a comparison holds.
+__device__ inline bool any(bool mask) { return mask; }
+
 template <class real>
 __device__ inline real lesser(real a, real b) {
     return a < b ? a : b;
@@ -57,15 +60,5 @@ __device__ inline real not_a_number() {
 // Losses take logarithms in the type of the kernel.
 template <class real>
 using Log = real;
-
-template <class real>
-__device__ inline real logarithm(real x) {
-    return log(x);
-}
-
-template <class real>
-__device__ inline real logarithm_1p(real x) {
-    return log1p(x);
-}
 
 }  // namespace nsc

@@ -11,6 +11,15 @@ namespace nsc {
 // a few microseconds, far more than its sums take.
 constexpr int64_t most_chunks = 16, chunk_mixes = 4096;
 
+// Whether all numbers are ones of a target of shares.
+template <class real>
+bool are_shares(const real *numbers, int64_t count) {
+    Vec<Bits<real>> wrong = {};
+    for (int64_t i = 0; i < count; i += lanes<real>)
+        wrong |= ~is_share(load(numbers + i, lanes<real> < count - i ? lanes<real> : count - i));
+    return !any(wrong);
+}
+
 template <class P, class real>
 struct Call {
     const P &plan;
@@ -79,9 +88,11 @@ struct Call {
         if (!seen.start) return out_of_memory;
         for (int64_t b = 0; b < batch; ++b) {
             const Target<real> target = target_of(b);
+            if (target.form == of_shares && !are_shares(target.reals(), plan.wires * plan.wires))
+                return bad_target;
             memset(seen.get<uint8_t>(), 0, plan.wires);
             for (int64_t c = 0; c < plan.wires; ++c) {
-                if (!target.is_valid(c) || !target.are_shares(c)) return bad_target;
+                if (!target.is_valid(c)) return bad_target;
                 if (target.form != of_ranks || target.ranks()[c] == ignored) continue;
                 if (seen.get<uint8_t>()[target.ranks()[c]]++) return bad_target;
             }

@@ -26,12 +26,19 @@ Vec<real> rests_of_columns(const P &plan, Columns<real> block) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+// Entries as probabilities, given the rest of each column's large one.
 template <class real>
-inline Probability<real> probability(real p, real rest_of_column) {
-    return {p, is_large(p) ? rest_of_column : unit<real> - p};
+inline Probability<real> probability(Vec<real> p, Vec<real> rests) {
+    return {p, is_large<real>(p) ? rests : unit<real> - p};
+}
+
+template <class real>
+inline Probability<double> in_doubles(Probability<real> of, int64_t which) {
+    return {nsc::in_doubles<real>(of.p, which), nsc::in_doubles<real>(of.rest, which)};
 }
 
 // The truths of a block of columns, one in each lane: those of a sample, or a column of several.
+// Lanes that have none count nothing.
 template <class real>
 struct Truths {
     // Takes `width` truths; target_of(k) is the target of lane k, column_of(k) its column.
@@ -40,94 +47,85 @@ struct Truths {
         for (int64_t k = 0; k < width; ++k) {
             const Target<real> &target = target_of(k);
             const Truth<real> truth = target.truth(column_of(k));
-            first[k] = truth.first, last[k] = truth.last, weight[k] = truth.weight;
+            rank[k] = truth.first;
+            first[k] = real(truth.first), last[k] = real(truth.last);
+            weight[k] = truth.weight, part[k] = real(truth.part());
+            several |= truth.first != truth.last;
             shares = target.form == of_shares, stride = target.wires;
             if (shares) share_of[k] = target.reals() + column_of(k);
-            several |= truth.first != truth.last;
+            adjacent &= shares && share_of[k] == share_of[0] + k;
         }
-        for (int64_t k = 0; several && k < width; ++k)
-            part[k] = Truth<real>{first[k], last[k], weight[k]}.part();
     }
-    double share(int64_t row, int64_t k) const {
-        if (shares) return share_of[k][row * stride];
-        return first[k] <= row && row <= last[k] ? part[k] : 0;
+    // The lanes whose truth a row is in.
+    auto has(int64_t row) const { return (first <= all(real(row))) & (last >= all(real(row))); }
+    // What each lane's item has of a row.
+    Vec<real> share(int64_t row) const {
+        if (!shares) return has(row) ? part : Vec<real>{};
+        if (adjacent) return load(share_of[0] + row * stride, width);
+        Vec<real> found = {};
+        for (int64_t k = 0; k < width; ++k) found[k] = share_of[k][row * stride];
+        return found;
+    }
+    // What an entry of each lane's column counts.
+    template <class Loss>
+    Vec<real> entry_weights(int64_t wires) const {
+        Vec<real> found = {};
+        for (int64_t k = 0; k < width; ++k) found[k] = real(entry_weight<Loss>(weight[k], wires));
+        return found;
     }
     int64_t width;
-    int32_t first[lanes<real>], last[lanes<real>];
+    int64_t rank[lanes<real>];                   // the first one, `first` as an index
+    Vec<real> first = {}, last = {}, part = {};  // of its ranks each item has a part
     double weight[lanes<real>];
-    double part[lanes<real>];  // what the item has of each of its ranks
-    bool several = false;      // whether an item has one of several ranks
-    bool shares = false;       // whether the target is one of shares: share_of[k][row * stride]
+    bool several = false;  // whether an item has one of several ranks
+    bool shares = false;   // whether the target is one of shares: share_of[k][row * stride]
+    bool adjacent = true;  // whether these lie side by side
     const real *share_of[lanes<real>];
     int64_t stride = 0;
 };
 
-// The sums of each column's entries inside and outside of its truth, each in a fixed order.
-template <class real>
-struct Masses {
-    Vec<real> inside, outside;
-};
-
+// The probability of each column's truth.
 template <class P, class real>
-Masses<real> masses_of(const P &plan, Columns<real> block, const Truths<real> &truths) {
-    Masses<real> sums = {};
-    Vec<real> first = {}, last = {};
-    for (int64_t k = 0; k < truths.width; ++k)
-        first[k] = real(truths.first[k]), last[k] = real(truths.last[k]);
-    for (int64_t row = 0; row < plan.wires; ++row) {
-        const auto is_in = (first <= all(real(row))) & (last >= all(real(row)));
-        sums.inside += is_in ? block[row] : Vec<real>{};
-        sums.outside += is_in ? Vec<real>{} : block[row];
-    }
-    return sums;
-}
-
-// Calls visit(k, p) with the probability of the truth of each column that counts.
-template <class P, class real, class Visit>
-void for_each_truth(const P &plan, Columns<real> block, const Truths<real> &truths, Visit visit) {
-    Masses<real> masses = {};
+Probability<real> probability_of(const P &plan, Columns<real> block, const Truths<real> &truths) {
+    Vec<real> inside = {}, outside = {};
     if (truths.several) {
-        masses = masses_of(plan, block, truths);
-    } else {
-        bool large = false;
-        for (int64_t k = 0; k < truths.width; ++k) {
-            masses.inside[k] = block[truths.first[k]][k];
-            large |= is_large<real>(masses.inside[k]);
+        for (int64_t row = 0; row < plan.wires; ++row) {
+            const auto is_in = truths.has(row);
+            inside += is_in ? block[row] : Vec<real>{};
+            outside += is_in ? Vec<real>{} : block[row];
         }
-        if (large) masses.outside = rests_of_columns(plan, block);
+    } else {
+        for (int64_t k = 0; k < truths.width; ++k) inside[k] = block[truths.rank[k]][k];
+        if (any(is_large<real>(inside))) outside = rests_of_columns(plan, block);
     }
-    for (int64_t k = 0; k < truths.width; ++k)
-        if (truths.weight[k]) visit(k, probability<real>(masses.inside[k], masses.outside[k]));
-}
-
-// Calls visit(row, k, p) with each entry.
-template <class P, class real, class Visit>
-void for_each_entry(const P &plan, Columns<real> block, const Truths<real> &truths, Visit visit) {
-    const Vec<real> rests = rests_of_columns(plan, block);
-    for (int64_t row = 0; row < plan.wires; ++row)
-        for (int64_t k = 0; k < truths.width; ++k)
-            visit(row, k, probability<real>(block[row][k], rests[k]));
+    return probability<real>(inside, outside);
 }
 
 // Adds the losses of columns.
 template <class Loss, class P, class real>
 NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real> &truths,
                           double *losses) {
-    if (Loss::of_truth && !truths.shares)
-        return for_each_truth(plan, block, truths, [&](int64_t k, Probability<real> p) {
-            losses[k] += truths.weight[k] * Loss::template of<real>(p, true);
-        });
-    double sums[lanes<real>] = {};
-    if (truths.shares || truths.several)
-        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
-            sums[k] += mean_of<Loss>(p, truths.share(row, k));
-        });
-    else
-        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
-            sums[k] += Loss::template of<real>(p, truths.first[k] == row);
-        });
+    constexpr int64_t registers = double_registers<real>;
+    Vec<double> sums[registers] = {};
+    if (Loss::of_truth && !truths.shares) {
+        const Probability<real> p = probability_of(plan, block, truths);
+        NSC_UNROLL
+        for (int64_t i = 0; i < registers; ++i)
+            sums[i] = Loss::template of<double>(in_doubles(p, i), true);
+    } else {
+        const Vec<real> rests = rests_of_columns(plan, block);
+        for (int64_t row = 0; row < plan.wires; ++row) {
+            const Probability<real> p = probability<real>(block[row], rests);
+            const Vec<real> share = truths.share(row);
+            NSC_UNROLL
+            for (int64_t i = 0; i < registers; ++i)
+                sums[i] += mean_loss<Loss>(in_doubles(p, i), in_doubles<real>(share, i));
+        }
+    }
     for (int64_t k = 0; k < truths.width; ++k)
-        losses[k] += entry_weight<Loss>(truths.weight[k], plan.wires) * sums[k];
+        if (truths.weight[k])
+            losses[k] += entry_weight<Loss>(truths.weight[k], plan.wires) *
+                         sums[k / lanes<double>][k % lanes<double>];
 }
 
 // The gradient of these losses.
@@ -135,34 +133,30 @@ template <class Loss, class P, class real>
 NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<real> grad,
                                   const Truths<real> &truths) {
     using Relaxation = typename P::Relaxation;
-    grad.clear(plan.wires);
-    if (Loss::of_truth && !truths.shares)
-        return for_each_truth(plan, block, truths, [&](int64_t k, Probability<real> p) {
-            const real slope =
-                real(truths.weight[k]) * Loss::template slope<Relaxation, real>(p, true);
-            const int64_t first = truths.first[k], last = truths.last[k];
-            if (first == last || !is_large<real>(p.p)) {
-                for (int64_t row = first; row <= last; ++row) grad[row][k] = slope;
-                return;
-            }
-            // Of several ranks that are almost certain the slope stands negated at the others,
-            // which is the same, as columns sum to 1. Mixes of equal slopes differ in the last
-            // place, in which a small gradient would drown.
-            for (int64_t row = 0; row < first; ++row) grad[row][k] = -slope;
-            for (int64_t row = last + 1; row < plan.wires; ++row) grad[row][k] = -slope;
-        });
-    if (truths.shares || truths.several)
-        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
-            grad[row][k] = mean_slope<Loss, Relaxation>(p, real(truths.share(row, k)));
-        });
-    else
-        for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
-            grad[row][k] = Loss::template slope<Relaxation, real>(p, truths.first[k] == row);
-        });
-    Vec<real> weights = {};
-    for (int64_t k = 0; k < truths.width; ++k)
-        weights[k] = real(entry_weight<Loss>(truths.weight[k], plan.wires));
-    for (int64_t row = 0; row < plan.wires; ++row) grad[row] *= weights;
+    const Vec<real> weights = truths.template entry_weights<Loss>(plan.wires);
+    const auto weighted = [&](Vec<real> slope)
+                              NSC_INLINE { return weights != 0 ? weights * slope : Vec<real>{}; };
+    if (!Loss::of_truth || truths.shares) {
+        const Vec<real> rests = rests_of_columns(plan, block);
+        for (int64_t row = 0; row < plan.wires; ++row)
+            grad[row] = weighted(mean_slope<Loss, Relaxation>(probability<real>(block[row], rests),
+                                                              truths.share(row)));
+        return;
+    }
+    const Probability<real> p = probability_of(plan, block, truths);
+    const Vec<real> slope = weighted(Loss::template slope<Relaxation, real>(p, true));
+    if (!truths.several) {
+        grad.clear(plan.wires);
+        for (int64_t k = 0; k < truths.width; ++k) grad[truths.rank[k]][k] = slope[k];
+        return;
+    }
+    // Of several ranks that are almost certain the slope stands negated at the others, which is the
+    // same, as columns sum to 1. Mixes of equal slopes differ in the last place, in which a small
+    // gradient would drown.
+    const auto negated = is_large<real>(p.p) & (truths.first != truths.last);
+    const Vec<real> found = negated ? -slope : slope;
+    for (int64_t row = 0; row < plan.wires; ++row)
+        grad[row] = (truths.has(row) ^ negated) ? found : Vec<real>{};
 }
 
 // The gradient of the shares of columns. That of lane k begins at grads[k] and lies as the shares;
@@ -170,12 +164,14 @@ NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<re
 template <class Loss, class P, class real>
 NSC_APART void find_share_gradient(const P &plan, Columns<real> block, const Truths<real> &truths,
                                    real *const *grads) {
-    for (int64_t row = 0; row <= plan.wires; ++row)
-        for (int64_t k = 0; k < truths.width; ++k) grads[k][row * truths.stride] = 0;
-    for_each_entry(plan, block, truths, [&](int64_t row, int64_t k, Probability<real> p) {
-        const double weight = entry_weight<Loss>(truths.weight[k], plan.wires);
-        grads[k][row * truths.stride] = real(weight * share_slope<Loss>(p));
-    });
+    const Vec<real> rests = rests_of_columns(plan, block),
+                    weights = truths.template entry_weights<Loss>(plan.wires);
+    for (int64_t row = 0; row <= plan.wires; ++row) {
+        Vec<real> slope = {};
+        if (row < plan.wires)
+            slope = weights * share_slope<Loss>(probability<real>(block[row], rests));
+        for (int64_t k = 0; k < truths.width; ++k) grads[k][row * truths.stride] = slope[k];
+    }
 }
 
 template <class P, class real>

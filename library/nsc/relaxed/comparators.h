@@ -20,15 +20,6 @@ int64_t weights_per_sample(const P &plan) {
     return arrays<typename P::Relaxation> * plan.slots;
 }
 
-// Whether any lane of a comparison holds.
-template <class Mask>
-inline bool any(Mask mask) {
-    uint64_t words[sizeof(Mask) / 8], all_words = 0;
-    memcpy(words, &mask, sizeof mask);
-    for (uint64_t word : words) all_words |= word;
-    return all_words != 0;
-}
-
 // Whether comparators of these values may meet an infinity or NaN: whether one of the values is
 // infinite, NaN, or so large that a difference, or the argument of the sigmoid, may overflow. Mixed
 // values are no larger than these.

@@ -246,20 +246,59 @@ NSC_FUNCTION Vec<real> inverse_root(Vec<real> x) {
     return y;
 }
 
+// log(x) = exponent log(2) + of_fraction for a normal, finite x > 0. x = 2^exponent m with
+// 1/sqrt(2)
+// <= m < sqrt(2), log(m) = 2 atanh(s).
+template <class real>
+struct LogarithmParts {
+    NSC_FUNCTION explicit LogarithmParts(Vec<real> x) {
+        using C = Constants<real>;
+        const Vec<Bits<real>> bits = bits_of<real>(x),
+                              e = (bits - C::half_root) >> C::mantissa_bits;
+        const Vec<real> m = from_bits<real>(bits - (e << C::mantissa_bits)), s = (m - 1) / (m + 1),
+                        w = s * s;
+        of_fraction = 2 * s + s * w * sum_of(C::log(), w);
+        exponent = converted<real>(e);
+    }
+    Vec<real> exponent, of_fraction;
+};
+
+// The logarithm of a normal, finite x > 0; NaN stays NaN.
+template <class real>
+NSC_FUNCTION Vec<real> logarithm(Vec<real> x) {
+    using C = Constants<real>;
+    const LogarithmParts<real> log(x);
+    const Vec<real> not_a_number = x - x;
+    return log.exponent * C::log2_high +
+           (log.of_fraction + log.exponent * C::log2_low + not_a_number);
+}
+
+// log(1 + x) for |x| <= 1/4: by the series where it converges at once.
+template <class real>
+NSC_FUNCTION Vec<real> logarithm_1p(Vec<real> x) {
+    const auto is_small = magnitude<real>(x) < real(0x1p-10);
+    Vec<real> log = {};
+    if (any(is_small)) {
+        const Polynomial<real, 5> series = {
+            {real(-1 / 2.), real(1 / 3.), real(-1 / 4.), real(1 / 5.), real(-1 / 6.)}};
+        log = x + x * x * sum_of(series, x);
+    }
+    if (any(is_small == 0)) {
+        const Vec<real> u = 1 + x, rounded_off = x - (u - 1);
+        log = is_small ? log : logarithm<real>(u) + rounded_off / u;
+    }
+    return log;
+}
+
 // x^-lambda, x > 0, normal and finite: 2^-(k + f) with k + f = lambda log2(x) and |f| <= 1/2.
 // lambda comes in two parts too, the first so short that its products with exponents are exact.
 template <class real>
 NSC_FUNCTION Vec<real> inverse_power(Vec<real> x, real lambda, real lambda_high, real lambda_low) {
     using C = Constants<real>;
-    using bits_type = Bits<real>;
-    // x = 2^e m with 1/sqrt(2) <= m < sqrt(2), log(m) = 2 atanh(s)
-    const Vec<bits_type> bits = bits_of<real>(x), e = (bits - C::half_root) >> C::mantissa_bits;
-    const Vec<real> m = from_bits<real>(bits - (e << C::mantissa_bits)), s = (m - 1) / (m + 1),
-                    w = s * s;
-    const Vec<real> log_m = 2 * s + s * w * sum_of(C::log(), w);
-    const Vec<real> exponent = converted<real>(e);
-    const Vec<real> high = exponent * lambda_high;
-    const Vec<real> low = exponent * lambda_low + log_m * (lambda * real(1.4426950408889634));
+    const LogarithmParts<real> log(x);
+    const Vec<real> high = log.exponent * lambda_high;
+    const Vec<real> low =
+        log.exponent * lambda_low + log.of_fraction * (lambda * real(1.4426950408889634));
     const Vec<real> shifted = C::rounding - (high + low), k = shifted - C::rounding;
     const Vec<real> r = ((k + high) + low) * real(-0.69314718055994531);
     return (1 + small_exp_less_1<real>(r)) * power_of_two<real>(shifted);

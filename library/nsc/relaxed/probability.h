@@ -1,7 +1,7 @@
 // Probabilities and their logarithms, in C++ and in CUDA.
 #pragma once
 
-#include <nsc/numbers.h>
+#include <nsc/relaxed/functions.h>
 
 namespace nsc {
 
@@ -21,7 +21,7 @@ constexpr real least_probability = real(0x1.7fd974d372e45p-116) * unit<real>;
 // A probability p and 1 - p, in units; neither is a difference of nearly equal numbers.
 template <class real>
 struct Probability {
-    real p, rest;
+    Vec<real> p, rest;
 };
 
 template <class real>
@@ -29,29 +29,33 @@ NSC_FUNCTION Probability<real> complement(Probability<real> of) {
     return {of.rest, of.p};
 }
 
-// Whether 1 - p would lose digits. Then the sum of the column's other entries takes its place.
+// Where 1 - p would lose digits. There the sum of the column's other entries takes its place.
 // Columns sum to 1, so at most one entry is so large.
 template <class real>
-NSC_FUNCTION bool is_large(real p) {
+NSC_FUNCTION auto is_large(Vec<real> p) {
     return p > real(0.75) * unit<real>;
 }
 
 // The logarithm of a probability. NaN stays NaN.
 template <class real>
-NSC_FUNCTION Log<real> log_of(Probability<real> of) {
-    if (is_large(of.p)) return logarithm_1p(-Log<real>(of.rest / unit<real>));
-    return of.p <= least_probability<real> ? Log<real>(lowest_log)
-                                           : logarithm(Log<real>(of.p / unit<real>));
+NSC_FUNCTION Vec<real> log_of(Probability<real> of) {
+    const auto large = is_large<real>(of.p);
+    Vec<real> log = {};
+    if (any(large == 0))
+        log = of.p <= least_probability<real> ? all(real(lowest_log))
+                                              : logarithm<real>(of.p / unit<real>);
+    if (any(large)) log = large ? logarithm_1p<real>(-of.rest / unit<real>) : log;
+    return log;
 }
 
 // The derivative of that logarithm: 1 / p, and 0 where it is cut. The error-free form has a
 // surrogate, 1 / max(p, 1e-12). Its P is exactly 0 or 1: the derivative of the cut logarithm is 0
 // at every wrong entry, so nothing would be learned.
 template <class Relaxation, class real>
-NSC_FUNCTION real slope_of_log(real p) {
+NSC_FUNCTION Vec<real> slope_of_log(Vec<real> p) {
     constexpr real least = real(1e-12) * unit<real>;
-    if (Relaxation::error_free) return 1 / (p < least ? least : p);
-    return p <= least_probability<real> ? real(0) : 1 / p;
+    if (Relaxation::error_free) return 1 / (p < least ? all(least) : p);
+    return p <= least_probability<real> ? Vec<real>{} : 1 / p;
 }
 
 }  // namespace nsc

@@ -34,10 +34,10 @@ struct Truth {
     NSC_FUNCTION Log<real> share(int64_t row) const { return is_in(row) ? part() : 0; }
 };
 
-// Whether a number is one of a target of shares.
-template <class real>
-NSC_FUNCTION bool is_share(real share) {
-    return 0 <= share && share <= 1;
+// Whether a number is one of a target of shares, or which of a register are.
+template <class Number>
+NSC_FUNCTION auto is_share(Number number) {
+    return (0 <= number) & (number <= 1);
 }
 
 // The target of a sample. of_ranks: `weight` is 1 / the number of items that count.
@@ -64,7 +64,7 @@ struct Target {
         }
         return {int32_t(share(0, column)), int32_t(share(1, column)), Log<real>(share(2, column))};
     }
-    // Whether a column may have its truth. Ranks may still come twice, and shares be none.
+    // Whether a column may have its truth. Ranks may still come twice, and numbers be no shares.
     NSC_FUNCTION bool is_valid(int64_t column) const {
         if (form == of_ranks) {
             const int64_t rank = ranks()[column];
@@ -76,12 +76,6 @@ struct Target {
         const real first = share(0, column), last = share(1, column);
         return is_weight && 0 <= first && first <= last && last < real(wires) &&
                first == real(int32_t(first)) && last == real(int32_t(last));
-    }
-    // Whether the shares of a column are some, if the target has shares.
-    NSC_FUNCTION bool are_shares(int64_t column) const {
-        for (int64_t row = 0; form == of_shares && row < wires; ++row)
-            if (!is_share(share(row, column))) return false;
-        return true;
     }
 };
 

@@ -34,8 +34,7 @@ static void expect_numbers() {
     EXPECT(converted<real>(Bits<real>(-7)) == -7);
     EXPECT(infinity<real>() == real(INFINITY) && isnan(not_a_number<real>()));
     EXPECT(sizeof(Log<real>) == sizeof(real));
-    EXPECT_NEAR(logarithm(real(3)), 1.0986122886681098, 1e-7);
-    EXPECT_NEAR(logarithm_1p(real(1e-12)), 1e-12, 1e-18);
+    EXPECT(any(real(1) == 1) && !any(real(1) == 2));
 }
 
 TEST(numbers_take_the_place_of_registers) {

@@ -78,6 +78,18 @@ TEST(wrong_operands_are_refused) {
     EXPECT(checked(cross_entropy_routing, 1, ignored) == ok);
 }
 
+TEST(shares_are_from_0_to_1) {
+    float numbers[2 * lanes<float> + 3];
+    constexpr int64_t count = sizeof numbers / sizeof *numbers;
+    for (float wrong : {-0.1f, 1.1f, float(NAN), float(INFINITY)})
+        for (int64_t at = 0; at < count; ++at) {
+            for (int64_t i = 0; i < count; ++i) numbers[i] = i % 2 ? 0.0f : 1.0f;
+            EXPECT(are_shares(numbers, count));
+            numbers[at] = wrong;
+            EXPECT(!are_shares(numbers, count) && are_shares(numbers, at));
+        }
+}
+
 TEST(reversed_routings_run_the_mirrored_butterflies) {
     const auto &plan = prepared<Comb>();
     EXPECT(call_of<float>(permutation, 0).butterflies() == plan.butterflies);

@@ -150,8 +150,8 @@ TEST(the_rest_of_a_column_is_the_sum_of_the_entries_that_are_not_large) {
     const Vec<double> rests = rests_of_columns<OfWires, double>(plan, block.columns());
     EXPECT_NEAR(rests[0] / unit<double>, 1e-6, 1e-20);
     EXPECT_NEAR(rests[1] / unit<double>, 1, 1e-14);
-    EXPECT(probability(unit<double> * 0.9, 7.0).rest == 7);
-    EXPECT(probability(unit<double> * 0.5, 7.0).rest == unit<double> * 0.5);
+    EXPECT(probability<double>(all(unit<double> * 0.9), all(7.0)).rest[0] == 7);
+    EXPECT(probability<double>(all(unit<double> * 0.5), all(7.0)).rest[0] == unit<double> * 0.5);
 }
 
 TEST(cleared_columns_leave_their_neighbours) {

@@ -246,13 +246,6 @@ TEST(values_are_extreme_where_a_difference_may_overflow) {
     EXPECT(extreme<double>(-INFINITY, 1) && extreme<double>(1e308, 2));
 }
 
-TEST(any_lane_counts) {
-    Vec<float> row = {};
-    EXPECT(!any(row != 0));
-    row[lanes<float> - 1] = 1;
-    EXPECT(any(row != 0));
-}
-
 TEST(places_by_slot_and_sums_of_parts) {
     EXPECT(weights_per_sample(TwoWires<Logistic>()) == 9);
     EXPECT(weights_per_sample(TwoWires<Exact>()) == 15);

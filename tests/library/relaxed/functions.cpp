@@ -20,6 +20,8 @@ static double units_apart(real found, long double expected) {
     return double(fabsl(found - expected) / ldexpl(1, exponent - digits));
 }
 
+static long double log_1p(long double x) { return log1pl(x); }
+
 // Points from 0 to `end`, dense near 0.
 constexpr int points = 400;
 static double point(int i, double end) { return end * i * i / (points * points); }
@@ -100,6 +102,31 @@ static void expect_powers(double power) {
 TEST(inverse_powers_are_right_at_every_exponent) {
     for (double power : {0.1, 0.3, 0.75, 1.0}) expect_powers<float>(power);
     for (double power : {0.1, 0.3, 0.75, 1.0}) expect_powers<double>(power);
+}
+
+template <class real>
+static void expect_logarithms() {
+    for (int i = 0; i <= 100 * points; ++i) {
+        const real x = real(expl(-85 + 90.0L * i / (100 * points)));
+        EXPECT_NEAR((units_apart<real>(logarithm<real>(all(x))[0], logl(x))), 0, 4);
+    }
+    expect_units<real>(logarithm_1p<real>, log_1p, 0.25);
+    expect_units<real>(logarithm_1p<real>, log_1p, -0.25);
+    for (real x : {real(1e-30), real(-1e-30), real(0x1p-10), real(-0x1p-10)})
+        EXPECT_NEAR((units_apart<real>(logarithm_1p<real>(all(x))[0], log1pl(x))), 0, 4);
+    EXPECT(logarithm<real>(all(real(1)))[0] == 0 && logarithm_1p<real>(Vec<real>{})[0] == 0);
+    EXPECT(isnan(logarithm<real>(all(real(NAN)))[0]) &&
+           isnan(logarithm_1p<real>(all(real(NAN)))[0]));
+    // A lane does not depend on its neighbours.
+    Vec<real> mixed = all(real(0.2));
+    mixed[0] = real(1e-6);
+    EXPECT(logarithm_1p<real>(mixed)[0] == logarithm_1p<real>(all(mixed[0]))[0]);
+    EXPECT(logarithm_1p<real>(mixed)[1] == logarithm_1p<real>(all(mixed[1]))[0]);
+}
+
+TEST(logarithms_are_right_at_every_exponent) {
+    expect_logarithms<float>();
+    expect_logarithms<double>();
 }
 
 template <class real>

@@ -8,17 +8,17 @@ using namespace nsc;
 
 template <class real>
 static Probability<real> units(double p) {
-    return {real(p * unit<double>), real((1 - p) * unit<double>)};
+    return {all(real(p * unit<double>)), all(real((1 - p) * unit<double>))};
 }
 
 template <class Loss, class real>
 static double loss(double p, double share) {
-    return mean_of<Loss>(units<real>(p), share);
+    return mean_loss<Loss>(units<real>(p), all(real(share)))[0];
 }
 
 template <class Loss, class real>
 static double slope(double p, double share) {
-    return unit<double> * mean_slope<Loss, Logistic>(units<real>(p), real(share));
+    return unit<double> * mean_slope<Loss, Logistic>(units<real>(p), all(real(share)))[0];
 }
 
 template <class real>
@@ -32,8 +32,8 @@ static void expect_losses() {
                         -share * log(p) - rest * log(1 - p), 1e-6);
             EXPECT_NEAR((slope<binary_cross_entropy, real>(p, share)), -share / p + rest / (1 - p),
                         1e-5);
-            EXPECT_NEAR(share_slope<cross_entropy>(units<real>(p)), -log(p), 1e-6);
-            EXPECT_NEAR(share_slope<binary_cross_entropy>(units<real>(p)), log(1 - p) - log(p),
+            EXPECT_NEAR(share_slope<cross_entropy>(units<real>(p))[0], -log(p), 1e-6);
+            EXPECT_NEAR(share_slope<binary_cross_entropy>(units<real>(p))[0], log(1 - p) - log(p),
                         1e-6);
         }
 }

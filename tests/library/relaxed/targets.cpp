@@ -34,11 +34,6 @@ TEST(shares_have_weights_behind_them) {
     EXPECT(numbers_of(of_shares, wires) == 12);
 }
 
-TEST(shares_alone_are_looked_at_as_shares) {
-    const double reals[] = {0, 0, 0, 2, 2, 2, 1, 1, 1};
-    EXPECT((Target<double>{of_intervals, reals, wires, 0}.are_shares(0)));
-}
-
 TEST(wrong_numbers_are_refused) {
     for (int64_t wrong : {-1, 3, -101, -99}) {
         const int64_t ranks[] = {wrong, 2, ignored};
@@ -57,7 +52,7 @@ TEST(wrong_numbers_are_refused) {
     const auto shares = [](double share, double weight) {
         const double reals[] = {0, 0, 0, share, 0, 0, 0, 0, 0, weight, 0, 0};
         const Target<double> target = {of_shares, reals, wires, 0};
-        return target.is_valid(0) && target.are_shares(0);
+        return target.is_valid(0) && is_share(share);
     };
     EXPECT(shares(0, 0) && shares(1, 2) && !shares(-0.1, 1) && !shares(1.1, 1));
     EXPECT(!shares(nan, 1) && !shares(0.5, -1) && !shares(0.5, nan) && !shares(0.5, infinity));

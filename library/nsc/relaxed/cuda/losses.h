@@ -49,8 +49,8 @@ template <class Plan, class real>
 __device__ __forceinline__ Probability<real> probability_of(const Tile<Plan, real> &tile, int32_t k,
                                                             Truth<real> truth) {
     Probability<real> sums = {tile.lane_rows[truth.first * Plan::tile_lanes].at[k], 0};
-    if (truth.first != truth.last || is_large(sums.p)) sums = masses_of(tile, k, truth);
-    return {sums.p, is_large(sums.p) ? sums.rest : unit<real> - sums.p};
+    if (truth.first != truth.last || is_large<real>(sums.p)) sums = masses_of(tile, k, truth);
+    return {sums.p, is_large<real>(sums.p) ? sums.rest : unit<real> - sums.p};
 }
 
 // The parts below are those of loss_part. Columns are taken one after the other: two at a time
@@ -75,7 +75,7 @@ __device__ __forceinline__ double loss_of_truths(const Tile<Plan, real> &tile,
         if (tile.team == 0) loss += truth.weight * Loss::template of<real>(p, true);
         const real slope =
             truth.weight * Loss::template slope<typename Plan::Relaxation, real>(p, true);
-        const bool is_negated = truth.first != truth.last && is_large(p.p);
+        const bool is_negated = truth.first != truth.last && is_large<real>(p.p);
         // Not [k]: arrays with an index that is known only at run time lie in memory.
         for (int32_t at = 0; at < lane_columns<real>; ++at) {
             first[at] = at == k ? truth.first : first[at];
@@ -105,19 +105,19 @@ __device__ __forceinline__ double loss_of_entries(const Tile<Plan, real> &tile,
         // As entries are overwritten, the rest of the large one, of which there is at most one.
         real rest_of_large = 0;
         tile.for_each_row([&](int32_t row, Columns<real> &at) {
-            if (is_large(at.at[k])) rest_of_large = masses_of(tile, k, {row, row, 1}).rest;
+            if (is_large<real>(at.at[k])) rest_of_large = masses_of(tile, k, {row, row, 1}).rest;
         });
         if (backward) Tile<Plan, real>::wait();
         if (!is_there) continue;
         tile.for_each_row([&](int32_t row, Columns<real> &at) {
             const Probability<real> p = {
-                at.at[k], is_large(at.at[k]) ? rest_of_large : unit<real> - at.at[k]};
+                at.at[k], is_large<real>(at.at[k]) ? rest_of_large : unit<real> - at.at[k]};
             real share = truth.is_in(row) ? part : real(0);
             if (target.form == of_shares) {
                 share = target.share(row, tile.column + k);
                 if (!is_share(share)) share = not_a_number<real>();
             }
-            loss += weight * mean_of<Loss, real>(p, share);
+            loss += weight * mean_loss<Loss>(p, share);
             if (!backward) return;
             at.at[k] = weight * mean_slope<Loss, typename Plan::Relaxation>(p, share);
             if (share_grad)
