@@ -115,6 +115,7 @@ struct Steps {
 // Returns where a segment of the steps begins whose differences are kept, given its end.
 template <class P>
 int64_t first_of_segment(const P &plan, Steps steps, int64_t end) {
+    if (group_blocks * plan.comparators <= kept_room(plan)) return 0;
     for (int64_t kept = 0; end > 0; --end) {
         const int64_t i = end - 1;
         kept += count_of(steps.butterflies[i].pattern) * __builtin_popcount(steps.on[i]);

@@ -20,6 +20,9 @@ bool are_shares(const real *numbers, int64_t count) {
     return !any(wrong);
 }
 
+// A byte for each word of a register.
+typedef uint8_t Bytes __attribute__((vector_size(register_bytes / sizeof(uint64_t))));
+
 template <class P, class real>
 struct Call {
     const P &plan;
@@ -113,7 +116,14 @@ struct Call {
         const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
             const int64_t cone = first * lanes<real> / cone_columns;
-            for (int64_t i = 0; i < count; ++i)
+            int64_t i = 0;
+            if (words == 1 && lanes<real> == cone_columns)
+                for (; i + lanes<uint64_t> <= count; i += lanes<uint64_t>) {
+                    const Vec<uint64_t> cones = load(reached_by + i) >> uint64_t(cone);
+                    const Bytes blocks = __builtin_convertvector(cones & uint64_t(every), Bytes);
+                    memcpy(on + i, &blocks, sizeof blocks);
+                }
+            for (; i < count; ++i)
                 on[i] = uint8_t(every & blocks_in(reached_by[i * words + cone / 64] >> cone % 64));
         } else if (has_ranks(routing)) {
             memset(on, 0, count);

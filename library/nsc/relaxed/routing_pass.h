@@ -296,9 +296,10 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
     return forward_chunks(call, values, routed, pool);
 }
 
+// Slots come in whole registers.
 template <class real>
-void add_to(real *to, const real *from, int64_t count) {
-    for (int64_t c = 0; c < count; ++c) to[c] += from[c];
+void add_to(real *to, const real *from, int64_t slots) {
+    for (int64_t c = 0; c < slots; c += lanes<real>) store(to + c, load(to + c) + load(from + c));
 }
 
 // The gradients of a sample's weights are sums over its chunks of columns, added in order. A thread

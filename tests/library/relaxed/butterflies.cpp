@@ -182,17 +182,18 @@ TEST(a_segment_keeps_as_many_differences_as_there_is_room_for) {
     struct Sizes {
         int64_t wires, comparators;
     };
-    Butterfly butterflies[10] = {};
-    uint8_t each[10];
-    for (int i = 0; i < 10; ++i) butterflies[i].pattern = i < 5 ? single : cross, each[i] = 1;
-    const Steps steps = {butterflies, each, 0, 10};
-    // More comparators than there are rows, and so few that each leaves room for two.
-    const Sizes large = {4, least_kept_bytes / register_bytes}, tiny = {4, 2};
-    EXPECT(kept_rows(large) == kept_room(large) && most_segments(large) > 1);
-    EXPECT(first_of_segment(large, steps, 10) == 0);
-    const int64_t room = kept_rows(tiny);
-    for (int64_t end = 10; end > 0; --end) {
-        const int64_t first = first_of_segment(tiny, steps, end);
+    // More differences than there is room for, whatever the width of registers.
+    constexpr int64_t count = least_kept_bytes / 16;
+    static Butterfly butterflies[count];
+    static uint8_t each[count];
+    for (int64_t i = 0; i < count; ++i)
+        butterflies[i].pattern = i % 3 ? cross : single, each[i] = 1;
+    const Steps steps = {butterflies, each, 0, count};
+    const Sizes large = {4, 3 * count};
+    const int64_t room = kept_rows(large);
+    EXPECT(room == kept_room(large) && most_segments(large) > 1);
+    for (int64_t end = count; end > 0; end = end > 7 ? end / 2 - 1 : end - 1) {
+        const int64_t first = first_of_segment(large, steps, end);
         int64_t kept = 0;
         for (int64_t i = first; i < end; ++i) kept += count_of(butterflies[i].pattern);
         EXPECT(kept <= room &&
