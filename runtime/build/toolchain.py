@@ -22,6 +22,8 @@ FLAGS = (
     "-std=c++17",
     # Registers and loops over lanes are written out in the source; -O3 builds twice as long for no gain.
     "-O2",
+    # Else the place of a hot loop in its cache line is chance, and worth up to a tenth of its time.
+    "-falign-functions=64",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=fast",

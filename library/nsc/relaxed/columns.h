@@ -101,49 +101,70 @@ Probability<real> probability_of(const P &plan, Columns<real> block, const Truth
     return probability<real>(inside, outside);
 }
 
+// Adds losses, given those of the truths' lanes before their weights.
+template <class Loss, class P, class real>
+void add_weighted(const P &plan, const Vec<double> *of_lanes, const Truths<real> &truths,
+                  double *losses) {
+    for (int64_t k = 0; k < truths.width; ++k)
+        if (truths.weight[k])
+            losses[k] += entry_weight<Loss>(truths.weight[k], plan.wires) *
+                         of_lanes[k / lanes<double>][k % lanes<double>];
+}
+
+// Adds the losses of truths of known probability.
+template <class Loss, class P, class real>
+void add_losses_of_truths(const P &plan, Probability<real> p, const Truths<real> &truths,
+                          double *losses) {
+    Vec<double> of_lanes[double_registers<real>];
+    NSC_UNROLL
+    for (int64_t i = 0; i < double_registers<real>; ++i)
+        of_lanes[i] = Loss::template of<double>(in_doubles(p, i), true);
+    add_weighted<Loss>(plan, of_lanes, truths, losses);
+}
+
+// Adds the losses of all entries of columns.
+template <class Loss, class P, class real>
+void add_losses_of_entries(const P &plan, Columns<real> block, Vec<real> rests,
+                           const Truths<real> &truths, double *losses) {
+    Vec<double> sums[double_registers<real>] = {};
+    for (int64_t row = 0; row < plan.wires; ++row) {
+        const Probability<real> p = probability<real>(block[row], rests);
+        const Vec<real> share = truths.share(row);
+        NSC_UNROLL
+        for (int64_t i = 0; i < double_registers<real>; ++i)
+            sums[i] += mean_loss<Loss>(in_doubles(p, i), in_doubles<real>(share, i));
+    }
+    add_weighted<Loss>(plan, sums, truths, losses);
+}
+
 // Adds the losses of columns.
 template <class Loss, class P, class real>
 NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real> &truths,
                           double *losses) {
-    constexpr int64_t registers = double_registers<real>;
-    Vec<double> sums[registers] = {};
-    if (Loss::of_truth && !truths.shares) {
-        const Probability<real> p = probability_of(plan, block, truths);
-        NSC_UNROLL
-        for (int64_t i = 0; i < registers; ++i)
-            sums[i] = Loss::template of<double>(in_doubles(p, i), true);
-    } else {
-        const Vec<real> rests = rests_of_columns(plan, block);
-        for (int64_t row = 0; row < plan.wires; ++row) {
-            const Probability<real> p = probability<real>(block[row], rests);
-            const Vec<real> share = truths.share(row);
-            NSC_UNROLL
-            for (int64_t i = 0; i < registers; ++i)
-                sums[i] += mean_loss<Loss>(in_doubles(p, i), in_doubles<real>(share, i));
-        }
-    }
-    for (int64_t k = 0; k < truths.width; ++k)
-        if (truths.weight[k])
-            losses[k] += entry_weight<Loss>(truths.weight[k], plan.wires) *
-                         sums[k / lanes<double>][k % lanes<double>];
+    if (Loss::of_truth && !truths.shares)
+        add_losses_of_truths<Loss>(plan, probability_of(plan, block, truths), truths, losses);
+    else
+        add_losses_of_entries<Loss>(plan, block, rests_of_columns(plan, block), truths, losses);
 }
 
-// The gradient of these losses.
+// The gradient of these losses, which are added unless `losses` is null.
 template <class Loss, class P, class real>
 NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<real> grad,
-                                  const Truths<real> &truths) {
+                                  const Truths<real> &truths, double *losses) {
     using Relaxation = typename P::Relaxation;
     const Vec<real> weights = truths.template entry_weights<Loss>(plan.wires);
     const auto weighted = [&](Vec<real> slope)
                               NSC_INLINE { return weights != 0 ? weights * slope : Vec<real>{}; };
     if (!Loss::of_truth || truths.shares) {
         const Vec<real> rests = rests_of_columns(plan, block);
+        if (losses) add_losses_of_entries<Loss>(plan, block, rests, truths, losses);
         for (int64_t row = 0; row < plan.wires; ++row)
             grad[row] = weighted(mean_slope<Loss, Relaxation>(probability<real>(block[row], rests),
                                                               truths.share(row)));
         return;
     }
     const Probability<real> p = probability_of(plan, block, truths);
+    if (losses) add_losses_of_truths<Loss>(plan, p, truths, losses);
     const Vec<real> slope = weighted(Loss::template slope<Relaxation, real>(p, true));
     if (!truths.several) {
         grad.clear(plan.wires);
@@ -182,9 +203,10 @@ void add_losses(const P &plan, Routing loss, Columns<real> block, const Truths<r
 
 template <class P, class real>
 void find_loss_gradient(const P &plan, Routing loss, Columns<real> block, Columns<real> grad,
-                        const Truths<real> &truths) {
-    with_loss(loss,
-              [&](auto kind) { find_loss_gradient<decltype(kind)>(plan, block, grad, truths); });
+                        const Truths<real> &truths, double *losses) {
+    with_loss(loss, [&](auto kind) {
+        find_loss_gradient<decltype(kind)>(plan, block, grad, truths, losses);
+    });
 }
 
 template <class P, class real>

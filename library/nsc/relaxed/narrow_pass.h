@@ -359,8 +359,8 @@ Status narrow_backward(const Call<P, real> &call, const real *values_grad, const
                         continue;
                     }
                     const Truths<real> truths = samples.truths(item);
-                    if (loss_of_samples) add_losses(plan, call.routing, block, truths, losses);
-                    find_loss_gradient(plan, call.routing, block, block_grad, truths);
+                    find_loss_gradient(plan, call.routing, block, block_grad, truths,
+                                       loss_of_samples ? losses : nullptr);
                     if (!share_grad) continue;
                     real *share_grads[lanes<real>];
                     for (int64_t lane = 0; lane < lanes<real>; ++lane)

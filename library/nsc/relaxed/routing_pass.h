@@ -177,8 +177,8 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
                 const Truths<real> truths = truths_of_block(call, target, at + k);
                 const Columns<real> block = {memory.rows + k, group_blocks},
                                     grad = {memory.grads + k, group_blocks};
-                if (wants_loss) add_losses(plan, call.routing, block, truths, loss_of_lanes);
-                find_loss_gradient(plan, call.routing, block, grad, truths);
+                find_loss_gradient(plan, call.routing, block, grad, truths,
+                                   wants_loss ? loss_of_lanes : nullptr);
                 if (!payload_grad) continue;
                 real *share_grads[lanes<real>];
                 for (int64_t lane = 0; lane < lanes<real>; ++lane)

@@ -94,7 +94,11 @@ static void expect_losses(Routing loss, int64_t width) {
     double losses[16] = {};
     for (double &each : losses) each = 1;  // they are added to
     add_losses<OfWires, real>(plan, loss, block.columns(), truths, losses);
-    find_loss_gradient<OfWires, real>(plan, loss, block.columns(), grad.columns(), truths);
+    double same[16] = {};
+    for (double &each : same) each = 1;
+    find_loss_gradient<OfWires, real>(plan, loss, block.columns(), grad.columns(), truths, same);
+    EXPECT(same_bits(same, losses));
+    find_loss_gradient<OfWires, real>(plan, loss, block.columns(), grad.columns(), truths, nullptr);
     const double relative = sizeof(real) == 4 ? 3e-6 : 1e-10;
     const bool by_row = loss >= binary_cross_entropy_routing;
     for (int k = 0; k < lanes<real>; ++k) {
