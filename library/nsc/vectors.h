@@ -63,7 +63,7 @@ inline Vec<real> converted(Vec<Bits<real>> v) {
     return __builtin_convertvector(v, Vec<real>);
 }
 
-// Whether any lane of a comparison holds. GCC takes the words one by one.
+// Whether any lane of a comparison holds. One instruction finds it, which GCC does not choose.
 template <class Mask>
 inline bool any(Mask mask) {
 #if defined(__AVX512F__)

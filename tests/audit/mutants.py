@@ -70,7 +70,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("return has(row) ? «part» :", "all(real(1))"),
         ("adjacent &= «shares && share_of[k] == share_of[0] + k»;", "shares"),
         ("«negated ? -slope : slope»;", "slope"),
-        ("slope = «weights» *", "-weights"),
+        ("real(«weights[k]» *", "-weights[k]"),
     ],
     "library/nsc/relaxed/butterflies.h": [
         ("if (keeping) kept[c] = «a - b»;", "a"),

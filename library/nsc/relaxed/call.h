@@ -116,15 +116,14 @@ struct Call {
         const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
             const int64_t cone = first * lanes<real> / cone_columns;
-            int64_t i = 0;
-            if (words == 1 && lanes<real> == cone_columns)
-                for (; i + lanes<uint64_t> <= count; i += lanes<uint64_t>) {
-                    const Vec<uint64_t> cones = load(reached_by + i) >> uint64_t(cone);
-                    const Bytes blocks = __builtin_convertvector(cones & uint64_t(every), Bytes);
-                    memcpy(on + i, &blocks, sizeof blocks);
-                }
-            for (; i < count; ++i)
-                on[i] = uint8_t(every & blocks_in(reached_by[i * words + cone / 64] >> cone % 64));
+            const uint64_t *cones = reached_by + cone / 64 * count;
+            for (int64_t i = 0; i < count; i += lanes<uint64_t>) {
+                const int64_t left = count - i < lanes<uint64_t> ? count - i : lanes<uint64_t>;
+                const Bytes blocks = __builtin_convertvector(
+                    blocks_in(load(cones + i, left) >> uint64_t(cone % 64)) & uint64_t(every),
+                    Bytes);
+                memcpy(on + i, &blocks, left);
+            }
         } else if (has_ranks(routing)) {
             memset(on, 0, count);
             for (int64_t word = 0; word < words; ++word) {
@@ -138,19 +137,19 @@ struct Call {
                     }
                 for (int64_t i = 0; i < count; ++i)
                     for (int64_t k = 0; k < used; ++k)
-                        on[i] |= uint8_t((reaches[i * words + word] & wanted[k]) != 0) << k;
+                        on[i] |= uint8_t((reaches[word * count + i] & wanted[k]) != 0) << k;
             }
         } else {
             memset(on, int(every), count);
         }
     }
     // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.
-    static uint32_t blocks_in(uint64_t cones_of_group) {
-        if (lanes<real> == cone_columns) return uint32_t(cones_of_group);
-        uint32_t blocks = 0;
+    static Vec<uint64_t> blocks_in(Vec<uint64_t> cones_of_group) {
+        if (lanes<real> == cone_columns) return cones_of_group;
+        Vec<uint64_t> blocks = {};
         NSC_UNROLL
-        for (int64_t k = 0; k < group_blocks; ++k)
-            blocks |= uint32_t(cones_of_group >> k * lanes<real> / cone_columns & 1) << k;
+        for (uint64_t k = 0; k < group_blocks; ++k)
+            blocks |= (cones_of_group >> k * lanes<real> / cone_columns & uint64_t(1)) << k;
         return blocks;
     }
 };

@@ -187,12 +187,17 @@ NSC_APART void find_share_gradient(const P &plan, Columns<real> block, const Tru
                                    real *const *grads) {
     const Vec<real> rests = rests_of_columns(plan, block),
                     weights = truths.template entry_weights<Loss>(plan.wires);
-    for (int64_t row = 0; row <= plan.wires; ++row) {
-        Vec<real> slope = {};
-        if (row < plan.wires)
-            slope = weights * share_slope<Loss>(probability<real>(block[row], rests));
-        for (int64_t k = 0; k < truths.width; ++k) grads[k][row * truths.stride] = slope[k];
+    for (int64_t row = 0; row < plan.wires; ++row) {
+        const Probability<real> p = probability<real>(block[row], rests);
+        Vec<double> slopes[double_registers<real>];
+        NSC_UNROLL
+        for (int64_t i = 0; i < double_registers<real>; ++i)
+            slopes[i] = share_slope<Loss>(in_doubles(p, i));
+        for (int64_t k = 0; k < truths.width; ++k)
+            grads[k][row * truths.stride] =
+                real(weights[k] * slopes[k / lanes<double>][k % lanes<double>]);
     }
+    for (int64_t k = 0; k < truths.width; ++k) grads[k][plan.wires * truths.stride] = 0;
 }
 
 template <class P, class real>

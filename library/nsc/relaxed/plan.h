@@ -100,9 +100,9 @@ struct Plan : Network {
 
     // Butterflies in running order, and the same network backwards.
     Butterfly *butterflies, *mirrored_butterflies;
-    // Light cones. Bit k of reached_by[b]: the k-th cone_columns columns of P reach butterfly b.
-    // Bit k of reaches[b]: the mirrored butterfly b reaches the k-th cone_columns rows of P. All
-    // other columns or rows are zero there.
+    // Light cones, a bit for each cone_columns columns of P that reach butterfly b, or rows that
+    // the mirrored butterfly b reaches. All other columns or rows are zero there. Word w of b is
+    // number w * butterfly_count + b, so that butterflies fill registers.
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
@@ -255,7 +255,7 @@ Status find_cones(P &plan) {
                 uint64_t any = 0;
                 for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row] * words + word];
                 for (int32_t row = 0; row < rows; ++row) on[each.rows[row] * words + word] = any;
-                of_butterflies[k * words + word] = any;
+                of_butterflies[word * plan.butterfly_count + k] = any;
             }
         }
     };

@@ -131,6 +131,24 @@ TEST(losses_of_columns_and_their_gradients) {
     }
 }
 
+// -log p and -log(1 - p) are nearly equal there.
+TEST(the_slope_of_a_share_keeps_its_digits_near_a_half) {
+    const OfWires plan;
+    Block<float> block;
+    const float nearly = 0x1.0001p-1f;
+    block.rows[pitch][0] = nearly * unit<float>;
+    const Truth3<float> truth(of_shares);
+    const Target<float> target = truth.target();
+    const Truths<float> truths(1, [&](int64_t) -> const Target<float> & { return target; },
+                               [](int64_t) { return int64_t(1); });
+    float grads[(wires + 1) * wires];
+    float *const start = grads;
+    find_share_gradient<OfWires, float>(plan, binary_cross_entropy_of_shares, block.columns(),
+                                        truths, &start);
+    const double slope = target.truth(1).weight / wires * log((1 - double(nearly)) / nearly);
+    EXPECT_NEAR(grads[wires], slope, 2e-7 * fabs(slope));
+}
+
 TEST(a_rest_keeps_its_digits_where_1_minus_p_has_lost_them) {
     const OfWires plan;
     Block<float> block;

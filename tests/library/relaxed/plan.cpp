@@ -181,8 +181,8 @@ TEST(light_cones_say_which_columns_reach_a_butterfly_and_which_rows_it_reaches) 
         const int64_t cone = 2 * i / cone_columns;
         for (int64_t word = 0; word < plan.cone_words(); ++word) {
             const uint64_t expected = cone / 64 == word ? uint64_t(1) << cone % 64 : 0;
-            EXPECT(plan.reached_by[i * plan.cone_words() + word] == expected);
-            EXPECT(plan.reaches[(39 - i) * plan.cone_words() + word] == expected);
+            EXPECT(plan.reached_by[word * 40 + i] == expected);
+            EXPECT(plan.reaches[word * 40 + 39 - i] == expected);
         }
     }
     // The second joins both cones.

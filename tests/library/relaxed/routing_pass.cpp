@@ -163,7 +163,7 @@ TEST(segments_give_the_bits_of_one) {
 }
 
 TEST(sums_of_chunks_are_added_in_their_order_wherever_a_thread_begins) {
-    constexpr int64_t chunks = 4, slots = 2;
+    constexpr int64_t chunks = 4, slots = slot_alignment;
     for (int64_t begin = 0; begin < 8; ++begin) {
         double weight_grads[8 * slots], spare[slots];
         bool apart[8];
