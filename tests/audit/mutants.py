@@ -30,7 +30,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
     ],
     "library/nsc/relaxed/call.h": [
         ("{ return steepness[«sample * steepness_stride»]; }", "0"),
-        ("uint8_t((«reaches[i * words + word] & wanted[k]») != 0)", "0"),
+        ("uint8_t((«reaches[word * count + i] & wanted[k]») != 0)", "0"),
     ],
     "templates/verify/checker.cpp.j2": [
         ("lo = a & b, hi = «a | b»;", "b"),
