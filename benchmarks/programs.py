@@ -1,7 +1,7 @@
-"""Public programs that use diffsort or difftopk, as their lines say, with these and with nsc.compat.
+"""Public programs that use diffsort, difftopk or torchsort, as their lines say, and with nsc.compat.
 
 `python -m benchmarks.programs` writes results/programs.md: the time and the peak memory of a loss step of
-each, with either package. The tests hold their results together.
+each, with either package. The tests hold their results together, where the relaxation is the same.
 
 Each program is rebuilt from the lines of its repository that use the package, on random inputs.
 """
@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -30,7 +31,7 @@ from benchmarks.report import paragraph
 
 RESULTS = Path(__file__).parent / "results" / "programs.md"
 # A package, and what stands in its place.
-PACKAGES = {"diffsort": "nsc.compat", "difftopk": "nsc.compat.difftopk"}
+PACKAGES = {"diffsort": "nsc.compat", "difftopk": "nsc.compat.difftopk", "torchsort": "nsc.compat.torchsort"}
 ROUNDS, SECONDS = 5, 3.0
 # Values of the step that comes before the measured one.
 FEW = 6
@@ -48,12 +49,14 @@ class Program:
         shape: of its inputs.
         make: takes the package and the number of values, and returns the loss.
         package: a key of PACKAGES.
+        is_same: whether what stands in its place has the same relaxation.
     """
 
     name: str
     shape: tuple[int, ...]
     make: Callable[[Any, int], Step]
     package: str = "diffsort"
+    is_same: bool = True
 
 
 def neco(package: Any, n: int) -> Step:
@@ -214,6 +217,20 @@ def cifar_100(package: Any, n: int) -> Step:
     return loss
 
 
+def spearman(package: Any, n: int) -> Step:
+    """torchsort's page: 1 - Spearman's correlation of soft ranks with those of a target."""
+    target = package.soft_rank(torch.arange(n).float().unsqueeze(0))
+    target = target - target.mean()
+    target = target / target.norm()
+
+    def loss(scores: Tensor) -> Tensor:
+        ranks = package.soft_rank(scores)
+        ranks = ranks - ranks.mean(-1, keepdim=True)
+        return 1 - (ranks * target).sum(-1).div(ranks.norm(dim=-1)).mean()
+
+    return loss
+
+
 PROGRAMS = {
     each.make.__name__: each
     for each in (
@@ -227,6 +244,7 @@ PROGRAMS = {
         Program("DRPO's NDCG trainer", (16, 8), drpo),
         Program("the TPU-graph ranker", (4, 100), tpu_graph),
         Program("difftopk's training on CIFAR-100", (128, 100), cifar_100, "difftopk"),
+        Program("torchsort's Spearman loss (teddykoker/torchsort)", (128, 32), spearman, "torchsort", False),
     )
 }
 
@@ -279,6 +297,9 @@ def main() -> None:
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for key, program in PROGRAMS.items():
+        if find_spec(program.package) is None:
+            print(f"left out, as {program.package} is not installed: {program.name}")
+            continue
         (slow, large), (quick, small) = (
             run_fresh("benchmarks.programs", key, name, env={"NSC_BUILD": "wait"})
             for name in (program.package, PACKAGES[program.package])
@@ -291,8 +312,9 @@ def main() -> None:
         print(lines[-1], flush=True)
     head = (
         f"`python -m benchmarks.programs` on {machine()}. A loss step of public programs, forward and "
-        "backward, with diffsort 0.2.0 or difftopk 0.2.0 and with one import changed. float32, one thread, "
-        "medians. Memory is what a step adds to the peak of a process that has made its network, and has "
+        "backward, with diffsort 0.2.0, difftopk 0.2.0 or torchsort 0.1.10, and with one import changed; in "
+        "place of torchsort stands another relaxation. float32, one thread, medians. Memory "
+        "is what a step adds to the peak of a process that has made its network, and has "
         f"done a step with 2 × {FEW} values, so has loaded the code of one."
     )
     partial = RESULTS.with_suffix(".partial")

@@ -6,11 +6,12 @@ with torch_needed("nsc.nn"):
     from nsc.nn import functional
     from nsc.nn.filters import MedianFilter2d, RankFilter2d
     from nsc.nn.networks import SelectionNetwork, SortingNetwork
-    from nsc.nn.ranking import MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss
+    from nsc.nn.ranking import ListRankLoss, MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss
     from nsc.nn.statistics import Median, MedianAbsoluteDeviation, Quantile, SoftTopK, TrimmedMean
     from nsc.nn.top_k import TopKCrossEntropy
 
 __all__ = [
+    "ListRankLoss",
     "MRRLoss",
     "Median",
     "MedianAbsoluteDeviation",

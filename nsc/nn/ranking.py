@@ -1,14 +1,15 @@
-"""Losses of rankings as layers: Spearman's correlation, NDCG, precision, the reciprocal rank."""
+"""Losses of rankings as layers: Spearman's correlation, NDCG, precision, the reciprocal rank, ListRank."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from nsc.api import Options
 from nsc.compiler.describe import Named
-from nsc.nn.functional.ranking import check_gain, check_way
+from nsc.nn.functional.ranking import check_gain, check_link, check_way, list_rank_loss
 from nsc.nn.layer import SortingLayer
 from nsc.operators.lists import Lengths, Mask
 from nsc.operators.sorter import Sorter
@@ -314,3 +315,73 @@ class MRRLoss(RankingLoss):
     def extra_repr(self) -> str:
         """Return what print shows of the module."""
         return f"k={self.k}, {super().extra_repr()}"
+
+
+class ListRankLoss(torch.nn.Module):
+    """ListRank and ListNet: the cross entropy of top-one probabilities of scores and of relevances.
+
+    The probability that an item of score s comes first is exp(g(s)) over the sum of it over all items, where
+    g is the link: "logistic" for ListRank, which bounds what a score can do, "identity" for ListNet. By its
+    relevance r it is exp(r) over its sum. Nothing is sorted, so there is no network and no steepness; the
+    loss says nothing of positions below the first, and is what losses of a sorted order are compared with.
+
+    A call takes scores (…, n) for any n and relevance of the same shape, any numbers, which have no gradient;
+    both may be lists of the kinds that `Sizes` take. By name it takes what `SpearmanLoss` takes, with dtypes
+    and NaN as there. A sample of no entry has the loss 0 and counts nothing in the mean.
+
+    Cost per sample: O(n).
+
+    Args:
+        link: "logistic" or "identity".
+        reduction: over samples: "mean", "sum", or "none" for the loss of each, times its weight.
+
+    Raises:
+        OperandError: no such link or reduction. In a call: a relevance, weight, lengths or mask that does not
+            fit, or a NaN in the relevance, which only plain tensors of the CPU are searched for.
+        OperandTypeError: in a call: an argument of another type.
+
+    Source: Shi, Larson & Hanjalic, List-wise Learning to Rank with Matrix Factorization for Collaborative
+    Filtering, RecSys 2010, without its factors; Cao et al., Learning to Rank: From Pairwise Approach to
+    Listwise Approach, ICML 2007, with top-one probabilities.
+
+    >>> import torch
+    >>> loss = ListRankLoss()
+    >>> loss(torch.tensor([-9.0, 9.0]), torch.tensor([0, 1])).round(decimals=2)
+    tensor(0.5800)
+    """
+
+    def __init__(self, *, link: str = "logistic", reduction: str = "mean") -> None:
+        check_link("ListRankLoss", link)
+        check_reduction("ListRankLoss", reduction)
+        super().__init__()
+        self.link, self.reduction = link, reduction
+
+    def forward(
+        self,
+        scores: Tensor,
+        relevance: Tensor,
+        *,
+        weight: Tensor | None = None,
+        dim: int = -1,
+        lengths: Lengths = None,
+        mask: Mask = None,
+    ) -> Tensor:
+        """Return the loss; see `nsc.nn.functional.list_rank_loss`."""
+        return list_rank_loss(
+            scores,
+            relevance,
+            link=self.link,
+            weight=weight,
+            reduction=self.reduction,
+            dim=dim,
+            lengths=lengths,
+            mask=mask,
+        )
+
+    def extra_repr(self) -> str:
+        """Return what print shows of the module."""
+        return f"link={self.link!r}, reduction={self.reduction!r}"
+
+
+# For torch.fx it is one node: it looks at what the symbols of a trace do not have.
+torch.fx.wrap("list_rank_loss")

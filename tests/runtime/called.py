@@ -20,6 +20,7 @@ from nsc.compat import DiffSortNet
 from nsc.compat.difftopk import DiffTopkNet, TopKCrossEntropyLoss
 from nsc.compat.torchsort import soft_rank, soft_sort
 from nsc.nn import (
+    ListRankLoss,
     Median,
     MedianAbsoluteDeviation,
     MedianFilter2d,
@@ -286,6 +287,13 @@ def _rankings() -> list[Call]:
     ]
 
 
+def _list_rank() -> list[Call]:
+    return [
+        Call("ListRankLoss", ListRankLoss(), lambda layer, x: layer(x, ranks(x), mask=some(x))),
+        Call("ListRankLoss", ListRankLoss(link="identity"), lambda layer, x: layer(x, ranks(x))),
+    ]
+
+
 def _statistics() -> list[Call]:
     def make(kind: Any, **options: Any) -> Any:
         return kind("odd_even", N, steepness=2.0, learnable=True, dtypes=BOTH, **options)
@@ -375,6 +383,7 @@ COLUMNS = {
     "relaxed filter layers": Column("these, relaxed", _relaxed_filter_layers, IMAGES),
     "top-k": Column("`TopKCrossEntropy`", _top_k),
     "rankings": Column("`SpearmanLoss`, `NDCGLoss`, `PrecisionAtK`, `MRRLoss`", _rankings),
+    "ListRank": Column("`ListRankLoss`", _list_rank),
     "statistics": Column(
         "`Quantile`, `Median`, `TrimmedMean`, `MedianAbsoluteDeviation`, `SoftTopK`", _statistics
     ),

@@ -13,7 +13,7 @@ from sklearn.metrics import ndcg_score
 from torch import Tensor
 
 import nsc
-from nsc.nn import MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss, functional
+from nsc.nn import ListRankLoss, MRRLoss, NDCGLoss, PrecisionAtK, SpearmanLoss, functional
 
 N, BATCH = 6, 5
 DOUBLE = torch.float64
@@ -43,10 +43,11 @@ def reciprocal(stops: Tensor, k: int | None) -> Tensor:
     return total
 
 
-# Losses by name: the function, and what a sample of all entries gives by its P. None: it does not count.
+# Losses by name: the function, and what a sample of all entries gives by its P and scores; None: it counts
+# nothing.
 
 
-def spearman_of(p: Tensor, target: Tensor) -> Tensor | None:
+def spearman_of(p: Tensor, scores: Tensor, target: Tensor) -> Tensor | None:
     if len(target) < 2 or (target == target[0]).all():
         return None
     ranks = torch.arange(len(target), dtype=DOUBLE)
@@ -59,7 +60,9 @@ def spearman_of(p: Tensor, target: Tensor) -> Tensor | None:
     return 1 - torch.cov(torch.stack((soft, exact.to(DOUBLE))))[0, 1] / spread
 
 
-def ndcg_of(p: Tensor, relevance: Tensor, k: int | None = None, by: str = "route") -> Tensor | None:
+def ndcg_of(
+    p: Tensor, scores: Tensor, relevance: Tensor, k: int | None = None, by: str = "route"
+) -> Tensor | None:
     gains = relevance.to(DOUBLE).exp2() - 1
     ideal = (gains.sort().values * discounts(len(gains), k)).sum()
     if not ideal > 0:
@@ -71,16 +74,31 @@ def ndcg_of(p: Tensor, relevance: Tensor, k: int | None = None, by: str = "route
     return 1 - (gains * cut / torch.log2(1 + positions)).sum() / ideal
 
 
-def precision_of(p: Tensor, relevance: Tensor, k: int) -> Tensor | None:
+def precision_of(p: Tensor, scores: Tensor, relevance: Tensor, k: int) -> Tensor | None:
     if not len(relevance):
         return None
     return 1 - (p @ (relevance > 0).to(DOUBLE))[-k:].sum() / k
 
 
-def mrr_of(p: Tensor, relevance: Tensor, k: int | None = None) -> Tensor | None:
+def mrr_of(p: Tensor, scores: Tensor, relevance: Tensor, k: int | None = None) -> Tensor | None:
     if not (relevance > 0).any():
         return None
     return 1 - reciprocal(p @ (relevance > 0).to(DOUBLE), k)
+
+
+def list_rank_of(p: Tensor, scores: Tensor, relevance: Tensor, link: str) -> Tensor | None:
+    if not len(relevance):
+        return None
+    by_scores = (torch.special.expit(scores) if link == "logistic" else scores).exp()
+    by_relevance = relevance.to(DOUBLE).exp()
+    return -(by_relevance / by_relevance.sum()) @ (by_scores / by_scores.sum()).log()
+
+
+def list_rank_loss(
+    op: nsc.Sorter, x: Tensor, relevance: Tensor, steepness: object = None, **options
+) -> Tensor:
+    """Return ListRank, called as the losses of an operator."""
+    return functional.list_rank_loss(x, relevance, **options)
 
 
 CASES = {
@@ -92,6 +110,8 @@ CASES = {
     "precision@2": (functional.precision_at_k_loss, {"k": 2}, precision_of),
     "mrr": (functional.mrr_loss, {}, mrr_of),
     "mrr@2": (functional.mrr_loss, {"k": 2}, mrr_of),
+    "ListRank": (list_rank_loss, {"link": "logistic"}, list_rank_of),
+    "ListNet": (list_rank_loss, {"link": "identity"}, list_rank_of),
 }
 
 
@@ -108,7 +128,7 @@ def test_losses_are_those_of_the_entries_alone(op, name, data):
     expected = []
     for sample, grade, takes in zip(x, relevance, mask, strict=True):
         p = op.sort_with_permutation(sample, SOFT, mask=takes)[1]
-        expected.append(by_hand(p[: int(takes.sum()), takes], grade[takes], **options))
+        expected.append(by_hand(p[: int(takes.sum()), takes], sample[takes], grade[takes], **options))
     junk = torch.where(mask, x, math.nan), torch.where(mask, relevance.to(DOUBLE), math.nan)
     got = loss(op, *junk, SOFT, mask=mask, reduction="none", **options)
     zero = torch.zeros((), dtype=DOUBLE)
@@ -270,6 +290,34 @@ def test_modules_are_their_functions(op, name):
     assert "reduction='none'" in repr(module)
 
 
+@pytest.mark.parametrize("link", ["logistic", "identity"])
+def test_list_rank_takes_any_number_of_values_and_lists(link):
+    """It has no network: a call of 5 values and one of 50 need nothing else."""
+    module = ListRankLoss(link=link, reduction="none")
+    assert repr(module) == f"ListRankLoss(link={link!r}, reduction='none')"
+    rows = [torch.randn(length) for length in (50, 5, 1)]
+    nested = torch.nested.nested_tensor(rows, layout=torch.jagged)
+    grades = torch.nested.nested_tensor([row.cos() for row in rows], layout=torch.jagged)
+    alone = torch.stack([module(row, row.cos()) for row in rows])
+    torch.testing.assert_close(module(nested, grades), alone)
+    values, offsets = torch.cat(rows), torch.tensor([0, 50, 55, 56])
+    torch.testing.assert_close(module((values, offsets), (values.cos(), offsets)), alone)
+    far = torch.tensor([1e30, -1e30, 0.0], requires_grad=True)
+    loss = module(far, torch.tensor([0, 5, 1]))
+    (grad,) = torch.autograd.grad(loss, far)
+    assert loss.isfinite()
+    assert grad.isfinite().all()
+    traced = torch.fx.symbolic_trace(module)
+    assert torch.equal(traced(rows[0], rows[0]), module(rows[0], rows[0]))
+    for call, message in (
+        (lambda: ListRankLoss(link="log"), "ListRankLoss: no link 'log'; known: logistic, identity"),
+        (lambda: ListRankLoss(reduction="max"), "ListRankLoss: reduction must be one of"),
+        (lambda: module(far, far[:2].detach()), r"list_rank_loss: relevance must have the shape of x"),
+    ):
+        with pytest.raises(nsc.OperandError, match=message):
+            call()
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_torch_fx_traces_a_module(op, name):
     x, relevance = samples().float(), torch.tensor([[0, 2, 1, 0, 3, 1]]).expand(BATCH, N)
@@ -292,11 +340,12 @@ def test_a_model_learns_an_order(op):
         NDCGLoss(op, by="ranks"),
         MRRLoss(op),
         PrecisionAtK(op, k=2),
+        ListRankLoss(link="identity"),
     ):
         model = torch.nn.Linear(4, 1)
         torch.nn.init.normal_(model.weight, generator=generator)
         optimiser, values = torch.optim.Adam(model.parameters(), lr=0.05), []
-        labels = grades if isinstance(loss, SpearmanLoss | NDCGLoss) else grades >= 2
+        labels = grades if isinstance(loss, SpearmanLoss | NDCGLoss | ListRankLoss) else grades >= 2
         for _ in range(60):
             value = loss(model(features).squeeze(-1), labels)
             optimiser.zero_grad()

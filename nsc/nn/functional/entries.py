@@ -27,7 +27,7 @@ class Entries(NamedTuple):
         lists: which entries take part; all, if the call names none.
         keys: (…, n), the entries, then +∞; float32 at least.
         lengths: (…), how many entries each sample has, for the sorter's methods; None: all, in all samples.
-        sorter: it sorts the keys.
+        operator: it sorts the keys; None: nothing does.
     """
 
     x: Tensor
@@ -35,7 +35,13 @@ class Entries(NamedTuple):
     lists: Lists
     keys: Tensor
     lengths: Lengths
-    sorter: Sorter
+    operator: Sorter | None
+
+    @property
+    def sorter(self) -> Sorter:
+        """What sorts the keys."""
+        assert self.operator is not None
+        return self.operator
 
     def in_front(self, operand: Tensor) -> Tensor:
         """Return an operand of the shape of x with its entries in front, then 0."""
@@ -55,13 +61,13 @@ def check_operator(caller: str, operator: object) -> None:
 
 
 def entries_of(
-    caller: str, operator: Sorter | Sizes, name: str, x: Any, dim: int, lengths: Lengths, mask: Mask
+    caller: str, operator: Sorter | Sizes | None, name: str, x: Any, dim: int, lengths: Lengths, mask: Mask
 ) -> Entries:
     """Check an operator and the tensors of a call, and return its entries.
 
     Args:
         caller: the function, for messages.
-        operator: sorts n values, or sizes for any n.
+        operator: sorts n values, or sizes for any n; None: the entries are not sorted.
         name: the name of x, for messages.
         x, dim, lengths, mask: as the methods of the operator take them.
 
@@ -69,23 +75,23 @@ def entries_of(
         OperandTypeError: neither a Sorter nor Sizes, or an argument of another type.
         OperandError: no such axis, another number of values along it, or lengths or a mask that do not fit.
     """
-    check_operator(caller, operator)
-    if isinstance(operator, Sizes) and (ragged := ragged_of(x)) is not None:
+    if operator is not None:
+        check_operator(caller, operator)
+    if not isinstance(operator, Sorter) and (ragged := ragged_of(x)) is not None:
         x, lengths = ragged.padded, ragged.lengths if lengths is None else lengths
     check_dense(caller, name, x)
     if not x.dtype.is_floating_point:
         raise OperandTypeError(
             f"{caller}: {name} must have a floating-point dtype, got {x.dtype}: convert with .float()"
         )
-    sorter = sorter_for(operator, caller, x, dim)
-    axis = axis_of(caller, x, sorter.n if sorter is operator else None, dim)
-    wires = wires_of(sorter, x.shape[axis] if x.dim() else 1)
+    sorter = None if operator is None else sorter_for(operator, caller, x, dim)
+    axis = axis_of(caller, x, operator.n if isinstance(operator, Sorter) else None, dim)
+    wires = None if sorter is None else wires_of(sorter, x.shape[axis] if x.dim() else 1)
     arrangement = arrangement_of(caller, x, axis, lengths, mask, 0, wires)
     lists = arrangement.lists
     if lists is None:
-        samples = arrangement.at_end(x, 0).shape[:-1]
-        every = torch.full(samples, sorter.n, dtype=torch.int64, device=x.device)
-        lists = Lists(every, sorter.n, None)
+        *samples, n = arrangement.at_end(x, 0).shape
+        lists = Lists(torch.full(samples, n, dtype=torch.int64, device=x.device), n, None)
     lengths = None if arrangement.lists is None else lists.counts
     arrangement = arrangement._replace(lists=lists)
     keys = cast(arrangement.keys(x), torch.promote_types(x.dtype, torch.float32))
@@ -154,7 +160,7 @@ class Labelled(NamedTuple):
 
 def labelled(
     caller: str,
-    operator: Sorter | Sizes,
+    operator: Sorter | Sizes | None,
     scores: Tensor,
     name: str,
     labels: Tensor,
@@ -167,7 +173,7 @@ def labelled(
     """Check what all losses take; `name` is that of the labels."""
     entries = entries_of(caller, operator, "scores", scores, dim, lengths, mask)
     scores = entries.x
-    if isinstance(operator, Sizes):
+    if not isinstance(operator, Sorter):
         labels = rows_of(labels, scores.shape[-1])
     check_labels(caller, scores, name, labels, takes_bool=True)
     check_reduction(caller, reduction)

@@ -1,6 +1,6 @@
 """Losses of scores against relevances: what measures of rankings are to be expected of the relaxed order.
 
-Every loss takes these arguments:
+Every loss takes these arguments; `list_rank_loss` has no operator and no steepness, as it sorts nothing:
 
     operator: a Sorter of n values; or Sizes, for any n and for lists of every kind.
     scores: (…, n); the largest comes first.
@@ -22,6 +22,7 @@ column, O(size), and of exact sorts of the relevances.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -45,6 +46,8 @@ _GAINS: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": torch.Tensor.clone,
 }
 _WAYS = ("route", "ranks")
+# What scores become before the top-one probabilities of ListRank, by the name of the link.
+_LINKS: dict[str, Callable[[Tensor], Tensor]] = {"logistic": torch.sigmoid, "identity": torch.Tensor.clone}
 
 
 def spearman_loss(
@@ -236,6 +239,49 @@ def mrr_loss(
     return call.loss(1 - terms.sum(-1), is_relevant.any(-1))
 
 
+def list_rank_loss(
+    scores: Tensor,
+    relevance: Tensor,
+    *,
+    link: str = "logistic",
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    dim: int = -1,
+    lengths: Lengths = None,
+    mask: Mask = None,
+) -> Tensor:
+    """Return the cross entropy of the top-one probabilities of scores against those of relevances.
+
+    The probability that an item of score s comes first is exp(g(s)) over the sum of it over all items, where
+    g is the link: "logistic" for ListRank, "identity" for ListNet. The probability by its relevance r is
+    exp(r) over its sum. A relevance may be any number but NaN. A sample of no entry has the loss 0 and counts
+    nothing in the mean. Other arguments and NaN: see `nsc.nn.ListRankLoss`.
+
+    Raises:
+        OperandError: no such link, reduction or axis, or a relevance, weight, lengths or mask that does not
+            fit.
+        OperandTypeError: an argument of another type.
+
+    >>> import torch
+    >>> scores = torch.tensor([[1.0, 2.0, 1.0, 4.0], [4.0, 2.0, 4.0, 1.0]])
+    >>> relevance = torch.tensor([0, 1, 0, 3]).expand(2, 4)
+    >>> list_rank_loss(scores, relevance, link="identity", reduction="none").round(decimals=2)
+    tensor([0.6700, 3.4300])
+    """
+    check_link("list_rank_loss", link)
+    call = labelled(
+        "list_rank_loss", None, scores, "relevance", relevance, weight, reduction, dim, lengths, mask
+    )
+    has_entry = call.counts > 0
+    # Of a sample without entries all places count: they have no loss, and no gradient that is NaN.
+    counts = call.is_entry | ~has_entry.unsqueeze(-1)
+    linked = _LINKS[link](torch.where(call.is_entry, call.entries.keys, 0))
+    of_scores = torch.where(counts, linked, -math.inf).log_softmax(-1)
+    of_labels = torch.where(counts, call.labels, -math.inf).softmax(-1).to(call.dtype)
+    losses = -(of_labels * torch.where(counts, of_scores, 0)).sum(-1)
+    return call.loss(torch.where(has_entry, losses, 0), has_entry)
+
+
 def check_way(caller: str, by: object) -> None:
     """Refuse what is no way to a discounted gain.
 
@@ -252,6 +298,15 @@ def check_gain(caller: str, gain: object) -> None:
         OperandError: it is none.
     """
     _check_known(caller, "gain", gain, tuple(_GAINS))
+
+
+def check_link(caller: str, link: object) -> None:
+    """Refuse what is no link.
+
+    Raises:
+        OperandError: it is none.
+    """
+    _check_known(caller, "link", link, tuple(_LINKS))
 
 
 def _check_known(caller: str, name: str, value: object, known: tuple[str, ...]) -> None:
