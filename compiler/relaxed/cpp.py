@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 
 from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
+from nsc.compiler.relaxed.final_merge import merge_levels
 from nsc.compiler.relaxed.records import CppKernel, EngineKernel, Network
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
@@ -85,6 +86,7 @@ def tables_of(schedule: Schedule) -> NetworkTables:
         wires=schedule.network.n,
         comparators=schedule.network.size,
         levels=schedule.network.depth,
+        merge_levels=merge_levels(schedule),
         slots=schedule.slots,
         longest_codelet=max([SLOT_ALIGNMENT, *map(slots_of, schedule.codelets)]),
         butterflies=sum(len(joined[codelet.shape]) for codelet in schedule.codelets),
@@ -127,6 +129,7 @@ def _network(tables: NetworkTables) -> Network:
         wires=tables.wires,
         comparators=tables.comparators,
         levels=tables.levels,
+        merge_levels=tables.merge_levels,
         slots=tables.slots,
         longest_codelet=tables.longest_codelet,
         codelet_count=len(tables.codelets),

@@ -94,6 +94,7 @@ class Network:
     wires: int
     comparators: int
     levels: int
+    merge_levels: int
     slots: int
     longest_codelet: int
     codelet_count: int

@@ -28,6 +28,7 @@ class NetworkTables:
 
     Attributes:
         wires, comparators, levels: of the network.
+        merge_levels: of the merge that it ends in; see `nsc.compiler.relaxed.final_merge`.
         slots: places for weights.
         longest_codelet: most slots of a codelet.
         butterflies: how many the codelets have.
@@ -43,6 +44,7 @@ class NetworkTables:
     wires: int
     comparators: int
     levels: int
+    merge_levels: int
     slots: int
     longest_codelet: int
     butterflies: int

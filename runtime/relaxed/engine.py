@@ -38,8 +38,9 @@ class _AnyNetwork(ctypes.Structure):
     """nsc::AnyNetwork of nsc/relaxed/network.h."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("wires", "comparators", "levels", "slots", "longest_codelet")),
-        *((name, ctypes.c_int64) for name in ("codelet_count", "butterfly_count", "narrow_count")),
+        *((name, ctypes.c_int64) for name in ("wires", "comparators", "levels", "merge_levels", "slots")),
+        *((name, ctypes.c_int64) for name in ("longest_codelet", "codelet_count", "butterfly_count")),
+        ("narrow_count", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in (*_TABLES, "narrow_butterflies")),
     )
 
@@ -70,6 +71,7 @@ class Engine:
             tables.wires,
             tables.comparators,
             tables.levels,
+            tables.merge_levels,
             tables.slots,
             tables.longest_codelet,
             len(tables.codelets),

@@ -66,7 +66,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("(sums[0] + sums[1]) + «(sums[2] + sums[3])»;", "sums[2]"),
         ("is_large<real>(p) ? «rests» :", "2 * rests"),
         ("outside += «is_in ? Vec<real>{} : block[row]»;", "block[row]"),
-        ("return weights != 0 ? «weights * slope» :", "slope / real(plan.wires)"),
+        ("return weights != 0 ? «weights * slope» :", "slope * real(0.25)"),
         ("return has(row) ? «part» :", "all(real(1))"),
         ("adjacent &= «shares && share_of[k] == share_of[0] + k»;", "shares"),
         ("«negated ? -slope : slope»;", "slope"),
@@ -91,6 +91,11 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
             "losses[b * chunks] + real(0.001)",
         ),
         ("part, «w.backward.keep», end", "w.forward.keep"),
+    ],
+    "library/nsc/relaxed/final_merge.h": [
+        ("store(grad, load(grad) + «slope[lane] * sums[lane][part]»);", "Row{}"),
+        ("first.slots[plan.merge_slots[i]] += «weight_grads[i]»;", "0"),
+        ("out == of_half ? side_unit<real> : «-side_unit<real>»;", "side_unit<real>"),
     ],
     "library/nsc/relaxed/samples.h": [
         ("+= «(hi - lo)» *", "hi"),

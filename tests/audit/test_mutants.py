@@ -45,6 +45,7 @@ PACKAGES = {
     "cauchy": "compile --net bitonic --n 4 --relaxation cauchy --art-lambda 0 --dtype float64",
     "error_free": "compile --net bitonic --n 4 --error-free --dtype float64",
     "median": "filter 3x3 --median",
+    "merge": "compile --net bitonic --n 128 --dtype float64",
 }
 
 

@@ -37,41 +37,6 @@ int64_t most_segments(const P &plan) {
     return 1 + group_blocks * plan.comparators / (kept_room(plan) - 4 * group_blocks);
 }
 
-// Calls visit(c, a, b) for each comparator c of a butterfly on its rows r, in running order or
-// backwards.
-template <Pattern pattern, bool backwards, class Row, class Visit>
-NSC_STEP void run_butterfly(Row *r, Visit visit) {
-    if constexpr (pattern == single) {
-        visit(0, r[0], r[1]);
-    } else if constexpr (pattern == cross) {
-        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
-        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
-        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
-    } else {
-        constexpr bool middle_first = (pattern == fan) != backwards;
-        constexpr int32_t middle = pattern == fan ? 0 : 2, outer = pattern == fan ? 1 : 0;
-        if (middle_first) visit(middle, r[1], r[2]);
-        visit(outer, r[0], r[1]), visit(outer + 1, r[2], r[3]);
-        if (!middle_first) visit(middle, r[1], r[2]);
-    }
-}
-
-// Calls run(Kind<p>()) for a butterfly's pattern p.
-template <Pattern pattern>
-struct Kind {
-    static constexpr Pattern value = pattern;
-};
-
-template <class Run>
-NSC_STEP void with_pattern(Pattern pattern, Run run) {
-    switch (pattern) {
-        case cross: return run(Kind<cross>());
-        case funnel: return run(Kind<funnel>());
-        case fan: return run(Kind<fan>());
-        case single: return run(Kind<single>());
-    }
-}
-
 // Calls visit(c, m, a, b) for each comparator c, whose weights are m, on each of `blocks`, and
 // ended() behind each.
 template <Pattern pattern, bool backwards, class real, class P, class Visit, class Ended>

@@ -11,6 +11,10 @@ namespace nsc {
 // a few microseconds, far more than its sums take.
 constexpr int64_t most_chunks = 16, chunk_mixes = 4096;
 
+// The fewest wires of a network that is taken in two parts: tables of fewer cost more than they
+// save, the more so the narrower the registers are that they are worked out in.
+constexpr int64_t fewest_parted_wires = 4096 / register_bytes;
+
 // Whether all numbers are ones of a target of shares.
 template <class real>
 bool are_shares(const real *numbers, int64_t count) {
@@ -35,6 +39,18 @@ struct Call {
     int64_t payload_stride;  // 0: one payload for all samples
     int64_t payload_columns;
 
+    // Whether the call takes the network in two parts: what is in front of its last merge, and the
+    // merge. The error-free form has other weights backward, whose products are other ones.
+    static constexpr bool may_be_parted = P::may_end_in_merge && !P::Relaxation::error_free;
+    bool is_parted() const {
+        if constexpr (may_be_parted) {
+            bool asks_for_one = false;
+            with_loss(routing, [&](auto loss) { asks_for_one = decltype(loss)::of_truth; });
+            return asks_for_one && form_of(routing) == of_ranks && plan.merge_levels > 0 &&
+                   plan.wires >= fewest_parted_wires;
+        }
+        return false;
+    }
     int64_t columns() const {
         return routing == none ? 0 : routes_identity(routing) ? plan.wires : payload_columns;
     }
@@ -47,9 +63,18 @@ struct Call {
     // Chunks that the columns are cut into, at most one per group; small ones would mostly be sums
     // to add up.
     int64_t chunks() const {
+        if (is_parted()) return parted_chunks();
         const int64_t parts = 1 + plan.comparators * blocks() / chunk_mixes,
                       most = parts < most_chunks ? parts : most_chunks;
         return groups() < most ? groups() : most;
+    }
+    // Half of the comparators are left of a network whose merge is apart, and the sums are larger.
+    // Each half of the columns has its chunks.
+    int64_t parted_chunks() const {
+        const int64_t parts = plan.comparators * blocks() / (4 * chunk_mixes);
+        int64_t count = most_chunks / 2;
+        while (count > 2 && (count > parts || count > groups())) count /= 2;
+        return count;
     }
     int64_t mixes_per_chunk() const {
         return chunks() ? plan.comparators * blocks() / chunks() : 0;
@@ -115,15 +140,7 @@ struct Call {
         const uint64_t *reached_by = plan.reached_by, *reaches = plan.reaches;
         const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
-            const int64_t cone = first * lanes<real> / cone_columns;
-            const uint64_t *cones = reached_by + cone / 64 * count;
-            for (int64_t i = 0; i < count; i += lanes<uint64_t>) {
-                const int64_t left = count - i < lanes<uint64_t> ? count - i : lanes<uint64_t>;
-                const Bytes blocks = __builtin_convertvector(
-                    blocks_in(load(cones + i, left) >> uint64_t(cone % 64)) & uint64_t(every),
-                    Bytes);
-                memcpy(on + i, &blocks, left);
-            }
+            find_cone_blocks(on, reached_by, count, first, used);
         } else if (has_ranks(routing)) {
             memset(on, 0, count);
             for (int64_t word = 0; word < words; ++word) {
@@ -141,6 +158,29 @@ struct Call {
             }
         } else {
             memset(on, int(every), count);
+        }
+    }
+    // The butterflies that a group of a sample's columns takes.
+    Steps steps_of(int64_t sample, int64_t group, uint8_t *on) const {
+        const int64_t first = group * group_blocks, used = used_in(group);
+        if (is_parted()) {
+            find_cone_blocks(on, plan.front_reached_by, plan.front_count, first, used);
+            return {plan.front_butterflies, on, 0, plan.front_count};
+        }
+        find_blocks(on, sample, first, used);
+        return {butterflies(), on, 0, plan.butterfly_count};
+    }
+    // Of butterflies that are reached by cones, `count` of each word.
+    void find_cone_blocks(uint8_t *on, const uint64_t *reached_by, int64_t count, int64_t first,
+                          int64_t used) const {
+        const uint32_t every = (uint32_t(1) << used) - 1;
+        const int64_t cone = first * lanes<real> / cone_columns;
+        const uint64_t *cones = reached_by + cone / 64 * count;
+        for (int64_t i = 0; i < count; i += lanes<uint64_t>) {
+            const int64_t left = count - i < lanes<uint64_t> ? count - i : lanes<uint64_t>;
+            const Bytes blocks = __builtin_convertvector(
+                blocks_in(load(cones + i, left) >> uint64_t(cone % 64)) & uint64_t(every), Bytes);
+            memcpy(on + i, &blocks, left);
         }
     }
     // The blocks of a group in its cones: a block has as many columns as a cone, or half as many.

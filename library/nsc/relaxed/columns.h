@@ -147,25 +147,37 @@ NSC_APART void add_losses(const P &plan, Columns<real> block, const Truths<real>
         add_losses_of_entries<Loss>(plan, block, rests_of_columns(plan, block), truths, losses);
 }
 
+// Slopes times what their columns count. Those of columns that count nothing may be infinite.
+template <class real>
+inline Vec<real> weighted(Vec<real> weights, Vec<real> slope) {
+    return weights != 0 ? weights * slope : Vec<real>{};
+}
+
+// The derivative of the losses of truths by their probabilities.
+template <class Loss, class P, class real>
+Vec<real> slope_of_truths(const P &plan, Probability<real> p, const Truths<real> &truths) {
+    return weighted<real>(truths.template entry_weights<Loss>(plan.wires),
+                          Loss::template slope<typename P::Relaxation, real>(p, true));
+}
+
 // The gradient of these losses, which are added unless `losses` is null.
 template <class Loss, class P, class real>
 NSC_APART void find_loss_gradient(const P &plan, Columns<real> block, Columns<real> grad,
                                   const Truths<real> &truths, double *losses) {
     using Relaxation = typename P::Relaxation;
-    const Vec<real> weights = truths.template entry_weights<Loss>(plan.wires);
-    const auto weighted = [&](Vec<real> slope)
-                              NSC_INLINE { return weights != 0 ? weights * slope : Vec<real>{}; };
     if (!Loss::of_truth || truths.shares) {
+        const Vec<real> weights = truths.template entry_weights<Loss>(plan.wires);
         const Vec<real> rests = rests_of_columns(plan, block);
         if (losses) add_losses_of_entries<Loss>(plan, block, rests, truths, losses);
         for (int64_t row = 0; row < plan.wires; ++row)
-            grad[row] = weighted(mean_slope<Loss, Relaxation>(probability<real>(block[row], rests),
-                                                              truths.share(row)));
+            grad[row] = weighted<real>(
+                weights, mean_slope<Loss, Relaxation>(probability<real>(block[row], rests),
+                                                      truths.share(row)));
         return;
     }
     const Probability<real> p = probability_of(plan, block, truths);
     if (losses) add_losses_of_truths<Loss>(plan, p, truths, losses);
-    const Vec<real> slope = weighted(Loss::template slope<Relaxation, real>(p, true));
+    const Vec<real> slope = slope_of_truths<Loss>(plan, p, truths);
     if (!truths.several) {
         grad.clear(plan.wires);
         for (int64_t k = 0; k < truths.width; ++k) grad[truths.rank[k]][k] = slope[k];

@@ -62,6 +62,7 @@ constexpr int64_t most_narrow_wires = 32;
 //
 //     wires, comparators         its counts;
 //     levels                     its depth;
+//     merge_levels               levels of the merge that it ends in, see final_merge.h; 0: none;
 //     slots                      places for weights, a multiple of slot_alignment for each codelet;
 //     longest_codelet            most slots of a codelet, at least slot_alignment;
 //     codelet_count, butterfly_count, narrow_count   entries of the tables;
@@ -72,7 +73,7 @@ constexpr int64_t most_narrow_wires = 32;
 // All are static and constant where the text is one network's, so that the compiler knows them.
 // AnyNetwork has them as variables.
 struct AnyNetwork {
-    int64_t wires, comparators, levels, slots, longest_codelet;
+    int64_t wires, comparators, levels, merge_levels, slots, longest_codelet;
     int64_t codelet_count, butterfly_count, narrow_count;
     const Codelet *codelets;
     const uint16_t *spreads;
@@ -89,12 +90,19 @@ constexpr bool may_be_narrow = Network::narrow_count > 0;
 template <>
 constexpr bool may_be_narrow<AnyNetwork> = true;
 
+// Whether a network may end in a merge.
+template <class Network>
+constexpr bool may_end_in_merge = Network::merge_levels > 0;
+template <>
+constexpr bool may_end_in_merge<AnyNetwork> = true;
+
 // Returns the same network as variables.
 template <class Network>
 AnyNetwork as_variables(const Network &of) {
     return {of.wires,
             of.comparators,
             of.levels,
+            of.merge_levels,
             of.slots,
             of.longest_codelet,
             of.codelet_count,

@@ -60,6 +60,41 @@ inline Butterfly mirrored(Butterfly of) {
     return of;
 }
 
+// Calls visit(c, a, b) for each comparator c of a butterfly on its rows r, in running order or
+// backwards.
+template <Pattern pattern, bool backwards, class Row, class Visit>
+NSC_STEP void run_butterfly(Row *r, Visit visit) {
+    if constexpr (pattern == single) {
+        visit(0, r[0], r[1]);
+    } else if constexpr (pattern == cross) {
+        if (backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+        visit(0, r[0], r[1]), visit(1, r[2], r[3]);
+        if (!backwards) visit(2, r[0], r[2]), visit(3, r[1], r[3]);
+    } else {
+        constexpr bool middle_first = (pattern == fan) != backwards;
+        constexpr int32_t middle = pattern == fan ? 0 : 2, outer = pattern == fan ? 1 : 0;
+        if (middle_first) visit(middle, r[1], r[2]);
+        visit(outer, r[0], r[1]), visit(outer + 1, r[2], r[3]);
+        if (!middle_first) visit(middle, r[1], r[2]);
+    }
+}
+
+// Calls run(Kind<p>()) for a butterfly's pattern p.
+template <Pattern pattern>
+struct Kind {
+    static constexpr Pattern value = pattern;
+};
+
+template <class Run>
+NSC_STEP void with_pattern(Pattern pattern, Run run) {
+    switch (pattern) {
+        case cross: return run(Kind<cross>());
+        case funnel: return run(Kind<funnel>());
+        case fan: return run(Kind<fan>());
+        case single: return run(Kind<single>());
+    }
+}
+
 // Columns of P whose light cone is taken as one.
 constexpr int64_t cone_columns = lanes<float>;
 
@@ -83,7 +118,8 @@ struct NarrowCone {
 template <class Network, class Relaxed>
 struct Plan : Network {
     using Relaxation = Relaxed;
-    static constexpr bool may_be_narrow = nsc::may_be_narrow<Network>;
+    static constexpr bool may_be_narrow = nsc::may_be_narrow<Network>,
+                          may_end_in_merge = nsc::may_end_in_merge<Network>;
 
     // Comparators by level: those of a level have their inputs from levels before it.
     Comparator *in_levels;
@@ -106,6 +142,13 @@ struct Plan : Network {
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
+
+    // Of a network that ends in a merge: the butterflies in front of it, with their light cones,
+    // and the slots of its comparators, by level and then from wire 0 on.
+    Butterfly *front_butterflies;
+    int64_t front_count;
+    uint64_t *front_reached_by;
+    int32_t *merge_slots;
 
     Once once, once_layers;
 
@@ -236,6 +279,46 @@ void find_butterflies(P &plan) {
         *to++ = mirrored(*--next);
 }
 
+// Finds the butterflies in front of the last merge. Of one that reaches into the merge, what is in
+// front of it stands as comparators of their own.
+template <class P>
+Status find_front(P &plan) {
+    const Memory memory(sizeof(int32_t) * plan.wires);
+    if (!memory.start) return out_of_memory;
+    int32_t *level_of = memory.get<int32_t>();
+    memset(level_of, 0, sizeof(int32_t) * plan.wires);
+    const int32_t merge = int32_t(plan.levels - plan.merge_levels);
+    Butterfly *next = plan.front_butterflies;
+    for (int64_t i = 0; i < plan.butterfly_count; ++i) {
+        const Butterfly &each = plan.butterflies[i];
+        Butterfly *const begin = next;
+        uint16_t rows[4];
+        memcpy(rows, each.rows, sizeof rows);
+        with_pattern(each.pattern, [&](auto kind) {
+            constexpr Pattern pattern = decltype(kind)::value;
+            run_butterfly<pattern, false>(rows, [&](int32_t c, uint16_t a, uint16_t b) {
+                const int32_t level = level_of[a] > level_of[b] ? level_of[a] : level_of[b];
+                level_of[a] = level_of[b] = level + 1;
+                if (level < merge)
+                    *next++ = {{a, b}, int32_t(slot_of(each, pattern, c)), 1, single};
+            });
+        });
+        if (next - begin == count_of(each.pattern)) *begin = each, next = begin + 1;
+    }
+    plan.front_count = next - plan.front_butterflies;
+    const int64_t half = plan.wires / 2;
+    for (int64_t level = 0; level < plan.merge_levels; ++level) {
+        const int64_t d = half >> level, of_level = merge + level;
+        for (int32_t i = of_level ? plan.level_end[of_level - 1] : 0; i < plan.level_end[of_level];
+             ++i) {
+            const Comparator &each = plan.in_levels[i];
+            const int64_t wire = each.lo < each.hi ? each.lo : each.hi;
+            plan.merge_slots[level * half + wire / (2 * d) * d + wire % d] = each.slot;
+        }
+    }
+    return ok;
+}
+
 // Finds the light cones. A column that reaches one of a butterfly's wires reaches all of them
 // behind it. Rows do the same backwards.
 template <class P>
@@ -244,23 +327,26 @@ Status find_cones(P &plan) {
     const Memory memory(sizeof(uint64_t) * words * plan.wires);
     if (!memory.start) return out_of_memory;
     uint64_t *on = memory.get<uint64_t>();
-    const auto spread_out = [&](const Butterfly *butterflies, uint64_t *of_butterflies) {
+    const auto spread_out = [&](const Butterfly *butterflies, int64_t count,
+                                uint64_t *of_butterflies) {
         memset(on, 0, sizeof(uint64_t) * words * plan.wires);
         for (int64_t w = 0; w < plan.wires; ++w)
             on[w * words + w / cone_columns / 64] |= uint64_t(1) << w / cone_columns % 64;
-        for (int64_t k = 0; k < plan.butterfly_count; ++k) {
+        for (int64_t k = 0; k < count; ++k) {
             const Butterfly &each = butterflies[k];
             const int32_t rows = rows_of(each.pattern);
             for (int64_t word = 0; word < words; ++word) {
                 uint64_t any = 0;
                 for (int32_t row = 0; row < rows; ++row) any |= on[each.rows[row] * words + word];
                 for (int32_t row = 0; row < rows; ++row) on[each.rows[row] * words + word] = any;
-                of_butterflies[word * plan.butterfly_count + k] = any;
+                of_butterflies[word * count + k] = any;
             }
         }
     };
-    spread_out(plan.butterflies, plan.reached_by);
-    spread_out(plan.mirrored_butterflies, plan.reaches);
+    spread_out(plan.butterflies, plan.butterfly_count, plan.reached_by);
+    spread_out(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
+    if (plan.merge_levels > 0)
+        spread_out(plan.front_butterflies, plan.front_count, plan.front_reached_by);
     return ok;
 }
 
@@ -329,6 +415,14 @@ Status Plan<Network, Relaxed>::prepare() {
             return out_of_memory;
         Status status = find_levels(*this);
         find_butterflies(*this);
+        if constexpr (may_end_in_merge)
+            if (status == ok && this->merge_levels > 0) {
+                if (!allot(front_butterflies, this->comparators) ||
+                    !allot(front_reached_by, this->comparators * cone_words()) ||
+                    !allot(merge_slots, this->merge_levels * this->wires / 2))
+                    return out_of_memory;
+                status = find_front(*this);
+            }
         if (status == ok) status = find_cones(*this);
         if constexpr (may_be_narrow)
             if (status == ok && is_narrow()) {

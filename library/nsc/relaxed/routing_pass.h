@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nsc/relaxed/columns.h>
+#include <nsc/relaxed/final_merge.h>
 #include <nsc/relaxed/groups.h>
 #include <nsc/relaxed/keys_pass.h>
 #include <nsc/relaxed/narrow_pass.h>
@@ -30,8 +31,8 @@ int64_t count_kept(const P &plan, Routing routing, int64_t batch) {
 constexpr int64_t many_samples = 8;
 
 // A thread's scratch memory: a group and its gradients, differences, copies of the group where
-// segments begin (the first begins with the payload, the last needs none), the sums of a chunk, and
-// the blocks of each butterfly.
+// segments begin (the first begins with the payload, the last needs none), and the blocks of each
+// butterfly.
 template <class P, class real>
 struct RoutingMemory {
     using Row = Vec<real>;
@@ -39,52 +40,46 @@ struct RoutingMemory {
     static int64_t most_copies(const P &plan) {
         return most_segments(plan) > 2 ? most_segments(plan) - 2 : 0;
     }
+    static int64_t most_steps(const P &plan) {
+        return plan.front_count > plan.butterfly_count ? plan.front_count : plan.butterfly_count;
+    }
     static int64_t rows_backward(const P &plan) {
         return (2 + most_copies(plan)) * rows_of_group(plan) + kept_rows(plan);
     }
     static int64_t bytes_forward(const P &plan) {
-        return sizeof(Row) * rows_of_group(plan) + plan.butterfly_count;
+        return sizeof(Row) * rows_of_group(plan) + most_steps(plan);
     }
     static int64_t bytes_backward(const P &plan) {
-        return sizeof(Row) * rows_backward(plan) + sizeof(real) * plan.slots +
-               sizeof(int64_t) * most_segments(plan) + plan.butterfly_count;
+        return sizeof(Row) * rows_backward(plan) + sizeof(int64_t) * most_segments(plan) +
+               most_steps(plan);
     }
     static RoutingMemory forward(const P &plan, void *start) {
         Row *rows = static_cast<Row *>(start);
-        return {rows,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr,
-                nullptr,
-                reinterpret_cast<uint8_t *>(rows + rows_of_group(plan))};
+        return {rows,    nullptr, nullptr,
+                nullptr, nullptr, reinterpret_cast<uint8_t *>(rows + rows_of_group(plan))};
     }
     static RoutingMemory backward(const P &plan, void *start) {
         const int64_t size = rows_of_group(plan);
         Row *rows = static_cast<Row *>(start), *grads = rows + size, *copies = grads + size;
-        real *sums = reinterpret_cast<real *>(rows + rows_backward(plan));
-        int64_t *segments = reinterpret_cast<int64_t *>(sums + plan.slots);
-        return {rows,
-                grads,
-                copies,
-                copies + most_copies(plan) * size,
-                segments,
-                sums,
-                reinterpret_cast<uint8_t *>(segments + most_segments(plan))};
+        int64_t *segments = reinterpret_cast<int64_t *>(rows + rows_backward(plan));
+        return {rows,     grads,
+                copies,   copies + most_copies(plan) * size,
+                segments, reinterpret_cast<uint8_t *>(segments + most_segments(plan))};
     }
     Row *rows, *grads, *copies, *kept;
     int64_t *segments;  // where they begin, the last first
-    real *sums;
     uint8_t *on;
 };
 
-// Calls visit(group) for the groups of a chunk of the columns.
+// Calls visit(group, steps) for the groups of a chunk of a sample's columns, with the butterflies
+// that they take.
 template <class P, class real, class Visit>
-inline void for_groups(const Call<P, real> &call, int64_t chunk, Visit visit) {
+inline void for_groups(const Call<P, real> &call, int64_t sample, int64_t chunk, uint8_t *on,
+                       Visit visit) {
     const int64_t chunks = call.chunks();
     for (int64_t group = cut(call.groups(), chunks, chunk);
          group < cut(call.groups(), chunks, chunk + 1); ++group)
-        visit(group);
+        visit(group, call.steps_of(sample, group, on));
 }
 
 // The truths of a block of a sample's columns.
@@ -95,28 +90,45 @@ Truths<real> truths_of_block(const Call<P, real> &call, const Target<real> &targ
             [&](int64_t k) { return first + k; }};
 }
 
+// Fills a group of columns of a sample's payload. The ones of a unit matrix are `one`, of a network
+// in two parts those of a side.
+template <class P, class real>
+void load_group(const Call<P, real> &call, real *of_merge, Vec<real> *rows, int64_t sample,
+                int64_t group, real one) {
+    const int64_t first = group * group_blocks, width = call.width_of_group(group);
+    const auto load = [&](auto merge) { merge.load_units(rows, first * lanes<real>, width); };
+    if (!with_merge(call, of_merge, load)) load_payload(call, rows, sample, first, width, one);
+}
+
 // Routes a chunk of a sample's columns to `routed`. A loss is returned instead.
 template <class P, class real>
 double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, const real *keep,
-                   real *routed, RoutingMemory<P, real> memory) {
+                   real *of_merge, real *routed, RoutingMemory<P, real> memory) {
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, chunk, [&](int64_t group) {
+    for_groups(call, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
-        load_payload(call, memory.rows, sample, at, width, unit<real>);
-        call.find_blocks(memory.on, sample, at, used);
-        const Steps steps = {call.butterflies(), memory.on, 0, plan.butterfly_count};
+        load_group(call, of_merge, memory.rows, sample, group, unit<real>);
         route_group<false, real>(plan, memory.rows, steps, keep, nullptr);
         if (!is_loss(call.routing)) {
             real *to = routed + sample * plan.wires * call.columns() + at * lanes<real>;
             return store_group<real>(plan, memory.rows, to, call.columns(), width,
                                      has_columns(call.routing) ? real(1) : 1 / unit<real>);
         }
-        for (int64_t k = 0; k < used; ++k)
-            add_losses<P, real>(plan, call.routing, {memory.rows + k, group_blocks},
-                                truths_of_block(call, target, at + k), loss_of_lanes);
+        for (int64_t k = 0; k < used; ++k) {
+            const Truths<real> truths = truths_of_block(call, target, at + k);
+            const auto of_parts = [&](auto merge) {
+                with_loss_of_truth(call.routing, [&](auto loss) {
+                    merge.template add_losses<decltype(loss)>(truths, (at + k) * lanes<real>,
+                                                              memory.rows + k, loss_of_lanes);
+                });
+            };
+            if (!with_merge(call, of_merge, of_parts))
+                add_losses<P, real>(plan, call.routing, {memory.rows + k, group_blocks}, truths,
+                                    loss_of_lanes);
+        }
     });
     return sum_of<double>(loss_of_lanes, lanes<real>);
 }
@@ -152,22 +164,22 @@ void route_group_both_ways(const P &plan, Steps steps, Weights<real> w, real *we
 }
 
 // Takes the gradient of a chunk of a sample's routed columns back to the payload, and adds the
-// gradients of the weights to `weight_grad`. The gradient of a loss is worked out on the way, and
-// the loss returned if it is wanted.
+// gradients of the weights to `sums`. The gradient of a loss is worked out on the way, and the
+// loss returned if it is wanted.
 template <class P, class real>
 double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk, Weights<real> w,
                         const real *routed_grad, real *payload_grad, bool wants_loss,
-                        real *weight_grad, RoutingMemory<P, real> memory) {
+                        real *of_merge, Sums<real> sums, RoutingMemory<P, real> memory) {
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, chunk, [&](int64_t group) {
+    for_groups(call, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         const int64_t place = sample * plan.wires * call.columns() + at * lanes<real>;
         const auto load = [&] {
-            load_payload(call, memory.rows, sample, at, width,
-                         is_loss(call.routing) ? unit<real> : real(1));
+            load_group(call, of_merge, memory.rows, sample, group,
+                       is_loss(call.routing) ? unit<real> : real(1));
         };
         const auto ended = [&] {
             if (!is_loss(call.routing))
@@ -175,6 +187,14 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
                                         width);
             for (int64_t k = 0; k < used; ++k) {
                 const Truths<real> truths = truths_of_block(call, target, at + k);
+                const auto of_parts = [&](auto merge) {
+                    with_loss_of_truth(call.routing, [&](auto loss) {
+                        merge.template find_loss_gradient<decltype(loss)>(
+                            truths, (at + k) * lanes<real>, memory.rows + k, memory.grads + k, sums,
+                            wants_loss ? loss_of_lanes : nullptr);
+                    });
+                };
+                if (with_merge(call, of_merge, of_parts)) continue;
                 const Columns<real> block = {memory.rows + k, group_blocks},
                                     grad = {memory.grads + k, group_blocks};
                 find_loss_gradient(plan, call.routing, block, grad, truths,
@@ -187,9 +207,7 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
                 find_share_gradient(plan, call.routing, block, truths, share_grads);
             }
         };
-        call.find_blocks(memory.on, sample, at, used);
-        route_group_both_ways(plan, {call.butterflies(), memory.on, 0, plan.butterfly_count}, w,
-                              weight_grad, memory, load, ended);
+        route_group_both_ways(plan, steps, w, sums.slots, memory, load, ended);
         if (payload_grad && !is_loss(call.routing))
             store_group<real>(plan, memory.grads, payload_grad + place, call.columns(), width, 1);
     });
@@ -212,26 +230,43 @@ Status parallel_samples(const Call<P, real> &call, int64_t work_per_sample, int6
     });
 }
 
+// The weights of a sample of a group, and where its merge is.
+template <class P, class real>
+Weights<real> weights_of(const P &plan, real *weights, int64_t b) {
+    return weights_at<typename P::Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
+}
+
+// Finds the products of the merges of samples, if the call takes them apart.
+template <class P, class real>
+Status find_merges(const Call<P, real> &call, int64_t count, real *weights, real *merges,
+                   ParallelFor pool) {
+    if (!call.is_parted()) return ok;
+    return parallel(pool, count, 1, 0, [&](int64_t b, const Memory &) {
+        with_merge(call, merges + b * merge_reals(call),
+                   [&](auto merge) { merge.find(weights_of(call.plan, weights, b).forward.keep); });
+    });
+}
+
 template <class P, class real>
 Status forward_samples(const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
     using Scratch = RoutingMemory<P, real>;
-    using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
     const int64_t work = call.chunks() * call.mixes_per_chunk();
-    return parallel_samples(call, work, Scratch::bytes_forward(plan),
+    return parallel_samples(call, work,
+                            Scratch::bytes_forward(plan) + sizeof(real) * merge_reals(call),
                             sizeof(real) * weights_per_sample(plan), pool,
                             [&](int64_t first, int64_t count, const Memory &memory) {
         real *weights = memory.get<real>();
-        const auto routing = Scratch::forward(plan, weights + count * weights_per_sample(plan));
+        real *const of_merge = weights + count * weights_per_sample(plan);
+        const auto routing = Scratch::forward(plan, of_merge + merge_reals(call));
         const Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, nullptr);
         for (int64_t b = 0; status == ok && b < count; ++b) {
-            const real *keep =
-                weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots)
-                    .forward.keep;
+            const real *keep = weights_of(plan, weights, b).forward.keep;
             double loss = 0;
+            with_merge(call, of_merge, [&](auto merge) { merge.find(keep); });
             for (int64_t chunk = 0; chunk < call.chunks(); ++chunk)
-                loss += route_chunk(call, first + b, chunk, keep, routed, routing);
+                loss += route_chunk(call, first + b, chunk, keep, of_merge, routed, routing);
             if (is_loss(call.routing)) routed[first + b] = real(loss);
         }
         return status;
@@ -241,27 +276,29 @@ Status forward_samples(const Call<P, real> &call, real *values, real *routed, Pa
 template <class P, class real>
 Status forward_chunks(const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
     using Scratch = RoutingMemory<P, real>;
-    using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
     const int64_t chunks = call.chunks();
-    const int64_t group = group_size<real>(call.batch, weights_per_sample(plan) * sizeof(real));
+    const int64_t group =
+        group_size<real>(call.batch, (weights_per_sample(plan) + merge_reals(call)) * sizeof(real));
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
+        merge_memory(group * merge_reals(call) * sizeof(real)),
         loss_memory(group * chunks * sizeof(double));
-    if (!weight_memory.start || !loss_memory.start) return out_of_memory;
+    if (!weight_memory.start || !merge_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>();
     double *losses = loss_memory.get<double>();
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, pool);
+        if (status == ok)
+            status = find_merges(call, count, weights, merge_memory.get<real>(), pool);
         if (status != ok) return status;
         status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()),
                           Scratch::bytes_forward(plan), [&](int64_t task, const Memory &memory) {
             const int64_t b = task / chunks;
-            const real *keep =
-                weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots)
-                    .forward.keep;
-            losses[task] = route_chunk(call, first + b, task % chunks, keep, routed,
+            losses[task] = route_chunk(call, first + b, task % chunks,
+                                       weights_of(plan, weights, b).forward.keep,
+                                       merge_memory.get<real>() + b * merge_reals(call), routed,
                                        Scratch::forward(plan, memory.get<Vec<real>>()));
         });
         if (status != ok) return status;
@@ -296,40 +333,56 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
     return forward_chunks(call, values, routed, pool);
 }
 
-// Slots come in whole registers.
-template <class real>
-void add_to(real *to, const real *from, int64_t slots) {
-    for (int64_t c = 0; c < slots; c += lanes<real>) store(to + c, load(to + c) + load(from + c));
-}
-
 // The gradients of a sample's weights are sums over its chunks of columns, added in order. A thread
-// that begins with a sample's first chunk adds the following ones to it. A thread that begins
-// inside a sample leaves its chunks apart, to be added when all threads have ended.
-template <class real>
+// that begins with a first chunk adds the following ones to it. A thread that begins behind it
+// leaves its chunks apart, to be added when all threads have ended. A sample whose merge is apart
+// has sums for each half of its columns, which other sums of blocks belong to.
+template <class P, class real>
 struct ChunkSums {
-    // Where the sums of a chunk begin at zero. `spare` is the thread's own memory.
-    real *begin(int64_t task, int64_t first_task, real *spare) const {
-        const bool is_apart = task - task % chunks < first_task;
-        apart[task] = is_apart;
-        real *sums = is_apart || task % chunks == 0 ? of(task) : spare;
-        memset(sums, 0, sizeof(real) * slots);
+    static int64_t sides(const Call<P, real> &call) { return call.is_parted() ? 2 : 1; }
+    // Reals of a chunk's sums.
+    static int64_t reals(const Call<P, real> &call) {
+        return call.plan.slots + merge_sum_reals(call);
+    }
+    Sums<real> at(real *memory) const {
+        Sums<real> sums = {memory, nullptr, nullptr};
+        with_merge(call, memory, [&](auto merge) { sums = merge.sums_at(memory); });
         return sums;
     }
-    void end(int64_t task, const real *sums) const {
-        if (sums != of(task)) add(task, sums);
+    // How many chunks a chunk is behind the first one of its side, to which it is added.
+    int64_t behind_first(int64_t task) const { return task % (call.chunks() / sides(call)); }
+    // Where a chunk's sums belong. Those of a sample's first chunks come first.
+    Sums<real> of(int64_t task) const {
+        const int64_t chunks = call.chunks(), side = task % chunks / (chunks / sides(call)),
+                      place = behind_first(task) * sides(call) + side;
+        return at(start + (task - task % chunks + place) * reals(call));
     }
-    // Adds the chunks of a sample that lie apart.
-    void finish(int64_t sample) const {
-        for (int64_t task = sample * chunks + 1; task < (sample + 1) * chunks; ++task)
-            if (apart[task]) add(task, of(task));
+    // Where the sums of a chunk begin at zero. `spare` is the thread's own memory.
+    Sums<real> begin(int64_t task, int64_t first_task, real *spare) const {
+        apart[task] = task - behind_first(task) < first_task;
+        const Sums<real> sums = apart[task] || !behind_first(task) ? of(task) : at(spare);
+        memset(sums.slots, 0, sizeof(real) * reals(call));
+        return sums;
     }
-    void add(int64_t task, const real *sums) const {
-        add_to(of(task - task % chunks), sums, slots);
+    void end(int64_t task, Sums<real> sums) const {
+        if (!apart[task] && behind_first(task)) add(task, sums);
     }
-    real *of(int64_t task) const { return weight_grads + task * slots; }
-    real *weight_grads;
+    void add(int64_t task, Sums<real> sums) const {
+        add_to(of(task - behind_first(task)).slots, sums.slots, reals(call));
+    }
+    // Adds the chunks of a sample that lie apart, and takes the sums of its merge to its slots.
+    // `spare` is memory for that.
+    void finish(int64_t sample, real *of_merge, real *spare) const {
+        const int64_t first = sample * call.chunks(), end = first + call.chunks();
+        for (int64_t task = first; task < end; ++task)
+            if (apart[task] && behind_first(task)) add(task, of(task));
+        with_merge(call, of_merge, [&](auto merge) {
+            merge.backward(of(first), of(first + call.chunks() / 2), spare);
+        });
+    }
+    const Call<P, real> &call;
+    real *start;
     bool *apart;
-    int64_t chunks, slots;
 };
 
 template <class P, class real>
@@ -337,33 +390,40 @@ Status backward_samples(const Call<P, real> &call, const real *values_grad, cons
                         real *x_grad, real *steepness_grad, real *payload_grad, real *losses,
                         ParallelFor pool) {
     using Scratch = RoutingMemory<P, real>;
-    using Relaxation = typename P::Relaxation;
     const P &plan = call.plan;
+    using Chunks = ChunkSums<P, real>;
     const int64_t work = 4 * call.chunks() * call.mixes_per_chunk();
-    return parallel_samples(call, work, Scratch::bytes_backward(plan),
-                            sizeof(real) * (weights_per_sample(plan) + plan.slots), pool,
-                            [&](int64_t first, int64_t count, const Memory &memory) {
+    // A thread keeps the sums of the first chunks, and of one more.
+    const int64_t firsts = Chunks::sides(call), of_sums = (firsts + 1) * Chunks::reals(call),
+                  of_merge = merge_reals(call), of_finish = merge_spare_reals(call);
+    return parallel_samples(
+        call, work, Scratch::bytes_backward(plan) + sizeof(real) * (of_merge + of_sums + of_finish),
+        sizeof(real) * (weights_per_sample(plan) + plan.slots), pool,
+        [&](int64_t first, int64_t count, const Memory &memory) {
         real *weights = memory.get<real>(),
-             *weight_grads = weights + count * weights_per_sample(plan);
-        const auto routing =
-            Scratch::backward(plan, weights + count * (weights_per_sample(plan) + plan.slots));
+             *weight_grads = weights + count * weights_per_sample(plan),
+             *merge_start = weight_grads + count * plan.slots, *sum_start = merge_start + of_merge,
+             *spare = sum_start + firsts * Chunks::reals(call), *of_backward = sum_start + of_sums;
+        const auto routing = Scratch::backward(plan, of_backward + of_finish);
+        bool apart[most_chunks];
         // x_grad takes the values, which are not needed
         const Status status =
             keys_forward(call, first, count, x_grad + first * plan.wires, weights, nullptr);
         if (status != ok) return status;
-        memset(weight_grads, 0, sizeof(real) * count * plan.slots);
         for (int64_t b = 0; b < count; ++b) {
-            const Weights<real> w =
-                weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
-            real *total = weight_grads + b * plan.slots;
+            const Weights<real> w = weights_of(plan, weights, b);
+            const Chunks sums_of = {call, sum_start, apart};
             double loss = 0;
+            if (!call.chunks()) memset(sum_start, 0, sizeof(real) * plan.slots);
+            with_merge(call, merge_start, [&](auto merge) { merge.find(w.forward.keep); });
             for (int64_t chunk = 0; chunk < call.chunks(); ++chunk) {
-                real *sums = chunk ? routing.sums : total;
-                if (chunk) memset(sums, 0, sizeof(real) * plan.slots);
+                const Sums<real> sums = sums_of.begin(chunk, 0, spare);
                 loss += route_chunk_back(call, first + b, chunk, w, routed_grad, payload_grad,
-                                         losses, sums, routing);
-                if (chunk) add_to(total, sums, plan.slots);
+                                         losses, merge_start, sums, routing);
+                sums_of.end(chunk, sums);
             }
+            sums_of.finish(0, merge_start, of_backward);
+            memcpy(weight_grads + b * plan.slots, sum_start, sizeof(real) * plan.slots);
             if (losses) losses[first + b] = real(loss);
         }
         return keys_backward(call, first, count, values_grad, weights, weight_grads, plan.slots,
@@ -376,49 +436,54 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
                        real *x_grad, real *steepness_grad, real *payload_grad, real *losses,
                        ParallelFor pool) {
     using Scratch = RoutingMemory<P, real>;
-    using Relaxation = typename P::Relaxation;
+    using Chunks = ChunkSums<P, real>;
     const P &plan = call.plan;
     const int64_t chunks = call.chunks();
-    const int64_t sums = (chunks > 0 ? chunks : 1) * plan.slots;
-    const int64_t group =
-        group_size<real>(call.batch, (weights_per_sample(plan) + sums) * sizeof(real));
+    const int64_t sums = (chunks > 0 ? chunks : 1) * Chunks::reals(call);
+    const int64_t group = group_size<real>(
+        call.batch, (weights_per_sample(plan) + merge_reals(call) + sums) * sizeof(real));
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
+        merge_memory(group * merge_reals(call) * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
     const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
-    if (!weight_memory.start || !sum_memory.start || !loss_memory.start) return out_of_memory;
-    real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>();
+    if (!weight_memory.start || !merge_memory.start || !sum_memory.start || !loss_memory.start)
+        return out_of_memory;
+    real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>(),
+         *merges = merge_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
-    const ChunkSums<real> sums_of = {
-        weight_grads, reinterpret_cast<bool *>(chunk_losses + group * chunks), chunks, plan.slots};
+    const Chunks sums_of = {call, weight_grads,
+                            reinterpret_cast<bool *>(chunk_losses + group * chunks)};
+    const int64_t of_chunk = Chunks::reals(call);
     for (int64_t first = 0; first < call.batch; first += group) {
         const int64_t count = call.batch - first < group ? call.batch - first : group;
         // x_grad takes the values, which are not needed
         Status status =
             keys_forward(call, first, count, x_grad + first * plan.wires, weights, pool);
+        if (status == ok) status = find_merges(call, count, weights, merges, pool);
         if (status != ok) return status;
         status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()),
-                                 Scratch::bytes_backward(plan),
+                                 Scratch::bytes_backward(plan) + sizeof(real) * of_chunk,
                                  [&](int64_t first_task, int64_t end_task, const Memory &memory) {
-            const auto routing = Scratch::backward(plan, memory.get<Vec<real>>());
+            real *const spare = memory.get<real>();
+            const auto routing = Scratch::backward(plan, spare + of_chunk);
             for (int64_t task = first_task; task < end_task; ++task) {
                 const int64_t b = task / chunks;
-                const Weights<real> w =
-                    weights_at<Relaxation>(weights + b * weights_per_sample(plan), plan.slots);
-                real *weight_grad = sums_of.begin(task, first_task, routing.sums);
-                chunk_losses[task] =
-                    route_chunk_back(call, first + b, task % chunks, w, routed_grad, payload_grad,
-                                     losses, weight_grad, routing);
-                sums_of.end(task, weight_grad);
+                const Sums<real> sums = sums_of.begin(task, first_task, spare);
+                chunk_losses[task] = route_chunk_back(
+                    call, first + b, task % chunks, weights_of(plan, weights, b), routed_grad,
+                    payload_grad, losses, merges + b * merge_reals(call), sums, routing);
+                sums_of.end(task, sums);
             }
             return ok;
         });
         if (status != ok) return status;
         for (int64_t b = 0; losses && b < count; ++b)
             losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
-        status = parallel(pool, count, grain_of(chunks * plan.comparators), 0,
-                          [&](int64_t b, const Memory &) {
-            if (!chunks) memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
-            sums_of.finish(b);
+        status =
+            parallel(pool, count, grain_of(chunks * plan.comparators),
+                     sizeof(real) * merge_spare_reals(call), [&](int64_t b, const Memory &memory) {
+            if (!chunks) return (void)memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
+            sums_of.finish(b, merges + b * merge_reals(call), memory.get<real>());
         });
         if (status == ok)
             status = keys_backward(call, first, count, values_grad, weights, weight_grads, sums,

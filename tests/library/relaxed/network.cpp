@@ -17,7 +17,8 @@ template <class Network>
 static void expect_same() {
     const AnyNetwork any = as_variables(Network());
     EXPECT(any.wires == Network::wires && any.comparators == Network::comparators);
-    EXPECT(any.levels == Network::levels && any.slots == Network::slots);
+    EXPECT(any.levels == Network::levels && any.merge_levels == Network::merge_levels);
+    EXPECT(any.slots == Network::slots);
     EXPECT(any.longest_codelet == Network::longest_codelet);
     EXPECT(any.codelet_count == Network::codelet_count);
     EXPECT(any.butterfly_count == Network::butterfly_count);

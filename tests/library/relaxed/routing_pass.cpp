@@ -163,21 +163,26 @@ TEST(segments_give_the_bits_of_one) {
 }
 
 TEST(sums_of_chunks_are_added_in_their_order_wherever_a_thread_begins) {
-    constexpr int64_t chunks = 4, slots = slot_alignment;
+    constexpr int64_t chunks = 4, slots = Bitonic::slots;
+    // So many columns that they are cut into 4 chunks.
+    constexpr int64_t columns = (chunks - 1) * chunk_mixes / Bitonic::comparators * lanes<double>;
+    const Call<Plan<Bitonic, Logistic>, double> call = {
+        prepared<Bitonic>(), route, 2, nullptr, nullptr, 0, nullptr, 0, columns + lanes<double>};
+    EXPECT(call.chunks() == chunks);
     for (int64_t begin = 0; begin < 8; ++begin) {
         double weight_grads[8 * slots], spare[slots];
         bool apart[8];
-        const ChunkSums<double> sums = {weight_grads, apart, chunks, slots};
+        const ChunkSums<Plan<Bitonic, Logistic>, double> sums = {call, weight_grads, apart};
         const auto take = [&](int64_t first, int64_t end) {
             for (int64_t task = first; task < end; ++task) {
-                double *to = sums.begin(task, first, spare);
-                EXPECT(to[0] == 0 && to[1] == 0);
-                to[0] += double(task + 1), to[1] += 100;
+                const Sums<double> to = sums.begin(task, first, spare);
+                EXPECT(to.slots[0] == 0 && to.slots[1] == 0);
+                to.slots[0] += double(task + 1), to.slots[1] += 100;
                 sums.end(task, to);
             }
         };
         take(begin, 8), take(0, begin);
-        sums.finish(0), sums.finish(1);
+        sums.finish(0, nullptr, nullptr), sums.finish(1, nullptr, nullptr);
         EXPECT(weight_grads[0] == 1 + 2 + 3 + 4 && weight_grads[1] == 400);
         EXPECT(weight_grads[4 * slots] == 5 + 6 + 7 + 8 && weight_grads[4 * slots + 1] == 400);
     }

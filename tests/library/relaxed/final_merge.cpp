@@ -1,0 +1,190 @@
+// The cross entropy of a network that ends in a merge: in two parts it is what it is in one.
+#include "calls.h"
+
+#include <nsc/relaxed/final_merge.h>
+#include <nsc/relaxed/routing_pass.h>
+
+using namespace nsc;
+
+// The bitonic sorter of 2^k wires, two levels to a codelet of one butterfly, the last level alone
+// where their number is odd. With 21 levels, the sixth merge of 64 wires begins inside a butterfly.
+template <int k>
+struct Merging : AnyNetwork {
+    static constexpr int n = 1 << k, depth = k * (k + 1) / 2, most = n / 4 * ((depth + 1) / 2) * 2;
+    Merging(bool in_parts) : AnyNetwork() {
+        int distances[depth], sizes[depth], level = 0;
+        for (int merge = 1; merge <= k; ++merge)
+            for (int d = 1 << (merge - 1); d; d /= 2)
+                distances[level] = d, sizes[level++] = 1 << merge;
+        for (level = 0; level < depth; level += 2) {
+            const bool is_single = level + 1 == depth;
+            const int a = distances[level], b = is_single ? 0 : distances[level + 1];
+            for (int wire = 0; wire < n; ++wire) {
+                if (wire & a || wire & b) continue;
+                // A merge but the last sorts downwards where the wire has the bit of its size.
+                const bool down = wire & sizes[level] % n,
+                           other_down = !is_single && (wire & sizes[level + 1] % n),
+                           second_down = !is_single && ((wire + b) & sizes[level] % n),
+                           third_down = !is_single && ((wire + a) & sizes[level + 1] % n);
+                const int pattern = down | second_down << 1 | other_down << 2 | third_down << 3;
+                const int spread = 4 * level;
+                all_codelets[codelet_count++] = {is_single, spread, wire, int32_t(slots), pattern};
+                slots += slot_alignment;
+                comparators += is_single ? 1 : 4;
+            }
+            const uint16_t of_level[] = {0, uint16_t(a), uint16_t(b), uint16_t(a + b)};
+            memcpy(all_spreads + 4 * level, of_level, sizeof of_level);
+        }
+        for (int i = 0; i < 16; ++i) all_flips[i] = {{uint64_t(i), 0}};
+        wires = n, levels = depth, merge_levels = in_parts ? k : 0;
+        longest_codelet = slot_alignment, butterfly_count = codelet_count;
+        codelets = all_codelets, spreads = all_spreads, flips = all_flips;
+        shapes = all_shapes, pairs = all_pairs, shape_butterflies = all_butterflies;
+    }
+    static constexpr Shape all_shapes[] = {{4, 0, 4, 0}, {2, 4, 1, 1}};
+    static constexpr Pair all_pairs[] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}};
+    static constexpr ShapeButterfly all_butterflies[] = {{cross, {0, 1, 2, 3}},
+                                                         {single, {0, 1, 0, 0}}};
+    Codelet all_codelets[most];
+    uint16_t all_spreads[4 * depth];
+    Flips all_flips[16];
+};
+
+template <int k>
+static Plan<AnyNetwork, Logistic> &plan_of(bool in_parts) {
+    static const Merging<k> networks[] = {false, true};
+    static Plan<AnyNetwork, Logistic> plans[2] = {};
+    Plan<AnyNetwork, Logistic> &plan = plans[in_parts];
+    if (!plan.wires) static_cast<AnyNetwork &>(plan) = networks[in_parts];
+    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
+    return plan;
+}
+
+template <class real, int n>
+struct Results {
+    static constexpr int64_t most = many_samples + 1;
+    real losses[most], at_once[most], x_grad[most * n], steepness_grad[most], values[most * n];
+};
+
+// The losses and gradients of a few samples, of which one is nearly sorted and one is far from it.
+template <class real, int k>
+static Results<real, 1 << k> &results_of(bool in_parts, int64_t batch, real steep,
+                                         ParallelFor pool) {
+    constexpr int n = 1 << k;
+    using Found = Results<real, n>;
+    static Found results[2];
+    static real x[Found::most * n], steepness[Found::most], values_grad[Found::most * n];
+    static int64_t ranks[Found::most * n];
+    Found &found = results[in_parts];
+    for (int64_t i = 0; i < batch * n; ++i) {
+        const int64_t sample = i / n, item = i % n, rank = (item * 37 + sample) % n;
+        ranks[i] = rank;
+        x[i] = real(sample == 1 ? double(rank) : sample == 2 ? -double(rank) : 9 * number(i)) / n;
+        values_grad[i] = real(number(i + 7)) / n;
+    }
+    if (batch > 1) ranks[n + 3] = ignored;
+    for (int64_t b = 0; b < batch; ++b) steepness[b] = steep * real(1 + b % 3);
+    auto &plan = plan_of<k>(in_parts);
+    const Call<Plan<AnyNetwork, Logistic>, real> call = {
+        plan, cross_entropy_routing, batch, x, steepness, 1, ranks, n, n};
+    EXPECT(call.is_parted() == (in_parts && n >= fewest_parted_wires));
+    EXPECT(forward(plan, call, found.values, found.losses, (real *)nullptr, pool) == ok);
+    EXPECT(backward(plan, call, values_grad, (real *)nullptr, found.x_grad, found.steepness_grad,
+                    (real *)nullptr, found.at_once, (real *)nullptr, pool) == ok);
+    return found;
+}
+
+// A loss is that of one part, and gradients are as near to those in double.
+template <class real, int k>
+static void expect_the_same(real steep) {
+    constexpr int n = 1 << k;
+    for (int64_t batch : {int64_t(1), int64_t(3), many_samples + 1}) {
+        static Results<double, n> exact = {};
+        exact = results_of<double, k>(false, batch, double(steep), nullptr);
+        const auto &whole = results_of<real, k>(false, batch, steep, nullptr),
+                   &parts = results_of<real, k>(true, batch, steep, nullptr);
+        for (int64_t b = 0; b < batch; ++b) {
+            EXPECT(same_bits(parts.losses[b], parts.at_once[b]));
+            EXPECT_NEAR(parts.losses[b], whole.losses[b], nearly<real> * fabs(whole.losses[b]));
+            const double of_steepness = exact.steepness_grad[b];
+            double most = fabs(of_steepness), error = fabs(whole.steepness_grad[b] - of_steepness);
+            for (int64_t i = b * n; i < (b + 1) * n; ++i) {
+                most = fmax(most, fabs(exact.x_grad[i]));
+                error = fmax(error, fabs(whole.x_grad[i] - exact.x_grad[i]));
+            }
+            const double tolerance = 3 * error + nearly<real> * most;
+            for (int64_t i = b * n; i < (b + 1) * n; ++i)
+                EXPECT_NEAR(parts.x_grad[i], exact.x_grad[i], tolerance);
+            EXPECT_NEAR(parts.steepness_grad[b], of_steepness, tolerance);
+        }
+    }
+}
+
+TEST(in_two_parts_a_loss_and_its_gradients_are_what_they_are_in_one) {
+    for (float steep : {1.f, 30.f, 900.f}) {
+        expect_the_same<float, 6>(steep);
+        expect_the_same<double, 6>(steep);
+        expect_the_same<float, 7>(steep);
+        expect_the_same<double, 8>(steep);
+    }
+}
+
+// 1 - p of items that are almost certain of their rank: a sum, without a difference.
+TEST(small_losses_have_all_digits) {
+    const double exact = results_of<double, 8>(true, 2, 2000, nullptr).losses[1];
+    EXPECT(exact > 0 && exact < 1e-3);
+    const float found = results_of<float, 8>(true, 2, 2000, nullptr).losses[1];
+    EXPECT_NEAR(found, exact, 1e-4 * exact);
+}
+
+TEST(bits_are_the_same_in_any_pool_and_any_batch) {
+    constexpr int k = 8, n = 1 << k;
+    static Results<float, n> alone = results_of<float, k>(true, 3, 20, nullptr);
+    const auto &pooled = results_of<float, k>(true, 3, 20, last_first);
+    EXPECT(same_bits(alone.losses[0], pooled.losses[0]) && same_bits(alone.x_grad, pooled.x_grad));
+    const auto &many = results_of<float, k>(true, many_samples + 1, 20, last_first);
+    EXPECT(memcmp(alone.losses, many.losses, sizeof(float) * 3) == 0);
+    EXPECT(memcmp(alone.x_grad, many.x_grad, sizeof(float) * 3 * n) == 0);
+    EXPECT(memcmp(alone.steepness_grad, many.steepness_grad, sizeof(float) * 3) == 0);
+}
+
+// Butterflies in front have each comparator in front once, and no other; its columns stay in
+// halves.
+TEST(the_front_is_what_the_merge_leaves) {
+    auto &plan = plan_of<6>(true);
+    bool seen[Merging<6>::most * slot_alignment] = {};
+    for (int64_t i = 0; i < plan.front_count; ++i) {
+        const Butterfly &each = plan.front_butterflies[i];
+        for (int32_t c = 0; c < count_of(each.pattern); ++c) {
+            bool &at = seen[slot_of(each, each.pattern, c)];
+            EXPECT(!at);
+            at = true;
+        }
+        for (int32_t row = 0; row < rows_of(each.pattern); ++row)
+            EXPECT(each.rows[row] / 32 == each.rows[0] / 32);
+    }
+    for (int64_t i = 0; i < plan.merge_levels * 32; ++i) {
+        EXPECT(!seen[plan.merge_slots[i]]);
+        seen[plan.merge_slots[i]] = true;
+    }
+    int64_t found = 0;
+    for (bool each : seen) found += each;
+    EXPECT(found == plan.comparators);
+}
+
+// The error-free form has other weights backward, and other losses ask for all entries.
+TEST(other_calls_take_the_network_whole) {
+    auto &plan = plan_of<8>(true);
+    const float steepness = 1;
+    for (Routing routing : {permutation, cross_entropy_of_intervals, cross_entropy_of_shares,
+                            binary_cross_entropy_routing}) {
+        const Call<Plan<AnyNetwork, Logistic>, float> call = {
+            plan, routing, 1, nullptr, &steepness, 1, nullptr, 256, 256};
+        EXPECT(!call.is_parted());
+    }
+    Plan<AnyNetwork, Exact> exact = {};
+    static_cast<AnyNetwork &>(exact) = Merging<8>(true);
+    const Call<Plan<AnyNetwork, Exact>, float> call = {
+        exact, cross_entropy_routing, 1, nullptr, &steepness, 1, nullptr, 256, 256};
+    EXPECT(!call.is_parted());
+}
