@@ -10,7 +10,8 @@ registers. So many comparators are in flight that none waits for another: the li
 
 It does not have: the keys pass, which works out weights and reads their gradients; the payload's rows worked
 out again for the backward pass; loads and stores of the rows between codelets, of P and of its gradient; sums
-over lanes; the exponents and logarithms of a loss; the call.
+over lanes; the exponents and logarithms of a loss, and the products with a merge that its cross entropy takes
+apart; the call.
 
 A comparator counts on a column of P only if the column reaches it, see `growth.work_of`. One that a column
 reaches on one of its wires alone counts in full, although two products would do.

@@ -10,7 +10,8 @@ from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import AGAINST_PEERS, IRREGULAR, LOSS, P
 from benchmarks.measure import Timing
 from benchmarks.networks import network
-from nsc.compiler.schedule import CONE_COLUMNS
+from nsc.compiler.relaxed.final_merge import merge_levels
+from nsc.compiler.schedule import CONE_COLUMNS, schedule
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class Work:
     """The comparators of one sample of P or of a loss.
 
     Attributes:
-        comparators: size of the network.
+        comparators: that columns are routed through: of the whole network, or in front of the merge that the
+            cross entropy takes apart.
         light_cone: average share of the columns of P that reach a comparator.
         on_columns: comparators, each counted once for every CONE_COLUMNS columns that reach it.
     """
@@ -49,13 +51,16 @@ class Point:
 
 
 @cache
-def work_of(name: str, n: int) -> Work:
-    """Return the comparators of a sample; light cones are exact, column by column.
+def work_of(name: str, n: int, work: str = P) -> Work:
+    """Return the comparators of a sample, for P or a loss; light cones are exact, column by column.
 
     P starts as the payload I: column c is 1 on wire c alone. A comparator that a column reaches on one of its
     wires carries it on to both.
     """
-    comparators = network(name, n).comparators.tolist()
+    routed = network(name, n)
+    if work == LOSS:
+        routed = routed[: routed.depth - merge_levels(schedule(routed))]
+    comparators = routed.comparators.tolist()
     reached = [1 << wire for wire in range(n)]
     on_columns = 0
     for lo, hi in comparators:
@@ -79,7 +84,7 @@ def growth(timings: Sequence[Timing], arithmetic: Arithmetic) -> Iterator[Point]
 
 def point(timing: Timing, arithmetic: Arithmetic) -> Point:
     """Return a timing with its limit."""
-    work = work_of(timing.case.network, timing.case.n)
+    work = work_of(timing.case.network, timing.case.n, timing.case.work)
     return Point(timing, work, arithmetic.seconds(work.on_columns) / timing.threads)
 
 

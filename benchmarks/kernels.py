@@ -11,7 +11,7 @@ import torch
 from benchmarks import registers
 from benchmarks.arithmetic import Arithmetic
 from benchmarks.cases import Case, P
-from benchmarks.growth import work_of
+from benchmarks.growth import Work, work_of
 from benchmarks.networks import operator
 from benchmarks.peers import STEEPNESS, calls, pose
 from nsc.contract.routings import ROUTINGS
@@ -51,11 +51,15 @@ class KernelTime:
     @property
     def nanoseconds(self) -> float:
         """Nanoseconds of a comparator on CONE_COLUMNS columns, forward and backward."""
-        return self.seconds / work_of(self.case.network, self.case.n).on_columns * 1e9
+        return self.seconds / self._work.on_columns * 1e9
 
     def limit(self, arithmetic: Arithmetic) -> float:
         """Return what the arithmetic of its comparators alone takes, in seconds per sample."""
-        return arithmetic.seconds(work_of(self.case.network, self.case.n).on_columns)
+        return arithmetic.seconds(self._work.on_columns)
+
+    @property
+    def _work(self) -> Work:
+        return work_of(self.case.network, self.case.n, self.case.work)
 
 
 def measure_kernels(case: Case, sets: Sequence[str]) -> list[KernelTime]:

@@ -282,7 +282,8 @@ def against_arithmetic(results: Results) -> Section:
     ]
     text = (
         f"The whole operator, medians. {_LIMIT} It is divided by the number of threads. The light cone is "
-        "the share of the columns of P that reach a comparator."
+        "the share of the columns of P that reach a comparator. The cross entropy counts comparators in "
+        "front of the last merge."
     )
     return Section("Against the arithmetic", text, columns, rows, 1, pictures.GROWTH)
 

@@ -20,14 +20,15 @@ constexpr real side_unit = real(0x1p36);
 // Ranks of a block, and their levels.
 constexpr int64_t merge_block = 16, merge_block_levels = 4;
 
-// The paths through the last levels of a block of ranks, d wires apart and closer. What is left of
-// a path is one of `sub` ranks.
+// The last four levels on the wires of a block, which join wires 8, 4, 2 and 1 apart. A row has a
+// number for each of these wires. Each level halves the ranks that paths can still reach: `sub` is
+// the number of a part of 2 d ranks, in front of comparators d wires apart.
 template <class real>
 struct BlockPaths {
     typedef real Row __attribute__((vector_size(merge_block * sizeof(real))));
     using Sixteen = typename PlacesTo<merge_block>::list;
 
-    // By level: the block's eight weights keep, then its eight weights swap.
+    // Each level has eight comparators in a block; levels are `stride` apart.
     BlockPaths(const real *keep, const real *swap, int64_t stride) {
         NSC_UNROLL
         for (int64_t level = 0; level < merge_block_levels; ++level) {
@@ -37,8 +38,8 @@ struct BlockPaths {
         }
     }
     static constexpr int level_of(int d) { return d == 8 ? 0 : d == 4 ? 1 : d == 2 ? 2 : 3; }
-    // The weights of the paths to output `out` of the comparators d wires apart. Rows are passed by
-    // reference: they may be wider than a register.
+    // The weights of the paths from each wire to an output, the first or the second. Rows are
+    // passed by reference: they may be wider than a register.
     template <int d, int sub, int out, int... places>
     NSC_STEP void take_weights(Row &to, Places<places...>) const {
         to = __builtin_shufflevector(weights[level_of(d)], weights[level_of(d)],
@@ -103,7 +104,7 @@ struct BlockPaths {
         }
     }
 
-    Row weights[merge_block_levels];
+    Row weights[merge_block_levels];  // of each level, eight that keep, then eight that swap
 };
 
 // Slots come in whole registers.
