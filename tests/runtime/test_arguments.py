@@ -17,6 +17,7 @@ from nsc.compat.torchsort import soft_rank, soft_sort
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import write_network
 from nsc.nn import (
+    ListRankLoss,
     Median,
     MedianAbsoluteDeviation,
     MedianFilter2d,
@@ -29,6 +30,7 @@ from nsc.nn import (
     SoftTopK,
     SortingNetwork,
     SpearmanLoss,
+    TopKCrossEntropy,
     TrimmedMean,
 )
 
@@ -122,6 +124,7 @@ def of_rows(method, **options):
 
 # Losses and statistics that are modules: what each needs beside its network, and what it is called with.
 STATISTICS = {
+    ListRankLoss: ({}, (RANKS,)),
     SpearmanLoss: ({}, (RANKS,)),
     NDCGLoss: ({}, (RANKS,)),
     PrecisionAtK: ({"k": 2}, (RANKS,)),
@@ -131,12 +134,19 @@ STATISTICS = {
     TrimmedMean: ({"proportion": 0.3}, ()),
     MedianAbsoluteDeviation: ({}, ()),
     SoftTopK: ({"k": 2}, ()),
+    TopKCrossEntropy: ({"classes": 4, "p_k": (0.5, 0.5)}, (torch.tensor([1]),)),
 }
 
 
-def statistic(kind, **options):
-    needs, others = STATISTICS[kind]
-    return kind(operator(), **needs | options)(X, *others)
+def made(kind, *n, **options):
+    """Return a module that stands on an operator, or on a network of n wires, if its kind takes one first."""
+    takes_network = next(iter(inspect.signature(kind).parameters)) == "network"
+    network = ("bitonic" if n else operator(),) if takes_network else ()
+    return kind(*network, *n, **STATISTICS[kind][0] | options)
+
+
+def statistic(kind, of_call=None, **options):
+    return made(kind, **options)(X, *STATISTICS[kind][1], **of_call or {})
 
 
 def of_statistics(name, value):
@@ -172,11 +182,9 @@ WHOLE = {
         if method != "__call__" or not kind.endswith("Network")
     },
     **{
-        f"{kind.__name__}.forward.dim": (
-            lambda v, kind=kind, needs=needs, others=others: kind(operator(), **needs)(X, *others, dim=v),
-            1,
-        )
-        for kind, (needs, others) in STATISTICS.items()
+        f"{kind.__name__}.forward.dim": (lambda v, kind=kind: statistic(kind, {"dim": v}), 1)
+        for kind in STATISTICS
+        if "dim" in inspect.signature(kind.forward).parameters
     },
     "SortingNetwork.forward.dim": (lambda v: SortingNetwork(operator())(X, dim=v), 1),
     "SelectionNetwork.forward.dim": (lambda v: SelectionNetwork(selector())(X, dim=v), 1),
@@ -215,9 +223,12 @@ WHOLE = {
     "Sorter.top_k_weights.k": (lambda v: operator().top_k_weights(X, v), 3),
     "SortingNetwork.top_k_weights.k": (lambda v: SortingNetwork(operator()).top_k_weights(X, v), 3),
     **of_statistics("k", 3),
+    **of_statistics("m", 3),
+    **of_statistics("classes", 4),
     **{
-        f"{kind.__name__}.n": (lambda v, kind=kind, needs=needs: kind("bitonic", v, **needs).operator, 4)
-        for kind, (needs, _) in STATISTICS.items()
+        f"{kind.__name__}.n": (lambda v, kind=kind: made(kind, v).operator, 4)
+        for kind in STATISTICS
+        if "n" in inspect.signature(kind).parameters
     },
     "Sorter.topk.k": (lambda v: operator().topk(X, v), 3),
     "Sizes.most": (lambda v: nsc.Sizes("bitonic", v).most, 4),
@@ -441,6 +452,8 @@ NAMES = {
     **of_statistics("by", "ranks"),
     **of_statistics("gain", "linear"),
     **of_statistics("interpolation", "lower"),
+    **of_statistics("link", "identity"),
+    **of_statistics("top1", "softmax"),
     "DiffSortNet.sorting_network_type": (lambda v: DiffSortNet(v, 4), "bitonic"),
     "DiffSortNet.device": (lambda v: DiffSortNet("bitonic", 4, device=v), "cpu"),
     "DiffSortNet.interpolation_type": (lambda v: DiffSortNet("bitonic", 4, interpolation_type=v), "cauchy"),
@@ -460,7 +473,7 @@ NAMES = {
     "soft_sort.regularization": (lambda v: soft_sort(X, v), "kl"),
 }
 COMPAT = (DiffSortNet, DiffTopkNet, TopKCrossEntropyLoss, soft_rank, soft_sort)
-LAYERS = (SortingNetwork, SelectionNetwork, RankFilter2d, MedianFilter2d, *STATISTICS, *COMPAT)
+LAYERS = [layer for name in nsc.nn.__all__ if inspect.isclass(layer := getattr(nsc.nn, name))]
 # An array has one dtype: NumPy turns a truth value beside numbers into 0 or 1 before nsc sees it.
 ARRAYS = ("Network.layer_starts", "Network.from_layers.layers", "Network.from_comparators.comparators")
 # Records that nsc fills in and errors that it raises take no number from a user.
@@ -481,7 +494,7 @@ def parameters_taken(types):
 
 def _parameters_taken(types):
     public = {name: getattr(nsc, name) for name in nsc.__all__ if name not in OWN}
-    public |= {kind.__name__: kind for kind in LAYERS} | FAMILIES
+    public |= {kind.__name__: kind for kind in (*LAYERS, *COMPAT)} | FAMILIES
     for name, thing in public.items():
         if inspect.ismodule(thing):
             continue
@@ -503,8 +516,9 @@ def parameters_of(name, thing, types):
 
 def test_every_public_number_is_tried():
     numbers = parameters_taken("int|float|Steepness|NDArray|Comparators")
-    # A q and a p_k may be lists: test_statistics.py and test_compat_difftopk.py try them.
-    assert numbers - {*WHOLE, *REAL} == {"Network.comparators", "Quantile.q", "TopKCrossEntropyLoss.p_k"}
+    # A q and a p_k may be lists: test_statistics.py, test_top_k_loss.py and test_compat_difftopk.py try them.
+    lists = {"Quantile.q", "TopKCrossEntropy.p_k", "TopKCrossEntropyLoss.p_k"}
+    assert numbers - {*WHOLE, *REAL} == {"Network.comparators", *lists}
 
 
 def test_every_public_truth_value_and_name_is_tried():

@@ -240,10 +240,15 @@ def test_a_layer_without_n_does_what_one_of_the_next_size_does(name, steepness):
             assert of_any.isfinite().all()
 
 
+WITHOUT_NETWORK = {"ListRank": (nsc.nn.ListRankLoss, {"reduction": "none"})}
+
+
 @pytest.mark.parametrize("kind", ["nested", "packed", "offsets"])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", [*LAYERS, *WITHOUT_NETWORK])
 def test_a_layer_without_n_takes_lists_of_every_kind(name, kind):
-    layer = LAYERS[name][0](**LAYERS[name][1])
+
+    layer_kind, options = (LAYERS | WITHOUT_NETWORK)[name]
+    layer = layer_kind(**options)
     rows = [torch.randn(length) for length in (3, 11, 1, 9)]
     padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     lists, lengths = lists_of(kind, rows), {"lengths": torch.tensor([3, 11, 1, 9])}

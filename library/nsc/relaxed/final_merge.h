@@ -419,26 +419,20 @@ struct Merge {
     real *blocks;         // for each half of the wires and each block of ranks, one for each wire
 };
 
-// Reals of a sample's merge, of its sums and of its backward pass, if the call takes it apart.
-template <class P, class real>
-int64_t merge_reals(const Call<P, real> &call) {
-    if constexpr (Call<P, real>::may_be_parted)
-        if (call.is_parted()) return Merge<P, real>::reals(call.plan);
-    return 0;
-}
+// Reals of a sample's merge, of its sums and of its backward pass; none if a call has no merge
+// apart.
+struct MergeReals {
+    int64_t merge, sums, backward;
+};
 
 template <class P, class real>
-int64_t merge_sum_reals(const Call<P, real> &call) {
-    if constexpr (Call<P, real>::may_be_parted)
-        if (call.is_parted()) return Merge<P, real>::sum_reals(call.plan);
-    return 0;
-}
-
-template <class P, class real>
-int64_t merge_spare_reals(const Call<P, real> &call) {
-    if constexpr (Call<P, real>::may_be_parted)
-        if (call.is_parted()) return Merge<P, real>::spare_reals(call.plan);
-    return 0;
+MergeReals merge_reals(const Call<P, real> &call) {
+    if constexpr (Call<P, real>::may_be_parted) {
+        using Of = Merge<P, real>;
+        if (call.is_parted())
+            return {Of::reals(call.plan), Of::sum_reals(call.plan), Of::spare_reals(call.plan)};
+    }
+    return {};
 }
 
 // Calls visit(merge) with a sample's merge if the call takes it apart; returns whether it does.

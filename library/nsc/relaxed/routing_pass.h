@@ -242,7 +242,7 @@ Status find_merges(const Call<P, real> &call, int64_t count, real *weights, real
                    ParallelFor pool) {
     if (!call.is_parted()) return ok;
     return parallel(pool, count, 1, 0, [&](int64_t b, const Memory &) {
-        with_merge(call, merges + b * merge_reals(call),
+        with_merge(call, merges + b * merge_reals(call).merge,
                    [&](auto merge) { merge.find(weights_of(call.plan, weights, b).forward.keep); });
     });
 }
@@ -253,12 +253,12 @@ Status forward_samples(const Call<P, real> &call, real *values, real *routed, Pa
     const P &plan = call.plan;
     const int64_t work = call.chunks() * call.mixes_per_chunk();
     return parallel_samples(call, work,
-                            Scratch::bytes_forward(plan) + sizeof(real) * merge_reals(call),
+                            Scratch::bytes_forward(plan) + sizeof(real) * merge_reals(call).merge,
                             sizeof(real) * weights_per_sample(plan), pool,
                             [&](int64_t first, int64_t count, const Memory &memory) {
         real *weights = memory.get<real>();
         real *const of_merge = weights + count * weights_per_sample(plan);
-        const auto routing = Scratch::forward(plan, of_merge + merge_reals(call));
+        const auto routing = Scratch::forward(plan, of_merge + merge_reals(call).merge);
         const Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, nullptr);
         for (int64_t b = 0; status == ok && b < count; ++b) {
@@ -278,10 +278,10 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
     using Scratch = RoutingMemory<P, real>;
     const P &plan = call.plan;
     const int64_t chunks = call.chunks();
-    const int64_t group =
-        group_size<real>(call.batch, (weights_per_sample(plan) + merge_reals(call)) * sizeof(real));
+    const int64_t group = group_size<real>(
+        call.batch, (weights_per_sample(plan) + merge_reals(call).merge) * sizeof(real));
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
-        merge_memory(group * merge_reals(call) * sizeof(real)),
+        merge_memory(group * merge_reals(call).merge * sizeof(real)),
         loss_memory(group * chunks * sizeof(double));
     if (!weight_memory.start || !merge_memory.start || !loss_memory.start) return out_of_memory;
     real *weights = weight_memory.get<real>();
@@ -298,8 +298,8 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
             const int64_t b = task / chunks;
             losses[task] = route_chunk(call, first + b, task % chunks,
                                        weights_of(plan, weights, b).forward.keep,
-                                       merge_memory.get<real>() + b * merge_reals(call), routed,
-                                       Scratch::forward(plan, memory.get<Vec<real>>()));
+                                       merge_memory.get<real>() + b * merge_reals(call).merge,
+                                       routed, Scratch::forward(plan, memory.get<Vec<real>>()));
         });
         if (status != ok) return status;
         for (int64_t b = 0; is_loss(call.routing) && b < count; ++b)
@@ -342,7 +342,7 @@ struct ChunkSums {
     static int64_t sides(const Call<P, real> &call) { return call.is_parted() ? 2 : 1; }
     // Reals of a chunk's sums.
     static int64_t reals(const Call<P, real> &call) {
-        return call.plan.slots + merge_sum_reals(call);
+        return call.plan.slots + merge_reals(call).sums;
     }
     Sums<real> at(real *memory) const {
         Sums<real> sums = {memory, nullptr, nullptr};
@@ -395,7 +395,7 @@ Status backward_samples(const Call<P, real> &call, const real *values_grad, cons
     const int64_t work = 4 * call.chunks() * call.mixes_per_chunk();
     // A thread keeps the sums of the first chunks, and of one more.
     const int64_t firsts = Chunks::sides(call), of_sums = (firsts + 1) * Chunks::reals(call),
-                  of_merge = merge_reals(call), of_finish = merge_spare_reals(call);
+                  of_merge = merge_reals(call).merge, of_finish = merge_reals(call).backward;
     return parallel_samples(
         call, work, Scratch::bytes_backward(plan) + sizeof(real) * (of_merge + of_sums + of_finish),
         sizeof(real) * (weights_per_sample(plan) + plan.slots), pool,
@@ -441,9 +441,9 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
     const int64_t chunks = call.chunks();
     const int64_t sums = (chunks > 0 ? chunks : 1) * Chunks::reals(call);
     const int64_t group = group_size<real>(
-        call.batch, (weights_per_sample(plan) + merge_reals(call) + sums) * sizeof(real));
+        call.batch, (weights_per_sample(plan) + merge_reals(call).merge + sums) * sizeof(real));
     const Memory weight_memory(group * weights_per_sample(plan) * sizeof(real)),
-        merge_memory(group * merge_reals(call) * sizeof(real)),
+        merge_memory(group * merge_reals(call).merge * sizeof(real)),
         sum_memory(group * sums * sizeof(real));
     const Memory loss_memory(group * chunks * (sizeof(double) + sizeof(bool)));
     if (!weight_memory.start || !merge_memory.start || !sum_memory.start || !loss_memory.start)
@@ -471,7 +471,7 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
                 const Sums<real> sums = sums_of.begin(task, first_task, spare);
                 chunk_losses[task] = route_chunk_back(
                     call, first + b, task % chunks, weights_of(plan, weights, b), routed_grad,
-                    payload_grad, losses, merges + b * merge_reals(call), sums, routing);
+                    payload_grad, losses, merges + b * merge_reals(call).merge, sums, routing);
                 sums_of.end(task, sums);
             }
             return ok;
@@ -479,11 +479,11 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
         if (status != ok) return status;
         for (int64_t b = 0; losses && b < count; ++b)
             losses[first + b] = sum_of<real>(chunk_losses + b * chunks, chunks);
-        status =
-            parallel(pool, count, grain_of(chunks * plan.comparators),
-                     sizeof(real) * merge_spare_reals(call), [&](int64_t b, const Memory &memory) {
+        status = parallel(pool, count, grain_of(chunks * plan.comparators),
+                          sizeof(real) * merge_reals(call).backward,
+                          [&](int64_t b, const Memory &memory) {
             if (!chunks) return (void)memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
-            sums_of.finish(b, merges + b * merge_reals(call), memory.get<real>());
+            sums_of.finish(b, merges + b * merge_reals(call).merge, memory.get<real>());
         });
         if (status == ok)
             status = keys_backward(call, first, count, values_grad, weights, weight_grads, sums,
