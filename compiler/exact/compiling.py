@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from nsc.compiler.driver import scheduled_network
-from nsc.compiler.exact.rendering import is_straight, render
+from nsc.compiler.exact.rendering import render
+from nsc.compiler.exact.segments import is_straight
 from nsc.compiler.naming import package_name, proof_line, purpose
 from nsc.compiler.passes.restrict import half_operations
 from nsc.compiler.request import Request

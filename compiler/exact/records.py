@@ -9,11 +9,11 @@ from nsc.compiler.text.records import Head
 
 @dataclass(frozen=True)
 class ExactSegment:
-    """Some comparators of a network, as a function.
+    """Some comparators of a network, as a function that may run on several ranges of wires.
 
     Attributes:
         index: its number.
-        lines: the comparators as statements, with loads and stores of wires.
+        lines: the comparators as statements, with loads and stores of wires, counted from the range's first.
     """
 
     index: int
@@ -28,7 +28,8 @@ class ExactNetwork:
         wires, comparators, outputs: how many.
         output_lines: the wire of each output, as lines of a table.
         pair_lines: the comparators as lines of a table.
-        segments: the comparators as statements; none for a network that runs from the table alone.
+        segments: comparators as statements.
+        run_lines: the calls that run the network, of segments and of parts of the table.
     """
 
     wires: int
@@ -37,6 +38,7 @@ class ExactNetwork:
     output_lines: tuple[str, ...]
     pair_lines: tuple[str, ...]
     segments: tuple[ExactSegment, ...]
+    run_lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class ExactCudaKernel:
 
     Attributes:
         network: with its comparators layer by layer.
+        is_straight: whether the network is straight-line code, from segments alone.
         layers: how many.
         layer_end_lines: where each layer ends in the table of comparators, as lines of a table.
     """
@@ -61,5 +64,6 @@ class ExactCudaKernel:
     kernel: Head
     facts: str
     network: ExactNetwork
+    is_straight: bool
     layers: int
     layer_end_lines: tuple[str, ...]

@@ -1,13 +1,9 @@
-"""The exact kernels: a schedule to the texts of kernels that sort, or select, numbers of any type.
-
-It has no relaxation. Networks up to `nsc.contract.straight_line.LIMITS` are straight-line code, larger ones
-run from a table.
-"""
+"""The exact kernels: a schedule to the texts of kernels that sort, or select, numbers of any type."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from nsc.compiler.exact.records import (
@@ -16,11 +12,11 @@ from nsc.compiler.exact.records import (
     ExactNetwork,
     ExactSegment,
 )
-from nsc.compiler.schedule import Codelet, Needed, Schedule
-from nsc.compiler.text.lines import braced, wrapped
+from nsc.compiler.exact.segments import Call, Segment, StraightLine, is_straight, straight_line
+from nsc.compiler.schedule import Needed, Schedule
+from nsc.compiler.text.lines import braced, filled, wrapped
 from nsc.compiler.text.records import Head
 from nsc.compiler.text.straight import straight_lines
-from nsc.contract.straight_line import LIMITS
 from nsc.templates import fill
 
 
@@ -33,18 +29,20 @@ def render(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
         schedule: what is run, codelet by codelet.
     """
     network = schedule.network
+    code = straight_line(schedule)
     in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     in_layers = [layer.tolist() for layer in network.layers()]
-    tables = _network(schedule, in_codelets)
-    by_layers = _network(schedule, (pair for layer in in_layers for pair in layer))
+    by_codelets = _network(schedule, code, in_codelets)
+    by_layers = _network(schedule, code, (pair for layer in in_layers for pair in layer))
     ends, literal = wrapped([*accumulate(map(len, in_layers)), 0]), json.dumps(facts)
+    on_gpu = ExactCudaKernel(head, literal, by_layers, is_straight(schedule), len(in_layers), ends)
     return {
-        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, literal, tables)),
-        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, literal, by_layers, len(in_layers), ends)),
+        "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, literal, by_codelets)),
+        "cuda": fill("exact/kernel.cu.j2", on_gpu),
     }
 
 
-def _network(schedule: Schedule, comparators: Iterable[Sequence[int]]) -> ExactNetwork:
+def _network(schedule: Schedule, code: StraightLine, comparators: Iterable[Sequence[int]]) -> ExactNetwork:
     """Return a network with its comparators in the order in which its table has them."""
     network = schedule.network
     outputs = range(network.n) if schedule.outputs is None else schedule.outputs
@@ -55,28 +53,18 @@ def _network(schedule: Schedule, comparators: Iterable[Sequence[int]]) -> ExactN
         output_lines=wrapped(outputs),
         # C has no empty arrays: the table ends with an entry that is not used.
         pair_lines=wrapped([*map(braced, comparators), "{}"]),
-        segments=tuple(_segments(schedule.codelets)) if is_straight(schedule) else (),
+        segments=tuple(ExactSegment(index, _lines(segment)) for index, segment in enumerate(code.segments)),
+        run_lines=filled(map(_call, code.calls), 110),
     )
 
 
-def is_straight(schedule: Schedule) -> bool:
-    """Return whether an exact kernel has a network as straight-line code."""
-    operations = sum(1 if step.needed else 2 for codelet in schedule.codelets for step in codelet.shape)
-    return 0 < operations <= LIMITS.exact_operations
+def _call(call: Call) -> str:
+    if call.segment is None:
+        return f"nsc::run_pairs<Form>(r, pairs + {call.first}, {call.size});"
+    return f"segment_{call.segment}<Form>(r{f' + {call.first}' if call.first else ''});"
 
 
-def _segments(codelets: Sequence[Codelet]) -> Iterator[ExactSegment]:
-    """Yield whole codelets joined to segments."""
-    index, first, size = 0, 0, 0
-    for place, codelet in enumerate(codelets):
-        if size and size + len(codelet.shape) > LIMITS.segment_comparators:
-            yield ExactSegment(index, _straight_lines(codelets[first:place]))
-            index, first, size = index + 1, place, 0
-        size += len(codelet.shape)
-    yield ExactSegment(index, _straight_lines(codelets[first:]))
-
-
-def _straight_lines(codelets: Sequence[Codelet]) -> tuple[str, ...]:
+def _lines(codelets: Segment) -> tuple[str, ...]:
     """Return the comparators of some codelets as statements; wires that are needed behind them are stored."""
     needed: dict[int, bool] = {}
     for codelet in codelets:

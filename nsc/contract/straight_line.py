@@ -1,7 +1,8 @@
 """Straight-line code: the largest networks whose comparators kernels have as code.
 
 Code is the fastest way through a network, about twice as fast as a table of its comparators. A compiler takes
-long for it, and longer for each line of a longer function: larger networks run from the table.
+long for it, and longer for each line of a longer function: of larger networks some comparators run from the
+table.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ class Limits:
 
     Attributes:
         exact_operations: minima and maxima of an exact kernel in C++: sorting networks up to 128 wires, the
-            16 largest of 256. Of a comparator only what is needed counts, as it alone is compiled. The build
-            takes at most some three seconds for each type.
+            16 largest of 256; of larger networks those that repeat. Of a comparator only what is needed
+            counts, as it alone is compiled. The build takes at most some three seconds for each type.
         segment_comparators: comparators of a function of an exact kernel.
         exact_cuda_comparators: comparators of an exact kernel in CUDA, by the bytes of an item: the build
             takes up to four seconds, and what a thread holds stays in its registers.

@@ -24,8 +24,6 @@ struct Network {
         {0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}, {},
     };
 
-    static constexpr bool is_straight = true;
-
     template <class Form>
     NSC_APART static void segment_0(typename Form::Item *r) {
         using Item = typename Form::Item;
@@ -34,7 +32,7 @@ struct Network {
     }
 
     template <class Form>
-    NSC_STEP static void run(typename Form::Item *r) {
+    static void run(typename Form::Item *r) {
         segment_0<Form>(r);
     }
 };

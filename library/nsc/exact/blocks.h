@@ -10,20 +10,19 @@
 
 namespace nsc {
 
-// Runs the comparators on the items of a register of samples, from the table.
-template <class Network, class Form>
-NSC_APART void run_table(typename Form::Item *items) {
-    for (int64_t k = 0; k < Network::comparators; ++k)
-        Form::order(items[Network::pairs[k].lo], items[Network::pairs[k].hi]);
+// Runs comparators of a table.
+template <class Form>
+NSC_APART void run_pairs(typename Form::Item *items, const WirePair *pairs, int64_t count) {
+    for (int64_t k = 0; k < count; ++k) Form::order(items[pairs[k].lo], items[pairs[k].hi]);
 }
 
-// The same, by straight-line code where that is faster.
+// Runs the comparators on the items of a register of samples.
 template <class Network, class Form>
 NSC_STEP void run_network(typename Form::Item *items) {
-    if constexpr (Network::is_straight && Network::comparators <= Form::most_straight)
+    if constexpr (Network::comparators <= Form::most_straight)
         Network::template run<Form>(items);
     else
-        run_table<Network, Form>(items);
+        run_pairs<Form>(items, Network::pairs, Network::comparators);
 }
 
 // Sorts a register's samples, whose values lie side by side.

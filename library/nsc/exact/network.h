@@ -15,12 +15,11 @@ struct WirePair {
 //     wires, comparators, outputs    its counts;
 //     output_wires                   the wire of each output;
 //     pairs                          its comparators, of the type above;
-//     is_straight                    whether it has straight-line code:
-//     run<Form>(items)               runs the comparators on the items of a sample, one for each
-//     wire.
+//     run<Form>(items)               runs them on the items of a sample, one for each wire.
 //
 // Straight-line code is cut into segments, functions of some 50 comparators, which compile quickly.
 // A segment loads a wire before its first comparator there, and stores it after the last if it is
-// needed behind the segment.
+// needed behind the segment. In a network that is too large for that, comparators that repeat on
+// other ranges of wires are segments, and others run from the table.
 
 }  // namespace nsc

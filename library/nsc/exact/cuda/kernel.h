@@ -33,6 +33,7 @@ NSC_STEP void sort_by_threads(const Input<typename Form::Key> &input, typename F
     struct Column {
         Item *at;
         __device__ Item &operator[](int32_t wire) const { return at[wire * pitch]; }
+        __device__ Column operator+(int32_t wires) const { return {at + wires * pitch}; }
     };
     Network::template run<Form>(Column{items + lane});
     __syncwarp();
