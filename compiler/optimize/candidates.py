@@ -127,9 +127,11 @@ def smallest_first(property_: Property) -> list[Network]:
         )
     if ranks == list(range(n)):
         return [best(n)]
-    largest = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
-    lowest = [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
-    networks = [restrict(network, ranks) for network in (*largest, *lowest)]
+    found = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
+    # Upside down, ranks such as a median's are the same: so would networks be, if none is changed below.
+    if n <= MOST_OPTIMIZED or ranks != [n - 1 - rank for rank in reversed(ranks)]:
+        found += [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
+    networks = [restrict(network, ranks) for network in found]
     if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("medians"):
         (median,) = known("medians")[n]
         # Of an even number the two middle values leave it in any order.
