@@ -241,9 +241,12 @@ def _random_target(kernel: RelaxedKernel, routing: Routing, x: Array) -> Numbers
     if routing.payload is Payload.TARGET:
         return np.where(is_counted, target, IGNORED)
     weights = np.where(is_counted, random.uniform(0.5, 1.5, target.shape), 0)[:, None] / n
-    rows = [target // 2 * 2, np.minimum(target // 2 * 2 + 1, n - 1)]
-    shares = np.stack(rows, 1) if routing.payload is Payload.INTERVALS else random.random((len(x), n, n))
-    return np.concatenate([shares, weights], 1).astype(kernel.dtype)
+    if routing.payload is Payload.SHARES:
+        return np.concatenate([random.random((len(x), n, n)), weights], 1).astype(kernel.dtype)
+    firsts = np.flatnonzero(np.append(True, random.random(n - 1) < 0.2))  # of groups of some five ranks
+    group = np.searchsorted(firsts, target, side="right")
+    ends = np.append(firsts[1:], n)
+    return np.stack([firsts[group - 1], ends[group - 1] - 1, weights[:, 0]], 1).astype(kernel.dtype)
 
 
 def _product(p: Array, columns: Numbers) -> Array:

@@ -92,10 +92,16 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ),
         ("part, «w.backward.keep», end", "w.forward.keep"),
     ],
+    "library/nsc/relaxed/block_paths.h": [("sums = (of_zero - of_one) * «from»;", "Row{}")],
     "library/nsc/relaxed/final_merge.h": [
-        ("store(grad, load(grad) + «slope[lane] * sums[lane][part]»);", "Row{}"),
         ("first.slots[plan.merge_slots[i]] += «weight_grads[i]»;", "0"),
         ("out == of_half ? side_unit<real> : «-side_unit<real>»;", "side_unit<real>"),
+        ("Row{} : before + «behind[ends.at[k] + 1]»);", "Row{}"),
+        ("add_part(grads, at(of_interval, block), parts + «tile»);", "0"),
+    ],
+    "library/nsc/relaxed/merge_columns.h": [
+        ("store(grad, load(grad) + «slope[lane] * sums[lane][part]»);", "Row{}"),
+        ("if (negates) slope[lane] = «-slope[lane]»;", "slope[lane]"),
     ],
     "library/nsc/relaxed/samples.h": [
         ("+= «(hi - lo)» *", "hi"),

@@ -46,7 +46,7 @@ struct Call {
         if constexpr (may_be_parted) {
             bool asks_for_one = false;
             with_loss(routing, [&](auto loss) { asks_for_one = decltype(loss)::of_truth; });
-            return asks_for_one && form_of(routing) == of_ranks && plan.merge_levels > 0 &&
+            return asks_for_one && form_of(routing) != of_shares && plan.merge_levels > 0 &&
                    plan.wires >= fewest_parted_wires;
         }
         return false;
@@ -160,10 +160,10 @@ struct Call {
             memset(on, int(every), count);
         }
     }
-    // The butterflies that a group of a sample's columns takes.
-    Steps steps_of(int64_t sample, int64_t group, uint8_t *on) const {
+    // The butterflies that a group of a sample's columns takes, if its merge is apart or not.
+    Steps steps_of(int64_t sample, int64_t group, uint8_t *on, bool is_apart) const {
         const int64_t first = group * group_blocks, used = used_in(group);
-        if (is_parted()) {
+        if (is_apart) {
             find_cone_blocks(on, plan.front_reached_by, plan.front_count, first, used);
             return {plan.front_butterflies, on, 0, plan.front_count};
         }

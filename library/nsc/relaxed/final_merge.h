@@ -1,15 +1,15 @@
 // The cross entropy of a network that ends in a merge of all its wires, as a bitonic sorter does.
 //
-// P = B A, where the merge is B. An item needs one entry of its column of P: the sum over wires of
-// B[rank, wire] A[wire, item]. Through the merge one path leads from each wire to each rank, so an
-// entry of B is a product of weights, one of each level. The last four levels are apart:
-// B[rank, wire] = tile[rank, wire % 16] block[rank / 16, wire], so that few numbers stand for all
-// of B. A column of A is zero outside of its half of the wires. All factors and sums are of numbers
-// that are not negative.
+// P = B A, where the merge is B. An item needs one entry of its column of P, or the sum of those of
+// an interval of ranks: the sum over wires of B[rank, wire] A[wire, item]. Through the merge one
+// path leads from each wire to each rank, so an entry of B is a product of weights, one of each
+// level. The last four levels are apart: B[rank, wire] = tile[rank, wire % 16] block[rank / 16,
+// wire], so that few numbers stand for all of B. A column of A is zero outside of its half of the
+// wires. All factors and sums are of numbers that are not negative.
 #pragma once
 
-#include <nsc/relaxed/columns.h>
-#include <nsc/relaxed/groups.h>
+#include <nsc/relaxed/block_paths.h>
+#include <nsc/relaxed/call.h>
 
 namespace nsc {
 
@@ -17,108 +17,24 @@ namespace nsc {
 template <class real>
 constexpr real side_unit = real(0x1p36);
 
-// Ranks of a block, and their levels.
-constexpr int64_t merge_block = 16, merge_block_levels = 4;
-
-// The last four levels on the wires of a block, which join wires 8, 4, 2 and 1 apart. A row has a
-// number for each of these wires. Each level halves the ranks that paths can still reach: `sub` is
-// the number of a part of 2 d ranks, in front of comparators d wires apart.
-template <class real>
-struct BlockPaths {
-    typedef real Row __attribute__((vector_size(merge_block * sizeof(real))));
-    using Sixteen = typename PlacesTo<merge_block>::list;
-
-    // Each level has eight comparators in a block; levels are `stride` apart.
-    BlockPaths(const real *keep, const real *swap, int64_t stride) {
-        NSC_UNROLL
-        for (int64_t level = 0; level < merge_block_levels; ++level) {
-            memcpy(&weights[level], keep + level * stride, sizeof(Row) / 2);
-            memcpy(reinterpret_cast<char *>(&weights[level]) + sizeof(Row) / 2,
-                   swap + level * stride, sizeof(Row) / 2);
-        }
-    }
-    static constexpr int level_of(int d) { return d == 8 ? 0 : d == 4 ? 1 : d == 2 ? 2 : 3; }
-    // The weights of the paths from each wire to an output, the first or the second. Rows are
-    // passed by reference: they may be wider than a register.
-    template <int d, int sub, int out, int... places>
-    NSC_STEP void take_weights(Row &to, Places<places...>) const {
-        to = __builtin_shufflevector(weights[level_of(d)], weights[level_of(d)],
-                                     (sub * d + places % d + ((places / d & 1) != out ? 8 : 0))...);
-    }
-    // Calls visit(sub, row) for each rank, with the products of its paths' weights, times `from`.
-    template <int d = 8, int sub = 0, class Visit>
-    NSC_STEP void each_rank(const Row &from, Visit visit) const {
-        if constexpr (d == 0) {
-            visit(sub, from);
-        } else {
-            Row zero, one;
-            take_weights<d, sub, 0>(zero, Sixteen()), take_weights<d, sub, 1>(one, Sixteen());
-            zero *= from, one *= from;
-            each_rank<d / 2, 2 * sub>(zero, visit);
-            each_rank<d / 2, 2 * sub + 1>(one, visit);
-        }
-    }
-    // The same with what the products lack to 1; `from` is what is lacking in front.
-    template <int d = 8, int sub = 0, class Visit>
-    NSC_STEP void each_lack(const Row &from, Visit visit) const {
-        if constexpr (d == 0) {
-            visit(sub, from);
-        } else {
-            Row zero, one;
-            take_weights<d, sub, 0>(zero, Sixteen()), take_weights<d, sub, 1>(one, Sixteen());
-            const Row of_zero = one + zero * from, of_one = zero + one * from;
-            each_lack<d / 2, 2 * sub>(of_zero, visit);
-            each_lack<d / 2, 2 * sub + 1>(of_one, visit);
-        }
-    }
-    // Takes gradients of the ranks' products back to `grad`, that of `from`, and writes those of
-    // the weights.
-    template <int d = 8, int sub = 0>
-    NSC_STEP void back(const Row &from, const Row *of_ranks, Row &grad, real *weight_grads,
-                       int64_t stride) const {
-        if constexpr (d == 0) {
-            grad = of_ranks[sub];
-        } else {
-            Row zero, one, of_zero, of_one;
-            take_weights<d, sub, 0>(zero, Sixteen()), take_weights<d, sub, 1>(one, Sixteen());
-            const Row to_zero = from * zero, to_one = from * one;
-            back<d / 2, 2 * sub>(to_zero, of_ranks, of_zero, weight_grads, stride);
-            back<d / 2, 2 * sub + 1>(to_one, of_ranks, of_one, weight_grads, stride);
-            grad = of_zero * zero + of_one * one;
-            Row sums = (of_zero - of_one) * from;
-            subtract_other<d>(sums, Sixteen());
-            add_others<2 * d>(sums, Sixteen());
-            memcpy(weight_grads + level_of(d) * stride + sub * d, &sums, d * sizeof(real));
-        }
-    }
-    // Lane k gets the difference of lanes k and k + d, and then the sum of all with the same k % d.
-    template <int d, int... places>
-    NSC_STEP static void subtract_other(Row &row, Places<places...>) {
-        row -= __builtin_shufflevector(row, row, (places ^ d)...);
-    }
-    template <int bit, int... places>
-    NSC_STEP static void add_others(Row &row, Places<places...> list) {
-        if constexpr (bit < merge_block) {
-            row += __builtin_shufflevector(row, row, (places ^ bit)...);
-            add_others<2 * bit>(row, list);
-        }
-    }
-
-    Row weights[merge_block_levels];  // of each level, eight that keep, then eight that swap
-};
-
 // Slots come in whole registers.
 template <class real>
 void add_to(real *to, const real *from, int64_t slots) {
     for (int64_t c = 0; c < slots; c += lanes<real>) store(to + c, load(to + c) + load(from + c));
 }
 
-// Where the gradients of a sample's weights are added up, and of the tiles and blocks of its merge,
-// one behind the other.
+// Where the gradients of a sample's weights are added up, and of the tables of its merge, one
+// behind the other: of tiles, and of rows.
 template <class real>
 struct Sums {
-    real *slots, *tiles, *blocks;
+    real *slots, *tiles, *rows;
 };
+
+// Tables with a row of paths for each block of ranks: its own, and the sum of all others. A rank,
+// or an interval of ranks in one block, has the row of its block times a tile of its own; all other
+// ranks have this row times another tile, and the row of the other blocks. Behind the tables an
+// interval of ranks in several blocks, a long one, has a row of its own and one of other ranks.
+enum RowTable { of_block, of_other_blocks };
 
 // The merge of a sample.
 template <class P, class real>
@@ -128,72 +44,248 @@ struct Merge {
     using PathRow = typename Paths::Row;
 
     static int64_t half(const P &plan) { return plan.wires / 2; }
+    static int64_t blocks_of(const P &plan) { return plan.wires / merge_block; }
     static int64_t block_levels(const P &plan) { return plan.merge_levels - merge_block_levels; }
     static int64_t weight_reals(const P &plan) { return plan.merge_levels * half(plan); }
     static int64_t tile_reals(const P &plan) { return merge_block * plan.wires; }
-    // Of a half of the wires.
-    static int64_t block_reals(const P &plan) { return plan.wires / merge_block * half(plan); }
-    static int64_t reals(const P &plan) {
-        return 2 * (weight_reals(plan) + tile_reals(plan) + block_reals(plan));
+    // Of a table, for a half of the wires.
+    static int64_t row_reals(const P &plan) { return blocks_of(plan) * half(plan); }
+    // Of the tables of tiles that rows go with, and of all tables of rows for a half of the wires.
+    static int64_t tile_reals(const P &plan, Form form) {
+        return form == of_ranks ? 2 * tile_reals(plan) : 2 * tile_reals(plan) + merge_block;
     }
-    // Of the sums of a half of the columns, behind the slots.
-    static int64_t sum_reals(const P &plan) { return tile_reals(plan) + block_reals(plan); }
+    static int64_t row_reals(const P &plan, Form form) {
+        return (form == of_ranks ? 2 : 4) * row_reals(plan);
+    }
+    static int64_t reals(const P &plan, Form form) {
+        return 2 * weight_reals(plan) + tile_reals(plan, form) + 2 * row_reals(plan, form) +
+               (form == of_ranks ? 0 : tile_reals(plan) + 2 * plan.wires);
+    }
+    // Of the sums of a half of the columns, behind the slots. Of ranks the tables for other ranks
+    // have no gradients.
+    static int64_t sum_reals(const P &plan, Form form) {
+        return form == of_ranks ? tile_reals(plan) + row_reals(plan)
+                                : tile_reals(plan, form) + row_reals(plan, form);
+    }
     // Each level on the way to a rank keeps two rows.
     static int64_t spare_rows(const P &plan) { return 2 * block_levels(plan); }
-    // Memory of backward(): rows, and the gradients of weights.
+    // Memory of backward(): rows, and the gradients of weights and of tiles.
     static int64_t spare_reals(const P &plan) {
-        return spare_rows(plan) * half(plan) + weight_reals(plan);
+        return spare_rows(plan) * half(plan) + weight_reals(plan) + tile_reals(plan);
     }
 
-    Merge(const P &plan, real *memory)
+    Merge(const P &plan, Form form, real *memory)
         : plan(plan),
           keep(memory),
           swap(keep + weight_reals(plan)),
-          tiles(swap + weight_reals(plan)),
-          lacks(tiles + tile_reals(plan)),
-          blocks(lacks + tile_reals(plan)) {}
+          parts(swap + weight_reals(plan)),
+          lacks(parts + tile_reals(plan)),
+          rows(parts + tile_reals(plan, form)),
+          half_rows(row_reals(plan, form)),
+          tiles(form == of_ranks ? parts : rows + 2 * half_rows),
+          last(form == of_ranks ? nullptr : reinterpret_cast<int32_t *>(tiles + tile_reals(plan))),
+          beginning(last ? last + plan.wires + 2 : nullptr),
+          ending(last ? beginning + blocks_of(plan) : nullptr) {}
 
-    real *block_row(int64_t of_half, int64_t block) const {
-        return blocks + of_half * block_reals(plan) + block * half(plan);
+    int64_t place_of(RowTable table, int64_t block) const {
+        return table * row_reals(plan) + block * half(plan);
+    }
+    real *rows_of(int64_t of_half) const { return rows + of_half * half_rows; }
+    real *row(RowTable table, int64_t of_half, int64_t block) const {
+        return rows_of(of_half) + place_of(table, block);
+    }
+    real *sums_of(Sums<real> sums, RowTable table, int64_t block) const {
+        return sums.rows + place_of(table, block);
+    }
+    // Where the row of a long interval is, or that of all other ranks.
+    int64_t place_of_long(int64_t number, bool of_others) const {
+        return 2 * row_reals(plan) + (2 * number + of_others) * half(plan);
+    }
+    // Reals of the sums that are used: there may be few long intervals.
+    int64_t used_sums() const {
+        return last ? tile_reals(plan, of_intervals) + place_of_long(long_count(), false)
+                    : sum_reals(plan, of_ranks);
+    }
+    static Sums<real> sums_at(const P &plan, Form form, real *start) {
+        real *tiles = start + plan.slots;
+        return {start, tiles,
+                tiles + (form == of_ranks ? tile_reals(plan) : tile_reals(plan, form))};
     }
 
-    Sums<real> sums_at(real *start) const {
-        return {start, start + plan.slots, start + plan.slots + tile_reals(plan)};
+    // Whether the sample is taken apart: its intervals must share no ranks unless they are equal.
+    bool is_apart() const { return !last || last[plan.wires]; }
+    // How many intervals are long.
+    int64_t long_count() const { return last ? last[plan.wires + 1] : 0; }
+    // The last rank of the interval that begins with a rank, or with that part of it in a block.
+    int64_t last_of(int64_t rank) const { return last ? last[rank] : rank; }
+    bool spans(int64_t rank) const { return last_of(rank) / merge_block > rank / merge_block; }
+    // Calls visit(first, last) for the intervals in order.
+    template <class Visit>
+    void for_intervals(Visit visit) const {
+        for (int64_t rank = 0; rank < plan.wires; ++rank)
+            if (last_of(rank) >= 0) visit(rank, last_of(rank)), rank = last_of(rank);
+    }
+    // Calls visit(number, first, last) for the long intervals in order.
+    template <class Visit>
+    void for_long_intervals(Visit visit) const {
+        int64_t number = 0;
+        if (long_count() > 0)
+            for_intervals([&](int64_t first, int64_t end) {
+                if (spans(first)) visit(number++, first, end);
+            });
+    }
+    // Calls visit(from, to) for the parts of an interval, one in each block.
+    template <class Visit>
+    static void for_parts(int64_t first, int64_t last, Visit visit) {
+        for (int64_t from = first; from <= last; from = (from / merge_block + 1) * merge_block)
+            visit(from, end_of_part(from, last));
+    }
+    static int64_t end_of_part(int64_t from, int64_t last) {
+        const int64_t end = from / merge_block * merge_block + merge_block - 1;
+        return last < end ? last : end;
     }
 
-    // Finds the products, given weights by slot.
-    NSC_APART void find(const real *by_slot) const {
+    // In a block, the last rank of the part that begins with each, or a number below 0.
+    struct Ends {
+        int64_t at[merge_block];
+    };
+    Ends ends_of(int64_t begin) const {
+        Ends ends;
+        for (int64_t k = 0; k < merge_block; ++k)
+            ends.at[k] = last ? end_of_part(begin + k, last[begin + k]) - begin : k;
+        return ends;
+    }
+
+    // Finds the tables, given weights by slot.
+    NSC_APART void find(const real *by_slot, const Target<real> &target) const {
+        if (last) find_intervals(target);
+        if (!is_apart()) return;
         const int64_t count = weight_reals(plan), in_blocks = block_levels(plan) * half(plan);
         for (int64_t i = 0; i < count; ++i) {
             keep[i] = by_slot[plan.merge_slots[i]];
             swap[i] = by_slot[plan.merge_slots[i] + plan.slots];
         }
-        for (int64_t block = 0; block < plan.wires / merge_block; ++block) {
+        for (int64_t block = 0; block < blocks_of(plan); ++block) {
             const Paths paths(keep + in_blocks + 8 * block, swap + in_blocks + 8 * block,
                               half(plan));
             const int64_t place = block * merge_block * merge_block;
             paths.each_rank(PathRow{} + 1, [&](int sub, const PathRow &row) NSC_INLINE {
                 memcpy(tiles + place + sub * merge_block, &row, sizeof row);
             });
-            paths.each_lack(PathRow{}, [&](int sub, const PathRow &row) NSC_INLINE {
-                memcpy(lacks + place + sub * merge_block, &row, sizeof row);
-            });
+            find_parts(block * merge_block);
         }
+        for (int64_t i = 0; last && i < merge_block; ++i) lacks[tile_reals(plan) + i] = 1;
         const int64_t first = int64_t(1) << (block_levels(plan) - 1);
         for (int64_t of_half = 0; of_half < 2; ++of_half) {
             for (int64_t out = 0; out < 2; ++out) {
                 const real *from = out == of_half ? keep : swap;
-                real *to = block_row(of_half, out * first);
+                real *to = row(of_block, of_half, out * first);
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
                     store(to + y, load(from + y) * side_unit<real>);
             }
             for (int64_t level = 1; level < block_levels(plan); ++level)
                 for (int64_t prefix = 0; prefix < int64_t(1) << level; ++prefix) {
                     const int64_t apart = int64_t(1) << (block_levels(plan) - 1 - level);
-                    split(level, prefix, block_row(of_half, 2 * prefix * apart),
-                          block_row(of_half, (2 * prefix + 1) * apart));
+                    split(level, prefix, row(of_block, of_half, 2 * prefix * apart),
+                          row(of_block, of_half, (2 * prefix + 1) * apart));
                 }
+            find_rows(of_half);
         }
+    }
+
+    // Finds the last rank of each interval that counts, and whether all are apart.
+    void find_intervals(const Target<real> &target) const {
+        memset(last, -1, sizeof(int32_t) * 2 * plan.wires);
+        int32_t &are_apart = last[plan.wires] = 1, &count = last[plan.wires + 1] = 0;
+        for (int64_t column = 0; column < plan.wires; ++column) {
+            const Truth<real> truth = target.truth(column);
+            if (truth.weight == 0) continue;
+            are_apart &= last[truth.first] < 0 || last[truth.first] == truth.last;
+            last[truth.first] = truth.last;
+        }
+        for (int64_t rank = 0; rank < plan.wires; ++rank) {
+            const int32_t end = last[rank];
+            if (end < 0) continue;
+            if (end / merge_block > rank / merge_block)
+                beginning[rank / merge_block] = ending[end / merge_block] = count++;
+            for (; rank < end; ++rank) {
+                are_apart &= last[rank + 1] < 0;
+                if ((rank + 1) % merge_block == 0) last[rank + 1] = end;
+            }
+        }
+    }
+
+    // Finds what the parts of intervals in a block have of its tiles, and what other ranks have.
+    void find_parts(int64_t begin) const {
+        const Ends ends = ends_of(begin);
+        for (int64_t part = 0; part < parts_of_tile; ++part) {
+            const int64_t first = begin * merge_block + part * lanes<real>;
+            Row before = {}, behind[merge_block + 1];
+            behind[merge_block] = Row{};
+            for (int64_t k = merge_block - 1; k >= 0; --k)
+                behind[k] = behind[k + 1] + load(tiles + first + k * merge_block);
+            for (int64_t k = 0; k < merge_block; ++k) {
+                const int64_t at = first + k * merge_block;
+                store(lacks + at, ends.at[k] < 0 ? Row{} : before + behind[ends.at[k] + 1]);
+                before += load(tiles + at);
+                if (!last) continue;
+                Row sum = {};
+                for (int64_t i = k; i <= ends.at[k]; ++i)
+                    sum += load(tiles + first + i * merge_block);
+                store(parts + at, sum);
+            }
+        }
+    }
+
+    // Finds the other rows, for a half of the wires.
+    void find_rows(int64_t of_half) const {
+        real *const table = rows_of(of_half), *const others = row(of_other_blocks, of_half, 0);
+        const auto of_others = [&](int64_t number) { return table + place_of_long(number, true); };
+        const bool has_long = long_count() > 0;
+        add_up<1>(table, [&](int64_t block, int64_t at, int64_t w, const Row &sum) {
+            store(others + at, sum);
+            if (has_long && beginning[block] >= 0) store(of_others(beginning[block]) + w, sum);
+        });
+        add_up<-1>(table, [&](int64_t block, int64_t at, int64_t w, const Row &sum) {
+            store(others + at, load(others + at) + sum);
+            if (!has_long || ending[block] < 0) return;
+            real *to = of_others(ending[block]) + w;
+            store(to, load(to) + sum);
+        });
+        for_long_intervals([&](int64_t number, int64_t first, int64_t end) {
+            real *of_interval = table + place_of_long(number, false);
+            memset(of_interval, 0, sizeof(real) * half(plan));
+            for_parts(first, end, [&](int64_t from, int64_t) {
+                const real *paths = row(of_block, of_half, from / merge_block);
+                add_part(of_interval, paths, parts + from * merge_block);
+                add_part(of_others(number), paths, lacks + from * merge_block);
+            });
+        });
+    }
+    // Adds up the rows of a table, in the order of the blocks or backwards. In front of each,
+    // visit(block, at, w, sum) is called with the sum of the rows before it, of the lanes from wire
+    // w on, which are `at` in the table; it may add to the sum.
+    template <int step, class Visit>
+    NSC_STEP void add_up(const real *from, Visit visit) const {
+        constexpr int64_t most = 8;  // registers of a strip: of a row, whole cache lines
+        const int64_t strip = half(plan) < most * lanes<real> ? half(plan) : most * lanes<real>,
+                      count = blocks_of(plan);
+        for (int64_t begin = 0; begin < half(plan); begin += strip) {
+            Row sums[most] = {};
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t block = step > 0 ? i : count - 1 - i;
+                for (int64_t w = begin; w < begin + strip; w += lanes<real>) {
+                    Row &sum = sums[(w - begin) / lanes<real>];
+                    visit(block, block * half(plan) + w, w, sum);
+                    sum += load(from + block * half(plan) + w);
+                }
+            }
+        }
+    }
+    // Adds a row times a tile.
+    void add_part(real *to, const real *from, const real *tile) const {
+        for (int64_t w = 0; w < half(plan); w += lanes<real>)
+            store(to + w, load(to + w) + load(from + w) * load(tile + w % merge_block));
     }
 
     // Takes a row of paths through comparators: those to their first outputs stay in place.
@@ -210,162 +302,43 @@ struct Merge {
             }
     }
 
-    // What the probability of a column's truth lacks to 1, by lanes: the sum over wires of
-    // (1 - B) A. A is transposed.
-    Row rest_of(int64_t rank, int64_t of_half, const Row *a) const {
+    static constexpr int64_t parts_of_tile = merge_block / lanes<real>;  // registers of its rows
+
+    // What a column's sum is over: a row times a tile, and maybe another row. These are places in
+    // tables, those of numbers and those of gradients; -1 if there is no other row. The row of an
+    // interval goes with a tile of ones.
+    struct Term {
+        int64_t row, tile, other;
+    };
+    // The term of a rank, or of the interval that begins with it, or of all other ranks.
+    Term term_of(int64_t rank, bool of_others) const {
         const int64_t block = rank / merge_block;
-        const real *tile = tiles + rank * merge_block, *lack = lacks + rank * merge_block;
-        Row sum = {};
-        for (int64_t w = 0; w < half(plan); w += lanes<real>) {
-            Row lacking = {};
-            for (int64_t level = 0; level < block_levels(plan); ++level) {
-                const int64_t d = half(plan) >> level,
-                              out = block >> (block_levels(plan) - 1 - level),
-                              at = level * half(plan) + (out >> 1) * d + w % d,
-                              input = level ? w / d : of_half;
-                const bool stays = (input ^ out) % 2 == 0;
-                const Row kept = load(keep + at), swapped = load(swap + at);
-                lacking = stays ? swapped + kept * lacking : kept + swapped * lacking;
-            }
-            const int64_t u = w % merge_block;
-            sum += (load(lack + u) + load(tile + u) * lacking) * a[w * group_blocks];
-        }
-        return sum * side_unit<real>;
+        if (spans(rank))
+            return {place_of_long(beginning[block], of_others), 2 * tile_reals(plan), -1};
+        return {place_of(of_block, block), rank * merge_block + (of_others ? tile_reals(plan) : 0),
+                of_others ? place_of(of_other_blocks, block) : -1};
     }
 
-    static constexpr int64_t parts = merge_block / lanes<real>;  // registers of a row of a tile
-
-    // Fills a group with columns of the unit matrix, from `column` on, in their half of the wires.
-    void load_units(Row *group, int64_t column, int64_t width) const {
-        memset(group + column / half(plan) * half(plan) * group_blocks, 0,
-               sizeof(Row) * half(plan) * group_blocks);
-        for (int64_t k = 0; k < width; ++k)
-            group[(column + k) * group_blocks + k / lanes<real>][k % lanes<real>] = side_unit<real>;
-    }
-
-    // The probabilities of the truths of a block of columns, given A, which is left transposed:
-    // in tiles of `lanes` wires and as many columns. `sums`: by column, the products with its
-    // block.
-    NSC_APART Probability<real> probability_of(const Truths<real> &truths, int64_t of_half, Row *a,
-                                               Row (*sums)[parts]) const {
-        a += of_half * half(plan) * group_blocks;
-        for (int64_t lane = 0; lane < lanes<real>; ++lane)
-            for (int64_t part = 0; part < parts; ++part) sums[lane][part] = Row{};
-        for_strips([&](int64_t begin, int64_t end) {
-            transpose_tiles(a, a, begin, end);
-            for (int64_t lane = 0; lane < lanes<real>; ++lane) {
-                const real *row = block_row(of_half, rank_of(truths, lane) / merge_block);
-                const Row *at = a + lane * group_blocks;
-                NSC_UNROLL
-                for (int64_t part = 0; part < parts; ++part) {
-                    Row sum = sums[lane][part];
-                    for (int64_t w = begin + part * lanes<real>; w < end; w += merge_block)
-                        sum += at[w * group_blocks] * load(row + w);
-                    sums[lane][part] = sum;
-                }
-            }
-        });
-        Row products[lanes<real>];
-        for (int64_t lane = 0; lane < lanes<real>; ++lane) {
-            const real *tile = tiles + rank_of(truths, lane) * merge_block;
-            products[lane] = sums[lane][0] * load(tile);
-            for (int64_t part = 1; part < parts; ++part)
-                products[lane] += sums[lane][part] * load(tile + part * lanes<real>);
-        }
-        const Row p = row_sums<real>(products);
-        if (!any(is_large<real>(p))) return probability<real>(p, p);
-        for (int64_t lane = 0; lane < lanes<real>; ++lane)
-            products[lane] = p[lane] > real(0.75) * unit<real>
-                                 ? rest_of(rank_of(truths, lane), of_half, a + lane * group_blocks)
-                                 : Row{};
-        return probability<real>(p, row_sums<real>(products));
-    }
-
-    // Puts the gradient of A into `grads`, and adds up those of the merge. A is transposed, and
-    // lost.
-    NSC_APART void find_gradients(const Truths<real> &truths, int64_t of_half, Row *a, Row *grads,
-                                  const Row (*sums)[parts], Row slope, Sums<real> to) const {
-        a += of_half * half(plan) * group_blocks, grads += of_half * half(plan) * group_blocks;
-        Row scaled[lanes<real>][parts];
-        for (int64_t lane = 0; lane < lanes<real>; ++lane) {
-            const real *tile = tiles + rank_of(truths, lane) * merge_block;
-            real *grad = to.tiles + rank_of(truths, lane) * merge_block;
-            for (int64_t part = 0; part < parts; ++part, tile += lanes<real>, grad += lanes<real>) {
-                scaled[lane][part] = slope[lane] * load(tile);
-                store(grad, load(grad) + slope[lane] * sums[lane][part]);
-            }
-        }
-        for_strips([&](int64_t begin, int64_t end) {
-            for (int64_t lane = 0; lane < lanes<real>; ++lane) {
-                const int64_t block = rank_of(truths, lane) / merge_block;
-                const real *row = block_row(of_half, block);
-                real *grad = to.blocks + block * half(plan);
-                Row *at = a + lane * group_blocks;
-                NSC_UNROLL
-                for (int64_t part = 0; part < parts; ++part)
-                    for (int64_t w = begin + part * lanes<real>; w < end; w += merge_block) {
-                        Row &entry = at[w * group_blocks];
-                        store(grad + w, load(grad + w) + scaled[lane][part] * entry);
-                        entry = scaled[lane][part] * load(row + w);
-                    }
-            }
-            transpose_tiles(a, grads, begin, end);
-        });
-    }
-
-    // The rank of a column; any rank of an item that has none, whose weight is zero.
-    static int64_t rank_of(const Truths<real> &truths, int64_t lane) {
-        return lane < truths.width ? truths.rank[lane] : 0;
-    }
-    // Wires in strips that stay in the cache.
-    template <class Visit>
-    void for_strips(Visit visit) const {
-        const int64_t strip = half(plan) < 32 ? half(plan) : 32;
-        for (int64_t w = 0; w < half(plan); w += strip) visit(w, w + strip);
-    }
-    NSC_APART static void transpose_tiles(const Row *from, Row *to, int64_t begin, int64_t end) {
-        for (int64_t w = begin; w < end; w += lanes<real>) {
-            Row tile[lanes<real>];
-            NSC_UNROLL
-            for (int i = 0; i < lanes<real>; ++i) tile[i] = from[(w + i) * group_blocks];
-            transpose_from<real>(tile);
-            NSC_UNROLL
-            for (int i = 0; i < lanes<real>; ++i) to[(w + i) * group_blocks] = tile[i];
-        }
-    }
-
-    // Adds the losses of a block of columns, from `column` on, given A, which is lost.
-    template <class Loss>
-    void add_losses(const Truths<real> &truths, int64_t column, Row *a, double *losses) const {
-        Row sums[lanes<real>][parts];
-        const Probability<real> p = probability_of(truths, column / half(plan), a, sums);
-        add_losses_of_truths<Loss>(plan, p, truths, losses);
-    }
-    // The gradient of these losses by A; the losses are added unless `losses` is null.
-    template <class Loss>
-    void find_loss_gradient(const Truths<real> &truths, int64_t column, Row *a, Row *grads,
-                            Sums<real> to, double *losses) const {
-        Row sums[lanes<real>][parts];
-        const Probability<real> p = probability_of(truths, column / half(plan), a, sums);
-        if (losses) add_losses_of_truths<Loss>(plan, p, truths, losses);
-        find_gradients(truths, column / half(plan), a, grads, sums,
-                       slope_of_truths<Loss>(plan, p, truths), to);
-    }
-
-    // Adds the sums of the second half of the columns to those of the first, and the gradients of
-    // the merge's weights to those of their slots.
+    // Adds the gradients of the merge's weights to those of the slots, `first.slots`, given the
+    // sums of the halves of the columns.
     NSC_APART void backward(Sums<real> first, Sums<real> second, real *spare) const {
-        add_to(first.slots, second.slots, plan.slots);
-        add_to(first.tiles, second.tiles, tile_reals(plan));
         real *weight_grads = spare + spare_rows(plan) * half(plan);
+        real *tile_grads = first.tiles;
         memset(weight_grads, 0, sizeof(real) * weight_reals(plan));
+        add_to(first.tiles, second.tiles, (last ? 2 : 1) * tile_reals(plan));
+        if (last) {
+            tile_grads = weight_grads + weight_reals(plan);
+            take_rows_back(0, first, first.tiles);
+            take_rows_back(1, second, first.tiles);
+            take_parts_back(first.tiles, tile_grads);
+        }
         const int64_t in_blocks = block_levels(plan) * half(plan),
                       apart = int64_t(1) << (block_levels(plan) - 1);
-        for (int64_t block = 0; block < plan.wires / merge_block; ++block) {
+        for (int64_t block = 0; block < blocks_of(plan); ++block) {
             const Paths paths(keep + in_blocks + 8 * block, swap + in_blocks + 8 * block,
                               half(plan));
             PathRow grads[merge_block];
-            memcpy(grads, first.tiles + block * merge_block * merge_block, sizeof grads);
+            memcpy(grads, tile_grads + block * merge_block * merge_block, sizeof grads);
             PathRow grad;
             paths.back(PathRow{} + 1, grads, grad, weight_grads + in_blocks + 8 * block,
                        half(plan));
@@ -375,7 +348,7 @@ struct Merge {
                 const real *from = out == of_half ? keep : swap;
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
                     store(spare + y, load(from + y) * side_unit<real>);
-                real *grads = (of_half ? second : first).blocks + out * apart * half(plan);
+                real *grads = sums_of(of_half ? second : first, of_block, out * apart);
                 back(1, out, spare, grads, weight_grads);
                 const real sign = out == of_half ? side_unit<real> : -side_unit<real>;
                 for (int64_t y = 0; y < half(plan); y += lanes<real>)
@@ -383,6 +356,63 @@ struct Merge {
             }
         for (int64_t i = 0; i < weight_reals(plan); ++i)
             first.slots[plan.merge_slots[i]] += weight_grads[i];
+    }
+    // Takes the gradients of all rows of a half to those of its blocks, and of parts of intervals.
+    void take_rows_back(int64_t of_half, Sums<real> sums, real *part_grads) const {
+        real *const own = sums_of(sums, of_block, 0), *others = sums_of(sums, of_other_blocks, 0);
+        const auto of_long = [&](int64_t number, bool of_others) {
+            return sums.rows + place_of_long(number, of_others);
+        };
+        for_long_intervals([&](int64_t number, int64_t first, int64_t end) {
+            for_parts(first, end, [&](int64_t from, int64_t) {
+                const real *paths = row(of_block, of_half, from / merge_block);
+                real *grads = sums_of(sums, of_block, from / merge_block);
+                const int64_t tile = from * merge_block;
+                add_part(grads, of_long(number, false), parts + tile);
+                add_part(grads, of_long(number, true), lacks + tile);
+                add_products(part_grads + tile, of_long(number, false), paths);
+                add_products(part_grads + tile_reals(plan) + tile, of_long(number, true), paths);
+            });
+        });
+        // Others of a block are all behind it and all in front of it, and so are those of a long
+        // interval.
+        const bool has_long = long_count() > 0;
+        add_up<1>(others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
+            store(own + at, load(own + at) + sum);
+            if (has_long && ending[block] >= 0) sum += load(of_long(ending[block], true) + w);
+        });
+        add_up<-1>(others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
+            store(own + at, load(own + at) + sum);
+            if (has_long && beginning[block] >= 0) sum += load(of_long(beginning[block], true) + w);
+        });
+    }
+    // Adds the products of two rows to a tile.
+    void add_products(real *tile, const real *a, const real *b) const {
+        for (int64_t w = 0; w < half(plan); w += lanes<real>) {
+            real *to = tile + w % merge_block;
+            store(to, load(to) + load(a + w) * load(b + w));
+        }
+    }
+    // Takes the gradients of parts of intervals, and of all other ranks of their blocks, to tiles.
+    void take_parts_back(const real *of_parts, real *tile_grads) const {
+        const real *of_others = of_parts + tile_reals(plan);
+        for (int64_t begin = 0; begin < plan.wires; begin += merge_block) {
+            const Ends ends = ends_of(begin);
+            for (int64_t part = 0; part < parts_of_tile; ++part) {
+                const int64_t first = begin * merge_block + part * lanes<real>;
+                const auto at = [&](int64_t k) { return first + k * merge_block; };
+                Row before = {}, behind = {}, own = {};
+                for (int64_t k = 0, end = -1, start = 0; k < merge_block; ++k) {
+                    if (ends.at[k] >= 0) start = k, end = ends.at[k], own = load(of_parts + at(k));
+                    store(tile_grads + at(k), k <= end ? before + own : before);
+                    if (k == end) before += load(of_others + at(start));
+                }
+                for (int64_t k = merge_block - 1; k >= 0; --k) {
+                    store(tile_grads + at(k), load(tile_grads + at(k)) + behind);
+                    if (ends.at[k] >= 0) behind += load(of_others + at(k));
+                }
+            }
+        }
     }
     // Given a row of paths and the gradients of those behind it, puts its own in place.
     void back(int64_t level, int64_t prefix, real *row, real *grads, real *weight_grads) const {
@@ -414,9 +444,17 @@ struct Merge {
     }
 
     const P &plan;
-    real *keep, *swap;    // weights by level, then from wire 0 on
-    real *tiles, *lacks;  // 16 for each rank, and what these lack to 1
-    real *blocks;         // for each half of the wires and each block of ranks, one for each wire
+    real *keep, *swap;  // weights by level, then from wire 0 on
+    // 16 for each rank: of the interval that begins with it, or of its part in a block, and of all
+    // other ranks of the block. Behind these, of intervals, the ones.
+    real *parts, *lacks;
+    real *rows;         // tables, of a half of the wires and then of the other
+    int64_t half_rows;  // reals of a half
+    real *tiles;        // 16 for each rank: those of parts, if each rank is one
+    // Of intervals: the last rank of each by its first rank, and by the first in each block. Then
+    // whether they are apart, how many are long, and the number of the long one that begins, or
+    // ends, in each block. -1: none.
+    int32_t *last, *beginning, *ending;
 };
 
 // Reals of a sample's merge, of its sums and of its backward pass; none if a call has no merge
@@ -429,29 +467,33 @@ template <class P, class real>
 MergeReals merge_reals(const Call<P, real> &call) {
     if constexpr (Call<P, real>::may_be_parted) {
         using Of = Merge<P, real>;
+        const Form form = form_of(call.routing);
         if (call.is_parted())
-            return {Of::reals(call.plan), Of::sum_reals(call.plan), Of::spare_reals(call.plan)};
+            return {Of::reals(call.plan, form), Of::sum_reals(call.plan, form),
+                    Of::spare_reals(call.plan)};
     }
     return {};
 }
 
-// Calls visit(merge) with a sample's merge if the call takes it apart; returns whether it does.
+// Finds a sample's merge, given its weights, if the call takes it apart.
+template <class P, class real>
+void find_merge(const Call<P, real> &call, int64_t sample, Weights<real> weights, real *of_merge) {
+    if constexpr (Call<P, real>::may_be_parted)
+        if (call.is_parted())
+            Merge<P, real>(call.plan, form_of(call.routing), of_merge)
+                .find(weights.forward.keep, call.target_of(sample));
+}
+
+// Calls visit(merge) with a sample's merge if it is taken apart; returns whether it is.
 template <class P, class real, class Visit>
 NSC_STEP bool with_merge(const Call<P, real> &call, real *of_merge, Visit visit) {
     if constexpr (Call<P, real>::may_be_parted)
         if (call.is_parted()) {
-            visit(Merge<P, real>(call.plan, of_merge));
-            return true;
+            const Merge<P, real> merge(call.plan, form_of(call.routing), of_merge);
+            if (merge.is_apart()) visit(merge);
+            return merge.is_apart();
         }
     return false;
-}
-
-// Calls visit(loss) with the loss of a routing that asks for one entry of each column.
-template <class Visit>
-NSC_STEP void with_loss_of_truth(Routing routing, Visit visit) {
-    with_loss(routing, [&](auto loss) {
-        if constexpr (decltype(loss)::of_truth) visit(loss);
-    });
 }
 
 }  // namespace nsc

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <nsc/relaxed/columns.h>
-#include <nsc/relaxed/final_merge.h>
 #include <nsc/relaxed/groups.h>
 #include <nsc/relaxed/keys_pass.h>
+#include <nsc/relaxed/merge_columns.h>
 #include <nsc/relaxed/narrow_pass.h>
 
 namespace nsc {
@@ -74,12 +74,13 @@ struct RoutingMemory {
 // Calls visit(group, steps) for the groups of a chunk of a sample's columns, with the butterflies
 // that they take.
 template <class P, class real, class Visit>
-inline void for_groups(const Call<P, real> &call, int64_t sample, int64_t chunk, uint8_t *on,
-                       Visit visit) {
+inline void for_groups(const Call<P, real> &call, real *of_merge, int64_t sample, int64_t chunk,
+                       uint8_t *on, Visit visit) {
+    const bool is_apart = with_merge(call, of_merge, [](const auto &) {});
     const int64_t chunks = call.chunks();
     for (int64_t group = cut(call.groups(), chunks, chunk);
          group < cut(call.groups(), chunks, chunk + 1); ++group)
-        visit(group, call.steps_of(sample, group, on));
+        visit(group, call.steps_of(sample, group, on, is_apart));
 }
 
 // The truths of a block of a sample's columns.
@@ -96,7 +97,9 @@ template <class P, class real>
 void load_group(const Call<P, real> &call, real *of_merge, Vec<real> *rows, int64_t sample,
                 int64_t group, real one) {
     const int64_t first = group * group_blocks, width = call.width_of_group(group);
-    const auto load = [&](auto merge) { merge.load_units(rows, first * lanes<real>, width); };
+    const auto load = [&](const auto &merge) {
+        MergeColumns<P, real>{merge}.load_units(rows, first * lanes<real>, width);
+    };
     if (!with_merge(call, of_merge, load)) load_payload(call, rows, sample, first, width, one);
 }
 
@@ -107,7 +110,7 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
+    for_groups(call, of_merge, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         load_group(call, of_merge, memory.rows, sample, group, unit<real>);
@@ -119,10 +122,10 @@ double route_chunk(const Call<P, real> &call, int64_t sample, int64_t chunk, con
         }
         for (int64_t k = 0; k < used; ++k) {
             const Truths<real> truths = truths_of_block(call, target, at + k);
-            const auto of_parts = [&](auto merge) {
+            const auto of_parts = [&](const auto &merge) {
                 with_loss_of_truth(call.routing, [&](auto loss) {
-                    merge.template add_losses<decltype(loss)>(truths, (at + k) * lanes<real>,
-                                                              memory.rows + k, loss_of_lanes);
+                    MergeColumns<P, real>{merge}.template add_losses<decltype(loss)>(
+                        truths, (at + k) * lanes<real>, memory.rows + k, loss_of_lanes);
                 });
             };
             if (!with_merge(call, of_merge, of_parts))
@@ -173,7 +176,7 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
     const P &plan = call.plan;
     double loss_of_lanes[lanes<real>] = {};
     const Target<real> target = call.target_of(sample);
-    for_groups(call, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
+    for_groups(call, of_merge, sample, chunk, memory.on, [&](int64_t group, Steps steps) {
         const int64_t at = group * group_blocks, used = call.used_in(group),
                       width = call.width_of_group(group);
         const int64_t place = sample * plan.wires * call.columns() + at * lanes<real>;
@@ -187,9 +190,9 @@ double route_chunk_back(const Call<P, real> &call, int64_t sample, int64_t chunk
                                         width);
             for (int64_t k = 0; k < used; ++k) {
                 const Truths<real> truths = truths_of_block(call, target, at + k);
-                const auto of_parts = [&](auto merge) {
+                const auto of_parts = [&](const auto &merge) {
                     with_loss_of_truth(call.routing, [&](auto loss) {
-                        merge.template find_loss_gradient<decltype(loss)>(
+                        MergeColumns<P, real>{merge}.template find_loss_gradient<decltype(loss)>(
                             truths, (at + k) * lanes<real>, memory.rows + k, memory.grads + k, sums,
                             wants_loss ? loss_of_lanes : nullptr);
                     });
@@ -238,12 +241,12 @@ Weights<real> weights_of(const P &plan, real *weights, int64_t b) {
 
 // Finds the products of the merges of samples, if the call takes them apart.
 template <class P, class real>
-Status find_merges(const Call<P, real> &call, int64_t count, real *weights, real *merges,
-                   ParallelFor pool) {
+Status find_merges(const Call<P, real> &call, int64_t first, int64_t count, real *weights,
+                   real *merges, ParallelFor pool) {
     if (!call.is_parted()) return ok;
     return parallel(pool, count, 1, 0, [&](int64_t b, const Memory &) {
-        with_merge(call, merges + b * merge_reals(call).merge,
-                   [&](auto merge) { merge.find(weights_of(call.plan, weights, b).forward.keep); });
+        find_merge(call, first + b, weights_of(call.plan, weights, b),
+                   merges + b * merge_reals(call).merge);
     });
 }
 
@@ -262,11 +265,12 @@ Status forward_samples(const Call<P, real> &call, real *values, real *routed, Pa
         const Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, nullptr);
         for (int64_t b = 0; status == ok && b < count; ++b) {
-            const real *keep = weights_of(plan, weights, b).forward.keep;
+            const Weights<real> w = weights_of(plan, weights, b);
             double loss = 0;
-            with_merge(call, of_merge, [&](auto merge) { merge.find(keep); });
+            find_merge(call, first + b, w, of_merge);
             for (int64_t chunk = 0; chunk < call.chunks(); ++chunk)
-                loss += route_chunk(call, first + b, chunk, keep, of_merge, routed, routing);
+                loss +=
+                    route_chunk(call, first + b, chunk, w.forward.keep, of_merge, routed, routing);
             if (is_loss(call.routing)) routed[first + b] = real(loss);
         }
         return status;
@@ -291,7 +295,7 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
         Status status =
             keys_forward(call, first, count, values + first * plan.wires, weights, pool);
         if (status == ok)
-            status = find_merges(call, count, weights, merge_memory.get<real>(), pool);
+            status = find_merges(call, first, count, weights, merge_memory.get<real>(), pool);
         if (status != ok) return status;
         status = parallel(pool, count * chunks, grain_of(call.mixes_per_chunk()),
                           Scratch::bytes_forward(plan), [&](int64_t task, const Memory &memory) {
@@ -340,14 +344,21 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
 template <class P, class real>
 struct ChunkSums {
     static int64_t sides(const Call<P, real> &call) { return call.is_parted() ? 2 : 1; }
-    // Reals of a chunk's sums.
+    // Reals of a chunk's sums, of which a sample may use a part.
     static int64_t reals(const Call<P, real> &call) {
         return call.plan.slots + merge_reals(call).sums;
     }
+    int64_t used(int64_t task) const {
+        int64_t count = call.plan.slots;
+        with_merge(call, merges + task / call.chunks() * merge_reals(call).merge,
+                   [&](const auto &merge) { count += merge.used_sums(); });
+        return count;
+    }
     Sums<real> at(real *memory) const {
-        Sums<real> sums = {memory, nullptr, nullptr};
-        with_merge(call, memory, [&](auto merge) { sums = merge.sums_at(memory); });
-        return sums;
+        if constexpr (Call<P, real>::may_be_parted)
+            if (call.is_parted())
+                return Merge<P, real>::sums_at(call.plan, form_of(call.routing), memory);
+        return {memory, nullptr, nullptr};
     }
     // How many chunks a chunk is behind the first one of its side, to which it is added.
     int64_t behind_first(int64_t task) const { return task % (call.chunks() / sides(call)); }
@@ -361,26 +372,29 @@ struct ChunkSums {
     Sums<real> begin(int64_t task, int64_t first_task, real *spare) const {
         apart[task] = task - behind_first(task) < first_task;
         const Sums<real> sums = apart[task] || !behind_first(task) ? of(task) : at(spare);
-        memset(sums.slots, 0, sizeof(real) * reals(call));
+        memset(sums.slots, 0, sizeof(real) * used(task));
         return sums;
     }
     void end(int64_t task, Sums<real> sums) const {
         if (!apart[task] && behind_first(task)) add(task, sums);
     }
     void add(int64_t task, Sums<real> sums) const {
-        add_to(of(task - behind_first(task)).slots, sums.slots, reals(call));
+        add_to(of(task - behind_first(task)).slots, sums.slots, used(task));
     }
     // Adds the chunks of a sample that lie apart, and takes the sums of its merge to its slots.
     // `spare` is memory for that.
-    void finish(int64_t sample, real *of_merge, real *spare) const {
+    void finish(int64_t sample, real *spare) const {
         const int64_t first = sample * call.chunks(), end = first + call.chunks();
         for (int64_t task = first; task < end; ++task)
             if (apart[task] && behind_first(task)) add(task, of(task));
-        with_merge(call, of_merge, [&](auto merge) {
-            merge.backward(of(first), of(first + call.chunks() / 2), spare);
-        });
+        if (!call.is_parted()) return;
+        const Sums<real> of_half = of(first), of_other = of(first + call.chunks() / 2);
+        add_to(of_half.slots, of_other.slots, call.plan.slots);
+        with_merge(call, merges + sample * merge_reals(call).merge,
+                   [&](const auto &merge) { merge.backward(of_half, of_other, spare); });
     }
     const Call<P, real> &call;
+    real *merges;  // of the samples that the first task begins with
     real *start;
     bool *apart;
 };
@@ -412,17 +426,17 @@ Status backward_samples(const Call<P, real> &call, const real *values_grad, cons
         if (status != ok) return status;
         for (int64_t b = 0; b < count; ++b) {
             const Weights<real> w = weights_of(plan, weights, b);
-            const Chunks sums_of = {call, sum_start, apart};
+            const Chunks sums_of = {call, merge_start, sum_start, apart};
             double loss = 0;
             if (!call.chunks()) memset(sum_start, 0, sizeof(real) * plan.slots);
-            with_merge(call, merge_start, [&](auto merge) { merge.find(w.forward.keep); });
+            find_merge(call, first + b, w, merge_start);
             for (int64_t chunk = 0; chunk < call.chunks(); ++chunk) {
                 const Sums<real> sums = sums_of.begin(chunk, 0, spare);
                 loss += route_chunk_back(call, first + b, chunk, w, routed_grad, payload_grad,
                                          losses, merge_start, sums, routing);
                 sums_of.end(chunk, sums);
             }
-            sums_of.finish(0, merge_start, of_backward);
+            sums_of.finish(0, of_backward);
             memcpy(weight_grads + b * plan.slots, sum_start, sizeof(real) * plan.slots);
             if (losses) losses[first + b] = real(loss);
         }
@@ -451,7 +465,7 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
     real *weights = weight_memory.get<real>(), *weight_grads = sum_memory.get<real>(),
          *merges = merge_memory.get<real>();
     double *chunk_losses = loss_memory.get<double>();
-    const Chunks sums_of = {call, weight_grads,
+    const Chunks sums_of = {call, merges, weight_grads,
                             reinterpret_cast<bool *>(chunk_losses + group * chunks)};
     const int64_t of_chunk = Chunks::reals(call);
     for (int64_t first = 0; first < call.batch; first += group) {
@@ -459,7 +473,7 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
         // x_grad takes the values, which are not needed
         Status status =
             keys_forward(call, first, count, x_grad + first * plan.wires, weights, pool);
-        if (status == ok) status = find_merges(call, count, weights, merges, pool);
+        if (status == ok) status = find_merges(call, first, count, weights, merges, pool);
         if (status != ok) return status;
         status = parallel_ranges(pool, count * chunks, grain_of(4 * call.mixes_per_chunk()),
                                  Scratch::bytes_backward(plan) + sizeof(real) * of_chunk,
@@ -483,7 +497,7 @@ Status backward_chunks(const Call<P, real> &call, const real *values_grad, const
                           sizeof(real) * merge_reals(call).backward,
                           [&](int64_t b, const Memory &memory) {
             if (!chunks) return (void)memset(weight_grads + b * sums, 0, sizeof(real) * plan.slots);
-            sums_of.finish(b, merges + b * merge_reals(call).merge, memory.get<real>());
+            sums_of.finish(b, memory.get<real>());
         });
         if (status == ok)
             status = keys_backward(call, first, count, values_grad, weights, weight_grads, sums,

@@ -172,7 +172,8 @@ TEST(sums_of_chunks_are_added_in_their_order_wherever_a_thread_begins) {
     for (int64_t begin = 0; begin < 8; ++begin) {
         double weight_grads[8 * slots], spare[slots];
         bool apart[8];
-        const ChunkSums<Plan<Bitonic, Logistic>, double> sums = {call, weight_grads, apart};
+        const ChunkSums<Plan<Bitonic, Logistic>, double> sums = {call, nullptr, weight_grads,
+                                                                 apart};
         const auto take = [&](int64_t first, int64_t end) {
             for (int64_t task = first; task < end; ++task) {
                 const Sums<double> to = sums.begin(task, first, spare);
@@ -182,7 +183,7 @@ TEST(sums_of_chunks_are_added_in_their_order_wherever_a_thread_begins) {
             }
         };
         take(begin, 8), take(0, begin);
-        sums.finish(0, nullptr, nullptr), sums.finish(1, nullptr, nullptr);
+        sums.finish(0, nullptr), sums.finish(1, nullptr);
         EXPECT(weight_grads[0] == 1 + 2 + 3 + 4 && weight_grads[1] == 400);
         EXPECT(weight_grads[4 * slots] == 5 + 6 + 7 + 8 && weight_grads[4 * slots + 1] == 400);
     }
