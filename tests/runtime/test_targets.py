@@ -190,7 +190,9 @@ def test_the_loss_of_a_group_keeps_its_tail(op):
     torch.testing.assert_close(single.double(), double, rtol=1e-4, atol=0)
 
 
-@pytest.mark.parametrize(("network", "n"), [("odd_even", 7), ("odd_even", 40), ("bitonic", 40), ("bitonic", 128)])
+@pytest.mark.parametrize(
+    ("network", "n"), [("odd_even", 7), ("odd_even", 40), ("bitonic", 40), ("bitonic", 128)]
+)
 def test_the_gradient_of_an_almost_certain_group_keeps_its_digits(network, n):
     """The sum over the group is 1, and mixes of equal numbers are not equal: its gradient would drown."""
     op = nsc.compile(network, n, dtypes=("float32", "float64"))

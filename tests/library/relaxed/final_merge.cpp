@@ -1,185 +1,92 @@
-// The cross entropy of a network that ends in a merge: in two parts it is what it is in one.
+// The tables of a final merge, and what is in front of it.
 #include "calls.h"
+#include "merging.h"
 
-#include <nsc/relaxed/merge_columns.h>
+#include <nsc/relaxed/final_merge.h>
 #include <nsc/relaxed/routing_pass.h>
 
 using namespace nsc;
 
-// The bitonic sorter of 2^k wires, two levels to a codelet of one butterfly, the last level alone
-// where their number is odd. With 21 levels, the sixth merge of 64 wires begins inside a butterfly.
-template <int k>
-struct Merging : AnyNetwork {
-    static constexpr int n = 1 << k, depth = k * (k + 1) / 2, most = n / 4 * ((depth + 1) / 2) * 2;
-    Merging(bool in_parts) : AnyNetwork() {
-        int distances[depth], sizes[depth], level = 0;
-        for (int merge = 1; merge <= k; ++merge)
-            for (int d = 1 << (merge - 1); d; d /= 2)
-                distances[level] = d, sizes[level++] = 1 << merge;
-        for (level = 0; level < depth; level += 2) {
-            const bool is_single = level + 1 == depth;
-            const int a = distances[level], b = is_single ? 0 : distances[level + 1];
-            for (int wire = 0; wire < n; ++wire) {
-                if (wire & a || wire & b) continue;
-                // A merge but the last sorts downwards where the wire has the bit of its size.
-                const bool down = wire & sizes[level] % n,
-                           other_down = !is_single && (wire & sizes[level + 1] % n),
-                           second_down = !is_single && ((wire + b) & sizes[level] % n),
-                           third_down = !is_single && ((wire + a) & sizes[level + 1] % n);
-                const int pattern = down | second_down << 1 | other_down << 2 | third_down << 3;
-                const int spread = 4 * level;
-                all_codelets[codelet_count++] = {is_single, spread, wire, int32_t(slots), pattern};
-                slots += slot_alignment;
-                comparators += is_single ? 1 : 4;
-            }
-            const uint16_t of_level[] = {0, uint16_t(a), uint16_t(b), uint16_t(a + b)};
-            memcpy(all_spreads + 4 * level, of_level, sizeof of_level);
+// Tables of random weights. `intervals`: the first and the last rank of each; null: of ranks.
+template <int k, class real>
+struct Tables {
+    static constexpr int64_t n = 1 << k;
+    using Merges = Merge<Plan<AnyNetwork, Logistic>, real>;
+    explicit Tables(const int64_t (*intervals)[2] = nullptr, int64_t count = 0)
+        : plan(plan_of<k>(true)),
+          form(intervals ? of_intervals : of_ranks),
+          memory(sizeof(real) * Merges::reals(plan, form)),
+          merge(plan, form, memory.template get<real>()) {
+        for (int64_t slot = 0; slot < plan.slots; ++slot)
+            weights[slot] = real(number(slot) + 1) / 2,
+            weights[slot + plan.slots] = 1 - weights[slot];
+        for (int64_t item = 0; item < n; ++item) {
+            const bool counts = item < count;
+            target[item] = counts ? real(intervals[item][0]) : 0;
+            target[n + item] = counts ? real(intervals[item][1]) : real(n - 1);
+            target[2 * n + item] = counts ? real(1) / real(n) : 0;
         }
-        for (int i = 0; i < 16; ++i) all_flips[i] = {{uint64_t(i), 0}};
-        wires = n, levels = depth, merge_levels = in_parts ? k : 0;
-        longest_codelet = slot_alignment, butterfly_count = codelet_count;
-        codelets = all_codelets, spreads = all_spreads, flips = all_flips;
-        shapes = all_shapes, pairs = all_pairs, shape_butterflies = all_butterflies;
+        merge.find(weights, Target<real>{form, target, n, 0});
     }
-    static constexpr Shape all_shapes[] = {{4, 0, 4, 0}, {2, 4, 1, 1}};
-    static constexpr Pair all_pairs[] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {0, 1}};
-    static constexpr ShapeButterfly all_butterflies[] = {{cross, {0, 1, 2, 3}},
-                                                         {single, {0, 1, 0, 0}}};
-    Codelet all_codelets[most];
-    uint16_t all_spreads[4 * depth];
-    Flips all_flips[16];
+    real entry(int64_t of_half, int64_t rank, int64_t wire, bool of_others) const {
+        const auto term = merge.term_of(rank, of_others);
+        const real *rows = merge.rows_of(of_half);
+        const real sum = rows[term.row + wire] * merge.parts[term.tile + wire % merge_block] +
+                         (term.other >= 0 ? rows[term.other + wire] : 0);
+        return sum / side_unit<real>;
+    }
+    Plan<AnyNetwork, Logistic> &plan;
+    Form form;
+    real weights[2 * Merging<k>::most * slot_alignment], target[3 * n];
+    Memory memory;
+    Merges merge;
 };
 
-template <int k>
-static Plan<AnyNetwork, Logistic> &plan_of(bool in_parts) {
-    static const Merging<k> networks[] = {false, true};
-    static Plan<AnyNetwork, Logistic> plans[2] = {};
-    Plan<AnyNetwork, Logistic> &plan = plans[in_parts];
-    if (!plan.wires) static_cast<AnyNetwork &>(plan) = networks[in_parts];
-    EXPECT(plan.prepare() == ok && plan.prepare_layers() == ok);
-    return plan;
-}
-
-template <class real, int n>
-struct Results {
-    static constexpr int64_t most = many_samples + 1;
-    real losses[most], at_once[most], x_grad[most * n], steepness_grad[most], values[most * n];
-};
-
-// What items are to have: ranks, intervals that are apart, or some that are not.
-enum Wanted { each_a_rank, apart, overlapping };
-
-// Writes the interval of an item of some rank, and what it counts. Samples have groups of several
-// sizes, one of which begins and ends with a block, or a rank for each item.
-template <class real>
-static void set_interval(real *of_sample, int64_t n, int64_t sample, int64_t item, int64_t rank,
-                         Wanted wanted) {
-    const int64_t sizes[] = {1, 3, 16, 12, 33, 1, 1, 20, 5};
-    int64_t first = 0, end = 0;
-    for (int64_t i = 0; end <= rank; ++i) {
-        first = end;
-        end += sample % 4 == 1 ? n / 4 + 1 : sample % 4 == 2 ? 1 : sizes[i % 9];
-    }
-    if (end > n) end = n;
-    if (wanted == overlapping && sample % 2 && rank % 5 == 0) first = rank / 2;
-    const bool counts = item % 11 != 3;
-    of_sample[item] = counts ? real(first) : 0;
-    of_sample[n + item] = counts ? real(end - 1) : real(item % 3);
-    of_sample[2 * n + item] = counts ? real(1 + item % 2) / real(n) : 0;
-}
-
-// The losses and gradients of a few samples, of which one is nearly sorted and one is far from it.
-template <class real, int k>
-static Results<real, 1 << k> &results_of(bool in_parts, int64_t batch, real steep, ParallelFor pool,
-                                         Wanted wanted = each_a_rank) {
-    constexpr int n = 1 << k;
-    using Found = Results<real, n>;
-    static Found results[2];
-    static real x[Found::most * n], steepness[Found::most], values_grad[Found::most * n];
-    static int64_t ranks[Found::most * n];
-    static real intervals[Found::most * 3 * n];
-    Found &found = results[in_parts];
-    for (int64_t i = 0; i < batch * n; ++i) {
-        const int64_t sample = i / n, item = i % n, rank = (item * 37 + sample) % n;
-        ranks[i] = rank;
-        set_interval(intervals + sample * 3 * n, n, sample, item, rank, wanted);
-        x[i] = real(sample == 1 ? double(rank) : sample == 2 ? -double(rank) : 9 * number(i)) / n;
-        values_grad[i] = real(number(i + 7)) / n;
-    }
-    if (batch > 1) ranks[n + 3] = ignored;
-    for (int64_t b = 0; b < batch; ++b) steepness[b] = steep * real(1 + b % 3);
-    auto &plan = plan_of<k>(in_parts);
-    const Call<Plan<AnyNetwork, Logistic>, real> of_ranks = {
-        plan, cross_entropy_routing, batch, x, steepness, 1, ranks, n, n};
-    const Call<Plan<AnyNetwork, Logistic>, real> of_intervals = {
-        plan, cross_entropy_of_intervals, batch, x, steepness, 1, intervals, 3 * n, n};
-    const auto &call = wanted == each_a_rank ? of_ranks : of_intervals;
-    EXPECT(call.is_parted() == (in_parts && n >= fewest_parted_wires));
-    EXPECT(forward(plan, call, found.values, found.losses, (real *)nullptr, pool) == ok);
-    EXPECT(backward(plan, call, values_grad, (real *)nullptr, found.x_grad, found.steepness_grad,
-                    (real *)nullptr, found.at_once, (real *)nullptr, pool) == ok);
-    return found;
-}
-
-// A loss is that of one part, and gradients are as near to those in double.
-template <class real, int k>
-static void expect_the_same(real steep, Wanted wanted) {
-    constexpr int n = 1 << k;
-    for (int64_t batch : {int64_t(1), int64_t(3), many_samples + 1}) {
-        static Results<double, n> exact = {};
-        exact = results_of<double, k>(false, batch, double(steep), nullptr, wanted);
-        const auto &whole = results_of<real, k>(false, batch, steep, nullptr, wanted),
-                   &parts = results_of<real, k>(true, batch, steep, nullptr, wanted);
-        for (int64_t b = 0; b < batch; ++b) {
-            EXPECT(same_bits(parts.losses[b], parts.at_once[b]));
-            EXPECT_NEAR(parts.losses[b], whole.losses[b], nearly<real> * fabs(whole.losses[b]));
-            const double of_steepness = exact.steepness_grad[b];
-            double most = fabs(of_steepness), error = fabs(whole.steepness_grad[b] - of_steepness);
-            for (int64_t i = b * n; i < (b + 1) * n; ++i) {
-                most = fmax(most, fabs(exact.x_grad[i]));
-                error = fmax(error, fabs(whole.x_grad[i] - exact.x_grad[i]));
+// A column of B sums to 1, and each rank with all others.
+TEST(rows_of_all_ranks_are_shares) {
+    static const Tables<7, double> tables;
+    for (int64_t of_half = 0; of_half < 2; ++of_half)
+        for (int64_t wire = 0; wire < 64; ++wire) {
+            double sum = 0;
+            for (int64_t rank = 0; rank < 128; ++rank) {
+                const double entry = tables.entry(of_half, rank, wire, false);
+                sum += entry;
+                EXPECT(entry >= 0);
+                EXPECT_NEAR(entry + tables.entry(of_half, rank, wire, true), 1, 1e-13);
             }
-            const double tolerance = 3 * error + nearly<real> * most;
-            for (int64_t i = b * n; i < (b + 1) * n; ++i)
-                EXPECT_NEAR(parts.x_grad[i], exact.x_grad[i], tolerance);
-            EXPECT_NEAR(parts.steepness_grad[b], of_steepness, tolerance);
-        }
-    }
-}
-
-TEST(in_two_parts_a_loss_and_its_gradients_are_what_they_are_in_one) {
-    for (Wanted wanted : {each_a_rank, apart, overlapping})
-        for (float steep : {1.f, 30.f, 900.f}) {
-            expect_the_same<float, 6>(steep, wanted);
-            expect_the_same<double, 6>(steep, wanted);
-            expect_the_same<float, 7>(steep, wanted);
-            expect_the_same<double, 8>(steep, wanted);
+            EXPECT_NEAR(sum, 1, 1e-13);
         }
 }
 
-// 1 - p of items that are almost certain of their rank: a sum, without a difference.
-TEST(small_losses_have_all_digits) {
-    for (Wanted wanted : {each_a_rank, apart}) {
-        const double exact = results_of<double, 8>(true, 2, 2000, nullptr, wanted).losses[1];
-        EXPECT(exact > 0 && exact < 1e-3);
-        const float found = results_of<float, 8>(true, 2, 2000, nullptr, wanted).losses[1];
-        EXPECT_NEAR(found, exact, 1e-4 * exact);
-    }
+// Intervals inside of a block, over the border of two, and of whole blocks.
+TEST(the_row_of_an_interval_is_the_sum_of_its_ranks) {
+    const int64_t intervals[][2] = {{0, 0},   {1, 9},   {10, 15}, {16, 31},
+                                    {32, 70}, {75, 80}, {96, 127}};
+    static const Tables<7, double> of_ranks, tables(intervals, 7);
+    EXPECT(tables.merge.is_apart() && tables.merge.long_count() == 3);
+    for (const auto &each : intervals)
+        for (int64_t of_half = 0; of_half < 2; ++of_half)
+            for (int64_t wire = 0; wire < 64; ++wire) {
+                double sum = 0;
+                for (int64_t rank = each[0]; rank <= each[1]; ++rank)
+                    sum += of_ranks.entry(of_half, rank, wire, false);
+                const double found = tables.entry(of_half, each[0], wire, false),
+                             others = tables.entry(of_half, each[0], wire, true);
+                EXPECT_NEAR(found, sum, 1e-13);
+                EXPECT_NEAR(found + others, 1, 1e-13);
+            }
 }
 
-TEST(bits_are_the_same_in_any_pool_and_any_batch) {
-    constexpr int k = 8, n = 1 << k;
-    for (Wanted wanted : {each_a_rank, apart, overlapping}) {
-        static Results<float, n> alone = {};
-        alone = results_of<float, k>(true, 3, 20, nullptr, wanted);
-        const auto &pooled = results_of<float, k>(true, 3, 20, last_first, wanted);
-        EXPECT(memcmp(alone.losses, pooled.losses, sizeof(float) * 3) == 0);
-        EXPECT(memcmp(alone.x_grad, pooled.x_grad, sizeof(float) * 3 * n) == 0);
-        const auto &many = results_of<float, k>(true, many_samples + 1, 20, last_first, wanted);
-        EXPECT(memcmp(alone.losses, many.losses, sizeof(float) * 3) == 0);
-        EXPECT(memcmp(alone.x_grad, many.x_grad, sizeof(float) * 3 * n) == 0);
-        EXPECT(memcmp(alone.steepness_grad, many.steepness_grad, sizeof(float) * 3) == 0);
-    }
+// Equal ones may repeat; others must not share a rank, nor begin with the same.
+TEST(intervals_that_share_ranks_are_not_apart) {
+    const int64_t same[][2] = {{3, 40}, {3, 40}, {50, 60}}, begin[][2] = {{3, 40}, {3, 41}},
+                  inner[][2] = {{3, 40}, {20, 30}}, ends[][2] = {{3, 40}, {40, 60}},
+                  block[][2] = {{3, 40}, {16, 16}};
+    static const Tables<7, float> apart(same, 3), first(begin, 2), second(inner, 2), third(ends, 2),
+        fourth(block, 2);
+    EXPECT(apart.merge.is_apart());
+    EXPECT(!first.merge.is_apart() && !second.merge.is_apart());
+    EXPECT(!third.merge.is_apart() && !fourth.merge.is_apart());
 }
 
 // Butterflies in front have each comparator in front once, and no other; its columns stay in
