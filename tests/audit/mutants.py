@@ -97,7 +97,7 @@ MUTANTS: dict[str, list[tuple[str, str]]] = {
         ("first.slots[plan.merge_slots[i]] += «weight_grads[i]»;", "0"),
         ("out == of_half ? side_unit<real> : «-side_unit<real>»;", "side_unit<real>"),
         ("Row{} : before + «behind[ends.at[k] + 1]»);", "Row{}"),
-        ("add_part(grads, at(of_interval, block), parts + «tile»);", "0"),
+        ("add_part(grads, of_long(number, false), parts + «tile»);", "0"),
     ],
     "library/nsc/relaxed/merge_columns.h": [
         ("store(grad, load(grad) + «slope[lane] * sums[lane][part]»);", "Row{}"),
