@@ -28,7 +28,7 @@ class ExactNetwork:
         wires, comparators, outputs: how many.
         output_lines: the wire of each output, as lines of a table.
         pair_lines: the comparators as lines of a table.
-        segments: comparators as statements.
+        segments: comparators as statements; in CUDA none unless they are all of the network's.
         run_lines: the calls that run the network, of segments and of parts of the table.
     """
 
@@ -56,7 +56,6 @@ class ExactCudaKernel:
 
     Attributes:
         network: with its comparators layer by layer.
-        is_straight: whether the network is straight-line code, from segments alone.
         layers: how many.
         layer_end_lines: where each layer ends in the table of comparators, as lines of a table.
     """
@@ -64,6 +63,5 @@ class ExactCudaKernel:
     kernel: Head
     facts: str
     network: ExactNetwork
-    is_straight: bool
     layers: int
     layer_end_lines: tuple[str, ...]

@@ -33,12 +33,12 @@ def render(head: Head, facts: str, schedule: Schedule) -> dict[str, str]:
     in_codelets = [pair for codelet in schedule.codelets for pair in codelet.comparators()]
     in_layers = [layer.tolist() for layer in network.layers()]
     by_codelets = _network(schedule, code, in_codelets)
-    by_layers = _network(schedule, code, (pair for layer in in_layers for pair in layer))
+    all_or_none = code if is_straight(schedule) else StraightLine((), ())
+    by_layers = _network(schedule, all_or_none, (pair for layer in in_layers for pair in layer))
     ends, literal = wrapped([*accumulate(map(len, in_layers)), 0]), json.dumps(facts)
-    on_gpu = ExactCudaKernel(head, literal, by_layers, is_straight(schedule), len(in_layers), ends)
     return {
         "cpu": fill("exact/kernel.cpp.j2", ExactKernel(head, literal, by_codelets)),
-        "cuda": fill("exact/kernel.cu.j2", on_gpu),
+        "cuda": fill("exact/kernel.cu.j2", ExactCudaKernel(head, literal, by_layers, len(in_layers), ends)),
     }
 
 

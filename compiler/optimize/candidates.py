@@ -128,7 +128,8 @@ def smallest_first(property_: Property) -> list[Network]:
     if ranks == list(range(n)):
         return [best(n)]
     found = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
-    # Upside down, ranks such as a median's are the same: so would networks be, if none is changed below.
+    # Ranks such as a median's are the same upside down, so reflected networks would cost the same. Small ones
+    # are tried too: without their redundant comparators they may differ.
     if n <= MOST_OPTIMIZED or ranks != [n - 1 - rank for rank in reversed(ranks)]:
         found += [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
     networks = [restrict(network, ranks) for network in found]

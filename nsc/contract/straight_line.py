@@ -18,8 +18,9 @@ class Limits:
 
     Attributes:
         exact_operations: minima and maxima of an exact kernel in C++: sorting networks up to 128 wires, the
-            16 largest of 256; of larger networks those that repeat. Of a comparator only what is needed
-            counts, as it alone is compiled. The build takes at most some three seconds for each type.
+            16 largest of 256. A larger network has code for its most frequent codelets, up to so many. Of a
+            comparator only what is needed counts, as it alone is compiled. The build takes at most some three
+            seconds for each type.
         segment_comparators: comparators of a function of an exact kernel.
         exact_cuda_comparators: comparators of an exact kernel in CUDA, by the bytes of an item: the build
             takes up to four seconds, and what a thread holds stays in its registers.

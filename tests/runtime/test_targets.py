@@ -190,6 +190,79 @@ def test_the_loss_of_a_group_keeps_its_tail(op):
     torch.testing.assert_close(single.double(), double, rtol=1e-4, atol=0)
 
 
+LARGE = 128  # wires from which on a bitonic sorter takes its last merge apart
+
+
+@pytest.fixture(scope="module")
+def large() -> nsc.Sorter:
+    return nsc.compile("bitonic", LARGE, dtypes=("float32", "float64"))
+
+
+def large_targets() -> dict[str, dict[str, object]]:
+    """Targets of two samples: groups inside of blocks of 16 ranks and across them, and what shares ranks."""
+    order = torch.arange(LARGE)
+    first, last = torch.cat([order[:20], order[20:] // 36 * 36]), order.clone()
+    first[20:36], last[20:36] = 20, 35
+    for begin in (36, 72, 108):
+        last[begin : begin + 36] = min(begin + 35, LARGE - 1)
+    overlapping = last.clone()
+    overlapping[5] = 30
+    weight = torch.rand(2, LARGE, generator=torch.Generator().manual_seed(0)).double()
+    weight[:, ::7] = 0
+    inside = first.clone()
+    inside[49:70:7] = 48  # inside of a group, where nothing counts
+    return {
+        "ranks": {"target": order},
+        "ignored": {"target": torch.where(order % 5 == 3, -100, order)},
+        "grades": {"relevance": order // 30},
+        "groups": {"target": (first, last)},
+        "overlapping groups": {"target": (first, overlapping)},
+        "weights": {"target": order, "weight": weight},
+        "weighted groups": {"target": (inside, last), "weight": weight},
+    }
+
+
+@pytest.mark.parametrize("kind", large_targets())
+@pytest.mark.parametrize("steepness", [1.0, 30.0])
+def test_a_loss_with_its_merge_apart_is_that_of_p_and_its_gradient_is_its_derivative(large, kind, steepness):
+    x = torch.arange(LARGE) + 0.3 * torch.randn(2, LARGE, dtype=DOUBLE)
+    options = {
+        name: [each.expand(2, -1) for each in value] if isinstance(value, tuple) else value.expand(2, -1)
+        for name, value in large_targets()[kind].items()
+    }
+
+    def loss_of(x: Tensor, steepness: Tensor | float) -> Tensor:
+        given_ = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
+        return large.cross_entropy(x, steepness=steepness, reduction="none", **given_)
+
+    ranks = torch.arange(LARGE).expand(2, -1)
+    if "relevance" in options:
+        grades = options["relevance"]
+        first = (grades.unsqueeze(-2) < grades.unsqueeze(-1)).sum(-1)
+        last = (grades.unsqueeze(-2) <= grades.unsqueeze(-1)).sum(-1) - 1
+    else:
+        target = options["target"]
+        first, last = target if isinstance(target, list) else (target, target)
+    rows = ranks[0].unsqueeze(-1)
+    is_in = (first.unsqueeze(-2) <= rows) & (rows <= last.unsqueeze(-2))
+    weights = options.get("weight", torch.ones(2, LARGE)) * (first >= 0)
+    p = large.sort_with_permutation(x, steepness)[1]
+    by_hand = losses_by_hand("cross_entropy", p, is_in, weights)
+    torch.testing.assert_close(loss_of(x, steepness), by_hand, rtol=1e-9, atol=1e-13)
+
+    soft = torch.full((2,), steepness, dtype=DOUBLE, requires_grad=True)
+    x.requires_grad_()
+    grads = torch.autograd.grad(loss_of(x, soft).sum(), (x, soft))
+    direction = torch.randn(2, LARGE, dtype=DOUBLE)
+    step = 1e-6
+    with torch.no_grad():
+        along = (loss_of(x + step * direction, soft) - loss_of(x - step * direction, soft)) / (2 * step)
+        by_steepness = (loss_of(x, soft + step) - loss_of(x, soft - step)) / (2 * step)
+    size = grads[0].norm(dim=-1)
+    assert ((grads[0] * direction).sum(-1) - along).abs().le(1e-6 * size + 1e-9).all()
+    assert (grads[1] - by_steepness).abs().le(1e-6 * grads[1].abs() + 1e-9).all()
+
+
 @pytest.mark.parametrize(
     ("network", "n"), [("odd_even", 7), ("odd_even", 40), ("bitonic", 40), ("bitonic", 128)]
 )

@@ -3,9 +3,12 @@
 // P = B A, where the merge is B. An item needs one entry of its column of P, or the sum of those of
 // an interval of ranks: the sum over wires of B[rank, wire] A[wire, item]. Through the merge one
 // path leads from each wire to each rank, so an entry of B is a product of weights, one of each
-// level. The last four levels are apart: B[rank, wire] = tile[rank, wire % 16] block[rank / 16,
-// wire], so that few numbers stand for all of B. A column of A is zero outside of its half of the
-// wires. All factors and sums are of numbers that are not negative.
+// level. The last four levels are apart, so that few numbers stand for all of B:
+//
+//     B[rank, wire] = tile[rank, wire % 16] block[rank / 16, wire].
+//
+// A column of A is zero outside of its half of the wires. All factors and sums are of numbers that
+// are not negative.
 #pragma once
 
 #include <nsc/relaxed/block_paths.h>
@@ -79,7 +82,7 @@ struct Merge {
           keep(memory),
           swap(keep + weight_reals(plan)),
           parts(swap + weight_reals(plan)),
-          lacks(parts + tile_reals(plan)),
+          others(parts + tile_reals(plan)),
           rows(parts + tile_reals(plan, form)),
           half_rows(row_reals(plan, form)),
           tiles(form == of_ranks ? parts : rows + 2 * half_rows),
@@ -174,7 +177,7 @@ struct Merge {
             });
             find_parts(block * merge_block);
         }
-        for (int64_t i = 0; last && i < merge_block; ++i) lacks[tile_reals(plan) + i] = 1;
+        for (int64_t i = 0; last && i < merge_block; ++i) others[tile_reals(plan) + i] = 1;
         const int64_t first = int64_t(1) << (block_levels(plan) - 1);
         for (int64_t of_half = 0; of_half < 2; ++of_half) {
             for (int64_t out = 0; out < 2; ++out) {
@@ -226,7 +229,7 @@ struct Merge {
                 behind[k] = behind[k + 1] + load(tiles + first + k * merge_block);
             for (int64_t k = 0; k < merge_block; ++k) {
                 const int64_t at = first + k * merge_block;
-                store(lacks + at, ends.at[k] < 0 ? Row{} : before + behind[ends.at[k] + 1]);
+                store(others + at, ends.at[k] < 0 ? Row{} : before + behind[ends.at[k] + 1]);
                 before += load(tiles + at);
                 if (!last) continue;
                 Row sum = {};
@@ -239,15 +242,15 @@ struct Merge {
 
     // Finds the other rows, for a half of the wires.
     void find_rows(int64_t of_half) const {
-        real *const table = rows_of(of_half), *const others = row(of_other_blocks, of_half, 0);
+        real *const table = rows_of(of_half), *const sums = row(of_other_blocks, of_half, 0);
         const auto of_others = [&](int64_t number) { return table + place_of_long(number, true); };
         const bool has_long = long_count() > 0;
         add_up<1>(table, [&](int64_t block, int64_t at, int64_t w, const Row &sum) {
-            store(others + at, sum);
+            store(sums + at, sum);
             if (has_long && beginning[block] >= 0) store(of_others(beginning[block]) + w, sum);
         });
         add_up<-1>(table, [&](int64_t block, int64_t at, int64_t w, const Row &sum) {
-            store(others + at, load(others + at) + sum);
+            store(sums + at, load(sums + at) + sum);
             if (!has_long || ending[block] < 0) return;
             real *to = of_others(ending[block]) + w;
             store(to, load(to) + sum);
@@ -258,7 +261,7 @@ struct Merge {
             for_parts(first, end, [&](int64_t from, int64_t) {
                 const real *paths = row(of_block, of_half, from / merge_block);
                 add_part(of_interval, paths, parts + from * merge_block);
-                add_part(of_others(number), paths, lacks + from * merge_block);
+                add_part(of_others(number), paths, others + from * merge_block);
             });
         });
     }
@@ -359,9 +362,10 @@ struct Merge {
     }
     // Takes the gradients of all rows of a half to those of its blocks, and of parts of intervals.
     void take_rows_back(int64_t of_half, Sums<real> sums, real *part_grads) const {
-        real *const own = sums_of(sums, of_block, 0), *others = sums_of(sums, of_other_blocks, 0);
-        const auto of_long = [&](int64_t number, bool of_others) {
-            return sums.rows + place_of_long(number, of_others);
+        real *const own = sums_of(sums, of_block, 0), *const of_others =
+                                                          sums_of(sums, of_other_blocks, 0);
+        const auto of_long = [&](int64_t number, bool is_rest) {
+            return sums.rows + place_of_long(number, is_rest);
         };
         for_long_intervals([&](int64_t number, int64_t first, int64_t end) {
             for_parts(first, end, [&](int64_t from, int64_t) {
@@ -369,7 +373,7 @@ struct Merge {
                 real *grads = sums_of(sums, of_block, from / merge_block);
                 const int64_t tile = from * merge_block;
                 add_part(grads, of_long(number, false), parts + tile);
-                add_part(grads, of_long(number, true), lacks + tile);
+                add_part(grads, of_long(number, true), others + tile);
                 add_products(part_grads + tile, of_long(number, false), paths);
                 add_products(part_grads + tile_reals(plan) + tile, of_long(number, true), paths);
             });
@@ -377,11 +381,11 @@ struct Merge {
         // Others of a block are all behind it and all in front of it, and so are those of a long
         // interval.
         const bool has_long = long_count() > 0;
-        add_up<1>(others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
+        add_up<1>(of_others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
             store(own + at, load(own + at) + sum);
             if (has_long && ending[block] >= 0) sum += load(of_long(ending[block], true) + w);
         });
-        add_up<-1>(others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
+        add_up<-1>(of_others, [&](int64_t block, int64_t at, int64_t w, Row &sum) {
             store(own + at, load(own + at) + sum);
             if (has_long && beginning[block] >= 0) sum += load(of_long(beginning[block], true) + w);
         });
@@ -447,7 +451,7 @@ struct Merge {
     real *keep, *swap;  // weights by level, then from wire 0 on
     // 16 for each rank: of the interval that begins with it, or of its part in a block, and of all
     // other ranks of the block. Behind these, of intervals, the ones.
-    real *parts, *lacks;
+    real *parts, *others;
     real *rows;         // tables, of a half of the wires and then of the other
     int64_t half_rows;  // reals of a half
     real *tiles;        // 16 for each rank: those of parts, if each rank is one

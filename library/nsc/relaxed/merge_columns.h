@@ -132,9 +132,10 @@ struct MergeColumns {
         }
     }
 
-    // The rank of a column; any rank of an item that has none, whose weight is zero.
+    // The rank of a column; of one that counts nothing the first rank, which no interval has
+    // inside.
     static int64_t rank_of(const Truths<real> &truths, int64_t lane) {
-        return lane < truths.width ? truths.rank[lane] : 0;
+        return lane < truths.width && truths.weight[lane] != 0 ? truths.rank[lane] : 0;
     }
     // Wires in strips that stay in the cache.
     template <class Visit>
