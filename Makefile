@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 test check test-quick test-all: export OMP_WAIT_POLICY := passive
 
 # Headers and their unit tests.
-CXX_FILES := $(shell find library tests/library -name '*.h' -o -name '*.cpp')
+CXX_FILES := $(shell find library tests/library tests/cuda/ptx -name '*.h' -o -name '*.cpp')
 
 .PHONY: demo docs test test-quick test-all check types pytest bench clean
 

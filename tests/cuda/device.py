@@ -1,4 +1,4 @@
-"""A device for `runtime.devices.cuda`: emulation.h runs the real sources and launches on CPU tensors."""
+"""A device for `runtime.devices.cuda`: runs the real sources and launches on CPU tensors, see MACHINES."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 from emulated import Emulated
+from executed import Executed, ExecutedByOldest
 from torch import Tensor
 
 from nsc import library
@@ -16,6 +18,10 @@ from nsc.runtime.devices.cuda_module import Argument
 from nsc.runtime.devices.launches import Block, exact_launches, launches
 from nsc.runtime.relaxed.kernel import Kernel
 
+# What runs kernels: the PTX of the newest and of the oldest NVRTC, or the text itself.
+MACHINES = {"ptx": Executed, "oldest ptx": ExecutedByOldest, "text": Emulated}
+OTHER_MACHINE = pytest.mark.nightly("the oldest PTX and the text run too, not only the newest PTX")
+Machine = type[Executed] | type[Emulated]
 # The most shared memory that a block of an H100 may have.
 SHARED_BYTES = 227 << 10
 
@@ -36,13 +42,14 @@ class EmulatedProgram:
         shared_bytes: int = SHARED_BYTES,
         edit: Callable[[str], str] = str,
         options: tuple[str, ...] = (),
+        machine: Machine = Executed,
     ) -> None:
         self.launches = launches(kernel.n, kernel.launch, kernel.reals, shared_bytes)
         self.order = "ascending"
         self.blocks = 3
         self.multiprocessors = 1
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
-        self._kernels = Emulated(defines + edit(library.expanded(kernel.sources["cuda"])), folder, options)
+        self._kernels = machine(defines + edit(library.expanded(kernel.sources["cuda"])), folder, options)
 
     def resident_blocks(self, function: str) -> int:
         return self.blocks
@@ -61,19 +68,20 @@ class EmulatedExactProgram:
         folder: Path,
         shared_bytes: int = SHARED_BYTES,
         options: tuple[str, ...] = (),
+        machine: Machine = Executed,
     ) -> None:
         self.source = source
         self.launches = exact_launches(source, getattr(torch, dtype).itemsize, shared_bytes)
         self.order = "ascending"
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
-        self._kernels = Emulated(defines + for_element(source.texts["cuda"], dtype), folder, options)
+        self._kernels = machine(defines + for_element(source.texts["cuda"], dtype), folder, options)
 
     def launch(self, function: str, blocks: int, arguments: tuple[Argument, ...]) -> None:
         _launch(self._kernels, function, blocks, self.launches.blocks[function], arguments, self.order)
 
 
 def _launch(
-    kernels: Emulated,
+    kernels: Executed | Emulated,
     function: str,
     blocks: int,
     block: Block,

@@ -45,8 +45,8 @@ def _built(text: str, options: tuple[str, ...]) -> Path:
     A third of the time would go into reading emulation.h, so it is precompiled once for each set of options.
     """
     root = Path(os.environ["NSC_CACHE_DIR"]).with_name("emulated")
-    header = root / _digest(*COMMAND, *options) / HEADER.name
-    kept, library = header.with_name(f"{header.name}.gch"), root / f"{_digest(text, *COMMAND, *options)}.so"
+    header = root / _digest(HEADER.read_text(encoding="utf-8"), *COMMAND, *options) / HEADER.name
+    kept, library = header.with_name(f"{header.name}.gch"), root / f"{_digest(text, header.parent.name)}.so"
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root / "header.lock"):
         if not kept.exists():

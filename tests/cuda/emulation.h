@@ -424,6 +424,8 @@ inline int __any_sync(uint32_t mask, int condition, int line = __builtin_LINE())
     for (unsigned lane = 0; lane < emulation::warp_size; ++lane) any |= (mask >> lane & 1) && given[lane];
     return any;
 }
+// Fibers switch at barriers and shuffles alone.
+inline int atomicExch(int *place, int value) { return std::exchange(*place, value); }
 
 template <class To, class From>
 To emulated_bits(From value) {

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from compiled import cases, elf_end, exact_cases
+from executed import OLD_LIBRARIES, OLD_NVRTC
 from machine_code import MOST_REGISTERS
 from test_machine_code import VERSION
 
@@ -28,9 +29,6 @@ from nsc.runtime.relaxed import cubin
 from nsc.runtime.relaxed.kernel import Kernel
 
 HERE = Path(__file__).parent
-# The NVRTC of torch for CUDA 13.0, the first of version 13. The newest is the one that CuPy finds by itself.
-OLD_NVRTC = HERE.parents[1] / ".venv" / "nvrtc-13.0"
-OLD_LIBRARIES = ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
 # Architectures that NVRTC knows and whose shared memory no document states.
 UNPUBLISHED = {"sm_107"}
 
@@ -63,7 +61,7 @@ def test_golden_text(generated):
 def test_both_compilers_take_every_text_without_a_warning(version, part):
     libraries = []
     if version == "13.0":
-        libraries = [OLD_NVRTC / "nvidia" / "cu13" / "lib" / name for name in OLD_LIBRARIES]
+        libraries = OLD_LIBRARIES
         missing = [str(path) for path in libraries if not path.exists()]
         assert not missing, (
             f"no {missing}: run make .venv/test.stamp, or python -m pip install --no-deps --target "

@@ -1,4 +1,4 @@
-"""The emulation itself: right kernels run right, wrong ones are found out."""
+"""What runs kernels on the CPU, the text or its PTX: right kernels run right, wrong ones are found out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 
 import pytest
 import torch
+from device import MACHINES
 from emulated import ORDERS, Emulated, EmulationError
 
 THREADS = 128
@@ -61,14 +62,19 @@ WRONG = {
     "lane that has left": "if (threadIdx.x % 32 == 0) return;\n __syncwarp();",
     "disagree on a shuffle": "if (threadIdx.x & 1) __syncwarp();\n else y[0] = __shfl_xor_sync(~0u, 1.f, 1);",
     "a lane leaves": "if (threadIdx.x % 32 != 3) __syncwarp();",
-    "read or write beyond shared memory": "y[0] = held[threadIdx.x + 1];",
+    "read or write beyond shared memory": "held[threadIdx.x + 1] = 1;",
     "write in front of shared memory": "held[int(threadIdx.x) - 1] = 0;",
 }
 
 
+@pytest.fixture(scope="module", params=["ptx", "text"])
+def machine(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def right(tmp_path_factory):
-    return Emulated(RIGHT, tmp_path_factory.mktemp("right"))
+def right(tmp_path_factory, machine):
+    return MACHINES[machine](RIGHT, tmp_path_factory.mktemp("right"))
 
 
 def reversed_by(kernels, **options):
@@ -91,19 +97,23 @@ def test_barriers_and_shuffles(right, order):
     assert not y.view(2, 2, 16)[:, 1].any()
 
 
-def test_a_missing_barrier_shows(tmp_path):
+def test_a_missing_barrier_shows_in_some_order_of_the_text(tmp_path):
     racing = Emulated(RIGHT.replace("__syncthreads();", "", 1), tmp_path)
     assert not all(reversed_by(racing, order=order) for order in ORDERS)
 
 
-def test_shared_memory_begins_as_nan_in_every_block(right):
+def test_shared_memory_begins_as_nan_in_every_block(right, machine):
     y = torch.zeros(32)
-    right.launch("unset", (2, 1, 1), (32, 1, 1), [y], 128)
-    assert y.isnan().all()
+    if machine == "text":
+        right.launch("unset", (2, 1, 1), (32, 1, 1), [y], 128)
+        assert y.isnan().all()
+    else:
+        with pytest.raises(EmulationError, match="a read of shared memory that nobody wrote"):
+            right.launch("unset", (2, 1, 1), (32, 1, 1), [y], 128)
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory):
+def wrong(tmp_path_factory, machine):
     bodies = "".join(
         f"""
 extern "C" __global__ void wrong_{number}([[maybe_unused]] float *y) {{
@@ -113,16 +123,19 @@ extern "C" __global__ void wrong_{number}([[maybe_unused]] float *y) {{
 """
         for number, body in enumerate(WRONG.values())
     )
+    shared = "extern __shared__ __align__(16) unsigned char shared_memory[];"
     right = 'extern "C" __global__ void right(float *y) { y[threadIdx.x] = threadIdx.x; }'
-    return Emulated(bodies + right, tmp_path_factory.mktemp("wrong"))
+    return MACHINES[machine](f"{shared}{bodies}{right}", tmp_path_factory.mktemp("wrong"))
 
 
 @pytest.mark.parametrize("message", WRONG)
-def test_wrong_kernels_end_with_a_message(message, wrong):
+def test_wrong_kernels_end_with_a_message(message, wrong, machine):
     y = torch.zeros(THREADS)
-    with pytest.raises(EmulationError, match=message):
-        wrong.launch(f"wrong_{list(WRONG).index(message)}", (2, 1, 1), (THREADS, 1, 1), [y], 4 * THREADS)
-    wrong.launch("right", (2, 1, 1), (THREADS, 1, 1), [y], 4 * THREADS)
+    # Addresses of shared memory are unsigned in PTX.
+    found = message.replace("write in front of", "read or write beyond") if machine == "ptx" else message
+    with pytest.raises(EmulationError, match=found):
+        wrong.launch(f"wrong_{list(WRONG).index(message)}", (1, 1, 1), (THREADS, 1, 1), [y], 4 * THREADS)
+    wrong.launch("right", (1, 1, 1), (THREADS, 1, 1), [y], 4 * THREADS)
     assert torch.equal(y, torch.arange(THREADS).float())
 
 

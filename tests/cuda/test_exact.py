@@ -6,7 +6,7 @@ import functools
 
 import pytest
 import torch
-from device import EmulatedExactProgram
+from device import MACHINES, OTHER_MACHINE, EmulatedExactProgram
 from emulated import ALIGNED, ORDERS
 
 import nsc
@@ -20,7 +20,7 @@ from nsc.runtime.devices.launches import EXACT_PAIRS, EXACT_VALUES, SHARED_KIB, 
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.exact.sorting import TorchSort
 
-pytestmark = pytest.mark.slow("kernels run in the emulation")
+pytestmark = pytest.mark.slow("kernels run on the CPU")
 
 # What torch sorts on the CPU, so that there is something to compare with.
 DTYPES = tuple(name for name in ELEMENTS if not name.startswith("uint") or name == "uint8")
@@ -29,14 +29,18 @@ WHOLES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 SHAPES = ((1, 1), (5, 1), (150, 1), (1, 40), (3, 17), (2, 3), (0, 1), (2, 0))
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    """Return what makes emulated programs, each once."""
+@pytest.fixture(
+    scope="module",
+    params=["ptx", *(pytest.param(each, marks=OTHER_MACHINE) for each in ("oldest ptx", "text"))],
+)
+def programs(tmp_path_factory, request):
+    """Return what makes programs, each once."""
 
     @functools.cache
     def make(n, dtype, select=None, shared_kib=227, options=()):
         source, folder = exact_kernel(n, select).source, tmp_path_factory.mktemp("exact")
-        return EmulatedExactProgram(source, dtype, folder, shared_kib << 10, options)
+        machine = MACHINES[request.param]
+        return EmulatedExactProgram(source, dtype, folder, shared_kib << 10, options, machine)
 
     return make
 

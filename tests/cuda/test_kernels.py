@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 import torch
-from device import EmulatedProgram
+from device import MACHINES, OTHER_MACHINE, EmulatedProgram
 from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -153,8 +154,10 @@ class Device:
         torch.testing.assert_close(actual / scale, expected / scale, **TOLERANCE[expected.dtype])
 
 
-@pytest.fixture
-def device(monkeypatch, tmp_path):
+@pytest.fixture(params=["ptx", *(pytest.param(each, marks=OTHER_MACHINE) for each in ("oldest ptx", "text"))])
+def device(monkeypatch, tmp_path, request):
+    machine = MACHINES[request.param]
+
     def make(
         network,
         n=None,
@@ -164,7 +167,7 @@ def device(monkeypatch, tmp_path):
         straight_line=STRAIGHT_LINE,
         **options,
     ):
-        request = Request(
+        compiled = Request(
             network,
             n,
             relaxation or Relaxation(),
@@ -176,7 +179,7 @@ def device(monkeypatch, tmp_path):
             straight_line=straight_line,
         )
         # The loader knows a library by its path: each has a folder of its own.
-        return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), request, **options)
+        return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), compiled, machine=machine, **options)
 
     return make
 
@@ -193,10 +196,11 @@ NETWORKS = [
     ("odd_even_merge", 128, "float64"),
     ("bitonic", 256, "float32"),
 ]
-# Kernels of more wires run in the emulation for seconds.
+# Kernels of more wires run on the CPU for seconds.
 MOST_QUICK_WIRES = 7
-EMULATED = pytest.mark.slow("kernels run in the emulation")
-NIGHTLY = pytest.mark.nightly("more sizes run in the emulation")
+EMULATED = pytest.mark.slow("kernels run on the CPU")
+NIGHTLY_BARRIER = pytest.mark.nightly("each barrier is taken out")
+NIGHTLY = pytest.mark.nightly("more sizes run on the CPU")
 # From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
 # Their widths are between others'.
@@ -234,7 +238,15 @@ def test_every_operator(device, network, n, dtype):
         emulated.check(routing, columns, batch=BATCH if n < MANY_WIRES else 1)
 
 
-@pytest.mark.slow("kernels run in the emulation")
+@pytest.mark.nightly("1,024 wires run for a minute")
+def test_the_shipped_form_of_1024_wires(monkeypatch, tmp_path):
+    request = Request("bitonic", 1024, targets=("cuda",))
+    shipped = Device(monkeypatch, tmp_path, request)
+    shipped.check("permutation", 0, batch=1)
+    shipped.check("cross_entropy", 0, batch=1)
+
+
+@pytest.mark.slow("kernels run on the CPU")
 @pytest.mark.parametrize(
     ("network", "n", "dtype"),
     [("bitonic", 8, "float32"), ("odd_even", 70, "float64")],
@@ -266,7 +278,7 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
         torch.testing.assert_close(scaled, upstream[:, None] * x_grad, rtol=1e-5, atol=tiny)
 
 
-@pytest.mark.slow("kernels run in the emulation")
+@pytest.mark.slow("kernels run on the CPU")
 @pytest.mark.parametrize(
     ("network", "n", "select", "straight"),
     [
@@ -282,7 +294,7 @@ def test_some_ranks_alone(device, network, n, select, straight):
         emulated.check(routing, columns)
 
 
-@pytest.mark.slow("kernels run in the emulation")
+@pytest.mark.slow("kernels run on the CPU")
 @pytest.mark.parametrize(
     ("sigmoid", "art_lambda", "error_free"),
     [
@@ -306,7 +318,7 @@ def tabled(device):
     return functools.partial(device, straight_line=0)
 
 
-@pytest.mark.slow("kernels run in the emulation")
+@pytest.mark.slow("kernels run on the CPU")
 def test_tiles_narrower_than_a_warp(device):
     """A device with less shared memory has several teams of threads in a warp."""
     emulated = device(irregular(40), 40, dtype="float32", shared_bytes=33 * 40 * 8, straight_line=40)
@@ -484,7 +496,7 @@ def misplaced(tensor):
     return torch.cat([tensor.new_zeros(1), tensor.flatten()])[1:].view(tensor.shape)
 
 
-@pytest.mark.slow("kernels run in the emulation")
+@pytest.mark.slow("kernels run on the CPU")
 def test_tensors_may_lie_anywhere(device, monkeypatch):
     aligned = "reinterpret_cast<uint64_t>(start) % sizeof(Columns<real>) == 0"
     # One codelet in code, others from tables.
@@ -518,44 +530,51 @@ def test_tensors_may_lie_anywhere(device, monkeypatch):
         assert all(a is b or torch.equal(a, b) for a, b in zip(*grads, strict=True))
 
 
-# Text with a barrier, the same without it, and a network on which its lack shows.
-BARRIERS = {
-    "between the levels of a tile": ("if (end > begin) wait();", "", "bitonic", 128),
-    "between the levels of the keys": (
-        "        wait_for_sample<Plan>();\n    }\n}",
-        "    }\n}",
-        "bitonic",
-        128,
-    ),
-    "between a loss and its gradient": (
-        "if (!backward) return loss;\n    Tile<Plan, real>::wait();",
-        "if (!backward) return loss;",
-        "bitonic",
-        128,
-    ),
-    "between a loss of entries and its gradient": (
-        "if (backward) Tile<Plan, real>::wait();",
-        "",
-        "bitonic",
-        128,
-    ),
+# A call of a barrier in the library of headers; how many there are, and those whose lack shows quickly.
+BARRIER = re.compile(
+    r"(?<![\w:])(?:Tile<Plan, real>::wait|wait_for_sample<Plan>|wait|__syncwarp|__syncthreads)\(\);"
+)
+BARRIERS, QUICK_BARRIERS = 22, (2, 13, 18)
+# One warp a tile, several, and tiles so narrow that a task has several slices: type, wires, shared memory and
+# batch. A barrier that all of them can do without is one too many.
+PLACES = {
+    "a warp": ("float32", 48, 227 << 10, 3),
+    "a block": ("float64", 128, 227 << 10, 2),
+    "slices": ("float64", 128, 5 * 128 * 8, 1),
 }
 
 
-@pytest.mark.slow("kernels run in the emulation")
-@pytest.mark.parametrize("barrier", BARRIERS)
-def test_a_missing_barrier_is_found_out(tabled, barrier):
-    text, without, network, n = BARRIERS[barrier]
-    emulated = tabled(network, n, edit=lambda source: edited(source, text, without))
-    emulated.steepness = 30.0  # some entries of P are large: the others of their columns are read
+def without_barrier(number, source):
+    places = list(BARRIER.finditer(source))
+    assert len(places) == BARRIERS
+    return source[: places[number].start()] + ";" + source[places[number].end() :]
+
+
+@pytest.mark.slow("kernels run on the CPU")
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(each, marks=[] if each in QUICK_BARRIERS else NIGHTLY_BARRIER) for each in range(BARRIERS)],
+)
+def test_a_missing_barrier_is_a_race(monkeypatch, tmp_path, number):
+    """The PTX shows it in any order of the threads; the text shows some of them, in some orders."""
 
     def run():
-        for order in ORDERS:
-            emulated.program.order = order
-            emulated.check("cross_entropy", 0, batch=1)
-            emulated.check("binary_cross_entropy", 0, batch=1)
+        for dtype, n, shared_bytes, batch in PLACES.values():
+            request = Request(
+                "bitonic", n, dtypes=(dtype,), targets=("cuda",), unproved=True, straight_line=0
+            )
+            folder = Path(tempfile.mkdtemp(dir=tmp_path))
+            edit = functools.partial(without_barrier, number)
+            device = Device(monkeypatch, folder, request, shared_bytes=shared_bytes, edit=edit)
+            # A block has several tasks, and some entries of P are large: the rest of their columns is read.
+            device.steepness, device.program.blocks = 10.0, 1
+            for routing, columns in ROUTED:
+                device.check(routing, columns, batch)
+            x, steepness, target = device.inputs("cross_entropy", 0, batch)
+            wrong = torch.where(torch.arange(n) < 2, n, target[:, 2:3])
+            cuda.relax_unchecked(x, steepness, wrong, "cross_entropy", device.kernel.spec)
 
-    with pytest.raises((AssertionError, EmulationError)):
+    with pytest.raises(EmulationError, match=r"a race|nobody wrote"):
         run()
 
 

@@ -93,12 +93,12 @@ struct IndexedValues<Element, 8> {
             return (key < other.key) | ((key == other.key) & (index < other.index));
         }
         Key key;
-        int32_t index;
+        int32_t index, rest;  // 0: items are copied whole, and no byte of them is without a value
     };
     static constexpr bool has_indices = true;
     NSC_STEP static Item enter(Key bits, int32_t index, Key descending) {
         Key lost = 0;
-        return {Element::key_with_index(bits, descending, &lost), index};
+        return {Element::key_with_index(bits, descending, &lost), index, 0};
     }
     NSC_STEP static int32_t index(Item item) { return item.index; }
     NSC_STEP static Key leave(Item item, Key descending) {

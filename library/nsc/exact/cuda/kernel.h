@@ -35,7 +35,8 @@ NSC_STEP void sort_by_threads(const Input<typename Form::Key> &input, typename F
         __device__ Item &operator[](int32_t wire) const { return at[wire * pitch]; }
         __device__ Column operator+(int32_t wires) const { return {at + wires * pitch}; }
     };
-    Network::template run<Form>(Column{items + lane});
+    if (tile.has(input.slabs * input.samples, lane))
+        Network::template run<Form>(Column{items + lane});
     __syncwarp();
     leave<Network, Form>(input, descending, tile, to);
 }
@@ -50,11 +51,13 @@ NSC_STEP void sort_by_blocks(const Input<typename Form::Key> &input, typename Fo
                              samples, int32_t(threadIdx.x),          int32_t(blockDim.x)};
     enter<Network, Form>(input, descending, tile);
     const int32_t sample = tile.thread % samples;
+    const bool is_there = tile.has(input.slabs * input.samples, sample);
     int32_t begin = 0;
     for (int32_t layer = 0; layer < Network::layers; ++layer) {
         __syncthreads();
         const int32_t end = Network::layer_end(layer);
-        for (int32_t k = begin + tile.thread / samples; k < end; k += tile.threads / samples)
+        for (int32_t k = begin + tile.thread / samples; is_there && k < end;
+             k += tile.threads / samples)
             Form::order(tile.at(Network::pair(k).lo, sample), tile.at(Network::pair(k).hi, sample));
         begin = end;
     }

@@ -34,6 +34,8 @@ struct Tile {
     int64_t first;
     int32_t samples, pitch, thread, threads;
     __device__ Item &at(int32_t wire, int32_t sample) const { return items[wire * pitch + sample]; }
+    // Whether a sample of the tile is one of all.
+    __device__ bool has(int64_t all, int32_t sample) const { return first + sample < all; }
     // Calls visit(k, sample) for k < count of each sample that is there; neighbouring threads are
     // at neighbouring k in rows, else at neighbouring samples.
     template <class Visit>

@@ -98,10 +98,10 @@ __device__ inline real checked(real steepness) {
 
 // Whether the ranks of a sample's target are ranks, and differ where they are not `ignored`; uses
 // the sample's shared memory.
-template <class Plan, class real>
-__device__ inline bool are_target(const int64_t *ranks, int32_t thread, real *item_of) {
-    real *wrong = item_of + sample_places<Plan> - 1;
-    if (thread == 0) *wrong = 0;
+template <class Plan>
+__device__ inline bool are_target(const int64_t *ranks, int32_t thread, void *shared) {
+    int32_t *item_of = static_cast<int32_t *>(shared), *is_wrong = item_of + Plan::wires;
+    if (thread == 0) *is_wrong = 0;
     wait_for_sample<Plan>();
     const auto for_each_item = [&](auto visit) {
         for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
@@ -109,20 +109,19 @@ __device__ inline bool are_target(const int64_t *ranks, int32_t thread, real *it
     };
     for_each_item([&](int32_t i, int64_t rank) {
         if (rank < 0 || rank >= Plan::wires)
-            *wrong = 1;
+            atomicExch(is_wrong, 1);
         else
-            item_of[place_of(int32_t(rank))] = real(i);
+            atomicExch(item_of + rank, i);
     });
     wait_for_sample<Plan>();
     // Of two items with one rank, one finds the other in its place.
     for_each_item([&](int32_t i, int64_t rank) {
-        if (rank >= 0 && rank < Plan::wires && item_of[place_of(int32_t(rank))] != real(i))
-            *wrong = 1;
+        if (rank >= 0 && rank < Plan::wires && item_of[rank] != i) atomicExch(is_wrong, 1);
     });
     wait_for_sample<Plan>();
-    const bool right = *wrong == 0;
+    const bool is_right = !*is_wrong;
     wait_for_sample<Plan>();
-    return right;
+    return is_right;
 }
 
 // What a comparator leaves for the routing and for the backward pass.

@@ -150,7 +150,8 @@ __device__ __forceinline__ double loss_part(const Tile<Plan, real> &tile, real *
     return loss;
 }
 
-// Stores the loss of a task, the sum over the threads of each of its samples; uses the tile.
+// Stores the loss of a task, the sum over the threads of each of its samples; uses the tile, whose
+// rows nobody may still read.
 template <class Plan, class real>
 __device__ __forceinline__ void store_loss(const Tile<Plan, real> &tile, int32_t task, double loss,
                                            double *losses) {
@@ -161,7 +162,6 @@ __device__ __forceinline__ void store_loss(const Tile<Plan, real> &tile, int32_t
         if (tile.is_sample && tile.lane % lanes == 0) losses[place] = loss;
     } else {
         double *parts = reinterpret_cast<double *>(tile.tile);
-        Tile<Plan, real>::wait();
         if (tile.lane == 0) parts[tile.team] = loss;
         Tile<Plan, real>::wait();
         if (tile.team == 0 && tile.lane == 0) {

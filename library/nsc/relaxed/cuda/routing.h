@@ -104,9 +104,10 @@ __device__ __forceinline__ void route_backward(
                 read_rows(tile, rows_of(tile, backwards.start, backwards.stride));
             Tile<Plan, real>::wait();
             run_backward(tile, kept, weight_grad);
+            // All threads waited behind the last level, and each loads the rows again that it
+            // writes.
             if (payload_grad && !call.gradient_first && !is_loss(call.routing))
                 write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
-            Tile<Plan, real>::wait();
         }
         if (is_loss(call.routing)) store_loss(tile, task, loss, losses);
     }
