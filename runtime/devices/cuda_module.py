@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import threading
+from array import array
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,12 +163,13 @@ class CudaModule:
         Raises:
             DeviceError: the driver refuses the launch, or an earlier kernel failed.
         """
-        # The lowest bytes come first, so a function may take an int of four bytes.
-        values = [ctypes.c_int64(_word(a)) for a in arguments]
-        addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         ready = self._functions[function]
         block = ready.block
-        with torch.cuda.device(self._device.index):
+        # The lowest bytes come first, so a function may take an int of four bytes.
+        words = array("q", [_word(argument) for argument in arguments])
+        start, count_of_words = words.buffer_info()
+        addresses = array("q", range(start, start + 8 * count_of_words, 8))
+        with contextlib.nullcontext() if self._is_current() else torch.cuda.device(self._device.index):
             # Autograd's threads begin without a context, and torch does not always set one.
             if self._driver.ctxGetCurrent() != self._context:
                 self._driver.ctxSetCurrent(self._context)
@@ -179,7 +180,7 @@ class CudaModule:
                     *(block.threads, 1, 1),
                     block.shared_bytes,
                     torch.cuda.current_stream().cuda_stream,
-                    ctypes.addressof(addresses),
+                    addresses.buffer_info()[0],
                     0,
                 )
             except self._driver.CUDADriverError as error:
@@ -188,6 +189,9 @@ class CudaModule:
                     f"{block.threads} threads and {block.shared_bytes:,} bytes of shared memory): {error}. "
                     f"{_what_to_do(str(error))}"
                 ) from None
+
+    def _is_current(self) -> bool:
+        return torch.cuda.current_device() == self._device.index
 
     def _function(self, module: int, name: str, block: Block) -> _Function:
         handle = self._driver.moduleGetFunction(module, name)
@@ -220,9 +224,9 @@ def _what_to_do(error: str) -> str:
 
 
 def _word(argument: Argument) -> int:
-    if isinstance(argument, Tensor):
-        return argument.data_ptr()
-    return 0 if argument is None else argument
+    if type(argument) is int:
+        return argument
+    return 0 if argument is None else argument.data_ptr()  # type: ignore[union-attr]
 
 
 def _cupy() -> Any:

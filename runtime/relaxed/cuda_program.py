@@ -27,6 +27,9 @@ class Program(Protocol):
     launches: Launches
     multiprocessors: int
 
+    def __hash__(self) -> int:
+        """Programs are equal only to themselves."""
+
     def resident_blocks(self, function: str) -> int:
         """Return how many blocks of a function the device runs at a time."""
 
