@@ -65,8 +65,9 @@ def relax_unchecked(
     shapes = output_shapes(x, payload, routing)
     with Call(x, steepness, payload, routing, spec, with_gradients=False) as call:
         values = x.new_empty(shapes[0])
-        if routing == "none":
-            call.keys(0, call.batch, values, None)
+        if routing == "none":  # no scratch memory: one launch takes the whole batch
+            if call.batch:
+                call.keys(0, call.batch, values, None)
             return values, None
         routed = x.new_empty(shapes[1])
         for first, count in call.groups():
@@ -190,6 +191,10 @@ class Call:
             self._plan = plan_of(self._kernel, self._program, routing, columns, x.dtype)
 
     def __enter__(self) -> Call:
+        try:
+            self._x, self._payload = self._x.contiguous(), inner_contiguous(self._payload)
+        except torch.OutOfMemoryError as error:
+            self.__exit__(None, error, None)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -200,7 +205,6 @@ class Call:
         """Return the groups of samples that pass together: the first sample, and how many."""
         if not self.batch:
             return []
-        self._x, self._payload = self._x.contiguous(), inner_contiguous(self._payload)
         size = self._samples_at_once
         return [(first, min(size, self.batch - first)) for first in range(0, self.batch, size)]
 

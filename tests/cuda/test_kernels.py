@@ -466,6 +466,31 @@ def test_empty_and_uneven_operands(device):
     assert torch.equal(one_for_all[0], expected[1][0])
 
 
+@pytest.mark.parametrize(("routing", "columns"), ROUTED)
+def test_operands_of_any_strides_and_no_samples(tabled, routing, columns):
+    emulated = tabled("bitonic", 8)
+    spec = emulated.kernel.spec
+    x, steepness, payload = emulated.inputs(routing, columns)
+
+    def results(x, steepness, payload):
+        found = cuda.relax_unchecked(x, steepness, payload, routing, spec)
+        upstream = None if found[1] is None else torch.ones_like(found[1])
+        grads = cuda.relax_backward_unchecked(found[0], upstream, x, steepness, payload, routing, spec)
+        losses = cuda.loss(x, steepness, payload, routing, spec) if is_loss(routing) else ()
+        return [each for each in (*found, *grads, *losses) if each is not None]
+
+    def across(tensor):
+        """Return the same numbers, which lie in memory with the last axis first."""
+        return tensor.movedim(-1, 0).contiguous().movedim(0, -1)
+
+    expected = results(x, steepness.contiguous(), payload)
+    strided = results(across(x), steepness, None if payload is None else across(payload))
+    assert all(map(torch.equal, strided, expected))
+    empty = results(x[:0], steepness[:0], None if payload is None else payload[:0])
+    assert [each.shape[1:] for each in empty] == [each.shape[1:] for each in expected]
+    assert all(each.shape[0] == 0 for each in empty)
+
+
 def test_more_samples_than_32_bits_count(tabled):
     """Only sorted values take no scratch memory: one launch takes a whole batch."""
     emulated = tabled("bitonic", 8)

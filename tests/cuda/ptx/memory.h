@@ -75,7 +75,7 @@ public:
 
     uint8_t *shared_start() { return reinterpret_cast<uint8_t *>(shared_memory_.data()); }
 
-    // Runs of `count` values of a type from an operand's address on.
+    // Read or write `count` values of a type, from an operand's address on.
     template <class T>
     void load(Thread &thread, const Instruction &at) {
         const uint64_t address =
