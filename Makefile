@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SITE := docs/_build/html
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
-# Tests compile by two NVRTCs: the environment's newest, and 13.0 as torch for CUDA 13.0 brings it.
+# Tests compile by three NVRTCs: the environment's newest, 13.0 as torch for CUDA 13.0 brings it, and one of CUDA 12.
 INSTALL_NVRTC := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade
 
 # Tests and pages start a hundred processes that import torch: keep compiled modules, whatever the environment says.
@@ -68,6 +68,7 @@ $(VENV)/examples.stamp: $(BIN)/python pyproject.toml constraints.txt
 $(VENV)/test.stamp: $(BIN)/python pyproject.toml constraints.txt
 	$(INSTALL) -e '.[examples,test]'
 	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-13.0 nvidia-cuda-nvrtc==13.0.88
+	$(INSTALL_NVRTC) --target $(VENV)/nvrtc-12.4 nvidia-cuda-nvrtc-cu12==12.4.127
 	-$(INSTALL_BROWSER)
 	touch $@
 

@@ -15,7 +15,10 @@ from nsc import library
 from nsc.errors import BuildError, ToolchainError
 
 # What to do where CuPy or NVRTC is missing or does not fit.
-INSTALL = "pip install cupy-cuda13x cuda-pathfinder 'nvidia-cuda-nvrtc>=13,<14'"
+INSTALL = (
+    "pip install cupy-cuda13x cuda-pathfinder 'nvidia-cuda-nvrtc>=13,<14'; for a driver of CUDA 12 "
+    "cupy-cuda12x cuda-pathfinder 'nvidia-cuda-nvrtc-cu12>=12.4,<13'"
+)
 # No fast-math. Constants that only some networks use are no reason for a warning.
 _OPTIONS = ("--std=c++17", "--diag-suppress=177")
 # What nvcc does unasked or has no use for: NVRTC before 13.2 refuses generic lambdas but for the first.

@@ -14,6 +14,8 @@ from nsc.errors import BuildError
 # Shared memory that a block may ask for, in KiB (CUDA C++ Programming Guide, table of technical
 # specifications per compute capability).
 SHARED_KIB = {
+    "sm_70": 96,
+    "sm_72": 96,
     "sm_75": 64,
     "sm_80": 163,
     "sm_86": 99,

@@ -1,16 +1,13 @@
-"""Runs the PTX that NVRTC makes of CUDA sources, on the CPU, by the machine of ptx/.
-
-`python executed.py ARCHITECTURE [LIBRARY…]` prints the PTX of its input by the NVRTC of the libraries.
-"""
+"""Runs the PTX that NVRTC makes of CUDA sources, on the CPU, by the machine of ptx/."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import hashlib
+import importlib
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +16,7 @@ import numpy as np
 import ptx_text
 from emulated import ORDERS, Dim3, EmulationError
 from filelock import FileLock
+from nvrtc_library import NvrtcLibrary
 from ptx_text import BITS, Address, Kernel, Module, Statement, UnknownPtxError
 from torch import Tensor
 
@@ -37,12 +35,7 @@ COMMAND = (
     "-fPIC",
     "-shared",
 )
-ARCHITECTURE = "compute_90"
-# The NVRTC of torch for CUDA 13.0, the first of version 13. The newest is the one that CuPy finds by itself.
-OLD_NVRTC = Path(__file__).parents[2] / ".venv" / "nvrtc-13.0"
-OLD_LIBRARIES = tuple(
-    OLD_NVRTC / "nvidia" / "cu13" / "lib" / name for name in ("libnvrtc-builtins.so.13.0", "libnvrtc.so.13")
-)
+ROOT = Path(__file__).parents[2]
 
 # As machine.h has them.
 SPACES = {"": 0, "global": 1, "shared": 2, "local": 3, "param": 4}
@@ -100,53 +93,44 @@ def machine() -> ctypes.CDLL:
     return built
 
 
-def ptx_of(text: str, architecture: str = ARCHITECTURE, libraries: tuple[Path, ...] = ()) -> str:
-    """Return NVRTC's PTX of a text with all that it includes; all workers of a run compile it once.
+@dataclass(frozen=True)
+class Compiler:
+    """Makes PTX of CUDA C++, with the options of the kernels that are shipped.
 
-    Args:
-        text: CUDA C++.
+    Attributes:
+        folder: where NVRTC's libraries are; empty: where CuPy finds them.
         architecture: such as compute_90.
-        libraries: those of an NVRTC, in the order in which they are loaded; empty: the one that CuPy finds.
     """
-    name = "-".join([_digest(text), *map(_digest, map(str, libraries)), nvrtc_version(), architecture])
-    path = _folder() / f"{name}.ptx"
-    with FileLock(path.with_suffix(".lock")):
-        if not path.exists():
-            # A process has one NVRTC.
-            ptx = _in_a_process(text, architecture, libraries) if libraries else compiled(text, architecture)
-            path.write_text(ptx, encoding="utf-8")
-    return path.read_text(encoding="utf-8")
+
+    folder: str
+    architecture: str
+
+    @property
+    def library(self) -> NvrtcLibrary:
+        return _library(self.folder)
+
+    def ptx(self, text: str) -> str:
+        """Return the PTX of a text with all that it includes; all workers of a run compile it once."""
+        digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+        path = _folder() / f"{digest}-{self.library.version}-{self.architecture}.ptx"
+        with FileLock(path.with_suffix(".lock")):
+            if not path.exists():
+                options = (f"--gpu-architecture={self.architecture}", *nvrtc._OPTIONS, "-default-device")
+                path.write_text(self.library.ptx(text, options), encoding="utf-8")
+        return path.read_text(encoding="utf-8")
+
+
+NEWEST = Compiler("", "compute_90")
+# One of version 12, for the first architecture that it knows.
+OLDEST = Compiler(f"{ROOT}/.venv/nvrtc-12.4/nvidia/cuda_nvrtc/lib", "compute_70")
 
 
 @functools.cache
-def nvrtc_version() -> str:
-    return ".".join(map(str, nvrtc._nvrtc().getVersion()))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _in_a_process(text: str, architecture: str, libraries: tuple[Path, ...]) -> str:
-    command = [sys.executable, __file__, architecture, *libraries]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
-
-
-def compiled(text: str, architecture: str) -> str:
-    """Return the PTX of a text by this process's NVRTC, with the options of the kernels that are shipped."""
-    module = nvrtc._nvrtc()
-    options = (f"--gpu-architecture={architecture}", *nvrtc._OPTIONS, "-default-device")
-    program = module.createProgram(text, "kernel.cu", (), ())
-    try:
-        module.compileProgram(program, options)
-        ptx = module.getPTX(program)
-        return ptx if isinstance(ptx, str) else ptx.decode()
-    except module.NVRTCError as error:
-        raise AssertionError(module.getProgramLog(program)[:4000]) from error
-    finally:
-        module.destroyProgram(program)
+def _library(folder: str) -> NvrtcLibrary:
+    if not folder:
+        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib("nvrtc")
+        return NvrtcLibrary(Path(found.abs_path).parent)
+    return NvrtcLibrary(Path(folder))
 
 
 @dataclass(frozen=True)
@@ -279,14 +263,13 @@ class Executed:
     that no barrier orders are a race and end it, and so does a read of shared memory that nobody wrote.
     """
 
-    architecture = ARCHITECTURE
-    libraries: tuple[Path, ...] = ()
+    compiler = NEWEST
 
     def __init__(
         self, text: str, folder: Path, options: tuple[str, ...] = (), ptx: str | None = None
     ) -> None:
         if ptx is None:
-            ptx = ptx_of(nsc.library.expanded(text), self.architecture, self.libraries)
+            ptx = self.compiler.ptx(nsc.library.expanded(text))
         module = _module(ptx)
         # Tables lie where their addresses say; the machine only reads them.
         self._tables = {name: _aligned(*table) for name, table in module.tables.items()}
@@ -338,10 +321,9 @@ class Executed:
 
 
 class ExecutedByOldest(Executed):
-    """The same by the first NVRTC of version 13, for the first architecture that it knows."""
+    """The same by an NVRTC of version 12."""
 
-    architecture = "compute_75"
-    libraries = OLD_LIBRARIES
+    compiler = OLDEST
 
 
 @functools.lru_cache(maxsize=4)
@@ -368,9 +350,3 @@ def _word(argument: Tensor | ctypes._SimpleCData | None, size: int) -> int:
     if isinstance(argument, Tensor):
         return argument.data_ptr()
     return int.from_bytes(bytes(argument)[:size], "little")
-
-
-if __name__ == "__main__":
-    for each in sys.argv[2:]:
-        ctypes.CDLL(each, ctypes.RTLD_GLOBAL)
-    print(compiled(sys.stdin.read(), sys.argv[1]))

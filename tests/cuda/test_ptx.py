@@ -12,7 +12,7 @@ import ptx_text
 import pytest
 import torch
 from emulated import EmulationError
-from executed import Executed, ptx_of
+from executed import NEWEST, Executed
 from ptx_text import UnknownPtxError
 
 HEAD = """
@@ -151,7 +151,7 @@ COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le"
 
 def executed_opcodes(tmp_path, lines, operands):
     """Run PTX that stores a result of 64 bits for each line; %rd1 to %rd3 are operands."""
-    ptx = ptx_of('extern "C" __global__ void of(const long long *x, long long *y) { y[0] = x[0]; }')
+    ptx = NEWEST.ptx('extern "C" __global__ void of(const long long *x, long long *y) { y[0] = x[0]; }')
     head = ptx[: ptx.index("{", ptx.index(".entry"))]
     names = [f"of_param_{k}" for k in range(2)]
     body = [
