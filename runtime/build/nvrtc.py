@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import re
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,11 @@ class Nvrtc:
         Raises:
             BuildError: the compiler failed; the error carries its log. Or what it wrote is not whole.
         """
+        # NVRTC 12 leaves its thread in the locale C, in which Python takes texts for ASCII.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self._compiled, text, name).result()
+
+    def _compiled(self, text: str, name: str) -> tuple[bytes, str]:
         nvrtc = _nvrtc()
         program = nvrtc.createProgram(library.expanded(text), name, (), ())
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -35,6 +36,11 @@ class NvrtcLibrary:
         Raises:
             AssertionError: with the compiler's log.
         """
+        # NVRTC 12 leaves its thread in the locale C, in which Python takes texts for ASCII.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(self._ptx, text, options).result()
+
+    def _ptx(self, text: str, options: Sequence[str]) -> str:
         program = ctypes.c_void_p()
         create = self._library.nvrtcCreateProgram
         assert create(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import locale
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from compiled import cases, elf_end, exact_cases
+from executed import NEWEST, OLDEST
 from machine_code import MOST_REGISTERS
 from test_machine_code import VERSION
 
@@ -180,6 +183,21 @@ def test_an_architecture_that_nvrtc_does_not_know():
 def test_a_text_that_does_not_compile_says_where(monkeypatch):
     with pytest.raises(BuildError, match=r"NVRTC .* failed for sm_90(.|\n)*kernel.cu\(1\): error"):
         nvrtc.Nvrtc("sm_90", "13").compiled("int main( {}")
+
+
+@pytest.mark.slow("NVRTC compiles")
+def test_texts_are_read_as_before_when_nvrtc_has_compiled():
+    """NVRTC 12 changes the locale of its thread."""
+    before = locale.getpreferredencoding(False)
+    for compiler in (NEWEST, OLDEST):
+        compiler.library.ptx("", (f"--gpu-architecture={compiler.architecture}",))
+        assert locale.getpreferredencoding(False) == before
+    threads = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nvrtc, "_nvrtc", lambda: threads.append(threading.current_thread()) or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            nvrtc.Nvrtc("sm_90", "13").compiled("")
+    assert threads != [threading.current_thread()]
 
 
 def test_every_architecture_of_nvrtc_has_its_shared_memory():
