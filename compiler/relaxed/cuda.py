@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import accumulate
 
 from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
@@ -138,7 +137,10 @@ def _threads(levels: Levels) -> Threads:
             listed += level
             ends.append(len(listed))
         bounds.append(braced(ends))
-    comparators = [braced((c.lo, c.hi, c.slot)) for turn in levels.rounds for c in turn]
+    comparators = []
+    for turn in levels.rounds:
+        comparators += [braced((c.lo, c.hi, c.slot)) for c in turn]
+        comparators += ["{}"] * (launch.sample_threads - len(turn))
     # C has no empty arrays: the tables end with an entry that is not used.
     return Threads(
         level_count=len(levels.ends),
@@ -151,7 +153,6 @@ def _threads(levels: Levels) -> Threads:
         forward_blocks=levels.forward_blocks,
         rounds=len(levels.rounds),
         comparator_lines=wrapped([*comparators, "{}"]),
-        round_end_lines=wrapped([*accumulate(map(len, levels.rounds)), 0]),
         cone_columns=TILE_COLUMNS,
         cones=len(levels.cones) - 1,
         listed_lines=wrapped([*listed, 0]),

@@ -20,9 +20,10 @@ from nsc.wording import argument
 # a float32 tile, with two columns a lane, lies on half a warp. On a whole warp it would have 64 columns,
 # which reach more codelets.
 TILE_COLUMNS = 32
-# Up to this many wires a warp has a tile of columns to itself; beyond, a block shares one, with as many
-# warps as a level has codelets for, about.
-WIRES_PER_WARP = 64
+# Wires for each warp of a tile. Light cones leave a level few codelets, of which a warp takes two at a time,
+# so more warps would wait: by counts of comparators two warps on 128 wires would take 1.19 times the time of
+# their work, and four 1.84 times. This rule gives 1.00, 1.09, 1.17 and 1.25 on 128, 256, 512 and 1,024 wires.
+WIRES_PER_WARP = 128
 MOST_TILE_WARPS = 8
 # Threads of a block whose warps or samples are independent, and least and most threads that share a sample.
 BLOCK_THREADS = 128
@@ -89,17 +90,22 @@ class Levels:
         threads = FORWARD_THREADS_OF_WARP_TILES if has_warp_tiles else FORWARD_THREADS
         return threads // launch.routing_threads
 
+    @property
+    def known_length(self) -> int:
+        """Comparators whose code may know where its wires lie."""
+        return self.schedule.straight_line
+
     @cached_property
     def straight_codes(self) -> tuple[StraightCode, ...]:
         """The straight-line code of each shape that has some.
 
-        The most frequent pairs of shape and spread have code of their own, of `straight_line` comparators
-        in all.
+        The most frequent pairs of shape and spread have code of their own, of `known_length` comparators in
+        all.
         """
         shapes = self.schedule.straight_shapes
         counts = Counter((codelet.shape, codelet.spread) for codelet in self.schedule.codelets)
         known: dict[Shape, list[tuple[int, ...]]] = {shape: [] for shape in shapes}
-        room = self.schedule.straight_line
+        room = self.known_length
         for (shape, spread), _ in counts.most_common():
             if shape in known and len(shape) <= room:
                 room -= len(shape)
@@ -125,14 +131,15 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
     n = schedule.network.n
     sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
     reached_by = reaching_blocks(n, [codelet.wires for codelet in ordered.codelets], TILE_COLUMNS)
-    entries = max(schedule.network.size, len(reached_by) + sum(map(int.bit_count, reached_by)))
+    in_rounds = rounds(n, ordered.codelets, sample_threads)
+    entries = max(len(in_rounds) * sample_threads, len(reached_by) + sum(map(int.bit_count, reached_by)))
     if entries > most_entries:
         raise LoweringError(
             f"the CUDA kernels of {schedule.network.counts} have a table of {entries:,} entries, at most "
             f"{most_entries:,} are compiled: use a smaller network, or {argument('targets', ('cpu',))}"
         )
     cones = light_cones(n, ordered.codelets, ends, TILE_COLUMNS)
-    tile_warps = 1 if n <= WIRES_PER_WARP else min(MOST_TILE_WARPS, _power_of_two(n) // WARP)
+    tile_warps = max(1, min(MOST_TILE_WARPS, _power_of_two(n) // WIRES_PER_WARP))
     launch = Launch(
         slots=schedule.slots,
         arrays=arrays,
@@ -141,11 +148,11 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
         tile_threads=WARP * tile_warps,
         tile_lanes=WARP if n <= TILE_COLUMNS else WARP // 2,
         widest_group=min(TILE_COLUMNS, _power_of_two(n)),
-        routing_threads=max(BLOCK_THREADS, WARP * tile_warps),
+        routing_threads=BLOCK_THREADS if tile_warps == 1 else WARP * tile_warps,
         sample_threads=sample_threads,
-        keys_threads=max(BLOCK_THREADS, sample_threads),
+        keys_threads=BLOCK_THREADS if sample_threads <= WARP else sample_threads,
     )
-    return Levels(ordered, ends, cones, rounds(n, ordered.codelets, sample_threads), launch)
+    return Levels(ordered, ends, cones, in_rounds, launch)
 
 
 def in_levels(schedule: Schedule) -> tuple[Schedule, tuple[int, ...]]:

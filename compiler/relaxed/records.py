@@ -186,7 +186,6 @@ class Threads:
     forward_blocks: int
     rounds: int
     comparator_lines: tuple[str, ...]
-    round_end_lines: tuple[str, ...]
     cone_columns: int
     cones: int
     listed_lines: tuple[str, ...]

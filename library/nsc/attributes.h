@@ -9,6 +9,8 @@
 #define NSC_TABLE __device__ const
 #define NSC_STEP __device__ __forceinline__
 #define NSC_UNROLL _Pragma("unroll")
+// Keeps a loop one, whose turns are long.
+#define NSC_NO_UNROLL _Pragma("unroll 1")
 #else
 #define NSC_FUNCTION inline
 #define NSC_TABLE constexpr

@@ -7,6 +7,8 @@ out of memory leaves nothing behind.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -33,6 +35,9 @@ from nsc.wording import count as count_of
 # idle. The second number limits such a group.
 SCRATCH_BYTES = 64 << 20
 MOST_SCRATCH_BYTES = 2 << 30
+# Most bytes of weights that a forward pass keeps for its backward pass: those of a group. More would be read
+# from memory, which takes about as long as the keys pass takes to work them out again.
+MOST_KEPT_WEIGHTS = SCRATCH_BYTES
 # Most bytes of loaded rows that the backward routing keeps at a time. A single block may keep more.
 KEPT_BYTES = 256 << 20
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
@@ -49,8 +54,12 @@ def relax(
 
 
 def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
-    """Return None: the backward pass works all weights out anew."""
-    return None
+    """Return memory for the weights of all samples; None where they take more than MOST_KEPT_WEIGHTS."""
+    launch = find_kernel(spec).manifest.cuda
+    if launch is None:  # the call says so
+        return None
+    shape = x.shape[0], launch.arrays, launch.slots
+    return x.new_empty(shape) if math.prod(shape) * x.itemsize <= MOST_KEPT_WEIGHTS else None
 
 
 def relax_unchecked(
@@ -67,11 +76,11 @@ def relax_unchecked(
         values = x.new_empty(shapes[0])
         if routing == "none":  # no scratch memory: one launch takes the whole batch
             if call.batch:
-                call.keys(0, call.batch, values, None)
+                call.keys(0, call.batch, values, kept)
             return values, None
         routed = x.new_empty(shapes[1])
         for first, count in call.groups():
-            weights = call.empty_weights(count)
+            weights = call.empty_weights(count) if kept is None else kept[first : first + count]
             call.keys(first, count, values, weights)
             losses = call.route(first, count, weights, routed)
             if losses is not None:
@@ -91,7 +100,10 @@ def relax_backward_unchecked(
     with_payload: bool = True,
     kept: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do what `relax_backward` does without argument checks; gradients that are not needed are None."""
+    """Do what `relax_backward` does without argument checks; gradients that are not needed are None.
+
+    The weights are computed anew unless `relax_unchecked` kept them for the same arguments.
+    """
     if is_loss(routing) and routed_grad is not None:
         assert payload is not None
         return through_loss(
@@ -106,8 +118,11 @@ def relax_backward_unchecked(
         values_grad = None if values_grad is None else values_grad.contiguous()
         routed_grad = None if routed_grad is None else routed_grad.contiguous()
         for first, count in call.groups():
-            weights = call.empty_weights(count)
-            call.keys(first, count, None, weights)
+            if kept is None:
+                weights = call.empty_weights(count)
+                call.keys(first, count, None, weights)
+            else:
+                weights = kept[first : first + count]
             weight_grads = None
             if routed_grad is not None:
                 weight_grads = call.empty_weight_grads(count)

@@ -13,15 +13,19 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
+import torch
+
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed import cuda
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.schedule import schedule
 from nsc.compiler.text.records import Header
+from nsc.contract.exact import for_element
 from nsc.contract.launch import FUNCTIONS, LANE_BYTES
+from nsc.join.exact import exact_kernel
 from nsc.runtime.build.nvrtc import Nvrtc, resources
-from nsc.runtime.devices.launches import SHARED_KIB, launches
+from nsc.runtime.devices.launches import SHARED_KIB, exact_launches, launches
 
 ARCHITECTURE = "sm_90"
 # Registers that a thread can have, and the widest network whose float32 kernels all keep everything in them.
@@ -39,8 +43,9 @@ _KERNEL = re.compile(r'extern "C" __global__ void\s[^{;]*?\bnsc_(\w+)_f\d\d\(.*?
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
 # A codelet: butterflies of 16 wires in four layers.
 CODELET_WIRES, CODELET_LAYERS = 16, 4
-# The instruction that reads a lane's float32 columns of a row from a tensor.
+# The instructions that read a lane's float32 columns of a row from a tensor, and a pack of values.
 ROW_OF_TENSOR = f"LDG.E.{8 * LANE_BYTES}.CONSTANT"
+PACK_OF_VALUES = "LDG.E.128.CONSTANT"
 
 
 def compiled(
@@ -61,6 +66,14 @@ def compiled(
     return _instructions(cubin), figures
 
 
+def compiled_exact(n: int, dtype: str) -> dict[str, list[str]]:
+    """Return the instructions of the functions that sort n values exactly, in order."""
+    source = exact_kernel(n).source
+    launched = exact_launches(source, getattr(torch, dtype).itemsize, SHARED_KIB[ARCHITECTURE] << 10)
+    text = for_element(source.texts["cuda"], dtype)
+    return _instructions(Nvrtc(ARCHITECTURE, "", launched.defines).compiled(text)[0])
+
+
 def _instructions(cubin: bytes) -> dict[str, list[str]]:
     """Return the instructions of each function of a cubin, in order, with their suffixes."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -75,11 +88,16 @@ def _instructions(cubin: bytes) -> dict[str, list[str]]:
     }
 
 
-def rows_in_flight(code: list[str]) -> int:
-    """Return the most rows that a thread asks memory for before it stores one in shared memory."""
+def reads_in_flight(code: list[str], read: str) -> int:
+    """Return the most reads that a thread asks memory for before it stores one in shared memory.
+
+    Args:
+        code: a function.
+        read: the instruction.
+    """
     most = rows = 0
     for name in code:
-        if name == ROW_OF_TENSOR:
+        if name == read:
             rows += 1
             most = max(most, rows)
         elif name.startswith(("STS", "BAR", "WARPSYNC")):

@@ -124,6 +124,19 @@ def test_any_number_of_values(n, dtype, programs, on):
     check(operator(n), n, dtype, ((150, 1), (3, 17), (2, 40)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int64"])
+def test_values_may_lie_anywhere(dtype, programs, on):
+    """16 bytes are read at a time where they lie at a multiple of 16, and one value at a time elsewhere."""
+    on(programs(5, dtype, options=ALIGNED))
+    for offset in (0, 1):
+        x = values_of((40 * 5 + 1,), dtype)[offset:][: 40 * 5].view(40, 5)
+        assert (x.data_ptr() % 16 == 0) == (offset == 0)
+        values, indices = exact._sort(x, 1, False, False, operator(5).kernel.spec)
+        expected = torch.sort(x, dim=1, stable=True)
+        assert torch.equal(indices, expected.indices)
+        assert torch.equal(bits(values), bits(expected.values))
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", ["float64", "uint8"])
 def test_a_network_that_runs_from_a_table(dtype, order, programs, on):

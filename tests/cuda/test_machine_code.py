@@ -56,11 +56,18 @@ def test_the_table_is_true(golden):
 
 
 @pytest.mark.parametrize(
-    "n", [128, pytest.param(32, marks=pytest.mark.nightly("NVRTC compiles large networks"))]
+    "n",
+    [128, *(pytest.param(n, marks=pytest.mark.nightly("NVRTC compiles large networks")) for n in (32, 64))],
 )
 def test_several_rows_of_a_tensor_are_asked_for_at_a_time(n):
     """Else each row of a payload or a gradient would cost the time of a read from memory."""
     functions = ("route", "reversed", "route_backward")
     code, _ = machine_code.compiled(machine_code.codelet(n), "float32", functions)
     for function in functions:
-        assert machine_code.rows_in_flight(code[f"nsc_{function}_f32"]) >= 8, function
+        reads = machine_code.reads_in_flight(code[f"nsc_{function}_f32"], machine_code.ROW_OF_TENSOR)
+        assert reads >= 8, function
+
+
+def test_several_packs_of_values_are_asked_for_at_a_time():
+    for function, code in machine_code.compiled_exact(64, "float32").items():
+        assert machine_code.reads_in_flight(code, machine_code.PACK_OF_VALUES) == 8, function

@@ -58,13 +58,10 @@ NSC_TABLE nsc::Pair shape_pairs[] = {
     {0, 1, 0}, {2, 3, 0}, {0, 2, 0}, {1, 3, 0}, {0, 1, 0}, {2, 3, 0}, {0, 0, 0},
 };
 
-// The rounds of the keys pass, and where each ends: lo, hi, slot.
+// The rounds of the keys pass, each 8 comparators or none: lo, hi, slot.
 NSC_TABLE nsc::Comparator in_rounds[] = {
-    {0, 1, 0}, {3, 2, 1}, {0, 2, 2}, {1, 3, 3}, {0, 1, 4}, {2, 3, 5}, {},
-};
-
-NSC_TABLE int32_t round_ends[] = {
-    2, 4, 6, 0,
+    {0, 1, 0}, {3, 2, 1}, {}, {}, {}, {}, {}, {}, {0, 2, 2}, {1, 3, 3}, {}, {}, {}, {}, {}, {},
+    {0, 1, 4}, {2, 3, 5}, {}, {}, {}, {}, {}, {}, {},
 };
 
 // The codelets that each 32 columns of P reach, by level; then all codelets.
@@ -151,7 +148,6 @@ struct Network {
     static NSC_STEP nsc::Shape shape(int32_t number) { return shapes[number]; }
     static NSC_STEP nsc::Pair pair(int32_t number) { return shape_pairs[number]; }
     static NSC_STEP nsc::Comparator in_round(int32_t place) { return in_rounds[place]; }
-    static NSC_STEP int32_t round_end(int32_t round) { return round_ends[round]; }
     static NSC_STEP int32_t listed(int32_t place) { return listed_codelets[place]; }
     static NSC_STEP const int32_t *level_bounds(int32_t list) { return bounds_of_levels[list]; }
 

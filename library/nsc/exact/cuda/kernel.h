@@ -35,7 +35,7 @@ NSC_STEP void sort_by_threads(const Input<typename Form::Key> &input, typename F
         __device__ Item &operator[](int32_t wire) const { return at[wire * pitch]; }
         __device__ Column operator+(int32_t wires) const { return {at + wires * pitch}; }
     };
-    if (tile.has(input.slabs * input.samples, lane))
+    if (lane < tile.there(input.slabs * input.samples))
         Network::template run<Form>(Column{items + lane});
     __syncwarp();
     leave<Network, Form>(input, descending, tile, to);
@@ -51,7 +51,7 @@ NSC_STEP void sort_by_blocks(const Input<typename Form::Key> &input, typename Fo
                              samples, int32_t(threadIdx.x),          int32_t(blockDim.x)};
     enter<Network, Form>(input, descending, tile);
     const int32_t sample = tile.thread % samples;
-    const bool is_there = tile.has(input.slabs * input.samples, sample);
+    const bool is_there = sample < tile.there(input.slabs * input.samples);
     int32_t begin = 0;
     for (int32_t layer = 0; layer < Network::layers; ++layer) {
         __syncthreads();

@@ -6,7 +6,8 @@
 
 namespace nsc {
 
-// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample].
+// What is sorted: value w of sample s of slab t is x[t * slab + w * wire + s * sample]. With wire 1
+// the samples are rows that lie behind each other, slabs too; else they are columns.
 template <class Key>
 struct Input {
     const Key *x;
@@ -34,31 +35,85 @@ struct Tile {
     int64_t first;
     int32_t samples, pitch, thread, threads;
     __device__ Item &at(int32_t wire, int32_t sample) const { return items[wire * pitch + sample]; }
-    // Whether a sample of the tile is one of all.
-    __device__ bool has(int64_t all, int32_t sample) const { return first + sample < all; }
+    // How many samples of the tile are among all.
+    __device__ int32_t there(int64_t all) const {
+        return all - first < samples ? all < first ? 0 : int32_t(all - first) : samples;
+    }
     // Calls visit(k, sample) for k < count of each sample that is there; neighbouring threads are
     // at neighbouring k in rows, else at neighbouring samples.
     template <class Visit>
     __device__ __forceinline__ void visit(int64_t all, int32_t count, bool in_rows,
                                           Visit visit) const {
-        const int32_t there =
-            all - first < samples ? all < first ? 0 : int32_t(all - first) : samples;
         if (in_rows) {
-            for (int32_t i = thread; i < there * count; i += threads) visit(i % count, i / count);
-        } else if (const int32_t sample = thread % samples; sample < there) {
+            for (int32_t i = thread; i < there(all) * count; i += threads)
+                visit(i % count, i / count);
+        } else if (const int32_t sample = thread % samples; sample < there(all)) {
             for (int32_t k = thread / samples; k < count; k += threads / samples) visit(k, sample);
         }
     }
 };
 
+// Keys that lie side by side, read at a time.
+template <class Key>
+struct alignas(16) Pack {
+    static constexpr int32_t keys = 16 / sizeof(Key);
+    Key at[keys];
+};
+
+// Calls use(i, fetch(i)) for each i < end of a thread: `thread`, and each `threads` further.
+// Several are fetched before the first is used, since each takes the time of a read from memory.
+// All threads of a warp call it.
+template <int32_t at_a_time, class Fetch, class Use>
+NSC_STEP void for_each_fetched(int32_t thread, int32_t threads, int32_t end, Fetch fetch, Use use) {
+    NSC_NO_UNROLL
+    for (int32_t turn = 0; turn < end; turn += at_a_time * threads) {
+        decltype(fetch(0)) fetched[at_a_time];
+        NSC_UNROLL
+        for (int32_t k = 0; k < at_a_time; ++k)
+            if (const int32_t i = turn + thread + k * threads; i < end) fetched[k] = fetch(i);
+        // Else the compiler uses each before it asks for the next.
+        __syncwarp();
+        NSC_UNROLL
+        for (int32_t k = 0; k < at_a_time; ++k)
+            if (const int32_t i = turn + thread + k * threads; i < end) use(i, fetched[k]);
+    }
+}
+
 template <class Network, class Form>
 NSC_STEP void enter(const Input<typename Form::Key> &input, typename Form::Key descending,
                     const Tile<typename Form::Item> &tile) {
-    tile.visit(input.slabs * input.samples, Network::wires, input.wire == 1,
-               [&](int32_t wire, int32_t sample) {
-        const auto bits = input.x[input.start_of(tile.first + sample) + wire * input.wire];
-        tile.at(wire, sample) = Form::enter(bits, wire, descending);
-    });
+    using Key = typename Form::Key;
+    constexpr int32_t wires = Network::wires, keys = Pack<Key>::keys;
+    // As many as a thread has in a tile of a warp. More packs of short keys would take all
+    // registers.
+    constexpr int32_t packs_of_thread = (wires + keys - 1) / keys, most = keys > 4 ? 32 / keys : 8;
+    constexpr int32_t at_a_time = packs_of_thread < most ? packs_of_thread : most;
+    const int32_t there = tile.there(input.slabs * input.samples);
+    if (input.wire == 1) {
+        const Key *from = input.x + tile.first * wires;
+        const auto put = [&](int32_t i, Key bits) {
+            tile.at(i % wires, i / wires) = Form::enter(bits, i % wires, descending);
+        };
+        const bool aligned = reinterpret_cast<uint64_t>(from) % sizeof(Pack<Key>) == 0;
+        const int32_t count = there * wires, packs = aligned ? count / keys : 0;
+        for_each_fetched<at_a_time>(tile.thread, tile.threads, packs, [&](int32_t i) {
+            return reinterpret_cast<const Pack<Key> *>(from)[i];
+        }, [&](int32_t i, const Pack<Key> &pack) {
+            for (int32_t k = 0; k < keys; ++k) put(i * keys + k, pack.at[k]);
+        });
+        for_each_fetched<8>(tile.thread, tile.threads, count - packs * keys, [&](int32_t i) {
+            return from[packs * keys + i];
+        }, [&](int32_t i, Key bits) { put(packs * keys + i, bits); });
+    } else {
+        const int32_t sample = tile.thread % tile.samples;
+        const bool is_there = sample < there;  // else the thread reads the first of all samples
+        const Key *from = input.x + (is_there ? input.start_of(tile.first + sample) : 0);
+        for_each_fetched<16>(tile.thread / tile.samples, tile.threads / tile.samples, wires,
+                             [&](int32_t wire) { return from[wire * input.wire]; },
+                             [&](int32_t wire, Key bits) {
+            if (is_there) tile.at(wire, sample) = Form::enter(bits, wire, descending);
+        });
+    }
 }
 
 template <class Network, class Form>

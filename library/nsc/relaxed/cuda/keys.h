@@ -15,75 +15,64 @@ constexpr int32_t samples_per_block = Plan::keys_threads / Plan::sample_threads;
 template <class Plan>
 constexpr int32_t sample_places = Plan::wires + Plan::wires / 32 + 1;
 
-__device__ inline int32_t place_of(int32_t wire) { return wire + wire / 32; }
-
 template <class Plan>
-__device__ inline void wait_for_sample() {
-    if constexpr (Plan::sample_threads <= 32)
-        __syncwarp();
-    else
-        __syncthreads();
+__device__ inline int32_t place_of(int32_t wire) {
+    return Plan::wires > 32 ? wire + wire / 32 : wire;
 }
 
-// This thread's part of a sample's work.
+// This thread's part of a sample's work. Samples that take a warp at most share a block. Where
+// there is none for a thread it works on the last one, since it must reach the barriers, and stores
+// nothing.
 template <class Plan>
 struct Share {
+    static constexpr int32_t threads = Plan::sample_threads;
+    static_assert(threads <= 32 || threads == Plan::keys_threads,
+                  "a block's barrier is a sample's");
+
     __device__ explicit Share(int64_t batch)
-        : thread(int32_t(threadIdx.x) % Plan::sample_threads),
-          place(int32_t(threadIdx.x) / Plan::sample_threads),
+        : thread(int32_t(threadIdx.x) % threads),
+          place(int32_t(threadIdx.x) / threads),
           sample(int64_t(blockIdx.x) * samples_per_block<Plan> + place),
-          is_there(sample < batch) {
-        if (!is_there)
-            sample = batch -
-                     1;  // there is no sample for it here, but every thread must reach the barriers
+          is_there(threads > 32 || sample < batch) {
+        if (!is_there) sample = batch - 1;
+    }
+    // For the other threads of the sample.
+    __device__ static void wait() {
+        if constexpr (threads <= 32)
+            __syncwarp();
+        else
+            __syncthreads();
     }
     int32_t thread, place;
     int64_t sample;
     bool is_there;
 };
 
-// The comparator of a thread in a round that begins and ends at these places of the table.
-struct Bounds {
-    int32_t begin, end;
-};
-
-template <class Plan>
-__device__ inline Bounds bounds_of(int32_t turn, bool backwards) {
-    if (turn >= Plan::rounds) return {0, 0};
-    const int32_t round = backwards ? Plan::rounds - 1 - turn : turn;
-    return {round ? Plan::round_end(round - 1) : 0, Plan::round_end(round)};
-}
-
-template <class Plan>
-__device__ inline Comparator comparator_of(Bounds bounds, int32_t thread) {
-    const int32_t place = bounds.begin + thread;
-    if (place >= bounds.end) return {};
-    return Plan::in_round(place);
-}
-
 // Calls visit(comparator, what fetch(slot) returned) for this thread's comparators, round by round,
-// with a barrier behind each. A round's reads are requested in the rounds before it: its bounds
-// three rounds ahead, its comparators two, its fetched numbers one.
+// with a barrier behind each. A round's reads are requested in the rounds before it: its comparator
+// two rounds ahead, its fetched numbers one.
 template <class Plan, class Fetch, class Visit>
-__device__ __forceinline__ void for_each_comparator(bool backwards, int32_t thread, Fetch fetch,
-                                                    Visit visit) {
+__device__ __forceinline__ void for_each_comparator(bool backwards, const Share<Plan> &share,
+                                                    Fetch fetch, Visit visit) {
     using Fetched = decltype(fetch(0));
-    const auto fetched_for = [&](Comparator comparator) {
-        return comparator.lo == comparator.hi ? Fetched{} : fetch(comparator.slot);
+    const auto comparator_of = [&](int32_t turn) {
+        const int32_t round = backwards ? Plan::rounds - 1 - turn : turn;
+        return turn < Plan::rounds ? Plan::in_round(round * Plan::sample_threads + share.thread)
+                                   : Comparator{};
     };
-    Comparator next = comparator_of<Plan>(bounds_of<Plan>(0, backwards), thread),
-               second = comparator_of<Plan>(bounds_of<Plan>(1, backwards), thread);
-    Bounds third = bounds_of<Plan>(2, backwards);
+    const auto fetched_for = [&](Comparator comparator) {
+        return comparator.is_there() ? fetch(comparator.slot) : Fetched{};
+    };
+    Comparator next = comparator_of(0), second = comparator_of(1);
     Fetched fetched_next = fetched_for(next);
     for (int32_t turn = 0; turn < Plan::rounds; ++turn) {
         const Comparator comparator = next;
         const Fetched fetched = fetched_next;
         next = second;
         fetched_next = fetched_for(next);
-        second = comparator_of<Plan>(third, thread);
-        third = bounds_of<Plan>(turn + 3, backwards);
-        if (comparator.lo != comparator.hi) visit(comparator, fetched);
-        wait_for_sample<Plan>();
+        second = comparator_of(turn + 2);
+        if (comparator.is_there()) visit(comparator, fetched);
+        share.wait();
     }
 }
 
@@ -99,12 +88,12 @@ __device__ inline real checked(real steepness) {
 // Whether the ranks of a sample's target are ranks, and differ where they are not `ignored`; uses
 // the sample's shared memory.
 template <class Plan>
-__device__ inline bool are_target(const int64_t *ranks, int32_t thread, void *shared) {
+__device__ inline bool are_target(const int64_t *ranks, const Share<Plan> &share, void *shared) {
     int32_t *item_of = static_cast<int32_t *>(shared), *is_wrong = item_of + Plan::wires;
-    if (thread == 0) *is_wrong = 0;
-    wait_for_sample<Plan>();
+    if (share.thread == 0) *is_wrong = 0;
+    share.wait();
     const auto for_each_item = [&](auto visit) {
-        for (int32_t i = thread; i < Plan::wires; i += Plan::sample_threads)
+        for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
             if (ranks[i] != ignored) visit(i, ranks[i]);
     };
     for_each_item([&](int32_t i, int64_t rank) {
@@ -113,14 +102,14 @@ __device__ inline bool are_target(const int64_t *ranks, int32_t thread, void *sh
         else
             atomicExch(item_of + rank, i);
     });
-    wait_for_sample<Plan>();
+    share.wait();
     // Of two items with one rank, one finds the other in its place.
     for_each_item([&](int32_t i, int64_t rank) {
         if (rank >= 0 && rank < Plan::wires && item_of[rank] != i) atomicExch(is_wrong, 1);
     });
-    wait_for_sample<Plan>();
+    share.wait();
     const bool is_right = !*is_wrong;
-    wait_for_sample<Plan>();
+    share.wait();
     return is_right;
 }
 
@@ -183,18 +172,17 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     const Share<Plan> share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>;
     real slope = checked(steepness[share.sample * steepness_stride]);
-    if (target && !are_target<Plan>(target + share.sample * target_stride, share.thread, y))
+    if (target && !are_target(target + share.sample * target_stride, share, y))
         slope = not_a_number<real>();
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
-        y[place_of(i)] = x[share.sample * Plan::wires + i];
-    wait_for_sample<Plan>();
-    const bool keeps = weights && share.is_there;
-    const Weights<real> kept = weights_of<Plan>(weights, keeps ? share.sample : 0);
+        y[place_of<Plan>(i)] = x[share.sample * Plan::wires + i];
+    share.wait();
+    const Weights<real> kept = weights_of<Plan>(weights, share.sample);
     const auto fetch = [](int32_t) { return Nothing(); };
-    for_each_comparator<Plan>(false, share.thread, fetch, [&](Comparator c, Nothing) {
-        const Compared<real> made =
-            compare<typename Plan::Relaxation>(y[place_of(c.lo)], y[place_of(c.hi)], slope);
-        if (!keeps) return;
+    for_each_comparator(false, share, fetch, [&](Comparator c, Nothing) {
+        const Compared<real> made = compare<typename Plan::Relaxation>(
+            y[place_of<Plan>(c.lo())], y[place_of<Plan>(c.hi())], slope);
+        if (!weights || !share.is_there) return;
         const int32_t slot = c.slot;
         kept.forward.keep[slot] = made.forward.keep, kept.forward.swap[slot] = made.forward.swap;
         if constexpr (Plan::Relaxation::error_free)
@@ -204,20 +192,20 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     });
     if (!values || !share.is_there) return;
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
-        values[share.sample * Plan::wires + i] = y[place_of(i)];
+        values[share.sample * Plan::wires + i] = y[place_of<Plan>(i)];
 }
 
 // The sum over the threads of a sample, in its first; uses the sample's shared memory.
 template <class Plan, class real>
-__device__ inline real sum_over_sample(real part, int32_t thread, real *shared) {
-    for (int32_t bit = Plan::sample_threads < 32 ? Plan::sample_threads / 2 : 16; bit; bit /= 2)
+__device__ inline real sum_over_sample(real part, const Share<Plan> &share, real *shared) {
+    constexpr int32_t threads = Plan::sample_threads;
+    for (int32_t bit = threads < 32 ? threads / 2 : 16; bit; bit /= 2)
         part += __shfl_xor_sync(0xffffffffu, part, bit);
-    if (Plan::sample_threads <= 32) return part;
-    if (thread % 32 == 0) shared[thread / 32] = part;
-    wait_for_sample<Plan>();
+    if (threads <= 32) return part;
+    if (share.thread % 32 == 0) shared[share.thread / 32] = part;
+    share.wait();
     real sum = 0;
-    for (int32_t warp = 0; thread == 0 && warp < Plan::sample_threads / 32; ++warp)
-        sum += shared[warp];
+    for (int32_t warp = 0; share.thread == 0 && warp < threads / 32; ++warp) sum += shared[warp];
     return sum;
 }
 
@@ -243,8 +231,8 @@ __device__ inline void keys_backward(int32_t batch, const real *steepness, int64
     const real slope = checked(steepness[share.sample * steepness_stride]);
     const real *from = values_grad ? values_grad + share.sample * Plan::wires : nullptr;
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
-        grad[place_of(i)] = from ? from[i] : real(0);
-    wait_for_sample<Plan>();
+        grad[place_of<Plan>(i)] = from ? from[i] : real(0);
+    share.wait();
     const Weights<const real> kept = weights_of<Plan>(weights, share.sample);
     const real *weight_grad =
         weight_grads ? weight_grads + share.sample * chunks * Plan::slots : nullptr;
@@ -253,8 +241,8 @@ __device__ inline void keys_backward(int32_t batch, const real *steepness, int64
                              weight_grad ? weight_grad[slot] : real(0),
                              {kept.backward.keep[slot], kept.backward.swap[slot]}};
     };
-    for_each_comparator<Plan>(true, share.thread, fetch, [&](Comparator c, Fetched<real> fetched) {
-        real &at_lo = grad[place_of(c.lo)], &at_hi = grad[place_of(c.hi)];
+    for_each_comparator(true, share, fetch, [&](Comparator c, Fetched<real> fetched) {
+        real &at_lo = grad[place_of<Plan>(c.lo())], &at_hi = grad[place_of<Plan>(c.hi())];
         const real a = at_lo, b = at_hi, gap = fetched.gap,
                    into = fetched.weight_grad - (a - b) * gap;
         const Mix<real> soft = fetched.soft;
@@ -271,12 +259,11 @@ __device__ inline void keys_backward(int32_t batch, const real *steepness, int64
         at_hi = mixed(soft, b, a) + shift;
         steepness_part += through * activation;
     });
-    if (share.is_there)
-        for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
-            x_grad[share.sample * Plan::wires + i] = grad[place_of(i)];
+    for (int32_t i = share.thread; share.is_there && i < Plan::wires; i += Plan::sample_threads)
+        x_grad[share.sample * Plan::wires + i] = grad[place_of<Plan>(i)];
     if (!steepness_grad) return;
-    wait_for_sample<Plan>();
-    const real sum = sum_over_sample<Plan>(steepness_part, share.thread, grad);
+    share.wait();
+    const real sum = sum_over_sample(steepness_part, share, grad);
     if (share.is_there && share.thread == 0) steepness_grad[share.sample] = sum;
 }
 

@@ -22,9 +22,17 @@ struct Pair {
     uint8_t a, b, needed;
 };
 
-// A comparator of the keys pass; it leaves the minimum on wire lo. With lo = hi it is none.
+// A comparator of the keys pass, or none; it leaves the minimum on wire lo. Both wires lie in one
+// word: as two numbers of 16 bits each would take several instructions to move.
 struct alignas(8) Comparator {
-    uint16_t lo, hi;
+    __device__ constexpr Comparator() : wires(0), slot(-1) {}
+    __device__ constexpr Comparator(uint32_t lo, uint32_t hi, int32_t slot)
+        : wires(lo | hi << 16), slot(slot) {}
+    NSC_FUNCTION bool is_there() const { return slot >= 0; }
+    NSC_FUNCTION int32_t lo() const { return wires & 0xffff; }
+    NSC_FUNCTION int32_t hi() const { return wires >> 16; }
+
+    uint32_t wires;
     int32_t slot;
 };
 
@@ -38,16 +46,16 @@ struct alignas(8) Comparator {
 //     sample_threads                 threads that share a sample's keys;
 //     keys_threads, routing_threads  threads of a block;
 //     forward_blocks                 blocks of the forward routing that a multiprocessor must hold;
-//     rounds                         of the keys pass: comparators that share no wire, at most one
+//     rounds                         of the keys pass: comparators that share no wire, one or none
 //                                    for each thread of a sample;
 //     codelet_levels                 of the routing: codelets that take no wire from each other;
 //     cone_columns, cones            columns of P whose light cone is taken as one, and the cones.
 //
-// Its tables are functions of a number: codelet, spread, shape, pair, in_round (a comparator),
-// round_end, and listed, the codelets of each light cone; the last list has all. level_bounds(list)
-// points to where in `listed` the list begins and each of its levels ends. with_code_of(codelet,
-// use) calls use(code, spread), see codes.h, with the code of the codelet's shape and the spread of
-// its wires.
+// Its tables are functions of a number: codelet, spread, shape, pair, in_round (the comparators of
+// each round, by thread), and listed, the codelets of each light cone; the last list has all.
+// level_bounds(list) points to where in `listed` the list begins and each of its levels ends.
+// with_code_of(codelet, use) calls use(code, spread), see codes.h, with the code of the codelet's
+// shape and the spread of its wires.
 template <class TheNetwork, class TheRelaxation>
 struct CudaPlan : TheNetwork {
     using Relaxation = TheRelaxation;

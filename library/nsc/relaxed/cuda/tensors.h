@@ -1,5 +1,4 @@
 // Between tensors and tiles: rows are read and written, a lane at a time where they are aligned.
-// aligned.
 #pragma once
 
 #include <nsc/relaxed/cuda/tile.h>
@@ -34,6 +33,7 @@ template <bool aligned, class Plan, class real>
 __device__ __forceinline__ void read_rows(const Tile<Plan, real> &tile,
                                           const RowsOf<real, const real> &rows) {
     constexpr int32_t teams = Tile<Plan, real>::teams, each = lane_columns<real>, at_a_time = 8;
+    NSC_NO_UNROLL
     for (int32_t first = tile.team; first < Plan::wires; first += at_a_time * teams) {
         Columns<real> read[at_a_time] = {};
         NSC_UNROLL
@@ -47,6 +47,8 @@ __device__ __forceinline__ void read_rows(const Tile<Plan, real> &tile,
                     if (k < present) read[i].at[k] = from[k];
             }
         }
+        // Else the compiler stores each row before it asks for the next.
+        __syncwarp(tile.mask);
         NSC_UNROLL
         for (int32_t i = 0; i < at_a_time; ++i)
             if (first + i * teams < Plan::wires)
