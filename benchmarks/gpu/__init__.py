@@ -12,6 +12,13 @@ exit code is 1.
 - `--resume` continues an interrupted run: it keeps the results in the files, failures too, and runs the other
   cases. After an access to a wrong address the GPU no longer answers; then the run resumes by itself.
 
+- `--variant NAME` times a form of the relaxed kernels that is not shipped beside the one that is, so that a
+  run decides between them; `building.VARIANTS` has them.
+- `--build ARCHITECTURE` builds all kernels into $NSC_CACHE_DIR, on a machine that needs no GPU. They serve
+  another machine whose NVRTC has the same version; LD_PRELOAD of its two libraries, libnvrtc-builtins.so first,
+  chooses the one that CuPy calls.
+- `--plan` prints the commands of a run in parts of eight minutes, for a GPU that is lent.
+
 compute-sanitizer finds wrong addresses and races even where results are right. The small checks take it
 seconds. The variable turns off torch's cache of freed memory, so that accesses beyond a tensor's end show:
 
@@ -23,6 +30,6 @@ seconds. The variable turns off torch's cache of freed memory, so that accesses 
     done
 
 jobs has the table of checks and timings, checks and timing run them, peers has the implementations, limits
-measures the best rates of the device, building compiles, results reads and writes the files, report renders
-their Markdown.
+measures the best rates of the device, predictions has what was expected of one, building compiles, results
+reads and writes the files, report renders their Markdown.
 """

@@ -1,32 +1,53 @@
-"""Compiles kernels in the background, in the order of the jobs, in processes that use no GPU."""
+"""Compiles kernels in the background, in the order of the jobs, in processes that use no GPU.
+
+A variant is a form of the kernels that is not shipped: another choice of a constant.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing.pool import AsyncResult
 from types import TracebackType
 from typing import Any
+from unittest import mock
 
 import torch
 
-import nsc
+from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
+from nsc.compiler.relaxed import levels
+from nsc.compiler.relaxed.relaxations import Relaxation
+from nsc.compiler.request import Request
 from nsc.compiler.schedule import CONE_COLUMNS, schedule, work_on_permutation
+from nsc.join.exact import exact_kernel
 from nsc.operators.sorter import Sorter
+from nsc.runtime.devices.launches import exact_launches
+from nsc.runtime.exact import cubin as exact_cubin
 from nsc.runtime.relaxed import cubin
+from nsc.runtime.relaxed.kernel import register_kernel
 
 ART_LAMBDA = 0.25
 # Cores that are left to the process that launches kernels, and to the system.
 SPARE_CORES = 2
 # The longest wait for a kernel: a process that was killed returns nothing.
 BUILD_SECONDS = 400
+SHIPPED = ""
+# By the names of variants, what stands in for attributes.
+VARIANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
+    "64 wires a warp": ((levels, "WIRES_PER_WARP", 64),),
+    "256 wires a warp": ((levels, "WIRES_PER_WARP", 256),),
+    "spreads from the table": ((levels.Levels, "known_length", 0),),
+    "forward of 512 threads": ((levels, "FORWARD_THREADS_OF_WARP_TILES", 512),),
+    "forward of 384 threads": ((levels, "FORWARD_THREADS", 384),),
+}
 
 
 @dataclass(frozen=True)
@@ -43,17 +64,36 @@ class Mixes:
 
 
 @dataclass(frozen=True)
-class Build:
-    """Seconds from the name of a network to machine code.
+class Form:
+    """What is compiled.
 
     Attributes:
         network, n: the family and its wires.
-        text: seconds of the schedule and the CUDA text.
-        binary: seconds of NVRTC, near 0 if the cache has the binary.
+        real: the arithmetic type.
+        variant: a key of VARIANTS, or SHIPPED.
     """
 
     network: str
     n: int
+    real: str = "float32"
+    variant: str = SHIPPED
+
+    def __str__(self) -> str:
+        words = (f"{self.network} {self.n}", "" if self.real == "float32" else self.real, self.variant)
+        return ", ".join(filter(None, words))
+
+
+@dataclass(frozen=True)
+class Build:
+    """Seconds from the name of a network to machine code.
+
+    Attributes:
+        form: what was compiled.
+        text: seconds of the schedule and the CUDA text.
+        binary: seconds of NVRTC, near 0 if the cache has the binary.
+    """
+
+    form: Form
     text: float
     binary: float
 
@@ -75,7 +115,6 @@ class Architecture:
 class Subject:
     """A compiled network, ready to be checked and timed."""
 
-    network: str
     build: Build
     mixes: Mixes
     files: Mapping[str, str]
@@ -85,8 +124,17 @@ class Subject:
         return Sorter(self.files)
 
     @property
+    def network(self) -> str:
+        return self.build.form.network
+
+    @property
     def n(self) -> int:
-        return self.build.n
+        return self.build.form.n
+
+    @property
+    def dtype(self) -> torch.dtype:
+        dtype: torch.dtype = getattr(torch, self.build.form.real)
+        return dtype
 
 
 def architecture() -> Architecture:
@@ -98,26 +146,33 @@ def architecture() -> Architecture:
 class Builds:
     """Builds in the background; a context that ends those that still run."""
 
-    def __init__(self, networks: Iterable[tuple[str, int]], target: Architecture) -> None:
-        self._pool = pool()
-        self._results: dict[tuple[str, int], AsyncResult[Subject | str]] = {
-            key: self._pool.apply_async(build, (*key, target)) for key in dict.fromkeys(networks)
-        }
-        self._subjects: dict[tuple[str, int], Subject] = {}
+    def __init__(self, forms: Mapping[Form, Collection[str]], target: Architecture) -> None:
+        """Begin to build.
 
-    def subject(self, network: str, n: int) -> Subject:
+        Args:
+            forms: what is built, each with the types that its exact kernel is built for.
+            target: what it is built for.
+        """
+        self._pool = pool()
+        self._results: dict[Form, AsyncResult[Subject | str]] = {
+            form: self._pool.apply_async(build, (form, sorted(exact), target))
+            for form, exact in forms.items()
+        }
+        self._subjects: dict[Form, Subject] = {}
+
+    def subject(self, form: Form) -> Subject:
         """Wait for a compiled network, and return it.
 
         Raises:
             RuntimeError: it cannot be compiled; the message has the traceback of the other process.
             multiprocessing.TimeoutError: no result within BUILD_SECONDS.
         """
-        if (network, n) not in self._subjects:
-            result = self._results[network, n].get(BUILD_SECONDS)
+        if form not in self._subjects:
+            result = self._results[form].get(BUILD_SECONDS)
             if isinstance(result, str):
-                raise RuntimeError(f"{network} {n} is not built:\n{result}")
-            self._subjects[network, n] = result
-        return self._subjects[network, n]
+                raise RuntimeError(f"{form} is not built:\n{result}")
+            self._subjects[form] = result
+        return self._subjects[form]
 
     def __enter__(self) -> Builds:
         return self
@@ -137,21 +192,38 @@ def pool() -> Any:
     return context.Pool(max(1, cores - SPARE_CORES), signal.signal, (signal.SIGINT, signal.SIG_IGN))
 
 
-def build(network: str, n: int, target: Architecture) -> Subject | str:
-    """Return a compiled network, with its binary in the cache, or the traceback of an error.
+def build(form: Form, exact: Iterable[str], target: Architecture) -> Subject | str:
+    """Return a compiled network, with its binaries in the cache, or the traceback of an error.
 
     The error is text, because not every exception can be passed between processes.
     """
     try:
         start = time.perf_counter()
-        op = nsc.compile(network, n, art_lambda=ART_LAMBDA, targets=("cuda",), unproved=True)
+        with contextlib.ExitStack() as stack:
+            for place in VARIANTS[form.variant] if form.variant else ():
+                stack.enter_context(mock.patch.object(*place))
+            request = Request(
+                form.network,
+                form.n,
+                Relaxation(art_lambda=ART_LAMBDA),
+                (form.real,),
+                ("cuda",),
+                unproved=True,
+            )
+            kernel = register_kernel(compile_network(request).package.files)
         compiled = time.perf_counter()
-        cubin.build_all(op.kernel, target.name, target.shared_bytes)
-        seconds = Build(network, n, compiled - start, time.perf_counter() - compiled)
-        graph = family_network(network, n)
+        cubin.build_all(kernel, target.name, target.shared_bytes)
+        if exact:
+            source = exact_kernel(form.n).source
+            for dtype in exact:
+                value_bytes = getattr(torch, dtype).itemsize
+                launches = exact_launches(source, value_bytes, target.shared_bytes)
+                exact_cubin.build(source, dtype, target.name, launches)
+        seconds = Build(form, compiled - start, time.perf_counter() - compiled)
+        graph = family_network(form.network, form.n)
         cut = schedule(graph)
-        in_blocks = work_on_permutation(n, cut.codelets, cut.straight_shapes).comparators
-        on_columns = in_blocks * min(n, CONE_COLUMNS)
-        return Subject(network, seconds, Mixes(graph.size, on_columns), dict(op.kernel.files))
+        in_blocks = work_on_permutation(form.n, cut.codelets, cut.straight_shapes).comparators
+        on_columns = in_blocks * min(form.n, CONE_COLUMNS)
+        return Subject(seconds, Mixes(graph.size, on_columns), dict(kernel.files))
     except Exception:
         return traceback.format_exc(limit=-4)

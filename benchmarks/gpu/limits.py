@@ -13,7 +13,8 @@ import torch
 
 from benchmarks.gpu.building import Mixes
 from benchmarks.gpu.events import DEVICE, rounds
-from benchmarks.gpu.peers import EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, P
+from benchmarks.gpu.peers import EXACT_WORKS, KEYS, LOSS_GRAD, P_GRAD, SOFT_WORKS, P
+from nsc.contract.interface import REALS
 
 SOURCE = Path(__file__).with_name("limits.cu")
 # As in limits.cu.
@@ -105,12 +106,14 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
         limits: the best rates of the device.
 
     Returns:
-        "memory": inputs and outputs alone; "multiply-adds": the arithmetic of mixes, inside light cones for P
-        and for losses; "issue": instructions of the routing.
+        "memory": inputs and outputs alone; in float32 also "multiply-adds": the arithmetic of mixes, inside
+        light cones for P and for losses; "issue": instructions of the routing.
     """
     if work in EXACT_WORKS:
         return {"memory": batch * n * EXACT_WORKS[work].value_bytes / limits.bytes_per_second}
-    square, columns = 4 * n * n, mixes.on_columns
+    soft = SOFT_WORKS[work]
+    real_bytes = REALS[soft.real].bytes
+    square, columns = real_bytes * n * n, mixes.on_columns
     instructions = {
         P: FORWARD_INSTRUCTIONS * columns,
         P_GRAD: (FORWARD_INSTRUCTIONS + BACKWARD_INSTRUCTIONS) * columns,
@@ -119,13 +122,12 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
     operations, size = {
         P: (FORWARD_OPERATIONS * columns, square),
         P_GRAD: ((FORWARD_OPERATIONS + BACKWARD_OPERATIONS) * columns, 2 * square),
-        LOSS_GRAD: (BACKWARD_OPERATIONS * columns, 16 * n),
-        KEYS: (FORWARD_OPERATIONS * mixes.comparators, 8 * n),
-    }[work]
-    seconds = {
-        "memory": batch * size / limits.bytes_per_second,
-        "multiply-adds": batch * operations / limits.operations_per_second,
-    }
-    if work in instructions:
-        seconds["issue"] = batch / WARP * instructions[work] / limits.instructions_per_second
+        LOSS_GRAD: (BACKWARD_OPERATIONS * columns, (2 * real_bytes + 8) * n),
+        KEYS: (FORWARD_OPERATIONS * mixes.comparators, 2 * real_bytes * n),
+    }[soft.result]
+    seconds = {"memory": batch * size / limits.bytes_per_second}
+    if soft.real == "float32":
+        seconds["multiply-adds"] = batch * operations / limits.operations_per_second
+        if soft.result in instructions:
+            seconds["issue"] = batch / WARP * instructions[soft.result] / limits.instructions_per_second
     return seconds

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +19,23 @@ from nsc.compiler.families import family_network
 
 STEEPNESS = 20.0
 P, P_GRAD, LOSS_GRAD, KEYS = "P", "P + gradient", "cross entropy + gradient", "values"
+# Samples of a step of training.
+STEP = 100
+
+
+@dataclass(frozen=True)
+class SoftWork:
+    """A work of the relaxed kernels.
+
+    Attributes:
+        result: P, P_GRAD, LOSS_GRAD or KEYS.
+        real: the arithmetic type.
+        batch: samples; None: as many as fill the device.
+    """
+
+    result: str
+    real: str = "float32"
+    batch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +59,11 @@ class ExactWork:
 
 
 # By the names of works.
+SOFT_WORKS = {
+    **{result: SoftWork(result) for result in (P, P_GRAD, LOSS_GRAD, KEYS)},
+    **{f"{result}, float64": SoftWork(result, real="float64") for result in (P_GRAD, LOSS_GRAD)},
+    **{f"{result}, batch {STEP}": SoftWork(result, batch=STEP) for result in (P_GRAD, LOSS_GRAD)},
+}
 EXACT_WORKS = {
     "hard_sort, float32": ExactWork(torch.float32, 1),
     "hard_sort, float32, axis 0": ExactWork(torch.float32, 0),
@@ -80,43 +103,61 @@ def batch_of(work: str, subject: Subject) -> int:
     n = subject.n
     if work in EXACT_WORKS:
         return MOST_SMALL_SAMPLES
-    most = MOST_SMALL_SAMPLES if n <= SMALL else MOST_SAMPLES
-    return max(1, min(most, P_BYTES // (4 * n * n)))
+    most = SOFT_WORKS[work].batch or (MOST_SMALL_SAMPLES if n <= SMALL else MOST_SAMPLES)
+    return max(1, min(most, P_BYTES // (subject.dtype.itemsize * n * n)))
 
 
 def _nsc(work: str, subject: Subject, batch: int) -> Call:
-    op = subject.operator
-    if work == KEYS:
+    op, result = subject.operator, SOFT_WORKS[work].result
+    if result == KEYS:
         x = torch.randn(batch, op.n, device=DEVICE)
         return lambda: op.sort(x, STEEPNESS)
-    if work == LOSS_GRAD:
-        x, ranks = _scores(batch, op.n)
+    if result == LOSS_GRAD:
+        x, ranks = _scores(batch, subject)
         return lambda: torch.autograd.grad(op.cross_entropy(x, ranks, STEEPNESS), x)
-    return _of_permutation(work, op.n, batch, lambda x: op.sort_with_permutation(x, STEEPNESS)[1])
+    return _of_permutation(work, subject, batch, lambda x: op.sort_with_permutation(x, STEEPNESS)[1])
 
 
-def _of_permutation(work: str, n: int, batch: int, permutation: Callable[[Tensor], Tensor]) -> Call:
+def _in_a_graph(work: str, subject: Subject, batch: int) -> Call:
+    """Return the replay of a CUDA graph that captured the call, as a training step may."""
+    call = _nsc(work, subject, batch)
+    with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return partial(_replay, graph, call)
+
+
+def _replay(graph: torch.cuda.CUDAGraph, captured: Call) -> None:
+    """Replay a graph; the call that it captured owns the tensors that it reads."""
+    graph.replay()
+
+
+def _of_permutation(work: str, subject: Subject, batch: int, permutation: Callable[[Tensor], Tensor]) -> Call:
     """Return the call of a work on the P that `permutation` returns."""
-    x, ranks = _scores(batch, n)
-    if work == P:
+    x, ranks = _scores(batch, subject)
+    result = SOFT_WORKS[work].result
+    if result == P:
         x = x.detach()
         return lambda: permutation(x)
-    if work == LOSS_GRAD:
+    if result == LOSS_GRAD:
         rows = ranks.unsqueeze(-2)
         return lambda: torch.autograd.grad(-permutation(x).gather(-2, rows).clamp_min(1e-12).log().mean(), x)
-    grad = torch.randn(batch, n, n, device=DEVICE)
+    grad = torch.randn(batch, subject.n, subject.n, device=DEVICE, dtype=subject.dtype)
     return lambda: torch.autograd.grad(permutation(x), x, grad)
 
 
-def _scores(batch: int, n: int) -> tuple[Tensor, Tensor]:
-    x = torch.randn(batch, n, device=DEVICE, requires_grad=True)
+def _scores(batch: int, subject: Subject) -> tuple[Tensor, Tensor]:
+    x = torch.randn(batch, subject.n, device=DEVICE, dtype=subject.dtype, requires_grad=True)
     return x, x.detach().argsort(-1).argsort(-1)
 
 
 def _indexed(work: str, subject: Subject, batch: int) -> Call:
     layers = indexed.layers_of(family_network(subject.network, subject.n), DEVICE)
     return _of_permutation(
-        work, subject.n, batch, lambda x: indexed.permutation(layers, x, STEEPNESS, ART_LAMBDA)
+        work, subject, batch, lambda x: indexed.permutation(layers, x, STEEPNESS, ART_LAMBDA)
     )
 
 
@@ -129,7 +170,7 @@ def _diffsort(work: str, subject: Subject, batch: int) -> Call:
         art_lambda=ART_LAMBDA,
         distribution="logistic_phi",
     )
-    return _of_permutation(work, subject.n, batch, lambda x: sorter(x)[1].transpose(1, 2))
+    return _of_permutation(work, subject, batch, lambda x: sorter(x)[1].transpose(1, 2))
 
 
 def _hard_sort(work: str, subject: Subject, batch: int) -> Call:
@@ -155,7 +196,8 @@ def _fitting(work: str, subject: Subject) -> int:
     """Return the batch of a peer that keeps six tensors of the size of P for each layer."""
     n, depth = subject.n, family_network(subject.network, subject.n).depth
     properties: Any = torch.cuda.get_device_properties(0)
-    fitting: int = properties.total_memory // PEER_PARTS // (4 * n * n * 6 * depth)
+    each = subject.dtype.itemsize * n * n * 6 * depth
+    fitting: int = properties.total_memory // PEER_PARTS // each
     return min(batch_of(work, subject), fitting)
 
 
@@ -164,18 +206,14 @@ def _fitting_diffsort(work: str, subject: Subject) -> int:
     return _fitting(work, subject) if takes_part else 0
 
 
-_OWN = Peer(NSC, batch_of, _nsc)
-_OF_PERMUTATION = (
-    _OWN,
-    Peer("indexed torch", _fitting, _indexed),
-    Peer("diffsort", _fitting_diffsort, _diffsort),
-)
+OWN = Peer(NSC, batch_of, _nsc)
+_INDEXED = Peer("indexed torch", _fitting, _indexed)
+_OF_PERMUTATION = (OWN, _INDEXED, Peer("diffsort", _fitting_diffsort, _diffsort))
+_OF_STEP = (OWN, Peer("nsc in a CUDA graph", batch_of, _in_a_graph), _INDEXED)
 # Work to peers; nsc is the first of each.
 PEERS: dict[str, tuple[Peer, ...]] = {
-    P: _OF_PERMUTATION,
-    P_GRAD: _OF_PERMUTATION,
-    LOSS_GRAD: _OF_PERMUTATION,
-    KEYS: (_OWN,),
+    **{work: _OF_PERMUTATION if soft.batch is None else _OF_STEP for work, soft in SOFT_WORKS.items()},
+    KEYS: (OWN,),
     **dict.fromkeys(
         EXACT_WORKS, (Peer(NSC, batch_of, _hard_sort), Peer("torch.sort", batch_of, _sorted_by_torch))
     ),

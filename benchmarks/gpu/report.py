@@ -10,6 +10,7 @@ from benchmarks.gpu.events import ROUNDS
 from benchmarks.gpu.jobs import JOBS, MEMORY_BATCH, Outcome
 from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import NSC, STEEPNESS
+from benchmarks.gpu.predictions import predicted
 from benchmarks.gpu.results import Results
 from benchmarks.gpu.timing import Timing
 
@@ -88,23 +89,31 @@ def _timings(cases: list[tuple[Timing, ...]]) -> list[str]:
         rows.append(
             (
                 t.work,
+                f"{t.network} {t.n}",
                 t.peer,
-                f"{t.n}",
                 f"{t.batch:,}",
                 f"{t.nanoseconds_per_sample:,.1f}",
                 spread,
+                predicted(t.work, t.network, t.n) if t is own else "",
+                f"{t.host * 1e6:,.0f}",
                 share_of_limit(t),
                 times,
             )
         )
-    columns = ("work", "peer", "n", "batch", "ns per sample", "low – high", "share of the limit", "times nsc")
+    columns = (
+        *("work", "network", "peer", "batch", "ns per sample", "low – high", "expected", "host µs"),
+        *("share of the limit", "times nsc"),
+    )
     return [
         "## Times",
-        f"float32, steepness {STEEPNESS:g}, logistic with ART {ART_LAMBDA:g}, bitonic. Medians of up to "
-        f"{ROUNDS} rounds in which the peers take turns, by CUDA events. The limit is the longest of these: "
-        "inputs and outputs at the speed of a copy; operations of mixes inside light cones at the rate of "
-        "multiply-adds; instructions of the routing, as counted for sm_90, at the rate of issue.",
-        _table(columns, 2, rows),
+        f"float32 where nothing else is said, steepness {STEEPNESS:g}, logistic with ART {ART_LAMBDA:g}. "
+        f"Medians of up to {ROUNDS} rounds in which the peers take turns, by CUDA events. What was expected "
+        "was worked out from the machine code before a GPU ran it, for an H200 (predictions.py). The host's "
+        "time is that until a call returns; a call that has to wait for the device takes longer. The limit "
+        "is the longest of these: inputs and outputs at the speed of a copy; in float32 operations of mixes "
+        "inside light cones at the rate of multiply-adds, and instructions of the routing, as counted for "
+        "sm_90, at the rate of issue.",
+        _table(columns, 3, rows),
     ]
 
 
@@ -151,11 +160,11 @@ def _launches(outcomes: list[Outcome]) -> list[str]:
 def _builds(results: Results) -> list[str]:
     if not results.builds:
         return []
-    rows = [(f"{b.network} {b.n}", f"{b.text:.1f}", f"{b.binary:.1f}") for b in results.builds.values()]
+    rows = [(str(b.form), f"{b.text:.1f}", f"{b.binary:.1f}") for b in results.builds.values()]
     return [
         "## Builds",
         "Seconds, several at a time: to CUDA text, and by NVRTC (0.0 where the cache had the binary).",
-        _table(("network", "text", "machine code"), 1, rows),
+        _table(("kernel", "text", "machine code"), 1, rows),
     ]
 
 

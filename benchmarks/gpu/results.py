@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.building import Build
+from benchmarks.gpu.building import Build, Form
 from benchmarks.gpu.jobs import Outcome
 from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.timing import LaunchTime, Timing
 
-FORMAT = "nsc-gpu-results/1"
+FORMAT = "nsc-gpu-results/2"
 
 
 @dataclass
@@ -26,13 +26,13 @@ class Results:
         device: its name.
         limits: its best rates, as last measured.
         outcomes: by the names of jobs.
-        builds: by network and wires.
+        builds: by what was built.
     """
 
     device: str
     limits: Limits | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    builds: dict[tuple[str, int], Build] = field(default_factory=dict)
+    builds: dict[Form, Build] = field(default_factory=dict)
 
     def failures(self, names: Iterable[str]) -> list[tuple[str, str]]:
         """Return the failures of some jobs, each with the job's name."""
@@ -60,13 +60,13 @@ class Results:
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
             raise ValueError(f"not in the format {FORMAT}")
         limits = facts["limits"]
-        builds = [Build(**build) for build in facts["builds"]]
+        builds = [Build(**build | {"form": Form(**build["form"])}) for build in facts["builds"]]
         outcomes = [_outcome(outcome) for outcome in facts["outcomes"]]
         return cls(
             facts["device"],
             limits and Limits(**limits),
             {outcome.name: outcome for outcome in outcomes},
-            {(build.network, build.n): build for build in builds},
+            {build.form: build for build in builds},
         )
 
 

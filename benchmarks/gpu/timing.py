@@ -14,7 +14,7 @@ from unittest import mock
 import torch
 
 from benchmarks.gpu.building import Subject
-from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, event, once, repeats_of
+from benchmarks.gpu.events import LEAST_ROUNDS, ROUNDS, Call, Seconds, event, once, repeats_of
 from benchmarks.gpu.failing import failure
 from benchmarks.gpu.limits import Limits, limit_seconds
 from benchmarks.gpu.peers import NSC, P_GRAD, PEERS, Peer
@@ -35,6 +35,7 @@ class Timing:
         peer: its name.
         seconds: the median time of a call.
         low, high: the quickest and the slowest round.
+        host: the median time until a call returns.
         limits: seconds of the case at each limit of the device, for nsc alone; see limits.limit_seconds.
     """
 
@@ -46,6 +47,7 @@ class Timing:
     seconds: float
     low: float
     high: float
+    host: float
     limits: dict[str, float]
 
     @property
@@ -86,10 +88,12 @@ class LaunchTime:
 @dataclass
 class _Turn:
     peer: str
+    subject: Subject
     batch: int
     call: Call
     repeats: int
-    rounds: list[float] = field(default_factory=list)
+    is_own: bool
+    rounds: list[Seconds] = field(default_factory=list)
 
     def take(self) -> None:
         if self.repeats > 1:
@@ -97,28 +101,40 @@ class _Turn:
         self.rounds.append(once(self.call, self.repeats))
 
     @property
+    def times(self) -> list[float]:
+        return [seconds.device for seconds in self.rounds]
+
+    @property
     def is_over(self) -> bool:
-        taken = sum(self.rounds) * self.repeats
+        taken = sum(self.times) * self.repeats
         return len(self.rounds) >= LEAST_ROUNDS and taken > PEER_SECONDS
 
 
 def time_case(
-    work: str, peers: Sequence[Peer], subject: Subject, limits: Limits | None
+    work: str,
+    peers: Sequence[Peer],
+    subject: Subject,
+    limits: Limits | None,
+    variants: Sequence[Subject] = (),
 ) -> tuple[list[Timing], list[LaunchTime], list[str]]:
     """Return a timing of each peer, the times of the kernels of this project, and the failures.
 
-    Peers take turns, so that a change of the device's clock affects all of them.
+    Peers take turns, so that a change of the device's clock affects all of them. So do the variants of the
+    kernels, as the first peer.
     """
     turns, failures = [], []
-    for peer in peers:
-        batch = peer.batch(work, subject)
+    first, *others = peers
+    runs = [(first.name, first, subject)]
+    runs += [(f"{first.name}, {each.build.form.variant}", first, each) for each in variants]
+    for name, peer, of in [*runs, *((other.name, other, subject) for other in others)]:
+        batch = peer.batch(work, of)
         if not batch:
             continue
         try:
-            call = peer.start(work, subject, batch)
-            turns.append(_Turn(peer.name, batch, call, repeats_of(call)))
+            call = peer.start(work, of, batch)
+            turns.append(_Turn(name, of, batch, call, repeats_of(call), is_own=peer.name == NSC))
         except Exception as error:
-            failures.append(f"{peer.name}, batch {batch}: {failure(error)}")
+            failures.append(f"{name}, batch {batch}: {failure(error)}")
     for _ in range(ROUNDS):
         for turn in list(turns):
             if turn.is_over:
@@ -135,18 +151,19 @@ def time_case(
             subject.n,
             turn.batch,
             turn.peer,
-            statistics.median(turn.rounds),
-            min(turn.rounds),
-            max(turn.rounds),
+            statistics.median(turn.times),
+            min(turn.times),
+            max(turn.times),
+            statistics.median(seconds.host for seconds in turn.rounds),
             {}
-            if turn.peer != NSC or limits is None
+            if not turn.is_own or limits is None
             else limit_seconds(work, subject.n, turn.batch, subject.mixes, limits),
         )
         for turn in turns
     ]
     launches: list[LaunchTime] = []
     for turn in turns:
-        if turn.peer == NSC:
+        if turn.is_own:
             try:
                 launches += time_launches(turn.peer, turn.call)
             except Exception as error:

@@ -7,6 +7,7 @@ import ctypes
 import json
 import multiprocessing.dummy
 import os
+import re
 import subprocess
 import sys
 import time
@@ -23,18 +24,22 @@ from emulated import Emulated
 
 from benchmarks.gpu import __main__ as command
 from benchmarks.gpu import building, checks, events, jobs, limits, peers, report, results, timing
-from benchmarks.gpu.building import Architecture, Builds, Mixes, Subject
+from benchmarks.gpu.building import Architecture, Builds, Form, Mixes, Subject
 from benchmarks.gpu.limits import Limits
 from benchmarks.gpu.peers import LOSS_GRAD, NSC, P_GRAD, P, Peer
 from benchmarks.gpu.results import Results
 from nsc.contract.targets import TARGETS
+from nsc.join.exact import exact_kernel
 from nsc.operators import exact
 from nsc.operators.exact import DTYPE_NAMES
 from nsc.operators.sorter import Sorter
 from nsc.runtime.build import nvrtc
+from nsc.runtime.devices.launches import exact_launches
+from nsc.runtime.exact import cubin as exact_cubin
 from nsc.runtime.exact import cuda as exact_cuda
 from nsc.runtime.relaxed import cubin, cuda
 from nsc.runtime.relaxed.devices import BY_DEVICE
+from nsc.runtime.relaxed.kernel import register_kernel
 
 pytestmark = pytest.mark.nightly("the benchmarks run")
 
@@ -198,10 +203,10 @@ def device(programs, monkeypatch):
 def subject():
     """Return a function that compiles a network, without a binary."""
 
-    def compiled(network, n):
+    def compiled(network, n, **options):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(cubin, "build_all", lambda *arguments: None)
-            result = building.build(network, n, H100)
+            result = building.build(Form(network, n, **options), (), H100)
         assert isinstance(result, Subject), result
         return result
 
@@ -294,7 +299,7 @@ def test_a_graph_that_captures_nothing_is_found(device, subject, monkeypatch):
 
 def test_the_graphs_network_has_run_no_backward_before():
     _, network, n, _ = jobs.LAUNCH_CHECKS["a CUDA graph"]
-    others = [job for job in jobs.JOBS if (job.network, job.n) == (network, n)]
+    others = [job for job in jobs.JOBS if job.form == Form(network, n)]
     assert [job.name for job in others] == [f"check, a CUDA graph, {network} {n}"]
 
 
@@ -318,15 +323,28 @@ def test_what_a_thread_raises_is_raised(device, subject, monkeypatch):
 
 
 def test_kernels_are_built_by_other_processes():
-    with Builds([("bitonic", 4), ("nonesuch", 4)], H100) as builds:
-        subject = builds.subject("bitonic", 4)
+    form, unknown = Form("bitonic", 4), Form("nonesuch", 4)
+    with Builds({form: {"int8"}, unknown: set()}, H100) as builds:
+        subject = builds.subject(form)
         assert (subject.n, subject.mixes) == (4, Mixes(6, 24))
         assert subject.build.text > 0
         assert subject.build.binary > 0
         built = cubin.build_all(subject.operator.kernel, "sm_90", SHARED_BYTES)
-        assert all(artifact.cached for artifact in built)
+        source = exact_kernel(4).source
+        exact_built = exact_cubin.build(source, "int8", "sm_90", exact_launches(source, 1, SHARED_BYTES))
+        assert all(artifact.cached for artifact in (*built, exact_built))
         with pytest.raises(RuntimeError, match=r"(?s)nonesuch 4 is not built.*NetworkError"):
-            builds.subject("nonesuch", 4)
+            builds.subject(unknown)
+
+
+@pytest.mark.parametrize("variant", building.VARIANTS)
+def test_a_variant_is_another_text(subject, variant):
+    texts = {
+        register_kernel(subject("bitonic", n, variant=each).files).sources["cuda"]
+        for n in (64, 256)
+        for each in ("", variant)
+    }
+    assert len(texts) > 2
 
 
 # ------------------------------------------------------------------------------------------ limits
@@ -405,7 +423,7 @@ def test_kernels_are_timed_launch_by_launch(device, subject):
     assert [launch.seconds for launch in launches] == sorted(
         (launch.seconds for launch in launches), reverse=True
     )
-    assert {launch.function: launch.launches for launch in launches}["nsc_keys_f32"] == 2
+    assert {launch.launches for launch in launches} == {1}  # weights are kept
     assert cuda.program_of == device.program_of
     assert exact_cuda.program_of == device.exact_program_of
 
@@ -415,20 +433,24 @@ def test_every_work_is_timed_of_every_peer(device, subject, work, monkeypatch):
     monkeypatch.setattr(timing, "ROUNDS", 2)
     monkeypatch.setattr(timing, "LAUNCH_CALLS", 1)
     pytest.importorskip("diffsort")
-    timings, launches, failures = timing.time_case(work, peers.PEERS[work], subject("bitonic", 4), LIMITS)
+    options = {"real": peers.SOFT_WORKS[work].real} if work in peers.SOFT_WORKS else {}
+    subject = subject("bitonic", 4, **options)
+    timings, launches, failures = timing.time_case(work, peers.PEERS[work], subject, LIMITS)
     assert failures == []
     assert [t.peer for t in timings] == [peer.name for peer in peers.PEERS[work]]
     assert all(0 < t.low <= t.seconds <= t.high for t in timings)
+    assert all(t.host > 0 for t in timings)
     assert [t.share is None for t in timings] == [t.peer != NSC for t in timings]
     assert launches
 
 
 def test_a_slow_peer_has_fewer_rounds(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    slow = timing._Turn("slow", 1, lambda: None, 1, [timing.PEER_SECONDS] * timing.LEAST_ROUNDS)
+    rounds = [events.Seconds(timing.PEER_SECONDS, 0)] * timing.LEAST_ROUNDS
+    slow = timing._Turn("slow", None, 1, lambda: None, 1, False, rounds)
     assert slow.is_over
-    assert not replace(slow, rounds=slow.rounds[1:]).is_over
-    assert not timing._Turn("quick", 1, lambda: None, 1, [1e-3] * timing.LEAST_ROUNDS).is_over
+    assert not replace(slow, rounds=rounds[1:]).is_over
+    assert not replace(slow, rounds=[events.Seconds(1e-3, 0)] * timing.LEAST_ROUNDS).is_over
 
 
 def test_batches_fit_the_memory(subject, monkeypatch):
@@ -450,10 +472,12 @@ def test_batches_fit_the_memory(subject, monkeypatch):
 def small(device, monkeypatch):
     """A benchmark of a few jobs on four wires; `peers` are those of P + gradient."""
     of_p_grad, of_loss = ([peer for peer in peers.PEERS[P_GRAD] if peer.name != "diffsort"] for _ in range(2))
+    monkeypatch.setitem(peers.PEERS, P_GRAD, of_p_grad)
+    monkeypatch.setitem(peers.PEERS, LOSS_GRAD, of_loss)
     jobs_of_four = (
         jobs._check("check, bitonic 4", checks.check, "bitonic", 4, 3),
-        jobs._timed(f"{P_GRAD}, bitonic 4", P_GRAD, of_p_grad, 4),
-        jobs._timed(f"{LOSS_GRAD}, bitonic 4", LOSS_GRAD, of_loss, 4),
+        jobs._timed(P_GRAD, "bitonic", 4),
+        jobs._timed(LOSS_GRAD, "bitonic", 4),
         jobs._check("check, strides, bitonic 4", checks.check_strides, "bitonic", 4, 3),
     )
     for module in (command, report):
@@ -496,7 +520,7 @@ def test_a_run_writes_all_it_found(small, tmp_path):
     stored, text = stored_files(tmp_path)
     assert list(stored.outcomes) == ALL
     assert (stored.device, stored.limits) == ("Some GPU (1 GB)", LIMITS)
-    assert list(stored.builds) == [("bitonic", 4)]
+    assert list(stored.builds) == [Form("bitonic", 4)]
     assert {outcome.versions for outcome in stored.outcomes.values()} == {"torch 2"}
     assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, "indexed torch"]
     for heading in ("Limits", "Checks", "Times", "Kernels", "Builds"):
@@ -509,8 +533,40 @@ def test_a_new_process_has_the_options_of_the_first(small, tmp_path, monkeypatch
     started = []
     monkeypatch.setattr(os, "execv", lambda program, arguments: started.append(arguments[3:]))
     monkeypatch.setattr(command.Run, "do", lambda run, left: False)
-    run(tmp_path, code=1)
-    assert started == [["--out", str(tmp_path), "--resume"]]
+    run(tmp_path, "--variant", "64 wires a warp", code=1)
+    assert started == [["--out", str(tmp_path), "--resume", "--variant", "64 wires a warp"]]
+
+
+def test_variants_are_timed_in_turn_with_what_is_shipped(small, tmp_path):
+    variants = [f"{NSC}, {name}" for name in building.VARIANTS]
+    run(tmp_path, "--only", P_GRAD, "--variant", "all")
+    stored, text = stored_files(tmp_path)
+    assert [t.peer for t in stored.outcomes[ALL[2]].timings] == [NSC, *variants, "indexed torch"]
+    assert {launch.peer for launch in stored.outcomes[ALL[2]].launches} == {NSC, *variants}
+    assert {form.variant for form in stored.builds} == {"", *building.VARIANTS}
+    assert "| nsc, 64 wires a warp |" in text
+
+
+def test_kernels_are_built_for_another_machine(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    built = []
+    monkeypatch.setattr(cubin, "build_all", lambda kernel, *target: built.append(target))
+    assert "1 kernel built, 0 failures" in run(tmp_path, "--build", "sm_80")
+    assert built == [("sm_80", 163 << 10)]
+    monkeypatch.setattr(cubin, "build_all", lambda *_: 1 / 0)
+    output = run(tmp_path, "--build", "sm_80", code=1)
+    assert "FAILED: bitonic 4: RuntimeError: bitonic 4 is not built" in output
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_plan_names_cases_that_there_are(tmp_path):
+    plan = run(tmp_path, "--plan")
+    assert not list(tmp_path.iterdir())
+    names = re.findall('--only "?([^"\n]+?)"?(?= |$)', plan.replace("\\\n", ""), re.M)
+    assert len(names) == 10
+    for name in names:
+        known = [name.replace("$1", n) for n in ("16", "128", "1024")] if "$1" in name else [name]
+        assert all(any(each in job.name for job in jobs.JOBS) for each in known), name
 
 
 def test_what_fails_is_kept_and_the_rest_runs(small, tmp_path):
@@ -648,7 +704,7 @@ def test_a_whole_run_begins_anew(small, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"format": "nsc-gpu-results/0"}', '{"format": "nsc-gpu-results/1"}']
+    "text", ["", "[]", '{"format": "nsc-gpu-results/1"}', '{"format": "nsc-gpu-results/2"}']
 )
 def test_files_of_something_else_are_refused(small, tmp_path, text):
     path = results.path_of(tmp_path, "Some GPU (1 GB)")
@@ -685,7 +741,7 @@ def test_a_gpu_that_no_longer_answers_is_left_to_a_new_process(small, tmp_path, 
     done = CliRunner().invoke(command.main, ["--out", str(tmp_path), "--only", "bitonic", "--only", "4"])
     assert isinstance(done.exception, ReplacedError)
     module = [sys.executable, "-m", "benchmarks.gpu"]
-    options = ["--out", str(tmp_path), "--only", "bitonic", "--only", "4", "--resume"]
+    options = ["--out", str(tmp_path), "--resume", "--only", "bitonic", "--only", "4"]
     assert started == [(sys.executable, [*module, *options])]
     assert list(stored_files(tmp_path)[0].outcomes) == ALL[:3]
     # The new process.
@@ -713,8 +769,8 @@ def test_unknown_cases_and_lone_resumes_are_refused(small, tmp_path):
 def test_names_tell_jobs_apart():
     names = [job.name for job in jobs.JOBS]
     assert len(set(names)) == len(names)
-    assert {job.n for job in jobs.JOBS if job.is_timed} >= {4, 16, 128, 1024, 4096}
-    assert [job.n for job in jobs.JOBS] == sorted(job.n for job in jobs.JOBS)
+    assert {job.form.n for job in jobs.JOBS if job.is_timed} >= {4, 16, 128, 1024, 4096}
+    assert [job.form.n for job in jobs.JOBS] == sorted(job.form.n for job in jobs.JOBS)
 
 
 # ----------------------------------------------------------------------------------------- reports
