@@ -15,8 +15,8 @@ exit code is 1.
 - `--variant NAME` times a form of the relaxed kernels that is not shipped beside the one that is, so that a
   run decides between them; `building.VARIANTS` has them.
 - `--build ARCHITECTURE` builds all kernels into $NSC_CACHE_DIR, on a machine that needs no GPU. They serve
-  another machine whose NVRTC has the same version; LD_PRELOAD of its two libraries, libnvrtc-builtins.so first,
-  chooses the one that CuPy calls.
+  another machine whose NVRTC has the same version. CuPy calls that of LD_PRELOAD, which must name both of its
+  libraries, libnvrtc-builtins.so first.
 - `--plan` prints the commands of a run in parts of eight minutes, for a GPU that is lent.
 
 compute-sanitizer finds wrong addresses and races even where results are right. The small checks take it
