@@ -23,6 +23,7 @@ import torch
 
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
+from nsc.compiler.network import Network
 from nsc.compiler.relaxed import levels
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
@@ -45,6 +46,7 @@ VARIANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "64 wires a warp": ((levels, "WIRES_PER_WARP", 64),),
     "256 wires a warp": ((levels, "WIRES_PER_WARP", 256),),
     "spreads from the table": ((levels.Levels, "known_length", 0),),
+    "no merge apart": ((levels, "MOST_PARTED", 0),),
     "forward of 512 threads": ((levels, "FORWARD_THREADS_OF_WARP_TILES", 512),),
     "forward of 384 threads": ((levels, "FORWARD_THREADS", 384),),
 }
@@ -57,10 +59,12 @@ class Mixes:
     Attributes:
         comparators: size of the network.
         on_columns: comparators, each counted once for every column of P in its light cone.
+        for_loss: those of them that the cross entropy runs, which may take a last merge apart.
     """
 
     comparators: int
     on_columns: int
+    for_loss: int
 
 
 @dataclass(frozen=True)
@@ -220,10 +224,19 @@ def build(form: Form, exact: Iterable[str], target: Architecture) -> Subject | s
                 launches = exact_launches(source, value_bytes, target.shared_bytes)
                 exact_cubin.build(source, dtype, target.name, launches)
         seconds = Build(form, compiled - start, time.perf_counter() - compiled)
-        graph = family_network(form.network, form.n)
-        cut = schedule(graph)
-        in_blocks = work_on_permutation(form.n, cut.codelets, cut.straight_shapes).comparators
-        on_columns = in_blocks * min(form.n, CONE_COLUMNS)
-        return Subject(seconds, Mixes(graph.size, on_columns), dict(kernel.files))
+        return Subject(seconds, _mixes(form, kernel.launch.merge_levels), dict(kernel.files))
     except Exception:
         return traceback.format_exc(limit=-4)
+
+
+def _mixes(form: Form, merge_levels: int) -> Mixes:
+    network = family_network(form.network, form.n)
+
+    def on_columns(part: Network) -> int:
+        cut = schedule(part)
+        work = work_on_permutation(form.n, cut.codelets, cut.straight_shapes)
+        return work.comparators * min(form.n, CONE_COLUMNS)
+
+    whole = on_columns(network)
+    front = on_columns(network[:-merge_levels]) if merge_levels else whole
+    return Mixes(network.size, whole, front)

@@ -117,12 +117,12 @@ def limit_seconds(work: str, n: int, batch: int, mixes: Mixes, limits: Limits) -
     instructions = {
         P: FORWARD_INSTRUCTIONS * columns,
         P_GRAD: (FORWARD_INSTRUCTIONS + BACKWARD_INSTRUCTIONS) * columns,
-        LOSS_GRAD: BACKWARD_INSTRUCTIONS * columns,
+        LOSS_GRAD: BACKWARD_INSTRUCTIONS * mixes.for_loss,
     }
     operations, size = {
         P: (FORWARD_OPERATIONS * columns, square),
         P_GRAD: ((FORWARD_OPERATIONS + BACKWARD_OPERATIONS) * columns, 2 * square),
-        LOSS_GRAD: (BACKWARD_OPERATIONS * columns, (2 * real_bytes + 8) * n),
+        LOSS_GRAD: (BACKWARD_OPERATIONS * mixes.for_loss, (2 * real_bytes + 8) * n),
         KEYS: (FORWARD_OPERATIONS * mixes.comparators, 2 * real_bytes * n),
     }[soft.result]
     seconds = {"memory": batch * size / limits.bytes_per_second}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from nsc.compiler.relaxed import records
+from nsc.compiler.relaxed.final_merge import merge_levels
 from nsc.compiler.relaxed.levels import TILE_COLUMNS, Levels
 from nsc.compiler.relaxed.levels import levels as in_parallel
 from nsc.compiler.relaxed.records import CudaKernel, KnownSpread, StraightCode, Threads
@@ -33,7 +34,9 @@ def lower(schedule: Schedule, relaxation: Relaxation) -> Levels:
     Raises:
         LoweringError: a table would have too many entries; see `levels`.
     """
-    return in_parallel(schedule, arrays_of_weights(relaxation))
+    # The error-free form has other weights backward, so its gradient is not one of the value on the way.
+    merge = 0 if relaxation.error_free else merge_levels(schedule)
+    return in_parallel(schedule, arrays_of_weights(relaxation), merge)
 
 
 def launch(levels: Levels) -> Launch:
@@ -152,7 +155,11 @@ def _threads(levels: Levels) -> Threads:
         routing_threads=launch.routing_threads,
         forward_blocks=levels.forward_blocks,
         rounds=len(levels.rounds),
+        merge_levels=launch.merge_levels,
+        front_levels=0 if levels.merge is None else levels.merge.front_levels,
+        front_slots=0 if levels.merge is None else levels.merge.front_slots,
         comparator_lines=wrapped([*comparators, "{}"]),
+        merge_slot_lines=wrapped([*(() if levels.merge is None else levels.merge.slots), 0]),
         cone_columns=TILE_COLUMNS,
         cones=len(levels.cones) - 1,
         listed_lines=wrapped([*listed, 0]),

@@ -9,8 +9,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape
+from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape, shapes_of
 from nsc.compiler.schedule.cones import Cone, light_cones, reaching_blocks
+from nsc.compiler.schedule.cutting import cut, straight_line_shapes
 from nsc.compiler.schedule.ir import Schedule, slots_of
 from nsc.contract.launch import LANE_BYTES, WARP, Launch
 from nsc.errors import LoweringError
@@ -25,6 +26,9 @@ TILE_COLUMNS = 32
 # their work, and four 1.84 times. This rule gives 1.00, 1.09, 1.17 and 1.25 on 128, 256, 512 and 1,024 wires.
 WIRES_PER_WARP = 128
 MOST_TILE_WARPS = 8
+# The fewest and the most wires of a network whose merge is taken apart. On 64 wires codelets that end in
+# front of the merge would load a quarter more for P; beyond 2,048 a lane has too few registers for a column.
+FEWEST_PARTED, MOST_PARTED = 128, 2048
 # Threads of a block whose warps or samples are independent, and least and most threads that share a sample.
 BLOCK_THREADS = 128
 LEAST_SAMPLE_THREADS = 8
@@ -62,6 +66,20 @@ class StraightCode:
 
 
 @dataclass(frozen=True)
+class Merge:
+    """The merge that a network ends in, which a loss that asks for one entry of each column takes apart.
+
+    Attributes:
+        front_levels, front_slots: levels of codelets, and slots, in front of it.
+        slots: of its comparators, by level and then from wire 0 on.
+    """
+
+    front_levels: int
+    front_slots: int
+    slots: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Levels:
     """A schedule for threads that run at the same time.
 
@@ -71,6 +89,7 @@ class Levels:
         cones: the light cone of each TILE_COLUMNS columns of P; then all codelets.
         rounds: the comparators of the keys pass; those of a round share no wire, and there are at most as
             many as threads of a sample.
+        merge: the merge that is taken apart.
         launch: the launch parameters.
     """
 
@@ -78,6 +97,7 @@ class Levels:
     ends: tuple[int, ...]
     cones: tuple[Cone, ...]
     rounds: tuple[tuple[SlottedComparator, ...], ...]
+    merge: Merge | None
     launch: Launch
 
     @property
@@ -116,19 +136,27 @@ class Levels:
         )
 
 
-def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) -> Levels:
+def levels(
+    schedule: Schedule, arrays: int, merge_levels: int = 0, most_entries: int = MOST_ENTRIES
+) -> Levels:
     """Return a schedule in levels, with its light cones, its rounds and the launch parameters.
 
     Args:
         schedule: any schedule.
         arrays: arrays of weights that the keys pass leaves.
+        merge_levels: those of the merge that the network ends in, or 0; see `final_merge.merge_levels`.
         most_entries: entries that a table in the text may have.
 
     Raises:
         LoweringError: a table would have more than `most_entries` entries.
     """
-    ordered, ends = in_levels(schedule)
     n = schedule.network.n
+    if not FEWEST_PARTED <= n <= MOST_PARTED:
+        merge_levels = 0
+    in_front = 0
+    if merge_levels:
+        schedule, in_front = apart(schedule, merge_levels)
+    ordered, ends = in_levels(schedule, in_front)
     sample_threads = min(MOST_SAMPLE_THREADS, max(LEAST_SAMPLE_THREADS, _power_of_two(n) // 2))
     reached_by = reaching_blocks(n, [codelet.wires for codelet in ordered.codelets], TILE_COLUMNS)
     in_rounds = rounds(n, ordered.codelets, sample_threads)
@@ -140,11 +168,16 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
         )
     cones = light_cones(n, ordered.codelets, ends, TILE_COLUMNS)
     tile_warps = max(1, min(MOST_TILE_WARPS, _power_of_two(n) // WIRES_PER_WARP))
+    merge = _merge(ordered, ends, in_front) if merge_levels else None
     launch = Launch(
         slots=schedule.slots,
         arrays=arrays,
         kept_rows=WIDEST * len(ordered.codelets),
         kept_rows_permutation=WIDEST * max(map(_length, cones[:-1])),
+        kept_rows_front=WIDEST * max(_length(cone[: merge.front_levels]) for cone in cones[:-1])
+        if merge
+        else 0,
+        merge_levels=merge_levels,
         tile_threads=WARP * tile_warps,
         tile_lanes=WARP if n <= TILE_COLUMNS else WARP // 2,
         widest_group=min(TILE_COLUMNS, _power_of_two(n)),
@@ -152,14 +185,28 @@ def levels(schedule: Schedule, arrays: int, most_entries: int = MOST_ENTRIES) ->
         sample_threads=sample_threads,
         keys_threads=BLOCK_THREADS if sample_threads <= WARP else sample_threads,
     )
-    return Levels(ordered, ends, cones, in_rounds, launch)
+    return Levels(ordered, ends, cones, in_rounds, merge, launch)
 
 
-def in_levels(schedule: Schedule) -> tuple[Schedule, tuple[int, ...]]:
+def apart(schedule: Schedule, last: int) -> tuple[Schedule, int]:
+    """Cut a network anew, so that no codelet is on both sides of its last layers.
+
+    Returns:
+        The schedule, and how many codelets it has in front of these layers.
+    """
+    network = schedule.network
+    front, behind = (cut(part, None, schedule.straight_line) for part in (network[:-last], network[-last:]))
+    codelets = (*front, *behind)
+    shapes = shapes_of(codelets)
+    straight = straight_line_shapes(shapes, schedule.straight_line)
+    return replace(schedule, codelets=codelets, shapes=shapes, straight_shapes=straight), len(front)
+
+
+def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[int, ...]]:
     """Order a schedule's codelets by level: those of a level take no wire from each other.
 
     A codelet's level is the first behind all it takes wires from; inside a level codelets of one shape
-    stand together.
+    stand together. Codelets from the number `in_front` on are on levels behind all others.
 
     Returns:
         The schedule in that order, and where in it each level ends.
@@ -167,7 +214,9 @@ def in_levels(schedule: Schedule) -> tuple[Schedule, tuple[int, ...]]:
     number = {shape: index for index, shape in enumerate(schedule.shapes)}
     free = [0] * schedule.network.n
     levels: list[list[Codelet]] = []
-    for codelet in schedule.codelets:
+    for place, codelet in enumerate(schedule.codelets):
+        if place == in_front:
+            free = [max(free)] * len(free)
         level = max(free[wire] for wire in codelet.wires)
         if level == len(levels):
             levels.append([])
@@ -178,6 +227,17 @@ def in_levels(schedule: Schedule) -> tuple[Schedule, tuple[int, ...]]:
         level_codelets.sort(key=lambda codelet: (number[codelet.shape], codelet.wires))
     ordered = tuple(codelet for level_codelets in levels for codelet in level_codelets)
     return replace(schedule, codelets=ordered), tuple(accumulate(map(len, levels)))
+
+
+def _merge(ordered: Schedule, ends: tuple[int, ...], in_front: int) -> Merge:
+    """Return the merge behind a number of codelets."""
+    front_slots = sum(map(slots_of, ordered.codelets[:in_front]))
+    placed, first_slot = [], front_slots
+    for codelet in ordered.codelets[in_front:]:
+        for index, wires in enumerate(codelet.comparators()):
+            placed.append((-abs(wires[0] - wires[1]), min(wires), first_slot + index))
+        first_slot += slots_of(codelet)
+    return Merge(ends.index(in_front) + 1, front_slots, tuple(slot for *_, slot in sorted(placed)))
 
 
 def rounds(n: int, codelets: Sequence[Codelet], threads: int) -> tuple[tuple[SlottedComparator, ...], ...]:

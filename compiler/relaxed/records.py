@@ -171,6 +171,8 @@ class Threads:
         keys_threads, routing_threads: threads of a block of either pass.
         forward_blocks: blocks of the forward routing that a multiprocessor must hold at a time.
         rounds: of the keys pass.
+        merge_levels: of the merge that is taken apart, 0 without one; see `levels.FrontAndMerge`.
+        front_levels, front_slots: in front of it.
         cone_columns: columns of P whose light cone is taken as one.
         cones: how many light cones there are.
         all_straight: whether every shape has straight-line code.
@@ -185,7 +187,11 @@ class Threads:
     routing_threads: int
     forward_blocks: int
     rounds: int
+    merge_levels: int
+    front_levels: int
+    front_slots: int
     comparator_lines: tuple[str, ...]
+    merge_slot_lines: tuple[str, ...]
     cone_columns: int
     cones: int
     listed_lines: tuple[str, ...]

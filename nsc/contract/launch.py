@@ -30,6 +30,8 @@ class Launch:
         arrays: arrays of weights.
         kept_rows: rows that the backward routing keeps of what the codelets load.
         kept_rows_permutation: the same for a tile of P, at most.
+        kept_rows_front: the same in front of the merge that the network ends in.
+        merge_levels: of that merge, where a loss takes it apart; else 0.
         tile_threads: threads that share a tile of columns.
         tile_lanes: lanes that a tile of columns lies on, at most.
         widest_group: columns of a tile that a sample takes, at most.
@@ -42,12 +44,20 @@ class Launch:
     arrays: int
     kept_rows: int
     kept_rows_permutation: int
+    kept_rows_front: int
+    merge_levels: int
     tile_threads: int
     tile_lanes: int
     widest_group: int
     routing_threads: int
     sample_threads: int
     keys_threads: int
+
+    @property
+    def weight_numbers(self) -> int:
+        """Numbers that the keys pass leaves of a sample; see `kept_numbers` in relaxed/cuda/network.h."""
+        wires = 1 << self.merge_levels
+        return self.arrays * self.slots + (wires * self.merge_levels + wires if self.merge_levels else 0)
 
     def __post_init__(self) -> None:
         for field in fields(self):

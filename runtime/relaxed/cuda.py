@@ -40,6 +40,9 @@ MOST_SCRATCH_BYTES = 2 << 30
 MOST_KEPT_WEIGHTS = SCRATCH_BYTES
 # Most bytes of loaded rows that the backward routing keeps at a time. A single block may keep more.
 KEPT_BYTES = 256 << 20
+# What the backward routing leaves for the gradients of a merge that is taken apart: by columns, by warps, and
+# how many rows the latter has of a sample.
+Products = tuple[Tensor | None, Tensor | None, int]
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
 
@@ -58,7 +61,7 @@ def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
     launch = find_kernel(spec).manifest.cuda
     if launch is None:  # the call says so
         return None
-    shape = x.shape[0], launch.arrays, launch.slots
+    shape = x.shape[0], launch.weight_numbers
     return x.new_empty(shape) if math.prod(shape) * x.itemsize <= MOST_KEPT_WEIGHTS else None
 
 
@@ -150,10 +153,10 @@ def loss_unchecked(
         target_grad = x.new_empty(target.shape) if with_target and has_gradient(routing) else None
         for first, count in call.groups():
             weights, weight_grads = call.empty_weights(count), call.empty_weight_grads(count)
-            parts = call.empty_losses(count)
+            parts, products = call.empty_losses(count), call.empty_products(count)
             call.keys(first, count, None, weights)
-            call.route_backward(first, count, weights, None, weight_grads, target_grad, parts)
-            call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad)
+            call.route_backward(first, count, weights, None, weight_grads, target_grad, parts, products)
+            call.keys_backward(first, count, None, weights, weight_grads, x_grad, steepness_grad, products)
             _put(losses, first, count, parts)
         return losses, x_grad, steepness_grad, target_grad
 
@@ -239,10 +242,18 @@ class Call:
         return size * self._plan.bytes_per_sample(self._with_gradients) + kept
 
     def empty_weights(self, count: int) -> Tensor:
-        return self._x.new_empty(count, self._plan.arrays, self._plan.slots)
+        return self._x.new_empty(count, self._plan.weight_numbers)
 
     def empty_weight_grads(self, count: int) -> Tensor:
         return self._x.new_empty(count, self._plan.chunks, self._plan.slots)
+
+    def empty_products(self, count: int) -> Products:
+        """Return memory for what a merge that is taken apart needs for its gradients."""
+        plan = self._plan
+        if not plan.column_products:
+            return None, None, 0
+        columns = self._x.new_empty(count, plan.column_products)
+        return columns, self._x.new_empty(count, plan.first_products), plan.first_rows
 
     def empty_losses(self, count: int) -> Tensor:
         return self._x.new_empty((count, self._plan.chunks), dtype=torch.float64)
@@ -275,13 +286,16 @@ class Call:
         weight_grads: Tensor | None,
         x_grad: Tensor,
         steepness_grad: Tensor | None,
+        products: Products = (None, None, 0),
     ) -> None:
         """Turn the gradients of values and weights into those of x and the steepness."""
         plan, steepness = self._plan, self._steepness
-        slots = count * plan.slots
-        if weight_grads is not None and plan.chunks > 1 and slots:
+        sums = count * (plan.slots + (plan.merge_comparators if plan.column_products else 0))
+        if weight_grads is not None and plan.chunks > 1 and sums:
             self._program.launch(
-                plan.sums.name, plan.sums.blocks_for(slots), (count, plan.chunks, weight_grads)
+                plan.sums.name,
+                plan.sums.blocks_for(sums),
+                (count, plan.chunks, weight_grads, weights, *products),
             )
         self._program.launch(
             plan.keys_backward.name,
@@ -329,6 +343,7 @@ class Call:
         weight_grads: Tensor,
         payload_grad: Tensor | None,
         losses: Tensor | None,
+        products: Products = (None, None, 0),
     ) -> None:
         """Turn the gradient of what is routed into those of weights and payload.
 
@@ -359,6 +374,7 @@ class Call:
                 losses,
                 self._x.new_empty(blocks * plan.kept_numbers),
                 plan.kept_rows,
+                *products,
             ),
         )
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from nsc.contract.interface import function_name
-from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS
-from nsc.contract.routings import ROUTINGS, Payload
+from nsc.contract.launch import LANE_BYTES, MOST_CHUNKS, WARP
+from nsc.contract.routings import LOSSES, ROUTINGS, Payload
 from nsc.runtime.relaxed.cuda_program import Program
 from nsc.runtime.relaxed.kernel import Kernel
 from nsc.runtime.relaxed.shapes import payload_of, real_of
@@ -48,7 +48,11 @@ class Plan:
         chunks: pieces that these are cut into; each has gradients of weights of its own.
         samples_per_tile: how many a tile of columns holds.
         keys, keys_backward, sums, route, route_backward: the functions.
-        arrays, slots: the shape of a sample's weights.
+        slots: places for gradients of weights.
+        weight_numbers: what the keys pass leaves of a sample.
+        merge_comparators: of the merge that can be taken apart.
+        column_products, first_rows, first_products: of a merge that is taken apart, numbers that the
+            backward routing leaves of a sample for its gradients: by column, and rows of those by warps.
         sample_bytes, sample_bytes_with_gradients: what a sample's weights take, with their gradients and
             parts of losses.
         kept_rows: most rows that the codelets of a tile load, and the backward routing keeps.
@@ -67,8 +71,12 @@ class Plan:
     sums: Function
     route: Function
     route_backward: Function
-    arrays: int
     slots: int
+    weight_numbers: int
+    merge_comparators: int
+    column_products: int
+    first_rows: int
+    first_products: int
     sample_bytes: int
     sample_bytes_with_gradients: int
     kept_rows: int
@@ -104,7 +112,12 @@ def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype:
     kept_rows = launch.kept_rows if is_payload else launch.kept_rows_permutation
     described = ROUTINGS[routing]
     losses = chunks * _LOSS_BYTES if described.is_loss else 0
-    array_bytes = launch.slots * dtype.itemsize
+    column_products = first_rows = first_products = 0
+    if launch.merge_levels and taken is Payload.TARGET and not LOSSES[described.loss or ""].by_rank:
+        half = columns // 2
+        kept_rows, column_products = launch.kept_rows_front, columns * half
+        first_rows = ceil(columns, group) * (launch.tile_threads // WARP)
+        first_products = first_rows * half
 
     def function(name: str) -> Function:
         full = function_name(name, real)
@@ -125,10 +138,18 @@ def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype:
         sums=function("sum"),
         route=function("reversed" if described.is_reversed else "route"),
         route_backward=route_backward,
-        arrays=launch.arrays,
         slots=launch.slots,
-        sample_bytes=launch.arrays * array_bytes + losses,
-        sample_bytes_with_gradients=(launch.arrays + chunks) * array_bytes + losses,
+        weight_numbers=launch.weight_numbers,
+        merge_comparators=launch.merge_levels << launch.merge_levels >> 1,
+        column_products=column_products,
+        first_rows=first_rows,
+        first_products=first_products,
+        sample_bytes=launch.weight_numbers * dtype.itemsize + losses,
+        sample_bytes_with_gradients=(
+            launch.weight_numbers + chunks * launch.slots + column_products + first_products
+        )
+        * dtype.itemsize
+        + losses,
         kept_rows=kept_rows,
         kept_numbers=kept_numbers,
         kept_bytes=kept_numbers * dtype.itemsize,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from device import MACHINES, OTHER_MACHINE, EmulatedProgram
+from device import MACHINES, OTHER_MACHINE, SHARED_BYTES, EmulatedProgram
 from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -19,6 +19,7 @@ import nsc
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
+from nsc.compiler.relaxed import levels
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
@@ -249,8 +250,12 @@ def test_the_shipped_form_of_1024_wires(monkeypatch, tmp_path):
 @pytest.mark.slow("kernels run on the CPU")
 @pytest.mark.parametrize(
     ("network", "n", "dtype"),
-    [("bitonic", 8, "float32"), pytest.param("odd_even_merge", 136, "float64", marks=NIGHTLY)],
-    ids=["a warp", "a block"],
+    [
+        ("bitonic", 8, "float32"),
+        ("bitonic", 128, "float32"),
+        pytest.param("odd_even_merge", 136, "float64", marks=NIGHTLY),
+    ],
+    ids=["a warp", "a merge", "a block"],
 )
 def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     """Most logarithms are of tails, some are cut; the first target is right, so its entries are near 1."""
@@ -261,7 +266,8 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
     draw = torch.Generator().manual_seed(3)
     wide = x.double().requires_grad_()
     steepness = torch.tensor(16.0, dtype=emulated.dtype).expand(len(x))
-    for loss in (name for name, routing in ROUTINGS.items() if routing.is_loss):
+    of_all = [name for name, routing in ROUTINGS.items() if routing.is_loss]
+    for loss in ["cross_entropy"] if emulated.kernel.launch.merge_levels else of_all:
         target = targets(loss, n, len(x), emulated.dtype, draw, order)
         losses, x_grad, _, _ = cuda.loss(x, steepness, target, loss, emulated.kernel.spec)
         of_wide = target.double() if target.is_floating_point() else target
@@ -276,6 +282,46 @@ def test_losses_where_scores_lie_far_apart(tabled, network, n, dtype):
         )[0]
         tiny = torch.finfo(emulated.dtype).tiny
         torch.testing.assert_close(scaled, upstream[:, None] * x_grad, rtol=1e-5, atol=tiny)
+
+
+@pytest.mark.slow("kernels run on the CPU")
+@pytest.mark.parametrize(
+    ("n", "dtype", "shared_bytes"),
+    [
+        (64, "float64", SHARED_BYTES),
+        pytest.param(128, "float64", 5 * 128 * 8, marks=NIGHTLY),
+        pytest.param(256, "float32", SHARED_BYTES, marks=NIGHTLY),
+    ],
+    ids=["a warp", "fewer columns than a warp takes", "a block"],
+)
+def test_a_merge_that_is_taken_apart(tabled, monkeypatch, n, dtype, shared_bytes):
+    """By losses that ask for one entry of each column; a wrong rank gives NaN."""
+    monkeypatch.setattr(levels, "FEWEST_PARTED", 64)
+    emulated = tabled("bitonic", n, dtype=dtype, shared_bytes=shared_bytes)
+    assert emulated.kernel.launch.merge_levels == n.bit_length() - 1
+    launches, launch = [], emulated.program.launch
+    emulated.program.launch = lambda name, *rest: launches.append((name, rest[-1])) or launch(name, *rest)
+    # Some entries of P are large, then almost all; there float32 loses digits of the gradient next to ties.
+    for emulated.steepness in (3.0, 30.0) if dtype == "float64" else (3.0,):
+        emulated.check("cross_entropy", 0, batch=3)
+    suffix = "f32" if dtype == "float32" else "f64"
+    assert any(name == f"nsc_sum_{suffix}" and arguments[-1] for name, arguments in launches)
+    launches.clear()
+    for loss in ("binary_cross_entropy", "cross_entropy_of_intervals"):
+        emulated.check(loss, 0, batch=1)
+    assert not any(name == f"nsc_sum_{suffix}" and arguments[-1] for name, arguments in launches)
+    x, steepness, target = emulated.inputs("cross_entropy", 0, 2)
+    for wrong in (n, -1, int(target[0, 0])):
+        target[0, 1] = wrong
+        losses, x_grad, *_ = cuda.loss(x, steepness, target, "cross_entropy", emulated.kernel.spec)
+        assert losses.isnan().tolist() == [True, False]
+        assert x_grad.isnan().any(1).tolist() == [True, False]
+
+
+def test_the_error_free_form_keeps_its_merge():
+    request = Request("bitonic", 128, Relaxation(error_free=True), targets=("cuda",), unproved=True)
+    kernel = Kernel(compile_network(request).package.files)
+    assert kernel.launch.merge_levels == 0
 
 
 @pytest.mark.slow("kernels run on the CPU")
@@ -557,12 +603,13 @@ def test_tensors_may_lie_anywhere(device, monkeypatch):
 
 # A call of a barrier in the library of headers; how many there are, and those whose lack shows quickly.
 BARRIER = re.compile(r"(?<![\w:])(?:Tile<Plan, real>::wait|share\.wait|wait|__syncwarp|__syncthreads)\(\);")
-BARRIERS, QUICK_BARRIERS = 22, (2, 13, 18)
+BARRIERS, QUICK_BARRIERS = 24, (2, 13, 18)
 # One warp a tile, several, and tiles so narrow that a task has several slices: type, wires, shared memory and
 # batch. A barrier that all of them can do without is one too many.
 PLACES = {
     "a warp": ("float32", 48, 227 << 10, 3),
     "a block": ("float64", 136, 227 << 10, 2),
+    "a merge": ("float32", 128, 227 << 10, 1),
     "slices": ("float64", 136, 5 * 136 * 8, 1),
 }
 
@@ -768,5 +815,5 @@ def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
         monkeypatch.setattr(cuda, "MOST_SCRATCH_BYTES", most)
         emulated.program.multiprocessors = multiprocessors
         assert torch.equal(allocations.of(call)[0], expected[0])
-        weights = [shape for shape in allocations.shapes if shape[1:] == (launch.arrays, launch.slots)]
+        weights = [shape for shape in allocations.shapes if shape[1:] == (launch.weight_numbers,)]
         assert weights[0][0] == group

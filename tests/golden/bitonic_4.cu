@@ -64,6 +64,11 @@ NSC_TABLE nsc::Comparator in_rounds[] = {
     {0, 1, 4}, {2, 3, 5}, {}, {}, {}, {}, {}, {}, {},
 };
 
+// The slots of the merge that is taken apart, by level and then from wire 0 on.
+NSC_TABLE int32_t merge_slots[] = {
+    0,
+};
+
 // The codelets that each 32 columns of P reach, by level; then all codelets.
 NSC_TABLE int32_t listed_codelets[] = {
     0, 0, 0,
@@ -141,6 +146,7 @@ struct Network {
     static constexpr int32_t keys_threads = 128, routing_threads = 128;
     static constexpr int32_t forward_blocks = 3;
     static constexpr int32_t rounds = 3, codelet_levels = 1;
+    static constexpr int32_t merge_levels = 0, front_levels = 0, front_slots = 0;
     static constexpr int32_t cone_columns = 32, cones = 1;
 
     static NSC_STEP nsc::Codelet codelet(int32_t number) { return codelets[number]; }
@@ -148,6 +154,7 @@ struct Network {
     static NSC_STEP nsc::Shape shape(int32_t number) { return shapes[number]; }
     static NSC_STEP nsc::Pair pair(int32_t number) { return shape_pairs[number]; }
     static NSC_STEP nsc::Comparator in_round(int32_t place) { return in_rounds[place]; }
+    static NSC_STEP int32_t merge_slot(int32_t place) { return merge_slots[place]; }
     static NSC_STEP int32_t listed(int32_t place) { return listed_codelets[place]; }
     static NSC_STEP const int32_t *level_bounds(int32_t list) { return bounds_of_levels[list]; }
 
@@ -170,7 +177,7 @@ using Plan = nsc::CudaPlan<Network, Relaxation>;
 
 // What these kernels are. The runtime compares it with the manifest, so that a changed manifest cannot make a launch
 // misread its memory.
-extern "C" __device__ const char nsc_facts[] = "{\"abi\": 10, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\"}";
+extern "C" __device__ const char nsc_facts[] = "{\"abi\": 10, \"kind\": \"relaxed\", \"name\": \"bitonic_4\", \"library\": \"[library]\", \"network\": \"8c5b7ce991f1137768e4538fd169889811e3286f41185fc788cbf97f84f8059a\", \"proof\": \"proved\", \"n\": 4, \"size\": 6, \"depth\": 3, \"selection\": null, \"outputs\": null, \"sigmoid\": \"logistic\", \"art_lambda\": 0.25, \"error_free\": false, \"reals\": {\"float32\": [\"float32\", \"bfloat16\", \"float16\"]}, \"cuda\": {\"slots\": 16, \"arrays\": 3, \"kept_rows\": 16, \"kept_rows_permutation\": 16, \"kept_rows_front\": 0, \"merge_levels\": 0, \"tile_threads\": 32, \"tile_lanes\": 32, \"widest_group\": 4, \"routing_threads\": 128, \"sample_threads\": 8, \"keys_threads\": 128}, \"network.json\": \"e36af305ca221a49831e525e84b2d0b946b7d99fe6e21128b5a0195e5e503e65\", \"proof.json\": \"f7d0e33dcfeeabdf085697252fcd479f178e69c215cd07dad070d75701da6e21\"}";
 
 // The build compiles parts of these functions, each by itself, with the name of a part defined. Without a name it
 // compiles all of them.
@@ -205,20 +212,22 @@ extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_keys_backwa
 }
 
 extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_sum_f32(
-    int32_t batch, int32_t chunks, float *__restrict__ weight_grads) {
-    nsc::sum_chunks<Plan, float>(batch, chunks, weight_grads);
+    int32_t batch, int32_t chunks, float *__restrict__ weight_grads, const float *__restrict__ weights,
+    float *products, float *first_products, int32_t first_rows) {
+    nsc::sum_chunks<Plan, float>(batch, chunks, weight_grads, weights, {products, first_products, first_rows});
 }
 
 extern "C" __global__ void __launch_bounds__(Plan::routing_threads, 1) nsc_route_backward_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
     const void *__restrict__ forwards, int64_t forwards_stride, const void *__restrict__ backwards, int64_t backwards_stride,
     int32_t columns, float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
-    void *__restrict__ kept, int32_t kept_rows) {
+    void *__restrict__ kept, int32_t kept_rows, float *products, float *first_products, int32_t first_rows) {
     const bool reversed = nsc::is_reversed(static_cast<nsc::Routing>(routing));
     const nsc::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, backward_weights, reversed ? backwards : forwards,
                                      reversed ? backwards_stride : forwards_stride, columns, reversed};
     nsc::route_backward<Plan, float>(
-        call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<nsc::Columns<float> *>(kept), kept_rows);
+        call, {static_cast<const float *>(forwards), forwards_stride}, {static_cast<const float *>(backwards), backwards_stride}, weight_grads, payload_grad, losses, static_cast<nsc::Columns<float> *>(kept), kept_rows,
+        {products, first_products, first_rows});
 }
 #endif
 

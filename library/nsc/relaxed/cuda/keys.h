@@ -86,11 +86,14 @@ __device__ inline real checked(real steepness) {
 }
 
 // Whether the ranks of a sample's target are ranks, and differ where they are not `ignored`; uses
-// the sample's shared memory.
+// the sample's shared memory. items: takes the item of each rank, -1 for none; or null.
 template <class Plan>
-__device__ inline bool are_target(const int64_t *ranks, const Share<Plan> &share, void *shared) {
+__device__ inline bool are_target(const int64_t *ranks, const Share<Plan> &share, void *shared,
+                                  int32_t *items) {
     int32_t *item_of = static_cast<int32_t *>(shared), *is_wrong = item_of + Plan::wires;
     if (share.thread == 0) *is_wrong = 0;
+    if (items)
+        for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads) item_of[i] = -1;
     share.wait();
     const auto for_each_item = [&](auto visit) {
         for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
@@ -109,6 +112,9 @@ __device__ inline bool are_target(const int64_t *ranks, const Share<Plan> &share
     });
     share.wait();
     const bool is_right = !*is_wrong;
+    if (items)
+        for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
+            items[i] = item_of[i];
     share.wait();
     return is_right;
 }
@@ -172,7 +178,9 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     const Share<Plan> share(batch);
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>;
     real slope = checked(steepness[share.sample * steepness_stride]);
-    if (target && !are_target(target + share.sample * target_stride, share, y))
+    const bool takes_merge = Plan::merge_levels > 0 && target && weights && share.is_there;
+    if (target && !are_target(target + share.sample * target_stride, share, y,
+                              takes_merge ? items_of<Plan>(weights, share.sample) : nullptr))
         slope = not_a_number<real>();
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
         y[place_of<Plan>(i)] = x[share.sample * Plan::wires + i];
@@ -190,6 +198,13 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
             kept.backward.swap[slot] = made.backward.swap;
         kept.gap[slot] = made.gap;
     });
+    if (takes_merge) {  // all threads of the sample have stored its weights
+        const Mixes<real> of_merge = merge_of<Plan>(weights, share.sample);
+        for (int32_t i = share.thread; i < merge_comparators<Plan>; i += Plan::sample_threads) {
+            const int32_t slot = Plan::merge_slot(i);
+            of_merge.keep[i] = kept.forward.keep[slot], of_merge.swap[i] = kept.forward.swap[slot];
+        }
+    }
     if (!values || !share.is_there) return;
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
         values[share.sample * Plan::wires + i] = y[place_of<Plan>(i)];

@@ -21,13 +21,11 @@ __device__ __forceinline__ Target<real> target_of(const Tile<Plan, real> &tile) 
     return {form, ranks, Plan::wires, count ? 1 / real(count) : 0};
 }
 
-// The truth of one of this lane's columns that there are. Its weight is NaN where the target has
-// wrong numbers.
-template <class Plan, class real>
-__device__ __forceinline__ Truth<real> truth_of(const Tile<Plan, real> &tile,
-                                                const Target<real> &target, int32_t k) {
-    if (!target.is_valid(tile.column + k)) return {0, 0, not_a_number<real>()};
-    return target.truth(tile.column + k);
+// The truth of a column that there is. Its weight is NaN where the target has wrong numbers.
+template <class real>
+__device__ __forceinline__ Truth<real> truth_of(const Target<real> &target, int32_t column) {
+    if (!target.is_valid(column)) return {0, 0, not_a_number<real>()};
+    return target.truth(column);
 }
 
 // The sums of the entries of a column of this lane inside and outside of its truth. Rarely run: it
@@ -70,7 +68,7 @@ __device__ __forceinline__ double loss_of_truths(const Tile<Plan, real> &tile,
     bool at_others[lane_columns<real>] = {};
     NSC_EACH_COLUMN for (int32_t k = 0; k < tile.present; ++k) {
         if (!backward && tile.team) break;
-        const Truth<real> truth = truth_of(tile, target, k);
+        const Truth<real> truth = truth_of(target, tile.column + k);
         const Probability<real> p = probability_of(tile, k, truth);
         if (tile.team == 0) loss += truth.weight * Loss::template of<real>(p, true);
         const real slope =
@@ -100,7 +98,7 @@ __device__ __forceinline__ double loss_of_entries(const Tile<Plan, real> &tile,
     double loss = 0;
     NSC_EACH_COLUMN for (int32_t k = 0; k < lane_columns<real>; ++k) {
         const bool is_there = k < tile.present;
-        const Truth<real> truth = is_there ? truth_of(tile, target, k) : Truth<real>{};
+        const Truth<real> truth = is_there ? truth_of(target, tile.column + k) : Truth<real>{};
         const real weight = entry_weight<Loss>(truth.weight, Plan::wires), part = truth.part();
         // As entries are overwritten, the rest of the large one, of which there is at most one.
         real rest_of_large = 0;

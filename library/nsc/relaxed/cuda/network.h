@@ -36,6 +36,16 @@ struct alignas(8) Comparator {
     int32_t slot;
 };
 
+// A type that is constant if another one is.
+template <class T, class Number>
+struct SameConst {
+    using type = Number;
+};
+template <class T, class Number>
+struct SameConst<const T, Number> {
+    using type = const Number;
+};
+
 // A network is a struct of the kernel's text. Its counts are constants:
 //
 //     wires                          of the network;
@@ -49,23 +59,53 @@ struct alignas(8) Comparator {
 //     rounds                         of the keys pass: comparators that share no wire, one or none
 //                                    for each thread of a sample;
 //     codelet_levels                 of the routing: codelets that take no wire from each other;
+//     merge_levels                   of the merge of all wires that it ends in, 0 if it is not
+//     taken
+//                                    apart, see final_merge.h;
+//     front_levels, front_slots      levels of codelets, and slots, in front of that merge;
 //     cone_columns, cones            columns of P whose light cone is taken as one, and the cones.
 //
 // Its tables are functions of a number: codelet, spread, shape, pair, in_round (the comparators of
-// each round, by thread), and listed, the codelets of each light cone; the last list has all.
-// level_bounds(list) points to where in `listed` the list begins and each of its levels ends.
-// with_code_of(codelet, use) calls use(code, spread), see codes.h, with the code of the codelet's
-// shape and the spread of its wires.
+// each round, by thread), merge_slot (the slots of the merge, by level and then from wire 0 on),
+// and listed, the codelets of each light cone; the last list has all. level_bounds(list) points to
+// where in `listed` the list begins and each of its levels ends. with_code_of(codelet, use) calls
+// use(code, spread), see codes.h, with the code of the codelet's shape and the spread of its wires.
 template <class TheNetwork, class TheRelaxation>
 struct CudaPlan : TheNetwork {
     using Relaxation = TheRelaxation;
 };
 
+// Comparators of a merge that is taken apart.
+template <class Plan>
+constexpr int64_t merge_comparators = Plan::merge_levels * Plan::wires / 2;
+
+// Numbers that the keys pass leaves of a sample: its weights by slot, and of a merge that is taken
+// apart the weights by level and the item of each rank.
+template <class Plan>
+constexpr int64_t kept_numbers =
+    arrays<typename Plan::Relaxation> * Plan::slots +
+    (Plan::merge_levels ? 2 * merge_comparators<Plan> + Plan::wires : 0);
+
 // The weights of a sample.
 template <class Plan, class T>
 __device__ inline Weights<T> weights_of(T *weights, int64_t sample) {
-    return weights_at<typename Plan::Relaxation>(
-        weights + sample * arrays<typename Plan::Relaxation> * Plan::slots, Plan::slots);
+    return weights_at<typename Plan::Relaxation>(weights + sample * kept_numbers<Plan>,
+                                                 Plan::slots);
+}
+
+// Those of its merge, by level.
+template <class Plan, class T>
+__device__ inline Mixes<T> merge_of(T *weights, int64_t sample) {
+    T *keep =
+        weights + sample * kept_numbers<Plan> + arrays<typename Plan::Relaxation> * Plan::slots;
+    return {keep, keep + merge_comparators<Plan>};
+}
+
+// The item of each rank, -1 for none.
+template <class Plan, class T>
+__device__ inline auto items_of(T *weights, int64_t sample) {
+    using Item = typename SameConst<T, int32_t>::type;
+    return reinterpret_cast<Item *>(merge_of<Plan>(weights, sample).swap + merge_comparators<Plan>);
 }
 
 }  // namespace nsc

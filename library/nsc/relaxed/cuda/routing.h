@@ -2,7 +2,7 @@
 #pragma once
 
 #include <nsc/relaxed/cuda/codelets.h>
-#include <nsc/relaxed/cuda/losses.h>
+#include <nsc/relaxed/cuda/final_merge.h>
 #include <nsc/relaxed/cuda/tensors.h>
 
 namespace nsc {
@@ -30,11 +30,36 @@ __device__ __forceinline__ void load_unit_columns(const Tile<Plan, real> &tile, 
     });
 }
 
+// This thread's part of the loss of a tile's columns, see loss_part, of a merge that is taken apart
+// or not.
+template <bool backward, class Plan, class real>
+__device__ __forceinline__ double loss_of(const Tile<Plan, real> &tile, bool parted, int32_t slice,
+                                          const MergeProducts<real> &products, real *share_grad) {
+    double loss = 0;
+    if constexpr (Plan::merge_levels > 0) {
+        if (parted) {
+            with_loss(tile.call.routing, [&](auto kind) NSC_INLINE {
+                using Loss = decltype(kind);
+                if constexpr (Loss::of_truth)
+                    loss = parted_loss<backward, Loss>(tile, slice, products);
+            });
+            return loss;
+        }
+    }
+    return loss_part<backward>(tile, share_grad);
+}
+
+template <class Plan>
+__device__ inline int32_t levels_of(bool parted) {
+    return parted ? Plan::front_levels : Plan::codelet_levels;
+}
+
 // routed: the result, null for a loss. losses: a part for each sample and chunk.
 template <class Plan, bool reversed, class real>
 __device__ __forceinline__ void route_forward(const Call<real> &call, real *__restrict__ routed,
                                               double *__restrict__ losses) {
-    Tile<Plan, real> tile(call);
+    const bool parted = !reversed && is_parted<Plan>(call.routing);
+    Tile<Plan, real> tile(call, levels_of<Plan>(parted));
     const real scale = has_columns(call.routing) ? real(1) : 1 / unit<real>;
     const bool gives_loss = !reversed && is_loss(call.routing);  // code of no use is left out
     for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
@@ -50,7 +75,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
             Tile<Plan, real>::wait();
             run_forward<reversed, false>(tile, static_cast<Columns<real> *>(nullptr));
             if (gives_loss) {
-                loss += loss_part<false>(tile, static_cast<real *>(nullptr));
+                loss += loss_of<false>(tile, parted, slice, {}, static_cast<real *>(nullptr));
             } else {
                 write_rows(tile, rows_of(tile, routed, Plan::wires * call.columns), scale);
             }
@@ -68,13 +93,14 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
 // forwards, backwards: what runs so, where it is a tensor. losses: of a loss, a part for each
 // sample and chunk. weight_grads: for each sample and chunk, a place for each slot. payload_grad:
 // as the payload, or null; of a loss, the gradient of its shares. kept: for each tile of the grid,
-// memory for the rows that its codelets load.
+// memory for the rows that its codelets load. products: of a merge that is taken apart.
 template <class Plan, class real>
 __device__ __forceinline__ void route_backward(
     const Call<real> &call, Tensor<real> forwards, Tensor<real> backwards,
     real *__restrict__ weight_grads, real *__restrict__ payload_grad, double *__restrict__ losses,
-    Columns<real> *__restrict__ kept, int32_t kept_rows) {
-    Tile<Plan, real> tile(call);
+    Columns<real> *__restrict__ kept, int32_t kept_rows, MergeProducts<real> products) {
+    const bool parted = is_parted<Plan>(call.routing);
+    Tile<Plan, real> tile(call, levels_of<Plan>(parted));
     kept += int64_t(Tile<Plan, real>::number()) * kept_rows * Plan::tile_lanes + tile.lane;
     for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
          task += Tile<Plan, real>::count()) {
@@ -97,7 +123,7 @@ __device__ __forceinline__ void route_backward(
             if (payload_grad && call.gradient_first)
                 write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
             if (is_loss(call.routing))
-                loss += loss_part<true>(tile, payload_grad);
+                loss += loss_of<true>(tile, parted, slice, products, payload_grad);
             else if (has_ranks(call.routing))
                 load_unit_columns(tile, real(1));
             else

@@ -49,8 +49,10 @@ struct Tile {
                                                                        : width;
     static_assert(teams == 1 || full_group == width, "teams share a tile of one sample");
 
-    __device__ explicit Tile(const Call<real> &call)
+    // levels: those of codelets that are run, from the first on.
+    __device__ Tile(const Call<real> &call, int32_t levels)
         : call(call),
+          levels(levels),
           team(int32_t(threadIdx.x) % threads / Plan::tile_lanes),
           lane(int32_t(threadIdx.x) % Plan::tile_lanes),
           tile(reinterpret_cast<Columns<real> *>(shared_memory) +
@@ -112,9 +114,9 @@ struct Tile {
     template <class Visit>
     __device__ __forceinline__ void for_each_codelet(bool backwards, Visit visit) const {
         const int32_t *bounds = Plan::level_bounds(list);
-        for (int32_t l = 0; l < Plan::codelet_levels; ++l) {
-            const int32_t level = backwards ? Plan::codelet_levels - 1 - l : l,
-                          begin = bounds[level], end = bounds[level + 1];
+        for (int32_t l = 0; l < levels; ++l) {
+            const int32_t level = backwards ? levels - 1 - l : l, begin = bounds[level],
+                          end = bounds[level + 1];
             for (int32_t i = begin + team; i < end; i += teams)
                 visit(Plan::listed(i), i - bounds[0]);
             if (end > begin) wait();
@@ -122,7 +124,7 @@ struct Tile {
     }
 
     Call<real> call;
-    int32_t team, lane;
+    int32_t levels, team, lane;
     Columns<real> *tile, *lane_rows;  // the tile, and this lane's columns of its first row
     uint32_t mask;                    // of the team's threads
     int32_t group, samples, slices, tasks;
