@@ -154,6 +154,7 @@ def _threads(levels: Levels) -> Threads:
         keys_threads=launch.keys_threads,
         routing_threads=launch.routing_threads,
         forward_blocks=levels.forward_blocks,
+        kept_rows_in_block=launch.kept_rows_in_block,
         rounds=len(levels.rounds),
         merge_levels=launch.merge_levels,
         front_levels=0 if levels.merge is None else levels.merge.front_levels,

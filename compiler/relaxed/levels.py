@@ -40,6 +40,9 @@ FORWARD_THREADS_OF_WARP_TILES = 384
 FORWARD_THREADS = 512
 # Shared memory that a block has at most on any device (CUDA C++ Programming Guide, compute capability 9.0).
 MOST_SHARED_BYTES = 227 << 10
+# A tile and the rows that are kept of it may take this much of it, so that a multiprocessor holds as many
+# warps as its registers allow, eight.
+MOST_TILE_BYTES = MOST_SHARED_BYTES // 8
 # Entries that a table in the text may have. A million entries take about ten seconds to compile.
 MOST_ENTRIES = 1 << 21
 
@@ -169,17 +172,20 @@ def levels(
     cones = light_cones(n, ordered.codelets, ends, TILE_COLUMNS)
     tile_warps = max(1, min(MOST_TILE_WARPS, _power_of_two(n) // WIRES_PER_WARP))
     merge = _merge(ordered, ends, in_front) if merge_levels else None
+    tile_lanes = WARP if n <= TILE_COLUMNS else WARP // 2
+    kept_rows, row_bytes = WIDEST * len(ordered.codelets), tile_lanes * LANE_BYTES
     launch = Launch(
         slots=schedule.slots,
         arrays=arrays,
-        kept_rows=WIDEST * len(ordered.codelets),
+        kept_rows=kept_rows,
         kept_rows_permutation=WIDEST * max(map(_length, cones[:-1])),
         kept_rows_front=WIDEST * max(_length(cone[: merge.front_levels]) for cone in cones[:-1])
         if merge
         else 0,
+        kept_rows_in_block=kept_rows if (n + kept_rows) * row_bytes <= MOST_TILE_BYTES else 0,
         merge_levels=merge_levels,
         tile_threads=WARP * tile_warps,
-        tile_lanes=WARP if n <= TILE_COLUMNS else WARP // 2,
+        tile_lanes=tile_lanes,
         widest_group=min(TILE_COLUMNS, _power_of_two(n)),
         routing_threads=BLOCK_THREADS if tile_warps == 1 else WARP * tile_warps,
         sample_threads=sample_threads,

@@ -170,6 +170,7 @@ class Threads:
         sample_threads: threads that share a sample's keys.
         keys_threads, routing_threads: threads of a block of either pass.
         forward_blocks: blocks of the forward routing that a multiprocessor must hold at a time.
+        kept_rows_in_block: rows of a tile that the backward routing keeps in shared memory.
         rounds: of the keys pass.
         merge_levels: of the merge that is taken apart, 0 without one; see `levels.FrontAndMerge`.
         front_levels, front_slots: in front of it.
@@ -186,6 +187,7 @@ class Threads:
     keys_threads: int
     routing_threads: int
     forward_blocks: int
+    kept_rows_in_block: int
     rounds: int
     merge_levels: int
     front_levels: int

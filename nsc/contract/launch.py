@@ -31,6 +31,7 @@ class Launch:
         kept_rows: rows that the backward routing keeps of what the codelets load.
         kept_rows_permutation: the same for a tile of P, at most.
         kept_rows_front: the same in front of the merge that the network ends in.
+        kept_rows_in_block: rows of a tile that are kept in shared memory; 0: the memory of a call has them.
         merge_levels: of that merge, where a loss takes it apart; else 0.
         tile_threads: threads that share a tile of columns.
         tile_lanes: lanes that a tile of columns lies on, at most.
@@ -45,6 +46,7 @@ class Launch:
     kept_rows: int
     kept_rows_permutation: int
     kept_rows_front: int
+    kept_rows_in_block: int
     merge_levels: int
     tile_threads: int
     tile_lanes: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nsc.contract.exact import ExactSource
 from nsc.contract.interface import REALS, function_name
@@ -89,13 +89,16 @@ def launches(n: int, launch: Launch, reals: Iterable[str], shared_bytes: int) ->
     blocks: dict[str, Block] = {}
     lanes = _tile_lanes(n, launch, shared_bytes)
     tiles = launch.routing_threads // launch.tile_threads
-    routing = Block(launch.routing_threads, tiles, tiles * n * lanes * LANE_BYTES)
+    row_bytes = tiles * lanes * LANE_BYTES
+    routing = Block(launch.routing_threads, tiles, n * row_bytes)
+    backward = replace(routing, shared_bytes=(n + launch.kept_rows_in_block) * row_bytes)
     for real in sorted(reals):
         samples = launch.keys_threads // launch.sample_threads
         keys = Block(launch.keys_threads, samples, samples * sample_places(n) * REALS[real].bytes)
         by_name = dict.fromkeys(FUNCTIONS, routing) | {
             "keys": keys,
             "keys_backward": keys,
+            "route_backward": backward,
             "sum": Block(launch.keys_threads, launch.keys_threads, 0),
         }
         blocks |= {function_name(name, real): block for name, block in by_name.items()}

@@ -112,6 +112,8 @@ def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype:
     kept_rows = launch.kept_rows if is_payload else launch.kept_rows_permutation
     described = ROUTINGS[routing]
     losses = chunks * _LOSS_BYTES if described.is_loss else 0
+    if launch.kept_rows_in_block:
+        kept_rows = 0
     column_products = first_rows = first_products = 0
     if launch.merge_levels and taken is Payload.TARGET and not LOSSES[described.loss or ""].by_rank:
         half = columns // 2

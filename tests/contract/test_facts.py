@@ -34,7 +34,7 @@ def manifest(**facts):
         error_free=False,
         reals=("float32",),
         targets=("cpu", "cuda"),
-        cuda=Launch(*range(1, 13)),
+        cuda=Launch(*range(1, 14)),
         files={
             "odd_even_3.cpp": "1",
             "odd_even_3.cu": "2",
@@ -90,7 +90,7 @@ def test_only_cuda_has_launch_parameters():
     with pytest.raises(PackageError, match="'cuda'"):
         manifest(targets=("cpu",))
     with pytest.raises(ValueError, match="slots must be an integer that is 0 or more, got -1"):
-        Launch(-1, *range(11))
+        Launch(-1, *range(12))
 
 
 @pytest.mark.parametrize(

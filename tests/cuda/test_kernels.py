@@ -696,7 +696,7 @@ def test_chunks_are_summed_in_order(tabled):
         for chunk in range(1, chunks):
             expected = expected + parts[:, chunk]
         sums = parts.clone()
-        emulated.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, sums))
+        emulated.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, sums, None, None, None, 0))
         assert torch.equal(sums[:, 0], expected)
         assert torch.equal(sums[:, 1:], parts[:, 1:])
 

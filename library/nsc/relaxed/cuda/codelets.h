@@ -7,18 +7,32 @@
 
 namespace nsc {
 
-// This lane's part of the memory for the rows that a tile's codelets load. Each codelet has room
-// for the widest.
+// This lane's part of the memory for the rows that a tile's codelets load: behind the block's tiles
+// if they are few, else of the memory that the call has for each tile of the grid.
+template <class Plan, class real>
+__device__ __forceinline__ Columns<real> *kept_rows_of(const Tile<Plan, real> &tile,
+                                                       Columns<real> *kept, int32_t kept_rows) {
+    if constexpr (Plan::kept_rows_in_block > 0) {
+        constexpr int32_t rows = Tile<Plan, real>::tiles_per_block * int32_t(Plan::wires);
+        const int32_t of_tile = int32_t(threadIdx.x) / Tile<Plan, real>::threads;
+        return reinterpret_cast<Columns<real> *>(shared_memory) +
+               (rows + of_tile * Plan::kept_rows_in_block) * Plan::tile_lanes + tile.lane;
+    }
+    return kept + int64_t(Tile<Plan, real>::number()) * kept_rows * Plan::tile_lanes + tile.lane;
+}
+
+// The part of a codelet, which has room for the widest.
 template <class Plan, class real>
 __device__ __forceinline__ Columns<real> *kept_by(Columns<real> *kept, int32_t place) {
     return kept + place * (int32_t(Plan::widest_codelet) * Plan::tile_lanes);
 }
 
-// Runs the listed codelets on a tile with the weights of its first run; `reversed` runs them
-// backwards. With `keeps`, stores in `kept` what each of them loads.
+// Runs the listed codelets on a tile with the weights of its first run, those of the first `levels`
+// levels; `reversed` runs them backwards. With `keeps`, stores in `kept` what each of them loads.
 template <bool reversed, bool keeps, class Plan, class real>
-__device__ __forceinline__ void run_forward(const Tile<Plan, real> &tile, Columns<real> *kept) {
-    tile.for_each_codelet(reversed, [&](int32_t number, int32_t place) NSC_INLINE {
+__device__ __forceinline__ void run_forward(const Tile<Plan, real> &tile, int32_t levels,
+                                            Columns<real> *kept) {
+    tile.for_each_codelet(reversed, 0, levels, [&](int32_t number, int32_t place) NSC_INLINE {
         const Codelet codelet = Plan::codelet(number);
         Plan::template with_code_of<Plan>(codelet, [&](auto code, auto spread) NSC_INLINE {
             using Rows = InPlace<Columns<real>, Plan::tile_lanes, decltype(spread)>;
@@ -34,6 +48,20 @@ __device__ __forceinline__ void run_forward(const Tile<Plan, real> &tile, Column
             else
                 run_code<reversed>(code, rows, step);
         });
+    });
+}
+
+// Stores in `kept` what the codelets of the last level load, and does not run them.
+template <class Plan, class real>
+__device__ __forceinline__ void keep_last(const Tile<Plan, real> &tile, Columns<real> *kept) {
+    tile.for_each_codelet(false, tile.levels - 1, tile.levels,
+                          [&](int32_t number, int32_t place) NSC_INLINE {
+        const Codelet codelet = Plan::codelet(number);
+        const int32_t wires = Plan::shape(codelet.shape).wires;
+        for (int32_t k = 0; k < wires; ++k)
+            kept_by<Plan>(kept, place)[k * Plan::tile_lanes] =
+                tile.lane_rows[(codelet.base + Plan::spread(codelet.spread + k)) *
+                               Plan::tile_lanes];
     });
 }
 

@@ -56,6 +56,8 @@ struct SameConst<const T, Number> {
 //     sample_threads                 threads that share a sample's keys;
 //     keys_threads, routing_threads  threads of a block;
 //     forward_blocks                 blocks of the forward routing that a multiprocessor must hold;
+//     kept_rows_in_block             rows of a tile that the backward routing keeps in shared
+//                                    memory; 0: they lie in the memory of the call;
 //     rounds                         of the keys pass: comparators that share no wire, one or none
 //                                    for each thread of a sample;
 //     codelet_levels                 of the routing: codelets that take no wire from each other;

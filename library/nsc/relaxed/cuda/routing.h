@@ -73,7 +73,7 @@ __device__ __forceinline__ void route_forward(const Call<real> &call, real *__re
             else
                 load_unit_columns(tile, unit<real>);
             Tile<Plan, real>::wait();
-            run_forward<reversed, false>(tile, static_cast<Columns<real> *>(nullptr));
+            run_forward<reversed, false>(tile, tile.levels, static_cast<Columns<real> *>(nullptr));
             if (gives_loss) {
                 loss += loss_of<false>(tile, parted, slice, {}, static_cast<real *>(nullptr));
             } else {
@@ -101,7 +101,10 @@ __device__ __forceinline__ void route_backward(
     Columns<real> *__restrict__ kept, int32_t kept_rows, MergeProducts<real> products) {
     const bool parted = is_parted<Plan>(call.routing);
     Tile<Plan, real> tile(call, levels_of<Plan>(parted));
-    kept += int64_t(Tile<Plan, real>::number()) * kept_rows * Plan::tile_lanes + tile.lane;
+    kept = kept_rows_of(tile, kept, kept_rows);
+    // Where nobody reads what the last level leaves, it does not run.
+    const bool needs_last =
+        tile.levels == 0 || is_loss(call.routing) || (payload_grad && call.gradient_first);
     for (int32_t task = Tile<Plan, real>::number(); task < tile.tasks;
          task += Tile<Plan, real>::count()) {
         double loss = 0;
@@ -119,7 +122,8 @@ __device__ __forceinline__ void route_backward(
             else
                 read_rows(tile, rows_of(tile, forwards.start, forwards.stride));
             Tile<Plan, real>::wait();
-            run_forward<false, true>(tile, kept);
+            run_forward<false, true>(tile, tile.levels - !needs_last, kept);
+            if (!needs_last) keep_last(tile, kept);
             if (payload_grad && call.gradient_first)
                 write_rows(tile, rows_of(tile, payload_grad, Plan::wires * call.columns), real(1));
             if (is_loss(call.routing))

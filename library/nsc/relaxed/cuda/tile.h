@@ -109,13 +109,18 @@ struct Tile {
             visit(row, lane_rows[row * Plan::tile_lanes]);
     }
 
-    // Calls visit(number of the codelet, its place in the list) for this team's codelets of each
-    // level in turn.
+    // Calls visit(number of the codelet, its place in the list) for this team's codelets of some
+    // levels in turn, those of all levels or of the turns begin ... end - 1.
     template <class Visit>
     __device__ __forceinline__ void for_each_codelet(bool backwards, Visit visit) const {
+        for_each_codelet(backwards, 0, levels, visit);
+    }
+    template <class Visit>
+    __device__ __forceinline__ void for_each_codelet(bool backwards, int32_t begin_turn,
+                                                     int32_t end_turn, Visit visit) const {
         const int32_t *bounds = Plan::level_bounds(list);
-        for (int32_t l = 0; l < levels; ++l) {
-            const int32_t level = backwards ? levels - 1 - l : l, begin = bounds[level],
+        for (int32_t turn = begin_turn; turn < end_turn; ++turn) {
+            const int32_t level = backwards ? levels - 1 - turn : turn, begin = bounds[level],
                           end = bounds[level + 1];
             for (int32_t i = begin + team; i < end; i += teams)
                 visit(Plan::listed(i), i - bounds[0]);
