@@ -19,6 +19,7 @@ from nsc.compiler.verify.answer import Method
 from nsc.compiler.verify.exhaustion import exhaustion
 from nsc.compiler.verify.generated import generated_exhaustion
 from nsc.compiler.verify.lint import lint
+from nsc.compiler.verify.merges import merges
 from nsc.compiler.verify.primitive import primitive
 from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
@@ -30,11 +31,15 @@ from nsc.wording import argument, count
 
 RANDOM_INPUTS = 4096
 _RANDOM_VALUES = 1 << 21
+# From this many wires on a sample takes longer than these methods, which then go before it.
+_MANY_WIRES = 2048
+_BEFORE_A_SAMPLE = ("primitive", "merges")
 
 METHODS: dict[str, Method] = {
     "lint": lint,
     "primitive": primitive,
     "exhaustion": exhaustion,
+    "merges": merges,
     "reachable sets": reachable_sets,
     "SAT": sat,
     "generated exhaustion": generated_exhaustion,
@@ -42,7 +47,7 @@ METHODS: dict[str, Method] = {
 
 # Methods whose outcome does not depend on the machine's speed, except if SAT settles a part of a network only
 # just within its time limit.
-UNTIMED = ("lint", "primitive", "exhaustion", "reachable sets")
+UNTIMED = ("lint", "primitive", "exhaustion", "merges", "reachable sets")
 
 
 def verify(
@@ -80,6 +85,37 @@ def verify(
     digest = canonical(network).digest
     question = question_of(network, property_, Budget() if budget is None else budget)
     progress = question.budget.progress
+    reasons: list[str] = []
+
+    def outcome(name: str) -> Proof | None:
+        """Return what a method finds; None if it does not settle the network, with a reason if it has one."""
+        progress.phase(f"prove by {name}")
+        try:
+            answer = METHODS[name](question)
+        except BudgetError as limit:
+            reasons.append(f"{name} ended at {limit}")
+            return None
+        if answer is None:
+            return None
+        if answer.failing is not None:
+            return _refuted(network, digest, property_, answer.failing, name, "found by an exact method")
+        return Proof(
+            Verdict.PROVED,
+            property_.name,
+            name,
+            f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved),
+            digest,
+            answer.states,
+            answer.conflicts,
+            time.perf_counter() - start,
+        )
+
+    names = [name for name in METHODS if methods is None or name in methods]
+    for name in _BEFORE_A_SAMPLE if network.n >= _MANY_WIRES else ():
+        if name in names:
+            names.remove(name)
+            if (proof := outcome(name)) is not None:
+                return proof
     progress.phase("prove by sampling")
     ranks, runs = question.ranks, question.runs
     sampled = 0
@@ -93,31 +129,9 @@ def verify(
             )
         sampled += len(inputs)
         progress.count("0-1 inputs", sampled)
-    reasons = []
-    for name, method in METHODS.items():
-        if methods is not None and name not in methods:
-            continue
-        progress.phase(f"prove by {name}")
-        try:
-            answer = method(question)
-        except BudgetError as limit:
-            reasons.append(f"{name} ended at {limit}")
-            continue
-        if answer is None:
-            continue
-        if answer.failing is not None:
-            return _refuted(network, digest, property_, answer.failing, name, "found by an exact method")
-        detail = f"untangled to standard form; {answer.proved}" if question.tangled else str(answer.proved)
-        return Proof(
-            Verdict.PROVED,
-            property_.name,
-            name,
-            detail,
-            digest,
-            answer.states,
-            answer.conflicts,
-            time.perf_counter() - start,
-        )
+    for name in names:
+        if (proof := outcome(name)) is not None:
+            return proof
     if question.network.size > MOST_COMPARATORS:
         size = question.network.size
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")

@@ -1,0 +1,87 @@
+"""The method of merges: it proves networks that merge sorted parts, and no network that does not sort."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import networks, sorts_all
+
+from nsc.compiler.families import FAMILIES
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Budget, Verdict, parse, verify
+from nsc.compiler.verify.merges import merges
+from nsc.compiler.verify.property import sort
+from nsc.compiler.verify.question import question_of
+
+MERGING = ("bitonic", "odd_even_merge", "merge_exchange")
+
+
+def answer_of(network, property_=None):
+    return merges(question_of(network, property_ or sort(network.n), Budget()))
+
+
+@pytest.mark.parametrize("family", MERGING)
+def test_families_that_merge_are_proved_at_any_n(family):
+    for n in (*range(2, 70), 100, 127, 129, 500):
+        answer = answer_of(FAMILIES[family](n))
+        assert answer is not None, n
+        assert answer.proved.startswith(f"{n - 1:,} merge"), n
+
+
+def test_wires_may_have_any_names():
+    """What a network of renamed wires leaves ascends in the order of their old names, and in no other."""
+    draw = random.Random(0)
+    for family in MERGING:
+        names = draw.sample(range(24), 24)
+        pairs = FAMILIES[family](24).comparators.tolist()
+        renamed = Network.from_comparators(24, [[names[wire] for wire in pair] for pair in pairs])
+        in_order = parse("rank-" + ",".join(map(str, range(24))), 24, names)
+        assert answer_of(renamed, in_order) is not None
+        assert answer_of(renamed) is None
+
+
+@given(networks())
+def test_nothing_is_proved_that_does_not_sort(network):
+    answer = answer_of(network)
+    assert answer is None or sorts_all(network.n, network.comparators.tolist())
+
+
+@pytest.mark.parametrize("family", MERGING)
+def test_a_network_with_a_changed_comparator_is_left_to_other_methods(family):
+    draw = random.Random(family)
+    for _ in range(350):
+        n = draw.choice((5, 8, 12, 16, 33, 64))
+        comparators = FAMILIES[family](n).comparators.tolist()
+        place = draw.randrange(len(comparators))
+        kept = draw.choice(comparators[place])
+        comparators[place] = sorted((kept, draw.choice([w for w in range(n) if w not in comparators[place]])))
+        answer = answer_of(Network.from_comparators(n, comparators))
+        # A few wires have several networks that merge.
+        assert answer is None or (n <= 8 and sorts_all(n, comparators)), (n, place)
+
+
+@pytest.mark.parametrize("family", MERGING)
+def test_a_comparator_more_or_less_is_no_merge(family):
+    whole = FAMILIES[family](32).comparators
+    for place in range(0, len(whole), 7):
+        assert answer_of(Network.from_comparators(32, np.delete(whole, place, axis=0))) is None
+    # Behind the last merge it changes nothing.
+    assert answer_of(Network.from_comparators(32, [*whole.tolist(), [3, 9]])) is not None
+
+
+def test_presorted_runs_are_merged():
+    half_cleaners = [[(a, a + d) for a in range(16) if not a & d] for d in (4, 2, 1)]
+    merge = Network.from_layers(16, [[(a, 15 - a) for a in range(8)], *half_cleaners])
+    assert answer_of(merge, parse("merge-8+8", 16)).proved == "1 merge of sorted wires: 1 by half-cleaners"
+    assert answer_of(merge) is None
+    assert answer_of(FAMILIES["bitonic"](16), parse("median", 16)) is None
+
+
+@pytest.mark.nightly("networks of millions of comparators are built")
+@pytest.mark.parametrize("family", MERGING)
+def test_65536_wires_are_proved(family):
+    proof = verify(FAMILIES[family](1 << 16))
+    assert (proof.verdict, proof.method) == (Verdict.PROVED, "merges")
