@@ -115,7 +115,7 @@ def _odd_even(following: _Next, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.
     return np.concatenate(rest, axis=1), fits & fits_even & fits_odd
 
 
-MERGERS: dict[str, Merger] = {"half-cleaners": _bitonic, "odd-even merges": _odd_even}
+MERGERS: dict[str, Merger] = {"bitonic merges": _bitonic, "odd-even merges": _odd_even}
 
 
 # The infinite values that fill runs up, in the order in which merges are looked for: none, ∞ behind a run, -∞

@@ -75,7 +75,7 @@ def test_a_comparator_more_or_less_is_no_merge(family):
 def test_presorted_runs_are_merged():
     half_cleaners = [[(a, a + d) for a in range(16) if not a & d] for d in (4, 2, 1)]
     merge = Network.from_layers(16, [[(a, 15 - a) for a in range(8)], *half_cleaners])
-    assert answer_of(merge, parse("merge-8+8", 16)).proved == "1 merge of sorted wires: 1 by half-cleaners"
+    assert answer_of(merge, parse("merge-8+8", 16)).proved == "1 merge of sorted wires: 1 by bitonic merges"
     assert answer_of(merge) is None
     assert answer_of(FAMILIES["bitonic"](16), parse("median", 16)) is None
 
