@@ -16,6 +16,7 @@ from emulated import ALIGNED, ORDERS, EmulationError
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import nsc
+from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
@@ -24,7 +25,7 @@ from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k
-from nsc.contract.routings import IGNORED, ROUTINGS, Payload
+from nsc.contract.routings import IGNORED, LOSSES, ROUTINGS, Payload
 from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
 from nsc.runtime.devices import cuda_module
 from nsc.runtime.relaxed import cubin, cuda, reference
@@ -316,6 +317,14 @@ def test_a_merge_that_is_taken_apart(tabled, monkeypatch, n, dtype, shared_bytes
         losses, x_grad, *_ = cuda.loss(x, steepness, target, "cross_entropy", emulated.kernel.spec)
         assert losses.isnan().tolist() == [True, False]
         assert x_grad.isnan().any(1).tolist() == [True, False]
+
+
+def test_both_languages_agree_which_losses_ask_for_one_entry():
+    """Python allots memory by what the kernels will do."""
+    text = library.text("nsc/relaxed/losses.h")
+    for name, loss in LOSSES.items():
+        (of_truth,) = re.findall(rf"struct {name} {{\s*static constexpr bool of_truth = (\w+);", text)
+        assert (of_truth == "true") == (not loss.by_rank), name
 
 
 def test_the_error_free_form_keeps_its_merge():
