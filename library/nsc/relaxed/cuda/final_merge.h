@@ -2,8 +2,8 @@
 //
 // P = B A, where the merge is B. In front of it a column of A lies in its half of the wires. Its
 // item asks for one rank, and one path leads there from each wire: a level of the merge leaves half
-// of the numbers, those on the way to the rank. A warp takes a column, its lanes the wires. What
-// leaves the way adds up to what p lacks to 1; all sums are of numbers that are not negative.
+// of the numbers, those on the way to the rank. What leaves the way adds up to what p lacks to 1;
+// all sums are of numbers that are not negative.
 #pragma once
 
 #include <nsc/relaxed/cuda/losses.h>
