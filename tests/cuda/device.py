@@ -51,6 +51,11 @@ class EmulatedProgram:
         defines = "".join(f"#define {name} {value}\n" for name, value in self.launches.defines)
         self._kernels = machine(defines + edit(library.expanded(kernel.sources["cuda"])), folder, options)
 
+    @property
+    def executed(self) -> dict[str, int]:
+        """By function, the instructions of its last launch; only of PTX."""
+        return self._kernels.executed
+
     def resident_blocks(self, function: str) -> int:
         return self.blocks
 

@@ -261,6 +261,9 @@ class Executed:
 
     It differs: a launch may read and write the storage of its tensors alone; accesses of two threads
     that no barrier orders are a race and end it, and so does a read of shared memory that nobody wrote.
+
+    Attributes:
+        executed: by kernel, the instructions that the threads of its last launch came to.
     """
 
     compiler = NEWEST
@@ -273,6 +276,7 @@ class Executed:
         module = _module(ptx)
         # Tables lie where their addresses say; the machine only reads them.
         self._tables = {name: _aligned(*table) for name, table in module.tables.items()}
+        self.executed: dict[str, int] = {}
         self._module = module
         self._known: dict[str, Encoded] = {}
 
@@ -299,6 +303,7 @@ class Executed:
         }.values():
             ranges.append(_Range(storage.data_ptr(), storage.nbytes(), True))
         words = [_word(a, size) for a, size in zip(arguments, encoded.parameters, strict=True)]
+        executed = ctypes.c_uint64()
         message = machine().ptx_launch(
             ctypes.byref(encoded.program),
             grid[0],
@@ -309,9 +314,11 @@ class Executed:
             ctypes.c_int64(len(ranges)),
             ORDERS[order],
             ctypes.c_uint64(seed),
+            ctypes.byref(executed),
         )
         if message is not None:
             raise EmulationError(message.decode())
+        self.executed[kernel] = executed.value
 
     def _encoded(self, kernel: str) -> Encoded:
         if kernel not in self._known:

@@ -2,189 +2,27 @@
 
 from __future__ import annotations
 
-import functools
-import random
 import re
-import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 import torch
-from device import MACHINES, OTHER_MACHINE, SHARED_BYTES, EmulatedProgram
+from checked import BATCH, ROUTED, TOLERANCE, Device, irregular, targets
+from device import SHARED_BYTES
 from emulated import ALIGNED, ORDERS, EmulationError
-from torch._subclasses.fake_tensor import FakeTensorMode
 
-import nsc
 from nsc import library
 from nsc.compiler.driver import compile_network
-from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed import levels
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
 from nsc.compiler.schedule import STRAIGHT_LINE
 from nsc.compiler.selection import ranks, top_k
-from nsc.contract.routings import IGNORED, LOSSES, ROUTINGS, Payload
-from nsc.errors import BuildError, OperandError, PackageError, ToolchainError
-from nsc.runtime.devices import cuda_module
-from nsc.runtime.relaxed import cubin, cuda, reference
-from nsc.runtime.relaxed.kernel import Kernel, register_kernel
-from nsc.runtime.relaxed.shapes import has_gradient, is_loss
-
-BATCH = 5
-TOLERANCE = {
-    torch.float64: {"rtol": 1e-9, "atol": 1e-9},
-    torch.float32: {"rtol": 5e-4, "atol": 5e-5},
-}
-# Routings, each with the number of columns of its payload.
-ROUTED = [
-    ("none", 0),
-    ("permutation", 0),
-    ("route", 1),
-    ("route", 35),
-    ("transposed", 1),
-    ("transposed", 3),
-    ("rows", 2),
-    *((name, 0) for name, routing in ROUTINGS.items() if routing.is_loss),
-]
-
-
-def irregular(n: int) -> Network:
-    """Return a merge exchange network with random crossings of wires and comparators in both directions."""
-    layers = family_network("merge_exchange", n).layers()
-    draw, names, crossed = random.Random(1), list(range(n)), []
-    # From the end: to exchange two wires in front of their comparator changes no result.
-    for layer in reversed([layer.tolist() for layer in layers]):
-        crossed.append([(names[lo], names[hi]) for lo, hi in layer])
-        for lo, hi in layer:
-            if draw.random() < 0.5:
-                names[lo], names[hi] = names[hi], names[lo]
-    return Network.from_layers(n, crossed[::-1])
-
-
-def targets(routing, n, batch, dtype, draw, order=None):
-    """Return targets as a loss takes them: ranks in a random order, or `order`, and what is made of these.
-
-    Some items do not count, and of the second sample none; other samples have items of equal rank.
-    """
-    order = torch.rand(batch, n, generator=draw).argsort(-1) if order is None else order
-    counts = torch.rand(batch, n, generator=draw) < 0.8
-    counts[:1], counts[1:2] = True, False
-    form = ROUTINGS[routing].payload
-    if form is Payload.TARGET:
-        return torch.where(counts, order, IGNORED)
-    weights = torch.where(counts, torch.rand(batch, n, generator=draw) + 0.5, 0)[:, None] / n
-    if form is Payload.INTERVALS:
-        rows = torch.stack([order // 3 * 3, (order // 3 * 3 + 2).clamp_max(n - 1)], 1)
-        rows[-1:] = order[-1:, None]  # one rank for each
-    else:
-        rows = (order[:, None] == torch.arange(n)[:, None]).to(dtype)
-        rows[1:] = torch.rand(batch - 1, n, n, generator=draw)
-    return torch.cat([rows, weights], 1).to(dtype)
-
-
-class Device:
-    """A kernel and its emulated device.
-
-    Attributes:
-        steepness: of the inputs.
-    """
-
-    steepness = 3.0
-
-    def __init__(self, monkeypatch, folder, request, **options):
-        self.kernel = register_kernel(compile_network(request).package.files)
-        self.program = EmulatedProgram(self.kernel, folder, **options)
-        self.dtype = getattr(torch, request.dtypes[0])
-        self.outputs = list(self.kernel.outputs.wires if self.kernel.outputs else range(self.kernel.n))
-        monkeypatch.setattr(cuda, "program_of", lambda kernel, device: self.program)
-
-    def inputs(self, routing, columns, batch=BATCH):
-        n, draw = self.kernel.n, torch.Generator().manual_seed(2)
-        x = torch.randn(batch, n, dtype=self.dtype, generator=draw)
-        steepness = torch.tensor(self.steepness, dtype=self.dtype).expand(batch)
-        if routing == "rows":
-            return x, steepness, torch.arange(n)[self.outputs].flip(0)[:columns].expand(batch, -1)
-        if is_loss(routing):
-            return x, steepness, targets(routing, n, batch, self.dtype, draw)
-        payload = torch.randn(batch, n, columns, dtype=self.dtype, generator=draw) if columns else None
-        return x, steepness, payload
-
-    def check(self, routing, columns, batch=BATCH):
-        """Compare values, the routed output and all gradients with the reference."""
-        inputs = self.inputs(routing, columns, batch)
-        is_leaf = (True, True, has_gradient(routing))
-        leaves = [t.clone().requires_grad_() if is_leaf[k] else t for k, t in enumerate(inputs)]
-        expected = reference.relax(self.kernel, *leaves, routing)
-        actual = cuda.relax_unchecked(*inputs, routing, self.kernel.spec)
-        kinds = (0,) if routing == "none" else (0, 1)
-        grads = [torch.randn_like(t) for t in expected]
-        if self.kernel.outputs is not None:  # the other wires have no result and no gradient
-            others = [wire for wire in range(self.kernel.n) if wire not in self.outputs]
-            unwanted = [(0, (slice(None), others))] + [(1, (slice(None), others))] * (routing == "route")
-            for k, place in unwanted:
-                for tensor in (grads[k], expected[k].data, actual[k]):
-                    tensor[place] = 0
-        total = self.nothing(leaves) + sum((expected[k] * grads[k]).sum() for k in kinds)
-        places = [k for k, t in enumerate(leaves) if t is not None and t.requires_grad]
-        actual_grads = cuda.relax_backward_unchecked(
-            grads[0], grads[1] if 1 in kinds else None, *inputs, routing, self.kernel.spec
-        )
-        for k in kinds:
-            self.close(actual[k], expected[k].detach())
-        expected_grads = torch.autograd.grad(total, [leaves[k] for k in places])
-        for k, grad in zip(places, expected_grads, strict=True):
-            self.close(actual_grads[k], grad)
-        if is_loss(routing):
-            losses, *actual_grads_of_losses = cuda.loss(*inputs, routing, self.kernel.spec)
-            expected = reference.relax(self.kernel, *leaves, routing)[1]
-            self.close(losses, expected.detach())
-            grads = torch.autograd.grad(expected.sum() + self.nothing(leaves), [leaves[k] for k in places])
-            for k, grad in zip(places, grads, strict=True):
-                self.close(actual_grads_of_losses[k], grad)
-            assert has_gradient(routing) or actual_grads_of_losses[2].numel() == 0
-        return actual, actual_grads
-
-    @staticmethod
-    def nothing(leaves):
-        """Return 0, a function of x and steepness: a loss of a network of one wire depends on neither."""
-        return 0 * leaves[0].sum() + 0 * leaves[1].sum()
-
-    def close(self, actual, expected):
-        scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
-        torch.testing.assert_close(actual / scale, expected / scale, **TOLERANCE[expected.dtype])
-
-
-@pytest.fixture(params=["ptx", *(pytest.param(each, marks=OTHER_MACHINE) for each in ("oldest ptx", "text"))])
-def device(monkeypatch, tmp_path, request):
-    machine = MACHINES[request.param]
-
-    def make(
-        network,
-        n=None,
-        relaxation=None,
-        dtype="float64",
-        select=None,
-        straight_line=STRAIGHT_LINE,
-        **options,
-    ):
-        compiled = Request(
-            network,
-            n,
-            relaxation or Relaxation(),
-            (dtype,),
-            ("cuda",),
-            name="tested",
-            unproved=True,
-            select=select,
-            straight_line=straight_line,
-        )
-        # The loader knows a library by its path: each has a folder of its own.
-        return Device(monkeypatch, Path(tempfile.mkdtemp(dir=tmp_path)), compiled, machine=machine, **options)
-
-    return make
-
+from nsc.contract.routings import LOSSES, ROUTINGS
+from nsc.errors import BuildError, OperandError
+from nsc.runtime.relaxed import cuda, reference
+from nsc.runtime.relaxed.kernel import Kernel
+from nsc.runtime.relaxed.shapes import is_loss
 
 NETWORKS = [
     (Network.from_layers(1, []), 1, "float64"),
@@ -201,7 +39,6 @@ NETWORKS = [
 # Kernels of more wires run on the CPU for seconds.
 MOST_QUICK_WIRES = 7
 EMULATED = pytest.mark.slow("kernels run on the CPU")
-NIGHTLY_BARRIER = pytest.mark.nightly("each barrier is taken out")
 NIGHTLY = pytest.mark.nightly("more sizes run on the CPU")
 # From this many wires on, fewer routings are tested.
 MANY_WIRES = 128
@@ -365,12 +202,6 @@ def test_every_relaxation(device, sigmoid, art_lambda, error_free):
         emulated.check(routing, columns)
     for loss in ("cross_entropy", "cross_entropy_of_intervals", "binary_cross_entropy_of_shares"):
         emulated.check(loss, 0)
-
-
-@pytest.fixture
-def tabled(device):
-    """A device on which all codelets run from tables, which builds in a fraction of the time."""
-    return functools.partial(device, straight_line=0)
 
 
 @pytest.mark.slow("kernels run on the CPU")
@@ -610,219 +441,6 @@ def test_tensors_may_lie_anywhere(device, monkeypatch):
         assert all(a is b or torch.equal(a, b) for a, b in zip(*grads, strict=True))
 
 
-# A call of a barrier in the library of headers; how many there are, and those whose lack shows quickly.
-BARRIER = re.compile(r"(?<![\w:])(?:Tile<Plan, real>::wait|share\.wait|wait|__syncwarp|__syncthreads)\(\);")
-BARRIERS, QUICK_BARRIERS = 24, (2, 13, 18)
-# One warp a tile, several, and tiles so narrow that a task has several slices: type, wires, shared memory and
-# batch. A barrier that all of them can do without is one too many.
-PLACES = {
-    "a warp": ("float32", 48, 227 << 10, 3),
-    "a block": ("float64", 136, 227 << 10, 2),
-    "a merge": ("float32", 128, 227 << 10, 1),
-    "slices": ("float64", 136, 5 * 136 * 8, 1),
-}
-
-
-def without_barrier(number, source):
-    places = list(BARRIER.finditer(source))
-    assert len(places) == BARRIERS
-    return source[: places[number].start()] + ";" + source[places[number].end() :]
-
-
-@pytest.mark.slow("kernels run on the CPU")
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(each, marks=[] if each in QUICK_BARRIERS else NIGHTLY_BARRIER) for each in range(BARRIERS)],
-)
-def test_a_missing_barrier_is_a_race(monkeypatch, tmp_path, number):
-    """The PTX shows it in any order of the threads; the text shows some of them, in some orders."""
-
-    def run():
-        for dtype, n, shared_bytes, batch in PLACES.values():
-            request = Request(
-                "bitonic", n, dtypes=(dtype,), targets=("cuda",), unproved=True, straight_line=0
-            )
-            folder = Path(tempfile.mkdtemp(dir=tmp_path))
-            edit = functools.partial(without_barrier, number)
-            device = Device(monkeypatch, folder, request, shared_bytes=shared_bytes, edit=edit)
-            # A block has several tasks, and some entries of P are large: the rest of their columns is read.
-            device.steepness, device.program.blocks = 10.0, 1
-            for routing, columns in ROUTED:
-                device.check(routing, columns, batch)
-            x, steepness, target = device.inputs("cross_entropy", 0, batch)
-            wrong = torch.where(torch.arange(n) < 2, n, target[:, 2:3])
-            cuda.relax_unchecked(x, steepness, wrong, "cross_entropy", device.kernel.spec)
-
-    with pytest.raises(EmulationError, match=r"a race|nobody wrote"):
-        run()
-
-
 def edited(source, text, without):
     assert source.count(text) == 1
     return source.replace(text, without)
-
-
-def test_a_package_without_the_target():
-    kernel = Kernel(compile_network(Request("bitonic", 4)).package.files)
-    with pytest.raises(PackageError, match=r"no CUDA kernels: compile it with targets=\('cpu', 'cuda'\)"):
-        _ = kernel.launch
-
-
-def test_operators_say_what_they_are_compiled_for():
-    x = torch.zeros(2, 4)
-    with pytest.raises(
-        OperandError, match=r"x is on cpu, this op is compiled for cuda: .* targets=\('cpu', 'cuda'\)"
-    ):
-        nsc.compile("bitonic", 4, targets=("cuda",)).sort(x)
-    with FakeTensorMode():
-        on_gpu = torch.empty(2, 4, device="cuda")
-        with pytest.raises(OperandError, match=r"x is on cuda:0, this op is compiled for cpu"):
-            nsc.compile("bitonic", 4).sort(on_gpu)
-        op = nsc.compile("bitonic", 4, targets=("cpu", "cuda"))
-        values, P = op.sort_with_permutation(on_gpu)
-        assert (values.device.type, P.shape, P.dtype) == ("cuda", (2, 4, 4), torch.float32)
-        assert (
-            op.cross_entropy(on_gpu.half(), torch.zeros(2, 4, dtype=torch.int64, device="cuda")).dtype
-            == torch.half
-        )
-
-
-def test_without_cupy_one_error_says_what_is_missing(monkeypatch):
-    for name in ("cupy", "cupy.cuda"):
-        monkeypatch.setitem(sys.modules, name, None)
-    kernel = Kernel(compile_network(Request("bitonic", 4, targets=("cuda",))).package.files)
-    for build in (lambda: cubin.build(kernel, "sm_90", "forward"), lambda: cuda_module._cupy()):
-        with pytest.raises(ToolchainError, match=r"pip install cupy-cuda13x"):
-            build()
-
-
-def test_chunks_are_summed_in_order(tabled):
-    emulated = tabled("bitonic", 8)
-    slots = emulated.kernel.launch.slots
-    for chunks in (2, 9, 16):
-        parts = 10.0 ** torch.randint(-8, 8, (3, chunks, slots)) * torch.randn(3, chunks, slots).double()
-        expected = parts[:, 0]
-        for chunk in range(1, chunks):
-            expected = expected + parts[:, chunk]
-        sums = parts.clone()
-        emulated.program.launch("nsc_sum_f64", -(-3 * slots // 128), (3, chunks, sums, None, None, None, 0))
-        assert torch.equal(sums[:, 0], expected)
-        assert torch.equal(sums[:, 1:], parts[:, 1:])
-
-
-class Allocations:
-    """The tensors that a call allocates.
-
-    Attributes:
-        shapes: of each tensor.
-        bytes: of each tensor.
-    """
-
-    def __init__(self, monkeypatch):
-        self.shapes, self.bytes = [], []
-        plain = torch.Tensor.new_empty
-
-        def recorded(tensor, *arguments, **options):
-            empty = plain(tensor, *arguments, **options)
-            self.shapes.append(tuple(empty.shape))
-            self.bytes.append(empty.nbytes)
-            return empty
-
-        monkeypatch.setattr(torch.Tensor, "new_empty", recorded)
-
-    def of(self, call):
-        self.shapes.clear()
-        self.bytes.clear()
-        return call()
-
-
-def backward_of_a_permutation(emulated, batch):
-    """Return a call of the backward pass of P, and the bytes of its results."""
-    x, steepness, _ = emulated.inputs("permutation", 0, batch)
-    n, spec = emulated.kernel.n, emulated.kernel.spec
-    grad = torch.ones(batch, n, n, dtype=x.dtype)
-
-    def call():
-        return cuda.relax_backward_unchecked(None, grad, x, steepness, None, "permutation", spec)
-
-    return call, x.nbytes + steepness.numel() * x.element_size()
-
-
-@EMULATED
-@pytest.mark.parametrize("routing", ["none", "permutation", "route"])
-def test_kept_weights_change_no_bit(tabled, monkeypatch, routing):
-    """And they spare the backward pass its keys."""
-    emulated = tabled("bitonic", 8, relaxation=Relaxation(error_free=True))
-    inputs = emulated.inputs(routing, 2 if routing == "route" else 0)
-    kept = cuda.empty_kept(inputs[0], routing, emulated.kernel.spec)
-    monkeypatch.setattr(cuda, "SCRATCH_BYTES", 0)  # several groups
-    expected = cuda.relax_unchecked(*inputs, routing, emulated.kernel.spec)
-    actual = cuda.relax_unchecked(*inputs, routing, emulated.kernel.spec, kept)
-    grads = [None if result is None else torch.randn_like(result) for result in expected]
-    backward = functools.partial(
-        cuda.relax_backward_unchecked, *grads, *inputs, routing, emulated.kernel.spec
-    )
-    expected += backward()
-    launches, launch = [], emulated.program.launch
-    emulated.program.launch = lambda name, *arguments: launches.append(name) or launch(name, *arguments)
-    actual += backward(kept=kept)
-    assert "nsc_keys_backward_f64" in launches
-    assert "nsc_keys_f64" not in launches
-    for result, other in zip(actual, expected, strict=True):
-        assert result is other is None or torch.equal(result, other)
-
-
-@EMULATED
-def test_weights_are_kept_up_to_a_bound(tabled, monkeypatch):
-    emulated = tabled("bitonic", 8)
-    x, spec = emulated.inputs("none", 0)[0], emulated.kernel.spec
-    size = cuda.empty_kept(x, "none", spec).nbytes
-    monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", size)
-    assert cuda.empty_kept(x, "none", spec) is not None
-    monkeypatch.setattr(cuda, "MOST_KEPT_WEIGHTS", size - 1)
-    assert cuda.empty_kept(x, "none", spec) is None
-
-
-@EMULATED
-def test_kept_rows_are_bounded(tabled, monkeypatch):
-    """As many blocks run as the bound allows, and at least one; the bits are the same."""
-    emulated = tabled("odd_even_merge", 136, dtype="float32")
-    emulated.program.blocks = 4
-    call, results = backward_of_a_permutation(emulated, 2)
-    allocations, launch = Allocations(monkeypatch), emulated.program.launch
-    block = emulated.kernel.launch.kept_rows_permutation * 32 * 4
-    expected = call()
-
-    def fails(*_):
-        raise torch.OutOfMemoryError("no memory")
-
-    for bound, blocks in ((4 * block, 4), (4 * block - 1, 3), (block, 1), (0, 1)):
-        monkeypatch.setattr(cuda, "KEPT_BYTES", bound)
-        assert torch.equal(allocations.of(call)[0], expected[0])
-        assert blocks * block in allocations.bytes
-        scratch = sum(allocations.bytes) - results
-        emulated.program.launch = fails
-        with pytest.raises(torch.OutOfMemoryError, match=f"up to {scratch:,} bytes of scratch"):
-            call()
-        emulated.program.launch = launch
-
-
-def test_groups_fill_the_device_and_are_bounded(tabled, monkeypatch):
-    emulated = tabled("bitonic", 64, dtype="float32")
-    call, _ = backward_of_a_permutation(emulated, 7)
-    allocations, launch = Allocations(monkeypatch), emulated.kernel.launch
-    each = (launch.arrays + 2) * launch.slots * 4  # two chunks of 32 columns
-    expected = call()
-    for aim, most, multiprocessors, group in (
-        (2 * each, 100 * each, 5, 5),
-        (6 * each, 100 * each, 5, 6),
-        (2 * each, 4 * each, 5, 4),
-        (2 * each, each - 1, 5, 1),
-        (100 * each, 100 * each, 5, 7),
-    ):
-        monkeypatch.setattr(cuda, "SCRATCH_BYTES", aim)
-        monkeypatch.setattr(cuda, "MOST_SCRATCH_BYTES", most)
-        emulated.program.multiprocessors = multiprocessors
-        assert torch.equal(allocations.of(call)[0], expected[0])
-        weights = [shape for shape in allocations.shapes if shape[1:] == (launch.weight_numbers,)]
-        assert weights[0][0] == group
