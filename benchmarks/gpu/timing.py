@@ -157,7 +157,7 @@ def time_case(
             statistics.median(seconds.host for seconds in turn.rounds),
             {}
             if not turn.is_own or limits is None
-            else limit_seconds(work, subject.n, turn.batch, subject.mixes, limits),
+            else limit_seconds(work, subject.n, turn.batch, turn.subject.mixes, limits),
         )
         for turn in turns
     ]

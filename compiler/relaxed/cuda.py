@@ -34,7 +34,7 @@ def lower(schedule: Schedule, relaxation: Relaxation) -> Levels:
     Raises:
         LoweringError: a table would have too many entries; see `levels`.
     """
-    # The error-free form has other weights backward, so its gradient is not one of the value on the way.
+    # The gradient of the error-free form is taken with other weights than its value: it routes P whole.
     merge = 0 if relaxation.error_free else merge_levels(schedule)
     return in_parallel(schedule, arrays_of_weights(relaxation), merge)
 

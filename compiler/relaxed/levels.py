@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from nsc.compiler.schedule.codelets import WIDEST, Codelet, Shape, shapes_of
@@ -22,12 +22,12 @@ from nsc.wording import argument
 # which reach more codelets.
 TILE_COLUMNS = 32
 # Wires for each warp of a tile. Light cones leave a level few codelets, of which a warp takes two at a time,
-# so more warps would wait: by counts of comparators two warps on 128 wires would take 1.19 times the time of
-# their work, and four 1.84 times. This rule gives 1.00, 1.09, 1.17 and 1.25 on 128, 256, 512 and 1,024 wires.
+# so more warps would wait: on 128 wires two would take 1.23 times the time of their work, and four 1.96 times
+# (tests/golden/counts.md).
 WIRES_PER_WARP = 128
 MOST_TILE_WARPS = 8
-# The fewest and the most wires of a network whose merge is taken apart. On 64 wires codelets that end in
-# front of the merge would load a quarter more for P; beyond 2,048 a lane has too few registers for a column.
+# The fewest and the most wires of a network whose merge is taken apart. On 64 wires P would load a quarter
+# more rows, for codelets end in front of the merge; beyond 2,048 a lane has too few registers for a column.
 FEWEST_PARTED, MOST_PARTED = 128, 2048
 # Threads of a block whose warps or samples are independent, and least and most threads that share a sample.
 BLOCK_THREADS = 128
@@ -195,14 +195,20 @@ def levels(
 
 
 def apart(schedule: Schedule, last: int) -> tuple[Schedule, int]:
-    """Cut a network anew, so that no codelet is on both sides of its last layers.
+    """Cut a network anew, so that no codelet is on both sides of its last layers, which are a merge.
+
+    A codelet of 2^k wires takes k layers of a merge. The layers are shared out, so that no level has codelets
+    of few wires, of which there are many.
 
     Returns:
         The schedule, and how many codelets it has in front of these layers.
     """
-    network = schedule.network
-    front, behind = (cut(part, None, schedule.straight_line) for part in (network[:-last], network[-last:]))
-    codelets = (*front, *behind)
+    network, most = schedule.network, WIDEST.bit_length() - 1
+    pieces = -(-last // most)
+    ends = [network.depth - last + last * piece // pieces for piece in range(pieces + 1)]
+    parts = [network[begin:end] for begin, end in pairwise([0, *ends])]
+    front, *behind = (cut(part, None, schedule.straight_line) for part in parts)
+    codelets = (*front, *chain.from_iterable(behind))
     shapes = shapes_of(codelets)
     straight = straight_line_shapes(shapes, schedule.straight_line)
     return replace(schedule, codelets=codelets, shapes=shapes, straight_shapes=straight), len(front)
@@ -212,7 +218,7 @@ def in_levels(schedule: Schedule, in_front: int = 0) -> tuple[Schedule, tuple[in
     """Order a schedule's codelets by level: those of a level take no wire from each other.
 
     A codelet's level is the first behind all it takes wires from; inside a level codelets of one shape
-    stand together. Codelets from the number `in_front` on are on levels behind all others.
+    stand together. The first `in_front` codelets have levels of their own, in front of all others.
 
     Returns:
         The schedule in that order, and where in it each level ends.

@@ -30,9 +30,9 @@ class Launch:
         arrays: arrays of weights.
         kept_rows: rows that the backward routing keeps of what the codelets load.
         kept_rows_permutation: the same for a tile of P, at most.
-        kept_rows_front: the same in front of the merge that the network ends in.
+        kept_rows_front: the same in front of the merge that a loss takes apart.
         kept_rows_in_block: rows of a tile that are kept in shared memory; 0: the memory of a call has them.
-        merge_levels: of that merge, where a loss takes it apart; else 0.
+        merge_levels: of that merge; 0: there is none.
         tile_threads: threads that share a tile of columns.
         tile_lanes: lanes that a tile of columns lies on, at most.
         widest_group: columns of a tile that a sample takes, at most.

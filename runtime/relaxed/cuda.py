@@ -40,8 +40,8 @@ MOST_SCRATCH_BYTES = 2 << 30
 MOST_KEPT_WEIGHTS = SCRATCH_BYTES
 # Most bytes of loaded rows that the backward routing keeps at a time. A single block may keep more.
 KEPT_BYTES = 256 << 20
-# What the backward routing leaves for the gradients of a merge that is taken apart: by columns, by warps, and
-# how many rows the latter has of a sample.
+# What the backward routing leaves for the gradients of a merge that is taken apart: products by column, sums
+# of products by warp, and how many rows of these a sample has.
 Products = tuple[Tensor | None, Tensor | None, int]
 # Most columns of a payload: kernels count columns times chunks in 32 bits.
 MOST_COLUMNS = (2**31 - 1) // MOST_CHUNKS
@@ -57,12 +57,18 @@ def relax(
 
 
 def empty_kept(x: Tensor, routing: str, spec: str) -> Tensor | None:
-    """Return memory for the weights of all samples; None where they take more than MOST_KEPT_WEIGHTS."""
+    """Return memory for the weights of all samples; None for more than MOST_KEPT_WEIGHTS, or than is free.
+
+    Of a kernel without CUDA functions it is None too: the call says what is wrong.
+    """
     launch = find_kernel(spec).manifest.cuda
-    if launch is None:  # the call says so
+    shape = x.shape[0], 0 if launch is None else launch.weight_numbers
+    if launch is None or math.prod(shape) * x.itemsize > MOST_KEPT_WEIGHTS:
         return None
-    shape = x.shape[0], launch.weight_numbers
-    return x.new_empty(shape) if math.prod(shape) * x.itemsize <= MOST_KEPT_WEIGHTS else None
+    try:
+        return x.new_empty(shape)
+    except torch.OutOfMemoryError:
+        return None
 
 
 def relax_unchecked(
@@ -291,7 +297,7 @@ class Call:
         """Turn the gradients of values and weights into those of x and the steepness."""
         plan, steepness = self._plan, self._steepness
         sums = count * (plan.slots + (plan.merge_comparators if plan.column_products else 0))
-        if weight_grads is not None and plan.chunks > 1 and sums:
+        if weight_grads is not None and sums and (plan.chunks > 1 or plan.column_products):
             self._program.launch(
                 plan.sums.name,
                 plan.sums.blocks_for(sums),

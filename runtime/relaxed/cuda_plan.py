@@ -50,9 +50,10 @@ class Plan:
         keys, keys_backward, sums, route, route_backward: the functions.
         slots: places for gradients of weights.
         weight_numbers: what the keys pass leaves of a sample.
-        merge_comparators: of the merge that can be taken apart.
-        column_products, first_rows, first_products: of a merge that is taken apart, numbers that the
-            backward routing leaves of a sample for its gradients: by column, and rows of those by warps.
+        merge_comparators: those of the merge that a loss takes apart.
+        column_products, first_products: numbers of a sample that the backward routing leaves for the
+            gradients of that merge: by column, and for its first level by warp; 0 where it is not apart.
+        first_rows: rows of the latter.
         sample_bytes, sample_bytes_with_gradients: what a sample's weights take, with their gradients and
             parts of losses.
         kept_rows: most rows that the codelets of a tile load, and the backward routing keeps.
@@ -115,7 +116,8 @@ def plan_of(kernel: Kernel, program: Program, routing: str, columns: int, dtype:
     if launch.kept_rows_in_block:
         kept_rows = 0
     column_products = first_rows = first_products = 0
-    if launch.merge_levels and taken is Payload.TARGET and not LOSSES[described.loss or ""].by_rank:
+    asks_for_one = described.loss is not None and not LOSSES[described.loss].by_rank
+    if launch.merge_levels and taken is Payload.TARGET and asks_for_one:
         half = columns // 2
         kept_rows, column_products = launch.kept_rows_front, columns * half
         first_rows = ceil(columns, group) * (launch.tile_threads // WARP)

@@ -144,9 +144,11 @@ struct Network {
     static constexpr int32_t tile_warps = 1, tile_lanes = NSC_TILE_LANES, widest_group = 4;
     static constexpr int32_t sample_threads = 8;
     static constexpr int32_t keys_threads = 128, routing_threads = 128;
-    static constexpr int32_t forward_blocks = 3, kept_rows_in_block = 16;
+    static constexpr int32_t forward_blocks = 3;
+    static constexpr int32_t kept_rows_in_block = 16;
     static constexpr int32_t rounds = 3, codelet_levels = 1;
-    static constexpr int32_t merge_levels = 0, front_levels = 0, front_slots = 0;
+    static constexpr int32_t merge_levels = 0;
+    static constexpr int32_t front_levels = 0, front_slots = 0;
     static constexpr int32_t cone_columns = 32, cones = 1;
 
     static NSC_STEP nsc::Codelet codelet(int32_t number) { return codelets[number]; }
@@ -212,16 +214,19 @@ extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_keys_backwa
 }
 
 extern "C" __global__ void __launch_bounds__(Plan::keys_threads) nsc_sum_f32(
-    int32_t batch, int32_t chunks, float *__restrict__ weight_grads, const float *__restrict__ weights,
-    float *products, float *first_products, int32_t first_rows) {
-    nsc::sum_chunks<Plan, float>(batch, chunks, weight_grads, weights, {products, first_products, first_rows});
+    int32_t batch, int32_t chunks, float *__restrict__ weight_grads,
+    const float *__restrict__ weights, float *products, float *first_products,
+    int32_t first_rows) {
+    nsc::sum_chunks<Plan, float>(
+        batch, chunks, weight_grads, weights, {products, first_products, first_rows});
 }
 
 extern "C" __global__ void __launch_bounds__(Plan::routing_threads, 1) nsc_route_backward_f32(
     int32_t routing, int32_t batch, int32_t chunks, const float *__restrict__ weights, const float *__restrict__ backward_weights,
     const void *__restrict__ forwards, int64_t forwards_stride, const void *__restrict__ backwards, int64_t backwards_stride,
     int32_t columns, float *__restrict__ weight_grads, float *__restrict__ payload_grad, double *__restrict__ losses,
-    void *__restrict__ kept, int32_t kept_rows, float *products, float *first_products, int32_t first_rows) {
+    void *__restrict__ kept, int32_t kept_rows, float *products, float *first_products,
+    int32_t first_rows) {
     const bool reversed = nsc::is_reversed(static_cast<nsc::Routing>(routing));
     const nsc::Call<float> call = {static_cast<nsc::Routing>(routing), batch, chunks, weights, backward_weights, reversed ? backwards : forwards,
                                      reversed ? backwards_stride : forwards_stride, columns, reversed};

@@ -249,7 +249,7 @@ __device__ inline void sum_merge(int64_t number, int32_t chunks, const real *wei
     const int32_t place = int32_t(number % merge_comparators<Plan>), level = place / half,
                   d = half >> level, wire = place % d;
     const int32_t first_rank = place % half / d * (2 * d);
-    const int32_t *items = items_of<Plan>(weights, sample);
+    const int32_t *items = reinterpret_cast<const int32_t *>(items_of<Plan>(weights, sample));
     const real *from = level
                            ? products.columns + sample * Plan::wires * half + (half - 2 * d + wire)
                            : products.first + sample * products.first_rows * half + wire;

@@ -179,8 +179,9 @@ __device__ inline void keys_forward(int64_t batch, const real *x, const real *st
     real *y = reinterpret_cast<real *>(shared_memory) + share.place * sample_places<Plan>;
     real slope = checked(steepness[share.sample * steepness_stride]);
     const bool takes_merge = Plan::merge_levels > 0 && target && weights && share.is_there;
-    if (target && !are_target(target + share.sample * target_stride, share, y,
-                              takes_merge ? items_of<Plan>(weights, share.sample) : nullptr))
+    int32_t *const items =
+        takes_merge ? reinterpret_cast<int32_t *>(items_of<Plan>(weights, share.sample)) : nullptr;
+    if (target && !are_target(target + share.sample * target_stride, share, y, items))
         slope = not_a_number<real>();
     for (int32_t i = share.thread; i < Plan::wires; i += Plan::sample_threads)
         y[place_of<Plan>(i)] = x[share.sample * Plan::wires + i];

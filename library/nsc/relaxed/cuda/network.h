@@ -36,16 +36,6 @@ struct alignas(8) Comparator {
     int32_t slot;
 };
 
-// A type that is constant if another one is.
-template <class T, class Number>
-struct SameConst {
-    using type = Number;
-};
-template <class T, class Number>
-struct SameConst<const T, Number> {
-    using type = const Number;
-};
-
 // A network is a struct of the kernel's text. Its counts are constants:
 //
 //     wires                          of the network;
@@ -103,11 +93,10 @@ __device__ inline Mixes<T> merge_of(T *weights, int64_t sample) {
     return {keep, keep + merge_comparators<Plan>};
 }
 
-// The item of each rank, -1 for none.
+// Where the item of each rank is, an int32_t; -1 for none.
 template <class Plan, class T>
-__device__ inline auto items_of(T *weights, int64_t sample) {
-    using Item = typename SameConst<T, int32_t>::type;
-    return reinterpret_cast<Item *>(merge_of<Plan>(weights, sample).swap + merge_comparators<Plan>);
+__device__ inline T *items_of(T *weights, int64_t sample) {
+    return merge_of<Plan>(weights, sample).swap + merge_comparators<Plan>;
 }
 
 }  // namespace nsc
