@@ -3,8 +3,12 @@
 A run is a list of wires whose values ascend. In the beginning each wire is a run. Two runs become one if the
 next comparators on their wires are those of a merging network, in an order that every wire keeps.
 
-A network may be one of 2^k wires without those that hold an infinite value. These stand in a run by a number
-that no wire has: -1 for -∞, the number of wires for ∞. The comparators that meet them are not there.
+A merging network of 2^k wires may lack some wires: those where one run would hold ∞ at its end or -∞ at its
+beginning. A run then has a number there that no wire has, the number of wires for ∞ and -1 for -∞, and the
+comparators that would meet it are not there.
+
+A network in standard form leaves ascending values as they are. So the wires of a run ascend in number too,
+and a comparator of two wires of a run does nothing.
 """
 
 from __future__ import annotations
@@ -118,21 +122,20 @@ def _odd_even(following: _Next, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.
 MERGERS: dict[str, Merger] = {"bitonic merges": _bitonic, "odd-even merges": _odd_even}
 
 
-# The infinite values that fill runs up, in the order in which merges are looked for: none, ∞ behind a run, -∞
-# in front of it.
+# What fills runs up, in the order in which merges are looked for: nothing, ∞ behind, -∞ in front of them.
 _FILLS = (0, 1, -1)
 
 
 def merges(question: Question) -> Answer | None:
-    """Prove a network that merges runs until all wires are one, in their order.
+    """Prove a network that merges runs until all wires are in one.
 
-    What it cannot match it does not decide. Comparators behind the last merge do not matter, as the network
-    is in standard form.
+    What it cannot match it does not decide. Comparators behind the last merge do nothing.
 
     Cost: O(size · log n) operations on arrays, at most for each of MERGERS and each fill.
     """
     network = question.network
-    if not question.is_sort or not network.size:
+    ascend = all(list(run) == sorted(run) for run in question.runs)
+    if not (question.is_sort and ascend and network.size):
         return None
     following, used = _Next(network), Counter[str]()
     in_runs = {wire for run in question.runs for wire in run}
@@ -141,11 +144,10 @@ def merges(question: Question) -> Answer | None:
     while len(rows) > 1:
         question.budget.check()
         merged = list(_merged(following, rows, used))
-        if len(merged) == len(rows) and not _merged_with_nothing(following, rows):
+        if len(merged) == len(rows) and not _takes_merges_with_nothing(following, rows):
             return None
         rows = merged
-    if (rows[0] != np.arange(network.n)).any():
-        return None
+    assert (rows[0] == np.arange(network.n)).all()
     by = ", ".join(f"{used[name]:,} by {name}" for name in MERGERS if used[name])
     return Answer(proved=f"{count(sum(used.values()), 'merge')} of sorted wires: {by}")
 
@@ -180,8 +182,11 @@ def _merged(following: _Next, rows: list[Wires], used: Counter[str]) -> Iterator
         yield from b
 
 
-def _merged_with_nothing(following: _Next, rows: list[Wires]) -> bool:
-    """Take the comparators of merges with infinite values alone, which change nothing; return whether any."""
+def _takes_merges_with_nothing(following: _Next, rows: list[Wires]) -> bool:
+    """Take the comparators of merges of a run with infinite values alone; return whether there were any.
+
+    They compare wires of the run, so they do nothing.
+    """
     taken = following.place.sum()
     nothing = np.empty((1, 0), np.int64)
     for row in rows:
@@ -196,16 +201,17 @@ def _merged_with_nothing(following: _Next, rows: list[Wires]) -> bool:
 def _merge(
     following: _Next, merger: Merger, a: Runs, b: Runs, fill: int
 ) -> tuple[Runs, npt.NDArray[np.bool_]]:
-    """Merge two runs, filled up to 2^k wires if the fill is not 0; return the wires, and of which rows."""
+    """Merge two runs as they are, or filled up to 2^k wires each; return the wires, and of which rows."""
+    if not fill:
+        return merger(following, a, b)
+    length = 1 << (max(a.shape[1], b.shape[1]) - 1).bit_length()
+    result, fits = merger(following, *(_filled(run, length, fill, following.n) for run in (a, b)))
     wires = a.shape[1] + b.shape[1]
-    if fill:
-        full = 1 << (max(a.shape[1], b.shape[1]) - 1).bit_length()
-        # No comparator meets two infinite values of a sign and tells them apart.
-        number = following.n if fill > 0 else -1
-        a, b = (
-            np.pad(run, ((0, 0), (0, rest) if fill > 0 else (rest, 0)), constant_values=number)
-            for run in (a, b)
-            for rest in [full - run.shape[1]]
-        )
-    result, fits = merger(following, a, b)
-    return (result[:, :wires] if fill >= 0 else result[:, result.shape[1] - wires :]), fits
+    return result[:, :wires] if fill > 0 else result[:, 2 * length - wires :], fits
+
+
+def _filled(run: Runs, length: int, fill: int, n: int) -> Runs:
+    """Return runs with infinite values behind them (fill 1) or in front of them (fill -1)."""
+    missing = length - run.shape[1]
+    at = (0, missing) if fill > 0 else (missing, 0)
+    return np.pad(run, ((0, 0), at), constant_values=n if fill > 0 else -1)
