@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import torch
 
 from nsc.compiler.driver import compile_network
@@ -91,16 +92,17 @@ def microseconds(call: Callable[[], object]) -> float:
     return min(rounds) * 1e6
 
 
+@click.command()
 def main() -> None:
     """Print the microseconds of each call of each network."""
     with tempfile.TemporaryDirectory() as folder:
         _stand_in(Path(folder))
-        print("| network | call | µs |\n|---|---|---:|")
+        click.echo("| network | call | µs |\n|---|---|---:|")
         for family, n in NETWORKS:
             request = Request(family, n, targets=("cuda",), straight_line=0)
             kernel = register_kernel(compile_network(request).package.files)
             for name, call in calls_of(kernel).items():
-                print(f"| {family} {n} | {name} | {microseconds(call):.0f} |", flush=True)
+                click.echo(f"| {family} {n} | {name} | {microseconds(call):.0f} |")
 
 
 if __name__ == "__main__":

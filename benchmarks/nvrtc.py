@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 
+import click
+
 import nsc
 from nsc.contract.launch import PARTS
 from nsc.runtime.relaxed.cubin import compiler_of
@@ -16,10 +18,11 @@ ARCHITECTURE = "sm_90"
 ROUNDS = 3
 
 
+@click.command()
 def main() -> None:
     """Compile each part of each network, and print the seconds."""
     parts = list(PARTS)
-    print(f"| network | {' | '.join(parts)} | together |\n|---|{'---:|' * (len(parts) + 1)}")
+    click.echo(f"| network | {' | '.join(parts)} | together |\n|---|{'---:|' * (len(parts) + 1)}")
     for family, n in NETWORKS:
         kernel = nsc.compile(family, n, targets=("cuda",), unproved=True).kernel
         text = kernel.sources["cuda"]
@@ -33,7 +36,7 @@ def main() -> None:
                 rounds.append(time.process_time() - start)
             seconds.append(min(rounds))
         figures = " | ".join(f"{each:.1f}" for each in (*seconds, sum(seconds)))
-        print(f"| {family} {n} | {figures} |", flush=True)
+        click.echo(f"| {family} {n} | {figures} |")
 
 
 if __name__ == "__main__":
