@@ -7,7 +7,7 @@ from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
 from nsc.compiler.verify.proof import CANONICAL_DIGEST, NETWORK_DIGEST, Proof, Verdict
 from nsc.compiler.verify.property import FORMS, Property, parse, sort
-from nsc.compiler.verify.question import Archive, Budget, Checker
+from nsc.compiler.verify.question import Archive, Budget, Cases, Integers
 
 __all__ = [
     "CANONICAL_DIGEST",
@@ -17,9 +17,10 @@ __all__ = [
     "UNTIMED",
     "Archive",
     "Budget",
-    "Checker",
+    "Cases",
     "Emitted",
     "Failure",
+    "Integers",
     "Mend",
     "Proof",
     "Property",

@@ -16,8 +16,8 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify import zero_one
 from nsc.compiler.verify.answer import Method
+from nsc.compiler.verify.depth_first import depth_first
 from nsc.compiler.verify.exhaustion import exhaustion
-from nsc.compiler.verify.generated import generated_exhaustion
 from nsc.compiler.verify.lint import lint
 from nsc.compiler.verify.merges import merges
 from nsc.compiler.verify.primitive import primitive
@@ -25,7 +25,7 @@ from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
 from nsc.compiler.verify.reachable import reachable_sets
-from nsc.compiler.verify.sat import MOST_COMPARATORS, sat
+from nsc.compiler.verify.sat import MOST_COMPARATORS, is_for, sat
 from nsc.errors import PropertyError
 from nsc.wording import argument, count
 
@@ -42,7 +42,7 @@ METHODS: dict[str, Method] = {
     "merges": merges,
     "reachable sets": reachable_sets,
     "SAT": sat,
-    "generated exhaustion": generated_exhaustion,
+    "depth-first search": depth_first,
 }
 
 # Methods whose outcome does not depend on the machine's speed, except if SAT settles a part of a network only
@@ -132,9 +132,11 @@ def verify(
     for name in names:
         if (proof := outcome(name)) is not None:
             return proof
-    if question.network.size > MOST_COMPARATORS:
-        size = question.network.size
+    size = question.network.size
+    if size > MOST_COMPARATORS:
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
+    elif not is_for(question.network):
+        reasons.append("SAT needs python-sat, which is not installed")
     unproved = "; ".join(reasons) or "no exact method applies"
     return Proof(
         Verdict.UNPROVED,

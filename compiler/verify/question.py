@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import restrict
@@ -20,9 +23,22 @@ class BudgetError(Exception):
     """A method would take more states, memory or time than the budget allows."""
 
 
-# Tries the 0-1 inputs of `count` blocks from block `first` on; returns the first input that comes out wrong,
-# wire w as bit w, or None.
-Checker = Callable[[int, int], "int | None"]
+Integers = npt.NDArray[np.int32]
+
+
+class Cases(Protocol):
+    """A depth-first search for a wrong input, some cases at a time."""
+
+    def look(self, cases: int) -> bool:
+        """Look at so many cases more; return whether the search has ended."""
+
+    def wrong_input(self) -> int | None:
+        """Return the input that was found, wire w as bit w; None if the search ended without one."""
+
+
+# Begins a search, given a number of wires, comparators (size, 2), and wires with their ranks (count, 2). Returns
+# None if there is no compiler.
+Searcher = Callable[[int, Integers, Integers], Cases | None]
 
 
 class Archive(Protocol):
@@ -45,8 +61,7 @@ class Budget:
         conflicts: the most conflicts of the SAT solver; None: as many as time allows.
         memory: the most bytes of packed 0-1 patterns, for the same method.
         deadline: the end, by time.monotonic; None: each method has a limit of its own.
-        build: builds and loads a checker from a name and C++ source; returns None if there is no compiler.
-            None: nothing may be built.
+        search: begins depth-first searches, in C++; None: there are none.
         archive: keeps proofs, for `verify_once`; None: nothing is kept.
         progress: receives the current method and its counts.
     """
@@ -55,7 +70,7 @@ class Budget:
     conflicts: int | None = None
     memory: int = 1 << 30
     deadline: float | None = None
-    build: Callable[[str, str], Checker | None] | None = None
+    search: Searcher | None = None
     archive: Archive | None = None
     progress: Progress = SILENT
 

@@ -1,17 +1,15 @@
-"""The budget of a proof on this machine: memory, time, and a builder of C++ libraries."""
+"""The budget of a proof on this machine: memory, time, and what is compiled for it."""
 
 from __future__ import annotations
 
-import ctypes
 import time
 
 from nsc.arguments import integer, real
 from nsc.compiler.progress import SILENT, Progress
-from nsc.compiler.verify import Budget, Checker
-from nsc.errors import PropertyError, ToolchainError
-from nsc.runtime.build import cache
+from nsc.compiler.verify import Budget
+from nsc.errors import PropertyError
+from nsc.join.depth_first import depth_first_search
 from nsc.runtime.build.texts import Texts
-from nsc.runtime.build.toolchain import find_toolchain
 from nsc.version import VERSION
 from nsc.wording import argument
 
@@ -46,32 +44,7 @@ def budget_of(
     return Budget(
         memory=megabytes << 20,
         deadline=deadline,
-        build=build_checker,
+        search=depth_first_search,
         archive=Texts(VERSION) if keeps else None,
         progress=progress,
     )
-
-
-def build_checker(name: str, source: str) -> Checker | None:
-    """Return the function of a checker's C++ source; None where there is no compiler.
-
-    Args:
-        name: the library's name in the cache, where it may be already.
-        source: C++ that defines `int64_t nsc_check(int64_t first, int64_t count)`, which returns the first
-            0-1 input that comes out wrong, or -1.
-
-    Raises:
-        BuildError: the compiler failed.
-    """
-    try:
-        library = cache.build(name, source, find_toolchain(), VERSION).binary
-    except ToolchainError:
-        return None
-    function = ctypes.CDLL(str(library)).nsc_check
-    function.argtypes, function.restype = [ctypes.c_int64, ctypes.c_int64], ctypes.c_int64
-
-    def check(first: int, count: int) -> int | None:
-        failing: int = function(first, count)
-        return None if failing < 0 else failing
-
-    return check

@@ -16,26 +16,22 @@ from nsc import library
 from nsc.cli import main
 from nsc.compiler.families import family_network
 from nsc.compiler.network import Network
-from nsc.compiler.verify import Verdict, sort, verify
+from nsc.compiler.verify import parse, verify
 from nsc.join.budget import budget_of
 from nsc.join.exact import exact_kernel
 
 pytestmark = pytest.mark.slow("wrong kernels are built")
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("templates/relaxed", "templates/exact", "templates/windows", "templates/verify", "library")
+FOLDERS = ("templates/relaxed", "templates/exact", "templates/windows", "library")
 NUMBERED = [(file, *texts) for file, each in MUTANTS.items() for texts in each]
 # A switch that is set before the kernel's tables are written.
 SWITCH = (
     '#include <stdlib.h>\nextern "C" __attribute__((visibility("default"))) const int nsc_mutant = '
     'getenv("NSC_MUTANT") ? atoi(getenv("NSC_MUTANT")) : 0;\n'
 )
-# The files whose first #include is the first of a kernel.
-WITH_SWITCH = (
-    "library/nsc/attributes.h",
-    "templates/verify/checker.cpp.j2",
-)
-INCLUDE = re.compile("^(#define NSC_INLINE|#include <stdint.h>)", re.MULTILINE)
+# The header that each kernel includes first, and its first definition.
+FIRST, DEFINITION = "library/nsc/attributes.h", "#define NSC_INLINE"
 
 # What is compiled: each template is part of one of them. Few wires, and relaxations that need all functions.
 PACKAGES = {
@@ -74,7 +70,7 @@ def mutated(name: str) -> str:
             text,
         )
         assert count == 1, f"{name} has not once {marked!r}"
-    return INCLUDE.sub(lambda found: SWITCH + found[0], text, count=1) if name in WITH_SWITCH else text
+    return text.replace(DEFINITION, SWITCH + DEFINITION, 1) if name == FIRST else text
 
 
 def anywhere(text):
@@ -128,7 +124,7 @@ def folder(tmp_path_factory):
             result = CliRunner().invoke(main, words)
             assert result.exit_code == 0, result.output
             assert refusal(folder / name) is None
-        assert checker_is_right()
+        assert search_is_right()
         yield folder
     forget()
 
@@ -152,16 +148,23 @@ def refusal(package):
     return found
 
 
-def checker_is_right():
-    """Return whether the generated checker tells a network that sorts from one that does not."""
-    sorter = family_network("bitonic", 10)
-    less = Network.from_comparators(10, sorter.comparators[:-1])
-    methods = ["generated exhaustion"]
-    try:
-        verdicts = [verify(each, sort(10), budget_of(), methods).verdict for each in (sorter, less)]
-    except AssertionError:  # its counterexample is none
-        return False
-    return verdicts == [Verdict.PROVED, Verdict.REFUTED]
+def search_is_right():
+    """Return whether depth-first search tells networks that have a property from those that do not."""
+    pairs = family_network("bitonic", 10).comparators.tolist()
+    networks = [Network.from_comparators(10, pairs[:at] + pairs[at + 1 :]) for at in range(len(pairs) + 1)]
+    questions = [
+        (network, parse(text, 10)) for network in networks for text in ("sort", "rank-3", "top-2", "bottom-2")
+    ]
+    right = [verify(*question, budget_of(), ["exhaustion"]).verdict for question in questions]
+    with pytest.MonkeyPatch.context() as patch:
+        # All inputs are left to the search.
+        patch.setattr("nsc.compiler.verify.zero_one.sample_inputs", lambda *args: iter(()))
+        try:
+            return right == [
+                verify(*question, budget_of(), ["depth-first search"]).verdict for question in questions
+            ]
+        except AssertionError:  # its counterexample is none
+            return False
 
 
 @pytest.mark.parametrize("number", range(1, len(NUMBERED) + 1))
@@ -171,8 +174,8 @@ def test_verify_refuses_a_mutant(number, folder, tmp_path, monkeypatch):
     # The loader knows libraries by their paths.
     cache = shutil.copytree(folder / "cache", tmp_path / "cache")
     monkeypatch.setenv("NSC_CACHE_DIR", str(cache))
-    if file == "templates/verify/checker.cpp.j2":
-        assert not checker_is_right()
+    if file.startswith("library/nsc/verify/"):
+        assert not search_is_right()
         return
     packages = [name for name in PACKAGES if has(folder / name, f"nsc_mutant == {number} ")]
     kinds = next((kinds for start, kinds in OF_FEW.items() if file.startswith(start)), packages)

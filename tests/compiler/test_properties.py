@@ -72,7 +72,7 @@ def draw_case(draw, most):
 
 
 # Generated exhaustion needs a compiler and ten wires: see test_generated.
-IN_PYTHON = {name: method for name, method in METHODS.items() if name != "generated exhaustion"}
+IN_PYTHON = {name: method for name, method in METHODS.items() if name != "depth-first search"}
 
 
 @pytest.mark.parametrize("seed", range(2))
