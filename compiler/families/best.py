@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 
 import numpy as np
 
+from nsc.compiler.families.lists import known
 from nsc.compiler.network import Network, check_wires
 from nsc.compiler.passes.untangle import untangle
 
@@ -20,7 +20,7 @@ CUTS = (1, 2, 4, 8, 16, 32, 64)
 def best(n: int) -> Network:
     """Return the smallest sorting network on n wires that nsc knows or can construct.
 
-    Up to 64 wires the smallest of the public list; beyond, two of these merged by Batcher's odd-even
+    Up to 64 wires the smallest that is known; beyond, two of these merged by Batcher's odd-even
     merge, cut where the sum is least of the cuts near the middle.
 
     Raises:
@@ -38,7 +38,7 @@ def best(n: int) -> Network:
 def shallowest(n: int) -> Network:
     """Return the sorting network of fewest layers on n wires that nsc knows or can construct.
 
-    Up to 64 wires the shallowest of the public list, of these the smallest; beyond, the two halves merged.
+    Up to 64 wires the shallowest that is known, of these the smallest; beyond, the two halves merged.
 
     Raises:
         NetworkError: n < 1 or above the supported number of wires.
@@ -50,25 +50,6 @@ def shallowest(n: int) -> Network:
     """
     n = check_wires(n)
     return _network(n, _shallow_sorter(n))
-
-
-@cache
-def known(kind: str) -> dict[int, list[Network]]:
-    """Return the networks of a public list by their number of wires; kind: sorters or medians.
-
-    Source: the head of the file.
-    """
-    text = (resources.files("nsc.compiler.families") / "known" / f"{kind}.txt").read_text(encoding="utf-8")
-    networks: dict[int, list[Network]] = {}
-    for line in text.splitlines():
-        if line.startswith("#"):
-            continue
-        layers = [
-            [[int(wire) for wire in pair.split(":")] for pair in layer.split(",")] for layer in line.split()
-        ]
-        n = 1 + max(wire for layer in layers for pair in layer for wire in pair)
-        networks.setdefault(n, []).append(Network.from_layers(n, layers))
-    return networks
 
 
 def merge(a: Sequence[int], b: Sequence[int]) -> tuple[list[Comparator], list[int]]:
@@ -112,14 +93,14 @@ def _merge_size(p: int, q: int) -> int:
 def _sorter(n: int) -> list[Comparator]:
     """Return the comparators of the smallest sorter; wire k carries rank k."""
     if n in known("sorters"):
-        return _pairs(min(known("sorters")[n], key=lambda network: (network.size, network.depth)))
+        return _pairs(known("sorters")[n][0])
     return _merged(_sorter(lower := _cut(n)), _sorter(n - lower), lower, n) if n > 1 else []
 
 
 @cache
 def _size(n: int) -> int:
     if n in known("sorters"):
-        return min(network.size for network in known("sorters")[n])
+        return known("sorters")[n][0].size
     lower = _cut(n)
     return _size(lower) + _size(n - lower) + merge_size(lower, n - lower) if n > 1 else 0
 
@@ -133,7 +114,7 @@ def _cut(n: int) -> int:
 @cache
 def _shallow_sorter(n: int) -> list[Comparator]:
     if n in known("sorters"):
-        return _pairs(min(known("sorters")[n], key=lambda network: (network.depth, network.size)))
+        return _pairs(known("sorters")[n][-1])
     return _merged(_shallow_sorter(n // 2), _shallow_sorter(n - n // 2), n // 2, n) if n > 1 else []
 
 

@@ -1,13 +1,14 @@
-"""Lower bounds of the size and the depth of a sorting network on n wires: those with a published proof.
+"""Lower bounds of the size and the depth of a sorting network on n wires.
 
-The list of best known networks states higher sizes since April 2025, 44 for 13 wires. They rest on a bound
-for the paths of the two largest values (Van Voorhis, Toward a lower bound for sorting networks, 1972). We
-know of no complete published proof of that bound, so nsc does not use it.
+`least_size` and `least_depth` have a published proof. The list of best known networks states higher ones,
+44 comparators for 13 wires: `stated_size` and `stated_depth`. They rest on a bound for the paths of the two
+largest values. We know of no complete published proof of it, so nsc tells of them and relies on none.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 from nsc.compiler.network import check_wires
 
@@ -16,6 +17,18 @@ from nsc.compiler.network import check_wires
 # Ehlers & Müller 2015 for 17.
 _LEAST_SIZES = (0, 1, 3, 5, 9, 12, 16, 19, 25, 29, 35, 39)
 _LEAST_DEPTHS = (0, 1, 3, 3, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9, 9, 10)
+
+
+# The least sizes that the published list states for 13 to 64 wires. Source: B. Dobbelaere, "List of sorting
+# networks", sorting_networks_extended.html of SorterHunter, since 2025-04-21 (commit cac0eba): S(n) >= S(n - 2) +
+# P(2, n), after Van Voorhis, Toward a lower bound for sorting networks, 1972, suggested by Jelmer Firet.
+# fmt: off
+_STATED_SIZES = (
+    44, 48, 53, 57, 63, 68, 73, 78, 84, 89, 95, 100, 106, 111, 117, 123, 129, 135, 141, 147, 153, 159, 165, 171,
+    178, 184, 191, 197, 204, 210, 217, 223, 230, 236, 243, 249, 257, 263, 271, 277, 285, 291, 299, 305, 313, 319,
+    327, 333, 341, 347, 355, 361,
+)
+# fmt: on
 
 
 def least_size(n: int) -> int:
@@ -44,10 +57,38 @@ def least_depth(n: int) -> int:
     >>> least_depth(16), least_depth(17), least_depth(64), least_depth(1024)
     (9, 10, 11, 19)
     """
+    return _depth(check_wires(n), _sizes())
+
+
+def stated_size(n: int) -> int | None:
+    """Return the number of comparators that the published list states as a lower bound; beyond 64 wires None.
+
+    >>> stated_size(12), stated_size(13), stated_size(65)
+    (39, 44, None)
+    """
     n = check_wires(n)
+    stated = (*_LEAST_SIZES, *_STATED_SIZES)
+    return stated[n - 1] if n <= len(stated) else None
+
+
+def stated_depth(n: int) -> int | None:
+    """Return the number of layers that the published list states as a lower bound; beyond 64 wires None.
+
+    As `least_depth`, from the sizes that the list states.
+
+    >>> stated_depth(38), stated_depth(39), stated_depth(55)
+    (10, 11, 12)
+    """
+    n = check_wires(n)
+    stated = (*_LEAST_SIZES, *_STATED_SIZES)
+    return _depth(n, stated) if n <= len(stated) else None
+
+
+def _depth(n: int, sizes: Iterable[int]) -> int:
+    """Return the least depth of n wires where networks on 1 wire, 2 wires and so on have at least these sizes."""
     known = min(n, len(_LEAST_DEPTHS))
     depth = _LEAST_DEPTHS[known - 1]
-    for wires, size in enumerate(itertools.islice(_sizes(), known, n), start=known + 1):
+    for wires, size in enumerate(itertools.islice(sizes, known, n), start=known + 1):
         depth = max(depth, (wires - 1).bit_length(), -(-size // (wires // 2)))
     return depth
 

@@ -11,7 +11,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from nsc.compiler.families.best import Comparator, best, known
+from nsc.compiler.families.best import Comparator, best
+from nsc.compiler.families.lists import known
 from nsc.compiler.network import Network
 from nsc.compiler.passes.restrict import half_operations, restrict
 

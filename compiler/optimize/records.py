@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsc.compiler.families import best, known, least_depth, least_size, shallowest
+from nsc.compiler.families import (
+    best,
+    known,
+    least_depth,
+    least_size,
+    shallowest,
+    stated_depth,
+    stated_size,
+)
 from nsc.compiler.verify import Property
 from nsc.wording import count
 
@@ -18,30 +26,36 @@ class Records:
 
     Attributes:
         n: number of wires.
-        size, depth: fewest comparators and fewest layers that nsc knows or can construct; None where nsc has
-            no list of the shallowest.
+        size, depth: fewest comparators and fewest layers that nsc knows or can construct.
         least_size, least_depth: no network has fewer; None where no bound is known.
+        stated_size, stated_depth: bounds that the published list states, with no proof that nsc knows of; None
+            where it states none.
     """
 
     n: int
     size: int
-    depth: int | None
-    least_size: int | None
-    least_depth: int | None
+    depth: int
+    least_size: int | None = None
+    least_depth: int | None = None
+    stated_size: int | None = None
+    stated_depth: int | None = None
 
     @property
     def words(self) -> str:
         """The records in one line.
 
         >>> from nsc.compiler.verify import sort
-        >>> records_of(sort(16)).words
-        'best known on 16 wires: 60 comparators; 9 layers; lower bounds: 55 and 9'
+        >>> records_of(sort(9)).words
+        'best known on 9 wires: 25 comparators; 7 layers; lower bounds: 25 and 7'
         """
-        words = f"best known on {count(self.n, 'wire')}: {count(self.size, 'comparator')}"
-        if self.depth is not None:
-            words += f"; {count(self.depth, 'layer')}"
+        words = (
+            f"best known on {count(self.n, 'wire')}: {count(self.size, 'comparator')}; "
+            f"{count(self.depth, 'layer')}"
+        )
         if self.least_size is not None:
             words += f"; lower bounds: {self.least_size:,} and {self.least_depth}"
+        if self.stated_size is not None and self.stated_size != self.least_size:
+            words += f" proved, the published list states {self.stated_size:,} and {self.stated_depth}"
         return words
 
 
@@ -51,9 +65,11 @@ def records_of(property_: Property) -> Records | None:
     if property_.presorted or n > MOST_WIRES:
         return None
     if property_.is_sort:
-        return Records(n, best(n).size, shallowest(n).depth, least_size(n), least_depth(n))
+        bounds = least_size(n), least_depth(n), stated_size(n), stated_depth(n)
+        return Records(n, best(n).size, shallowest(n).depth, *bounds)
     middle = range((n - 1) // 2, n // 2 + 1)
     (group, *others) = property_.groups
     if others or range(group.first, group.first + len(group.wires)) != middle or n not in known("medians"):
         return None
-    return Records(n, min(network.size for network in known("medians")[n]), None, None, None)
+    medians = known("medians")[n]
+    return Records(n, medians[0].size, medians[-1].depth)

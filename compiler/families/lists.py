@@ -1,0 +1,149 @@
+"""The lists of known networks: those published, and those found since that are smaller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from nsc.compiler.network import Network
+from nsc.errors import NetworkError
+
+# The day of the published lists, which their repository says.
+LIST_DATE = "2026-02-22"
+# What the lists are of, and the first word of the names of their networks.
+KINDS = {"sorters": "sort", "medians": "median"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A network smaller than each published one of no more layers.
+
+    Attributes:
+        name: as `known_network` takes it.
+        kind: sorters or medians.
+        network: the network.
+        published: the least size of the published networks of no more layers; None if there is none.
+        by: who found it first.
+        date: when, as far as it is known.
+        how: how the network was made.
+    """
+
+    name: str
+    kind: str
+    network: Network
+    published: int | None
+    by: str
+    date: str
+    how: str
+
+
+@cache
+def published(kind: str) -> dict[int, list[Network]]:
+    """Return the networks of a published list by their number of wires; kind: sorters or medians.
+
+    They are the Pareto points: none has both as few comparators and as few layers as another.
+
+    Source: the head of the file.
+    """
+    lines = _text(f"{kind}.txt").splitlines()
+    return _pareto_points(_read(line) for line in lines if not line.startswith("#"))
+
+
+@cache
+def found(kind: str) -> tuple[Found, ...]:
+    """Return the networks that are smaller than the published ones, by their wires and then their layers.
+
+    Source: the `by` of each.
+    """
+    smaller = []
+    for line in _text("found.jsonl").splitlines():
+        facts = json.loads(line)
+        if facts["kind"] != kind:
+            continue
+        network = _read(facts["network"])
+        sizes = [m.size for m in published(kind).get(network.n, []) if m.depth <= network.depth]
+        smaller.append(
+            Found(
+                name=known_name(kind, network),
+                kind=kind,
+                network=network,
+                published=min(sizes, default=None),
+                by=facts["by"],
+                date=facts["date"],
+                how=facts["how"],
+            )
+        )
+    return tuple(sorted(smaller, key=lambda entry: (entry.network.n, entry.network.depth)))
+
+
+@cache
+def known(kind: str) -> dict[int, list[Network]]:
+    """Return the best networks that are known by their number of wires; kind: sorters or medians.
+
+    They are the Pareto points of `published` and `found`, the smallest first and the shallowest last.
+    """
+    everything = [network for networks in published(kind).values() for network in networks]
+    return _pareto_points([*everything, *(entry.network for entry in found(kind))])
+
+
+def known_name(kind: str, network: Network) -> str:
+    """Return the name of a network of a list, as `known_network` takes it.
+
+    >>> known_name("medians", known("medians")[9][0])
+    'median_9_19_7'
+    """
+    return f"{KINDS[kind]}_{network.n}_{network.size}_{network.depth}"
+
+
+@cache
+def known_networks() -> dict[str, Network]:
+    """Return every network of `published` and `found` by its name."""
+    named = {}
+    for kind in KINDS:
+        for networks in (*published(kind).values(), [entry.network for entry in found(kind)]):
+            named.update({known_name(kind, network): network for network in networks})
+    return named
+
+
+def known_network(name: str) -> Network:
+    """Return a network of a list by its name: sort or median, then wires, comparators and layers.
+
+    Raises:
+        NetworkError: no network of that name; the message says what is known on as many wires.
+
+    >>> known_network("sort_16_61_9").counts
+    '16 wires, 61 comparators, 9 layers'
+    """
+    named = known_networks()
+    if name in named:
+        return named[name]
+    start = name[: name.find("_", name.find("_") + 1) + 1]
+    near = [other for other in named if start and other.startswith(start)]
+    hint = f"known: {', '.join(near)}" if near else "nsc records --n N lists those of N wires"
+    raise NetworkError(f"no network of the lists is called {name!r}; {hint}")
+
+
+def _text(file: str) -> str:
+    return (resources.files("nsc.compiler.families") / "known" / file).read_text(encoding="utf-8")
+
+
+def _read(line: str) -> Network:
+    """Return the network of a line: layers divided by spaces, comparators lo:hi divided by commas."""
+    wires = [int(wire) for wire in line.replace(":", " ").replace(",", " ").split()]
+    starts = np.cumsum([0, *(layer.count(":") for layer in line.split())])
+    return Network(1 + max(wires), np.array(wires, dtype=np.int32).reshape(-1, 2), starts)
+
+
+def _pareto_points(networks: Iterable[Network]) -> dict[int, list[Network]]:
+    """Return the networks that no other beats or equals in both counts, by n, the smallest first."""
+    points: dict[int, list[Network]] = {}
+    for network in sorted(networks, key=lambda m: (m.n, m.size, m.depth)):
+        of_n = points.setdefault(network.n, [])
+        if not of_n or network.depth < of_n[-1].depth:
+            of_n.append(network)
+    return points
