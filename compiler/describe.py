@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.families import FAMILIES, family_network
+from nsc.compiler.families import FAMILIES, family_network, is_known_name, known_network
 from nsc.compiler.formats import network_of_lists, read_network
 from nsc.compiler.network import Network
 from nsc.compiler.progress import SILENT, Progress
 from nsc.errors import NetworkError
 from nsc.wording import argument, count
 
-# What names a network: a family, a network file, a network, or comparators (lo, hi) in one list or a list for
-# each layer.
+# What names a network: a family, a network of the lists, a network file, a network, or comparators (lo, hi) in
+# one list or a list for each layer.
 Named: TypeAlias = "str | os.PathLike[str] | Network | Sequence[Any] | npt.NDArray[np.integer[Any]]"
 
 
@@ -32,8 +32,9 @@ def describe(
     """Return the network that a family, a file or lists stand for.
 
     Args:
-        network: a family's name, the path of a network file, a Network, or comparators (lo, hi) in lists:
-            flat, which are relayered, or a list for each layer.
+        network: a family's name, the name of a network of the lists (`known_network`), the path of a network
+            file, a Network, or comparators (lo, hi) in lists: flat, which are relayered, or a list for each
+            layer.
         n: number of wires. A family needs it; of a file or lists it is checked, and read where they do not
             show it.
         format: a file's format, a name in FORMATS; None: found from its content.
@@ -53,11 +54,7 @@ def describe(
         return network_of_lists(network, n, index_base)
     if isinstance(network, Network):
         _refuse("a network takes", format=format, index_base=index_base)
-        if n is not None and n != network.n:
-            raise NetworkError(
-                f"the network has {count(network.n, 'wire')}, {argument('n', n)} disagrees: leave it out"
-            )
-        return network
+        return _of_n_wires("the network", network, n)
     if not isinstance(network, str | os.PathLike):
         raise NetworkError(
             "a network is named by a family, a file, a Network or a list of comparators (lo, hi), got "
@@ -68,16 +65,31 @@ def describe(
         if n is None:
             raise NetworkError(f"family {network} needs {argument('n')}, the number of wires")
         return family_network(network, n)
+    if isinstance(network, str) and is_known_name(network):
+        _refuse(f"{network} takes", format=format, index_base=index_base)
+        return _of_n_wires(network, known_network(network), n)
     path = Path(network)
     looks_like_file = network and (os.path.exists(path) or path.suffix or len(path.parts) > 1)
     if not looks_like_file:
-        raise NetworkError(f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}) nor a network file")
+        raise NetworkError(
+            f"{str(network)!r} is neither a family ({', '.join(FAMILIES)}), a known network such as "
+            "sort_16_60_10, nor a network file"
+        )
     return read_network(path, n, format=format, index_base=index_base, progress=progress)
 
 
 def is_family(network: object) -> bool:
     """Return whether a network is named by its family."""
     return isinstance(network, str) and network in FAMILIES
+
+
+def _of_n_wires(subject: str, network: Network, n: int | None) -> Network:
+    """Return a network that has the number of wires a user states."""
+    if n is not None and n != network.n:
+        raise NetworkError(
+            f"{subject} has {count(network.n, 'wire')}, {argument('n', n)} disagrees: leave it out"
+        )
+    return network
 
 
 def _refuse(subject: str, **reading: object) -> None:

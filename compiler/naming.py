@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from nsc.compiler.describe import is_family
+from nsc.compiler.families import is_known_name
 from nsc.compiler.package import LONGEST_NAME, check_name
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.request import Request
@@ -32,7 +33,7 @@ def default_name(request: Request, n: int) -> str:
     word = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:longest] or "network"
     if word[0].isdigit() or keyword.iskeyword(word):
         word = f"network_{word}"
-    word = word if word.endswith(f"_{n}") else f"{word}_{n}"
+    word = word if word.endswith(f"_{n}") or is_known_name(word) else f"{word}_{n}"
     return f"{word}{options}"
 
 

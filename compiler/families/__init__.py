@@ -1,7 +1,8 @@
 """Families: functions from a number of wires to a network, and networks that are known.
 
 The order of the files: lists (published networks, and smaller ones), best (what is merged from them),
-classic (constructions by formula), top_k (constructions for the k largest values), table (FAMILIES), bounds (of size and depth).
+classic (constructions by formula), top_k (constructions for the k largest values), table (FAMILIES),
+bounds (of size and depth).
 """
 
 from nsc.compiler.families.best import Comparator, best, merge, shallowest
@@ -12,6 +13,7 @@ from nsc.compiler.families.lists import (
     LIST_DATE,
     Found,
     found,
+    is_known_name,
     known,
     known_name,
     known_network,
@@ -37,6 +39,7 @@ __all__ = [
     "cut_sorters",
     "family_network",
     "found",
+    "is_known_name",
     "known",
     "known_name",
     "known_network",

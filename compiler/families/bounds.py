@@ -17,16 +17,15 @@ from nsc.compiler.network import check_wires
 # Ehlers & Müller 2015 for 17.
 _LEAST_SIZES = (0, 1, 3, 5, 9, 12, 16, 19, 25, 29, 35, 39)
 _LEAST_DEPTHS = (0, 1, 3, 3, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9, 9, 10)
-
-
 # The least sizes that the published list states for 13 to 64 wires. Source: B. Dobbelaere, "List of sorting
-# networks", sorting_networks_extended.html of SorterHunter, since 2025-04-21 (commit cac0eba): S(n) >= S(n - 2) +
-# P(2, n), after Van Voorhis, Toward a lower bound for sorting networks, 1972, suggested by Jelmer Firet.
+# networks", sorting_networks_extended.html of SorterHunter, since 2025-04-21 (commit cac0eba): by S(n) >=
+# S(n - 2) + P(2, n), after Van Voorhis, Toward a lower bound for sorting networks, 1972; suggested by Jelmer
+# Firet.
 # fmt: off
 _STATED_SIZES = (
-    44, 48, 53, 57, 63, 68, 73, 78, 84, 89, 95, 100, 106, 111, 117, 123, 129, 135, 141, 147, 153, 159, 165, 171,
-    178, 184, 191, 197, 204, 210, 217, 223, 230, 236, 243, 249, 257, 263, 271, 277, 285, 291, 299, 305, 313, 319,
-    327, 333, 341, 347, 355, 361,
+    44, 48, 53, 57, 63, 68, 73, 78, 84, 89, 95, 100, 106, 111, 117, 123, 129, 135, 141, 147, 153, 159,
+    165, 171, 178, 184, 191, 197, 204, 210, 217, 223, 230, 236, 243, 249, 257, 263, 271, 277, 285, 291,
+    299, 305, 313, 319, 327, 333, 341, 347, 355, 361,
 )
 # fmt: on
 
@@ -85,7 +84,7 @@ def stated_depth(n: int) -> int | None:
 
 
 def _depth(n: int, sizes: Iterable[int]) -> int:
-    """Return the least depth of n wires where networks on 1 wire, 2 wires and so on have at least these sizes."""
+    """Return the least depth of n wires if networks on 1 wire, 2 wires and so on have these least sizes."""
     known = min(n, len(_LEAST_DEPTHS))
     depth = _LEAST_DEPTHS[known - 1]
     for wires, size in enumerate(itertools.islice(sizes, known, n), start=known + 1):

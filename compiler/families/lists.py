@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -12,11 +13,14 @@ import numpy as np
 
 from nsc.compiler.network import Network
 from nsc.errors import NetworkError
+from nsc.wording import count
 
 # The day of the published lists, which their repository says.
 LIST_DATE = "2026-02-22"
 # What the lists are of, and the first word of the names of their networks.
 KINDS = {"sorters": "sort", "medians": "median"}
+
+_NAME = re.compile(rf"({'|'.join(KINDS.values())})_(\d{{1,5}})_\d{{1,6}}_\d{{1,6}}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -101,31 +105,38 @@ def known_name(kind: str, network: Network) -> str:
 
 
 @cache
-def known_networks() -> dict[str, Network]:
-    """Return every network of `published` and `found` by its name."""
-    named = {}
-    for kind in KINDS:
-        for networks in (*published(kind).values(), [entry.network for entry in found(kind)]):
-            named.update({known_name(kind, network): network for network in networks})
-    return named
+def known_networks(kind: str) -> dict[str, Network]:
+    """Return every network of `published` and `found` by its name; kind: sorters or medians."""
+    networks = [network for of_n in published(kind).values() for network in of_n]
+    networks += [entry.network for entry in found(kind)]
+    networks.sort(key=lambda m: (m.n, m.size, m.depth))
+    return {known_name(kind, network): network for network in networks}
+
+
+def is_known_name(name: object) -> bool:
+    """Return whether a text has the form of the names of `known_name`."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def known_network(name: str) -> Network:
-    """Return a network of a list by its name: sort or median, then wires, comparators and layers.
+    """Return a network of the lists by its name: sort or median, then wires, comparators and layers.
 
     Raises:
-        NetworkError: no network of that name; the message says what is known on as many wires.
+        NetworkError: no network of that name; the message says which there are on as many wires.
 
     >>> known_network("sort_16_61_9").counts
     '16 wires, 61 comparators, 9 layers'
     """
-    named = known_networks()
-    if name in named:
-        return named[name]
-    start = name[: name.find("_", name.find("_") + 1) + 1]
-    near = [other for other in named if start and other.startswith(start)]
-    hint = f"known: {', '.join(near)}" if near else "nsc records --n N lists those of N wires"
-    raise NetworkError(f"no network of the lists is called {name!r}; {hint}")
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise NetworkError(f"networks of the lists have names such as sort_16_60_10, got {name!r}")
+    named = known_networks(next(kind for kind, word in KINDS.items() if word == match[1]))
+    if name not in named:
+        near = [other for other in named if other.startswith(f"{match[1]}_{match[2]}_")]
+        wires = count(int(match[2]), "wire")
+        hint = f"on {wires} there are {', '.join(near)}" if near else f"they have none on {wires}"
+        raise NetworkError(f"the lists have no {name}: {hint}")
+    return named[name]
 
 
 def _text(file: str) -> str:

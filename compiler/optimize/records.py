@@ -17,7 +17,7 @@ from nsc.compiler.verify import Property
 from nsc.wording import count
 
 # Beyond this many wires it takes seconds to construct the best networks.
-MOST_WIRES = 4096
+MOST_RECORDED = 4096
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Records:
         n: number of wires.
         size, depth: fewest comparators and fewest layers that nsc knows or can construct.
         least_size, least_depth: no network has fewer; None where no bound is known.
-        stated_size, stated_depth: bounds that the published list states, with no proof that nsc knows of; None
-            where it states none.
+        stated_size, stated_depth: bounds that the published list states, without a published proof that is
+            complete; None where it states none.
     """
 
     n: int
@@ -60,9 +60,9 @@ class Records:
 
 
 def records_of(property_: Property) -> Records | None:
-    """Return the records of a property, sort or the median; None for others and beyond MOST_WIRES wires."""
+    """Return the records of a property, sort or the median; None for others and beyond MOST_RECORDED wires."""
     n = property_.n
-    if property_.presorted or n > MOST_WIRES:
+    if property_.presorted or n > MOST_RECORDED:
         return None
     if property_.is_sort:
         bounds = least_size(n), least_depth(n), stated_size(n), stated_depth(n)

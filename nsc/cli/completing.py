@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 import click
 from click.shell_completion import CompletionItem
 
-from nsc.compiler.families import FAMILIES
+from nsc.compiler.families import FAMILIES, KINDS, known_networks
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -20,9 +20,13 @@ _PLAIN = re.compile(r"[\w./+~-]+")
 def networks(_context: click.Context, _parameter: click.Parameter, beginning: str) -> list[CompletionItem]:
     """Return the families and files whose names begin so; where no family does, the shell looks for files.
 
-    A shell that is told to look for files shows nothing else, so beside families the files are listed here.
+    The networks of the lists are many, so they are offered where the word before their numbers is complete. A
+    shell that is told to look for files shows nothing else, so beside families the files are listed here.
     """
     families = [name for name in FAMILIES if name.startswith(beginning)]
+    for kind, word in KINDS.items():
+        if beginning.startswith(f"{word}_"):
+            families += [name for name in known_networks(kind) if name.startswith(beginning)]
     if not families:
         return [CompletionItem(beginning, type="file")]
     return [CompletionItem(name) for name in (*families, *_files(beginning))]

@@ -21,6 +21,7 @@ from nsc.cli.shared import (
     property_options,
 )
 from nsc.cli.sources import Source, network_options
+from nsc.compiler.families import known, known_name
 from nsc.compiler.optimize import optimize
 from nsc.compiler.verify import Property, Verdict
 from nsc.compiler.verify import verify as verify_network
@@ -109,7 +110,7 @@ def optimize_command(
 
 
 def _smallest(property_: Property) -> str:
-    """Return the command that makes the smallest network known for a property that has records."""
+    """Return the command that writes the smallest network known for a property that has records."""
     if property_.is_sort:
         return f"convert best --n {property_.n}"
-    return f"compile best --n {property_.n} --median"
+    return f"convert {known_name('medians', known('medians')[property_.n][0])}"

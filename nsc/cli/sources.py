@@ -24,9 +24,12 @@ from nsc.version import VERSION
 # Names standard input, or output, in the place of a file.
 STANDARD = "-"
 
-_MISSING = "give a network: a family with --n N, a network file, or - for standard input"
+_MISSING = "give a network: a family with --n N, a known network, a network file, or - for standard input"
 
-_NETWORK = f"NETWORK is a family ({', '.join(FAMILIES)}), a network file, or - for standard input."
+_NETWORK = (
+    f"NETWORK is a family ({', '.join(FAMILIES)}), a network of the lists such as sort_16_60_10 (nsc records "
+    "shows them), a network file, or - for standard input."
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Source:
     """A network as a command names it.
 
     Attributes:
-        name: a family, the path of a file, or - for standard input.
+        name: a family, a network of the lists, the path of a file, or - for standard input.
         n, format, index_base: the options of the same names, as `describe` takes them.
     """
 

@@ -1,0 +1,107 @@
+"""nsc records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from nsc.compiler.families import KINDS, LIST_DATE, Found, found, known, known_name
+from nsc.compiler.network import Network
+from nsc.compiler.optimize import MOST_RECORDED, records_of
+from nsc.compiler.verify import parse
+from nsc.errors import NetworkError
+from nsc.wording import argument
+
+_LIST = f"B. Dobbelaere's lists as of {LIST_DATE}"
+
+
+@click.command("records")
+@click.option("--n", type=int, metavar="N", help="Show the best known networks on N wires instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def records_command(n: int | None, as_json: bool) -> None:
+    """List the sorters and medians of nsc that are smaller than the published ones, and who found them.
+
+    With --n N: list the best known sorters and medians on N wires, those that no other beats in both
+    comparators and layers, with the lower bounds. Every command takes the name of one of these networks, such
+    as sort_53_414_20, as its NETWORK.
+    """
+    if n is None:
+        _list_smaller(as_json)
+    else:
+        _list_best(n, as_json)
+
+
+def _list_smaller(as_json: bool) -> None:
+    smaller = [_facts(entry) for kind in KINDS for entry in found(kind)]
+    if as_json:
+        click.echo(json.dumps({"list_date": LIST_DATE, "smaller": smaller}, indent=1))
+        return
+    _print_table(
+        "Networks smaller than published", ("name", "size", "published", "depth", "by", "date"), smaller
+    )
+    click.echo(f"published: the smallest of so many layers or fewer, in {_LIST}")
+    click.echo("prove one: nsc verify sort_27_152_13, nsc verify median_26_99_12 --property median")
+
+
+def _list_best(n: int, as_json: bool) -> None:
+    records = {kind: records_of(parse(word, n)) for kind, word in KINDS.items()}
+    if records["sorters"] is None:
+        raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
+    if as_json:
+        facts = {
+            word: None
+            if (record := records[kind]) is None
+            else {**asdict(record), "networks": [_entry(kind, m) for m in known(kind).get(n, [])]}
+            for kind, word in KINDS.items()
+        }
+        click.echo(json.dumps({"n": n, "list_date": LIST_DATE, **facts}, indent=1))
+        return
+    for kind, word in KINDS.items():
+        networks, record = known(kind).get(n, []), records[kind]
+        if networks:
+            rows = [_entry(kind, network) for network in networks]
+            _print_table(f"The best known {kind}", ("name", "size", "depth", "by"), rows)
+        if record is not None:
+            click.echo(f"{word}: {record.words}")
+    click.echo(f"published: {_LIST}, which name the authors")
+
+
+def _print_table(title: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    table = Table(title=title, title_justify="left")
+    for key in keys:
+        is_number = key in ("size", "published", "depth")
+        table.add_column(
+            {"by": "found by"}.get(key, key), justify="right" if is_number else "left", no_wrap=key != "by"
+        )
+    for row in rows:
+        table.add_row(*("published" if row[key] is None else str(row[key]) for key in keys))
+    Console().print(table)
+
+
+def _entry(kind: str, network: Network) -> dict[str, object]:
+    """Return what is known of a Pareto point, as JSON has it."""
+    for entry in found(kind):
+        if entry.network == network:
+            return _facts(entry)
+    counts = {"n": network.n, "size": network.size, "depth": network.depth}
+    return {"name": known_name(kind, network), "property": KINDS[kind], **counts, "by": None}
+
+
+def _facts(entry: Found) -> dict[str, object]:
+    network = entry.network
+    return {
+        "name": entry.name,
+        "property": KINDS[entry.kind],
+        "n": network.n,
+        "size": network.size,
+        "depth": network.depth,
+        "published": entry.published,
+        "by": entry.by,
+        "date": entry.date,
+        "how": entry.how,
+    }
