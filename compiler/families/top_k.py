@@ -142,7 +142,7 @@ def _cuts(n: int, k: int) -> list[int]:
     cost, cuts = np.zeros(n + 1, dtype=np.int64), [0] * (n + 1)
     for whole in range(2, n + 1):
         least, cut = _NONE, 0
-        if whole <= MOST_PART and whole in known("sorters"):
+        if whole in known("sorters") and (whole <= MOST_PART or whole == n):
             least = half_operations(_pruned_sorter(whole, k), range(max(0, whole - k), whole))
         for part in range(1, min(k, whole - k + 1)):
             sum_ = int(cost[part] + cost[whole - part]) + _merge_cost(part, k, k)[0]
@@ -160,10 +160,17 @@ def _cuts(n: int, k: int) -> list[int]:
 
 @cache
 def _pruned_sorter(n: int, k: int) -> Network:
-    """Return the best known sorter of n wires, pruned to its k largest, of fewest half operations."""
+    """Return a known sorter of n wires or more, pruned to the k largest of n, of fewest half operations.
+
+    The lowest wires of a wider one carry -inf, which stays there: their comparators do nothing.
+    """
     outputs = range(max(0, n - k), n)
     pruned = [restrict(sorter, outputs) for sorter in known("sorters")[n]]
-    return min(pruned, key=lambda network: half_operations(network, outputs))
+    if n + 1 in known("sorters"):
+        wider = _pruned_sorter(n + 1, k).comparators
+        higher = Network.from_comparators(n, wider[wider.min(axis=1) > 0] - 1)
+        pruned.append(restrict(higher, outputs))
+    return min(pruned, key=lambda network: (half_operations(network, outputs), network.depth))
 
 
 @cache

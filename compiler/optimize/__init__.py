@@ -4,7 +4,13 @@ The order of the files: redundant (a pass that needs reachable sets), records (w
 (optimize), candidates (networks for some ranks alone).
 """
 
-from nsc.compiler.optimize.candidates import MOST_OPTIMIZED, TopKCandidate, smallest_first, top_k_candidates
+from nsc.compiler.optimize.candidates import (
+    MOST_OPTIMIZED,
+    TopKCandidate,
+    smallest_constructions,
+    smallest_first,
+    top_k_candidates,
+)
 from nsc.compiler.optimize.pipeline import Counts, Optimized, counts, optimize
 from nsc.compiler.optimize.records import MOST_RECORDED, Records, records_of
 from nsc.compiler.optimize.redundant import remove_redundant
@@ -20,6 +26,7 @@ __all__ = [
     "optimize",
     "records_of",
     "remove_redundant",
+    "smallest_constructions",
     "smallest_first",
     "top_k_candidates",
 ]

@@ -110,12 +110,17 @@ def _most_live(pairs: list[Comparator], n: int, outputs: range) -> int:
 
 
 def smallest_first(property_: Property) -> list[Network]:
+    """Return the networks of `smallest_constructions`."""
+    return [network for _, network in smallest_constructions(property_)]
+
+
+def smallest_constructions(property_: Property) -> list[tuple[str, Network]]:
     """Return the networks for some ranks that nsc knows or can construct, fewest half operations first.
 
-    Each rank comes out on the wire of its number. The candidates are restricted to the ranks: those of
-    `top_k_candidates` for the values from the lowest rank on, those for the values up to the highest rank,
-    upside down, and for a median the network of the public list. Up to MOST_OPTIMIZED wires their redundant
-    comparators are removed.
+    Each has the name of its construction in front, and leaves each rank on the wire of its number. The
+    candidates are restricted to the ranks: those of `top_k_candidates` for the values from the lowest rank
+    on, those for the values up to the highest rank, upside down, and for a median the smallest that is known.
+    Up to MOST_OPTIMIZED wires their redundant comparators are removed.
 
     Raises:
         NetworkError: a rank that is wanted on a wire of another number.
@@ -126,19 +131,24 @@ def smallest_first(property_: Property) -> list[Network]:
             f"the smallest network leaves each rank on the wire of its number: leave {argument('wires')} out"
         )
     if ranks == list(range(n)):
-        return [best(n)]
-    found = [candidate.network for candidate in top_k_candidates(n, n - ranks[0])]
+        return [("best", best(n))]
+    found = [(candidate.name, candidate.network) for candidate in top_k_candidates(n, n - ranks[0])]
     # Ranks such as a median's are the same upside down, so reflected networks would cost the same. Small ones
     # are tried too: without their redundant comparators they may differ.
     if n <= MOST_OPTIMIZED or ranks != [n - 1 - rank for rank in reversed(ranks)]:
-        found += [reflect(candidate.network) for candidate in top_k_candidates(n, ranks[-1] + 1)]
-    networks = [restrict(network, ranks) for network in found]
+        found += [
+            (f"{candidate.name}, upside down", reflect(candidate.network))
+            for candidate in top_k_candidates(n, ranks[-1] + 1)
+        ]
+    networks = [(name, restrict(network, ranks)) for name, network in found]
     if ranks == list(range((n - 1) // 2, n // 2 + 1)) and n in known("medians"):
         median = known("medians")[n][0]
         # Of an even number the two middle values leave it in any order.
         in_order = [[tuple(ranks)]] if len(ranks) > 1 else []
-        networks.append(Network.from_layers(n, [*median.layers(), *in_order]))
+        networks.append(("known median", Network.from_layers(n, [*median.layers(), *in_order])))
     if n <= MOST_OPTIMIZED:
         short = Budget(states=OPTIMIZING_STATES)
-        networks = [optimize(network, property_, short).network for network in networks]
-    return sorted(networks, key=lambda m: (half_operations(m, ranks), m.size, m.depth))
+        networks = [(name, optimize(network, property_, short).network) for name, network in networks]
+    return sorted(
+        networks, key=lambda entry: (half_operations(entry[1], ranks), entry[1].size, entry[1].depth)
+    )

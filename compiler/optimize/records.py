@@ -60,7 +60,7 @@ class Records:
 
 
 def records_of(property_: Property) -> Records | None:
-    """Return the records of a property, sort or the median; None for others and beyond MOST_RECORDED wires."""
+    """Return the records of sort or the median; None for other properties and beyond MOST_RECORDED wires."""
     n = property_.n
     if property_.presorted or n > MOST_RECORDED:
         return None

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nsc.compiler.families import KINDS, LIST_DATE, Found, found, known, known_name
-from nsc.compiler.network import Network
+from nsc.compiler.network import Network, check_wires
 from nsc.compiler.optimize import MOST_RECORDED, records_of
 from nsc.compiler.verify import parse
 from nsc.errors import NetworkError
@@ -49,9 +49,9 @@ def _list_smaller(as_json: bool) -> None:
 
 
 def _list_best(n: int, as_json: bool) -> None:
-    records = {kind: records_of(parse(word, n)) for kind, word in KINDS.items()}
-    if records["sorters"] is None:
+    if check_wires(n) > MOST_RECORDED:
         raise NetworkError(f"records go up to {MOST_RECORDED:,} wires, got {argument('n', n)}")
+    records = {kind: records_of(parse(word, n)) for kind, word in KINDS.items()}
     if as_json:
         facts = {
             word: None
@@ -68,16 +68,16 @@ def _list_best(n: int, as_json: bool) -> None:
             _print_table(f"The best known {kind}", ("name", "size", "depth", "by"), rows)
         if record is not None:
             click.echo(f"{word}: {record.words}")
-    click.echo(f"published: {_LIST}, which name the authors")
+    if n in known("sorters"):
+        click.echo(f"published: {_LIST}, which name the authors")
 
 
 def _print_table(title: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
     table = Table(title=title, title_justify="left")
     for key in keys:
         is_number = key in ("size", "published", "depth")
-        table.add_column(
-            {"by": "found by"}.get(key, key), justify="right" if is_number else "left", no_wrap=key != "by"
-        )
+        name, side = "found by" if key == "by" else key, "right" if is_number else "left"
+        table.add_column(name, justify=side, no_wrap=key != "by", overflow="fold")
     for row in rows:
         table.add_row(*("published" if row[key] is None else str(row[key]) for key in keys))
     Console().print(table)

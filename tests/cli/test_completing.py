@@ -104,7 +104,7 @@ def test_the_module_completes_under_the_commands_name():
     assert completions("verify", "odd_even_") == ["odd_even_merge"]
 
 
-@pytest.mark.parametrize("name", sorted(set(main.commands) - {"engine", "filter", "list"}))
+@pytest.mark.parametrize("name", sorted(set(main.commands) - {"engine", "filter", "list", "records"}))
 def test_every_command_completes_networks_and_formats(name):
     Path("best.cn").touch()
     Path("a b.cn").touch()
@@ -119,6 +119,7 @@ def test_every_command_completes_networks_and_formats(name):
     assert offered("net", "be") == [("plain", "best"), ("plain", "best.cn")]
     assert offered("net", "a ") == [("file", "a ")]
     assert offered("net", "folder/x") == [("file", "folder/x")]
+    assert offered("net", "sort_16") == [("plain", "sort_16_60_10"), ("plain", "sort_16_61_9")]
     assert [value for _, value in offered("format", "")] == readable()
     if "to" in params:
         assert [value for _, value in offered("to", "")] == (DRAWN if name == "draw" else writable())

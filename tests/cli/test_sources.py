@@ -16,7 +16,7 @@ from nsc.compiler.formats import write_network
 # What a command needs besides a network, where it writes files or takes long.
 REST = {"draw": ["-o", "out.svg"], "compile": ["--target", "cuda"]}
 # Commands without a network.
-OTHERS = {"engine", "filter", "list"}
+OTHERS = {"engine", "filter", "list", "records"}
 TAKERS = sorted(set(main.commands) - OTHERS)
 
 FROM_ONE = "1:3,2:4\n1:2,3:4\n2:3"
@@ -44,6 +44,8 @@ def test_every_command_takes_a_network_in_every_way(name):
     ways = (
         ("best", "--n", 4),
         ("--n", 4, "best"),
+        ("sort_4_5_3",),
+        ("sort_4_5_3", "--n", 4),
         ("four.json",),
         (Path("four.json").resolve(),),
         ("one.txt", "--index-base", 1, "--format", "cn", "--n", 4),
@@ -70,11 +72,13 @@ def test_every_command_still_takes_net(name):
 @pytest.mark.parametrize(
     ("way", "message"),
     [
-        ((), "give a network: a family with --n N, a network file, or - for standard input"),
+        ((), "give a network: a family with --n N, a known network, a network file, or - for standard input"),
         (("best",), "family best needs --n, the number of wires"),
         (("best", "--net", "best", "--n", 4), "the network is named twice, best and --net best"),
         (("missing.json",), "cannot read the network file missing.json"),
         (("bionic", "--n", 4), "'bionic' is neither a family (odd_even, "),
+        (("sort_16_60_11",), "no sort_16_60_11: on 16 wires there are sort_16_60_10, sort_16_61_9"),
+        (("sort_16_60_10", "--n", 4), "sort_16_60_10 has 16 wires, --n 4 disagrees"),
         (("one.txt",), "--index-base 1, or from 0, with --index-base 0 and --n"),
         (("best", "--n", 4, "--format", "cn"), "takes no --format"),
     ],
@@ -170,14 +174,15 @@ def test_commands_that_judge_a_network_say_the_best_known():
     assert call("optimize", "odd_even", "--n", 9)[1].splitlines()[-2:] == [known, smaller]
     out, _ = call("optimize", "odd_even", "--n", 9, "--property", "median", "out.cn")
     assert out.splitlines()[-2:] == [
-        "best known on 9 wires: 19 comparators",
-        "a smaller one: nsc compile best --n 9 --median",
+        "best known on 9 wires: 19 comparators; 7 layers",
+        "a smaller one: nsc convert median_9_19_7",
     ]
     assert "best known" not in call("verify", "odd_even", "--n", 9, "--property", "top-2")[0]
 
 
 def test_json_has_the_best_known():
-    expected = {"n": 9, "size": 25, "depth": 7, "least_size": 25, "least_depth": 7}
+    bounds = {"least_size": 25, "least_depth": 7, "stated_size": 25, "stated_depth": 7}
+    expected = {"n": 9, "size": 25, "depth": 7, **bounds}
     for words in (["verify"], ["explain"], ["optimize", "-o", "out.cn"]):
         facts = json.loads(call(words[0], "odd_even", "--n", 9, *words[1:], "--json")[0])
         assert facts["best_known"] == expected

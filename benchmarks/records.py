@@ -1,0 +1,69 @@
+"""`python -m benchmarks.records`: write the tables of docs/records.md anew, in about five minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from nsc.compiler.families import KINDS, found, known
+from nsc.compiler.optimize import smallest_constructions
+from nsc.compiler.verify import parse
+
+PAGE = Path(__file__).parents[1] / "docs" / "records.md"
+
+MOST_WIRES = 64
+COLUMNS = range(1, 9)
+# A letter in the table for the construction whose name begins so.
+LETTERS = {"best": "", "pruned": "p", "known sorters": "c", "blocks": "b"}
+
+
+def main() -> None:
+    """Write both tables."""
+    text = PAGE.read_text("utf-8")
+    for name, rows in (("smaller", smaller()), ("top-k", top_k(range(2, MOST_WIRES + 1)))):
+        text = with_table(text, name, "\n".join(rows))
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """Return a page with another table between the marks of its name."""
+    before, rest = page.split(f"<!-- {name} -->\n")
+    after = rest.split(f"<!-- end of {name} -->\n")[1]
+    return f"{before}<!-- {name} -->\n\n{table}\n\n<!-- end of {name} -->\n{after}"
+
+
+def smaller() -> Iterator[str]:
+    """Yield the rows of the networks that are smaller than published."""
+    yield "| network | wires | layers | published | here | found by | date | made of |"
+    yield "|---|---:|---:|---:|---:|---|---|---|"
+    for kind in KINDS:
+        for entry in found(kind):
+            m = entry.network
+            cells = (m.n, m.depth, entry.published, m.size, entry.by, entry.date, entry.how)
+            yield f"| `{entry.name}` | {' | '.join(map(str, cells))} |"
+
+
+def top_k(sizes: range) -> Iterator[str]:
+    """Yield the rows of the networks for the k largest values, in order, and for the n/2 largest as a set."""
+    yield f"| n | {' | '.join(map(str, COLUMNS))} | n/2 | n/2, as a set |"
+    yield f"|---:|{'---:|' * (len(COLUMNS) + 2)}"
+    for n in sizes:
+        cells = [selection(n, k) if k <= n else "" for k in (*COLUMNS, n // 2)]
+        yield f"| {n} | {' | '.join(cells)} | {halver_size(n)} |"
+
+
+def selection(n: int, k: int) -> str:
+    """Return the size of the best construction for the k largest of n values, with its letter."""
+    name, network = smallest_constructions(parse(f"top-{k}", n))[0]
+    letter = next(letter for start, letter in LETTERS.items() if name.startswith(start))
+    return f"{network.size} {letter}".rstrip()
+
+
+def halver_size(n: int) -> str:
+    """Return the size of the smallest known median network of an even n with one comparator more."""
+    medians = known("medians").get(n, []) if n % 2 == 0 else []
+    return str(medians[0].size + 1) if medians else ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The lists of known networks: those published, and those found since that are smaller."""
+
+import itertools
+import json
+from importlib import resources
+
+import pytest
+
+from nsc.compiler.families import (
+    KINDS,
+    best,
+    found,
+    known,
+    known_name,
+    known_network,
+    known_networks,
+    published,
+    shallowest,
+)
+from nsc.compiler.network import Network
+from nsc.compiler.verify import Verdict, parse, verify
+from nsc.errors import NetworkError
+
+FOUND = [entry for kind in KINDS for entry in found(kind)]
+
+
+def is_proved(kind, network):
+    return verify(network, parse(KINDS[kind], network.n)).verdict is Verdict.PROVED
+
+
+def test_the_published_lists_are_whole():
+    """Every Pareto point of size and depth: 124 sorters and 210 medians."""
+    counts = {kind: sum(map(len, published(kind).values())) for kind in KINDS}
+    assert counts == {"sorters": 124, "medians": 210}
+    assert [*published("sorters")] == [*range(2, 65)]
+    assert [*published("medians")] == [*range(3, 65)]
+    medians = [(m.size, m.depth) for m in published("medians")[25]]
+    assert medians == [(85, 16), (86, 15), (87, 14), (94, 13)]
+
+
+@pytest.mark.slow("proofs and searches are long")
+@pytest.mark.parametrize("part", range(4))
+def test_every_known_sorter_sorts(part):
+    for network in [*itertools.chain(*known("sorters").values())][part::4]:
+        assert is_proved("sorters", network), network
+
+
+@pytest.mark.slow("proofs and searches are long")
+def test_the_smallest_medians_are_medians():
+    for n in (*range(3, 20), 25, 37, 64):
+        assert is_proved("medians", known("medians")[n][0])
+
+
+@pytest.mark.nightly("proofs take many seconds")
+def test_every_published_median_is_one():
+    for network in itertools.chain(*published("medians").values()):
+        assert is_proved("medians", network), network
+
+
+@pytest.mark.slow("proofs and searches are long")
+def test_networks_smaller_than_published_are_proved():
+    for entry in FOUND:
+        assert is_proved(entry.kind, entry.network), entry.name
+
+
+@pytest.mark.parametrize("entry", FOUND, ids=lambda entry: entry.name)
+def test_what_is_found_is_smaller_than_published(entry):
+    """It has fewer comparators than each published network of no more layers, and says what of that it is."""
+    network = entry.network
+    assert network.size < entry.published
+    assert all(m.size > network.size for m in published(entry.kind)[network.n] if m.depth <= network.depth)
+    assert network in known(entry.kind)[network.n]
+    assert all((entry.by, entry.date, entry.how))
+
+
+def test_what_is_found_states_its_counts():
+    text = (resources.files("nsc.compiler.families") / "known" / "found.jsonl").read_text("utf-8")
+    stated = [json.loads(line) for line in text.splitlines()]
+    names = [f"{KINDS[m['kind']]}_{m['n']}_{m['size']}_{m['depth']}" for m in stated]
+    assert names == [entry.name for entry in FOUND]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_networks_are_the_pareto_points_of_both_lists(kind):
+    for n, networks in known(kind).items():
+        points = [(m.size, m.depth) for m in networks]
+        for (size, depth), (larger, shallower) in itertools.pairwise(points):
+            assert size < larger
+            assert depth > shallower
+        everything = [*published(kind)[n], *(entry.network for entry in found(kind) if entry.network.n == n)]
+        for m in everything:
+            assert any(size <= m.size and depth <= m.depth for size, depth in points)
+        assert all(m in everything for m in networks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_networks_are_in_standard_form_and_layered_early(kind):
+    for of_n in known(kind).values():
+        for network in of_n:
+            assert (network.comparators[:, 0] < network.comparators[:, 1]).all()
+            assert network == Network.from_comparators(network.n, network.comparators)
+
+
+def test_best_and_shallowest_are_the_ends_of_the_list():
+    for n, networks in known("sorters").items():
+        assert (best(n), shallowest(n)) == (networks[0], networks[-1])
+    assert known_network("sort_53_423_19") == shallowest(53)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_network_of_the_lists_has_a_name(kind):
+    everything = [*itertools.chain(*published(kind).values()), *(entry.network for entry in found(kind))]
+    assert len(known_networks(kind)) == len(everything)
+    for network in everything:
+        assert known_network(known_name(kind, network)) == network
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sort_16_60_11", "on 16 wires there are sort_16_60_10, sort_16_61_9"),
+        ("median_65_1_1", "they have none on 65 wires"),
+        ("bitonic", "have names such as sort_16_60_10, got 'bitonic'"),
+    ],
+)
+def test_a_name_that_the_lists_do_not_have(name, message):
+    with pytest.raises(NetworkError, match=message):
+        known_network(name)
