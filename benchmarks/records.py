@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nsc.compiler.families import KINDS, found, known
+from nsc.compiler.network import Network
 from nsc.compiler.optimize import smallest_constructions
 from nsc.compiler.verify import parse
 
@@ -49,7 +50,8 @@ def top_k(sizes: range) -> Iterator[str]:
     yield f"|---:|{'---:|' * (len(COLUMNS) + 2)}"
     for n in sizes:
         cells = [selection(n, k) if k <= n else "" for k in (*COLUMNS, n // 2)]
-        yield f"| {n} | {' | '.join(cells)} | {halver_size(n)} |"
+        halved = halver(n)
+        yield f"| {n} | {' | '.join(cells)} | {'' if halved is None else halved.size} |"
 
 
 def selection(n: int, k: int) -> str:
@@ -59,10 +61,14 @@ def selection(n: int, k: int) -> str:
     return f"{network.size} {letter}".rstrip()
 
 
-def halver_size(n: int) -> str:
-    """Return the size of the smallest known median network of an even n with one comparator more."""
-    medians = known("medians").get(n, []) if n % 2 == 0 else []
-    return str(medians[0].size + 1) if medians else ""
+def halver(n: int) -> Network | None:
+    """Return the smallest known median network of an even n, with a comparator of its two middle wires.
+
+    Then the n/2 largest values are on the upper wires, in any order.
+    """
+    if n % 2 or n not in known("medians"):
+        return None
+    return Network.from_layers(n, [*known("medians")[n][0].layers(), [(n // 2 - 1, n // 2)]])
 
 
 if __name__ == "__main__":

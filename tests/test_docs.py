@@ -172,6 +172,24 @@ def test_measured_tables_are_those_of_the_results():
         assert path.read_text("utf-8") == text, "run python -m benchmarks.pages"
 
 
+def test_tables_of_records_are_what_nsc_makes():
+    """The networks smaller than published, and of the k largest values a few entries."""
+    from benchmarks.records import PAGE, halver, selection, smaller, with_table
+
+    page = PAGE.read_text("utf-8")
+    assert page == with_table(page, "smaller", "\n".join(smaller())), "run python -m benchmarks.records"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()]
+    by_n = {int(row[0]): row for row in rows if len(row) == 11 and row[0].isdigit()}
+    assert [*by_n] == [*range(2, 65)]
+    for n, k in ((2, 2), (9, 3), (12, 6), (27, 3), (41, 8)):
+        assert selection(n, k) == by_n[n][k], (n, k)
+    assert selection(13, 6) == by_n[13][9]
+    for n in (6, 12, 24):
+        halved = halver(n)
+        assert str(halved.size) == by_n[n][10]
+        assert nsc.verify(halved, property=f"top-{n // 2}-set")
+
+
 def public_functions():
     """Yield all that users call with its name: functions, classes, and the methods of some."""
     for module in (nsc, nsc.numpy, nsc.nn, nsc.nn.functional):

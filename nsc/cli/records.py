@@ -76,8 +76,12 @@ def _print_table(title: str, keys: Sequence[str], rows: Sequence[Mapping[str, ob
     table = Table(title=title, title_justify="left")
     for key in keys:
         is_number = key in ("size", "published", "depth")
-        name, side = "found by" if key == "by" else key, "right" if is_number else "left"
-        table.add_column(name, justify=side, no_wrap=key != "by", overflow="fold")
+        table.add_column(
+            "found by" if key == "by" else key,
+            justify="right" if is_number else "left",
+            no_wrap=key != "by",
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*("published" if row[key] is None else str(row[key]) for key in keys))
     Console().print(table)
