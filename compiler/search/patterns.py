@@ -1,0 +1,140 @@
+"""Patterns: the 0-1 inputs of a pool, as they are behind the comparators that stay in front.
+
+A pattern is a 64-bit word, bit w on wire w. A network in standard form is right if it is right for the
+patterns with r and with r + 1 zeros, for each rank r of an output: an output is a monotone function of the
+inputs, so more zeros leave a 0 and more ones a 1. Source: Knuth 5.3.4, theorem Z, wire by wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from nsc.compiler.families import Comparator
+from nsc.compiler.search.goal import Goal
+from nsc.compiler.verify.zero_one import sample_inputs
+
+Patterns = npt.NDArray[np.uint64]
+
+# The most patterns of a pool that has all of them, and of a set on the way to it.
+MOST_PATTERNS = 1 << 15
+_MOST_ON_THE_WAY = 1 << 21
+# Random inputs of a pool that has not all patterns.
+_SAMPLE = 1 << 14
+
+
+@cache
+def reachable(goal: Goal, most: int = MOST_PATTERNS) -> Patterns | None:
+    """Return all patterns that the prefix leaves and that matter; None if they are too many.
+
+    With symmetry one of each pattern and its mirror image. Cost: at most some seconds.
+    """
+    components: dict[int, tuple[int, ...]] = {}
+    patterns: dict[tuple[int, ...], Patterns] = {}
+    runs = goal.property.presorted
+    alone = set(range(goal.n)) - {wire for run in runs for wire in run}
+    for run in (*runs, *((wire,) for wire in sorted(alone))):
+        components |= dict.fromkeys(run, run)
+        patterns[run] = np.array(
+            [sum(1 << wire for wire in run[k:]) for k in range(len(run) + 1)], dtype=np.uint64
+        )
+
+    def join(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+        if len(patterns[a]) * len(patterns[b]) > _MOST_ON_THE_WAY:
+            return None
+        both = (*a, *b)
+        product = (patterns.pop(a)[:, None] | patterns.pop(b)[None, :]).ravel()
+        patterns[both] = product[_may_matter(goal, product, len(both))]
+        components.update(dict.fromkeys(both, both))
+        return both
+
+    for lo, hi in goal.prefix:
+        part = components[lo]
+        if components[hi] != part:
+            joined = join(part, components[hi])
+            if joined is None:
+                return None
+            part = joined
+        patterns[part] = np.unique(applied(patterns[part], [(lo, hi)]))
+    while len(patterns) > 1:
+        a, b, *_ = sorted(patterns, key=lambda part: len(patterns[part]))
+        if join(a, b) is None:
+            return None
+    (found,) = patterns.values()
+    if goal.symmetric:
+        found = np.unique(np.minimum(found, _mirrored(goal.n, found)))
+    return found if len(found) <= most else None
+
+
+@cache
+def sampled(goal: Goal) -> Patterns:
+    """Return patterns of inputs that refute most wrong networks: the same for the same goal."""
+    words = [
+        packed(inputs)
+        for inputs in sample_inputs(goal.n, _SAMPLE, tuple(goal.ranks.values()), goal.property.presorted)
+    ]
+    patterns = applied(np.concatenate(words), goal.prefix)
+    return np.unique(patterns[_may_matter(goal, patterns, goal.n)])
+
+
+def applied(patterns: Patterns, comparators: Iterable[Comparator]) -> Patterns:
+    """Return what comparators make of patterns.
+
+    >>> applied(np.array([0b01, 0b10], np.uint64), [(0, 1)]).tolist()
+    [2, 2]
+    """
+    for lo, hi in comparators:
+        exchanged = (patterns >> np.uint64(lo)) & ~(patterns >> np.uint64(hi)) & np.uint64(1)
+        patterns = patterns ^ (exchanged << np.uint64(lo) | exchanged << np.uint64(hi))
+    return patterns
+
+
+def packed(inputs: npt.NDArray[np.bool_]) -> Patterns:
+    """Return (count, n) 0-1 inputs as words."""
+    bits = inputs.astype(np.uint64) << np.arange(inputs.shape[1], dtype=np.uint64)
+    return np.bitwise_or.reduce(bits, axis=1)
+
+
+def wrong(goal: Goal, patterns: Patterns, comparators: Iterable[Comparator]) -> npt.NDArray[np.bool_]:
+    """Return for which patterns comparators leave a wrong value on an output."""
+    out = applied(applied(patterns, comparators), goal.behind)
+    zeros = zeros_of(goal.n, patterns)
+    failing = np.zeros(len(patterns), dtype=bool)
+    for wire, rank in goal.ranks.items():
+        failing |= (out >> np.uint64(wire) & np.uint64(1)).astype(bool) != (zeros <= rank)
+    return failing
+
+
+def neighbours(goal: Goal, pattern: int) -> Patterns:
+    """Return a pattern, and all that differ from it by an exchange of a 0 and a 1."""
+    ones = [wire for wire in range(goal.n) if pattern >> wire & 1]
+    zeros = [wire for wire in range(goal.n) if not pattern >> wire & 1]
+    near = [pattern, *(pattern ^ (1 << a | 1 << b) for a in ones for b in zeros)]
+    return np.array(near, dtype=np.uint64)
+
+
+def zeros_of(n: int, patterns: Patterns) -> npt.NDArray[np.int64]:
+    """Return how many of n wires are 0, for each pattern."""
+    return n - np.bitwise_count(patterns).astype(np.int64)
+
+
+def _may_matter(goal: Goal, patterns: Patterns, wires: int) -> npt.NDArray[np.bool_]:
+    """Return which patterns of some wires can have, with those of the others, a number of zeros that matters."""
+    matters = np.zeros(goal.n + 1, dtype=bool)
+    for rank in goal.ranks.values():
+        matters[rank : rank + 2] = True
+    others = goal.n - wires
+    reached = np.array([matters[zeros : zeros + others + 1].any() for zeros in range(wires + 1)])
+    kept: npt.NDArray[np.bool_] = reached[zeros_of(wires, patterns)]
+    return kept
+
+
+def _mirrored(n: int, patterns: Patterns) -> Patterns:
+    """Return patterns upside down, with 0 for 1."""
+    image = np.zeros_like(patterns)
+    for wire in range(n):
+        image |= (~(patterns >> np.uint64(wire)) & np.uint64(1)) << np.uint64(n - 1 - wire)
+    return image

@@ -1,0 +1,99 @@
+// What is searched, and what a network costs.
+#pragma once
+
+#include <nsc/search/comparators.h>
+
+namespace nsc {
+
+enum class Objective : int64_t { size, depth, half_operations };
+
+// A problem as Python states it: nsc/join/searching.py has the same fields. `rows` is a pool's, in
+// the order of pool.h, 8 words a row.
+struct Problem {
+    int64_t wires, symmetric;
+    Objective objective;
+    int64_t most_layers;  // 0 for any number
+    int64_t prefix_count, behind_count, outputs, blocks;
+    const Comparator *prefix, *behind;
+    const uint8_t *output_wires;
+    const uint64_t *rows;
+
+    Comparator mirrored(Comparator c) const {
+        return {uint8_t(wires - 1 - c.hi), uint8_t(wires - 1 - c.lo)};
+    }
+
+    // The comparators that a list stands for: with symmetry, of an even number of wires, each is
+    // followed by its mirror image, which shares no wire with it.
+    void expand(const Comparators &list, Comparators &whole) const {
+        if (!symmetric) {
+            whole = list;
+            return;
+        }
+        whole.count = 0;
+        for (int64_t k = 0; k < list.count; ++k) {
+            const Comparator image = mirrored(list.at[k]);
+            whole.add(list.at[k]);
+            if (!(image == list.at[k])) whole.add(image);
+        }
+    }
+};
+
+// Layers of a network whose comparators come as early as they can, and comparators in the last.
+struct Layers {
+    int64_t depth, in_last;
+};
+
+inline Layers layers_of(const Problem &problem, const Comparators &whole) {
+    int64_t free[most_searched_wires] = {};
+    Layers layers{0, 0};
+    const auto add = [&](Comparator c) {
+        const int64_t layer = 1 + (free[c.lo] > free[c.hi] ? free[c.lo] : free[c.hi]);
+        free[c.lo] = free[c.hi] = layer;
+        if (layer > layers.depth) layers = {layer, 0};
+        layers.in_last += layer == layers.depth;
+    };
+    for (int64_t k = 0; k < problem.prefix_count; ++k) add(problem.prefix[k]);
+    for (int64_t k = 0; k < whole.count; ++k) add(whole.at[k]);
+    return layers;
+}
+
+// The minima and maxima that the outputs depend on.
+inline int64_t half_operations_of(const Problem &problem, const Comparators &whole) {
+    bool live[most_searched_wires] = {};
+    int64_t halves = 0;
+    for (int64_t k = 0; k < problem.outputs; ++k) live[problem.output_wires[k]] = true;
+    const auto use = [&](Comparator c) {
+        halves += live[c.lo] + live[c.hi];
+        live[c.lo] = live[c.hi] = live[c.lo] || live[c.hi];
+    };
+    for (int64_t k = whole.count; k--;) use(whole.at[k]);
+    for (int64_t k = problem.prefix_count; k--;) use(problem.prefix[k]);
+    return halves;
+}
+
+// A cost as one number, 16 bits a term, the first in the highest ones.
+struct Costs {
+    uint64_t network;  // of Goal.cost in compiler/search/goal.py
+    uint64_t step;     // what no step of a walk makes larger
+};
+
+// Between networks of one size, or of one number of half operations, a walk steps freely. From one
+// depth to the next it empties the last layer.
+inline Costs costs_of(const Problem &problem, const Comparators &whole) {
+    const auto packed = [](int64_t a, int64_t b, int64_t c, int64_t d) {
+        return uint64_t(a) << 48 | uint64_t(b) << 32 | uint64_t(c) << 16 | uint64_t(d);
+    };
+    const int64_t size = whole.count + problem.prefix_count, most = problem.most_layers;
+    const bool by_halves = problem.objective == Objective::half_operations;
+    const bool by_depth = problem.objective == Objective::depth;
+    const Layers layers = by_depth || most ? layers_of(problem, whole) : Layers{0, 0};
+    const int64_t excess = most && layers.depth > most ? layers.depth - most : 0;
+    if (by_depth)
+        return {packed(excess, layers.depth, size, 0),
+                packed(excess, layers.depth, layers.in_last, 0)};
+    const int64_t first = by_halves ? half_operations_of(problem, whole) : size;
+    return {packed(excess, first, by_halves ? size : 0, 0),
+            packed(excess, excess ? layers.in_last : 0, first, 0)};
+}
+
+}  // namespace nsc

@@ -1,0 +1,143 @@
+// A local search: changes of a network are kept if they cost no more and pass the pool.
+#pragma once
+
+#include <nsc/memory.h>
+#include <nsc/search/moves.h>
+#include <nsc/search/pool.h>
+
+namespace nsc {
+
+// Where a search stands: nsc/join/searching.py has the same fields. A count of -1 stands for no
+// list.
+struct Standing {
+    Comparators current, best, origin;
+    uint64_t best_cost;  // of the best since the last start
+    int64_t since;       // candidates since it was found
+};
+
+// How far a call goes.
+struct Steps {
+    uint64_t seed;
+    int64_t candidates;
+    int64_t patience;       // candidates without a gain after which it starts anew
+    int64_t stops_at_gain;  // whether it ends where the best of all is improved
+};
+
+struct Walk {
+    const Problem &problem;
+    Pool pool;
+    Random random;
+    Comparators candidate, whole;
+
+    Walk(const Problem &stated, Row *rows, uint64_t seed)
+        : problem(stated),
+          pool{stated.wires,  stated.outputs,      stated.blocks, stated.output_wires,
+               stated.behind, stated.behind_count, rows,          0},
+          random{seed} {
+        memcpy(static_cast<void *>(rows), stated.rows, bytes_of(stated));
+    }
+
+    static size_t bytes_of(const Problem &problem) {
+        return sizeof(Row) * size_t(problem.blocks * (problem.wires + problem.outputs));
+    }
+
+    // A network that passes the pool: each comparator joins two wires that an input which comes out
+    // wrong has in the wrong order. Returns whether there is room for one.
+    bool start(Comparators &list) {
+        Row state[most_searched_wires], behind[most_searched_wires];
+        list.count = 0;
+        for (int64_t block = 0; block < pool.blocks;) {
+            problem.expand(list, whole);
+            pool.apply(block, whole, state);
+            memcpy(static_cast<void *>(behind), state, sizeof state);
+            const int64_t input = pool.wrong(block, behind);
+            if (input < 0) {
+                ++block;
+                continue;
+            }
+            const auto is_one = [&](int64_t wire) {
+                return reinterpret_cast<const uint64_t *>(state + wire)[input / 64] >> input % 64 &
+                       1;
+            };
+            int64_t seen = 0;
+            Comparator chosen{};
+            for (int64_t lo = 0; lo < problem.wires; ++lo)
+                for (int64_t hi = lo + 1; hi < problem.wires; ++hi)
+                    if (is_one(lo) && !is_one(hi) && !random.below(++seen)) chosen = joined(lo, hi);
+            if (!seen || list.count == most_listed) return false;
+            list.add(chosen);
+        }
+        return true;
+    }
+
+    // Returns how many candidates were tried; -1 if there is no network to start from.
+    int64_t run(Standing &standing, const Steps &steps) {
+        Comparators &current = standing.current;
+        uint64_t best_of_all =
+            standing.best.count < 0 ? ~uint64_t(0) : cost_of(standing.best).network;
+        uint64_t step_cost = current.count < 0 ? 0 : cost_of(current).step;
+        const auto step_to = [&](const Comparators &list, Costs costs) {
+            current = list;
+            step_cost = costs.step;
+            if (costs.network < standing.best_cost) {
+                standing.best_cost = costs.network;
+                standing.since = 0;
+            }
+            if (costs.network >= best_of_all) return false;
+            best_of_all = costs.network;
+            standing.best = current;
+            return true;
+        };
+        for (int64_t tried = 0; tried < steps.candidates; ++tried) {
+            if (current.count < 0 || standing.since >= steps.patience) {
+                if (standing.origin.count >= 0)
+                    candidate = standing.origin;
+                else if (!start(candidate))
+                    return -1;
+                standing.best_cost = ~uint64_t(0);
+                step_to(candidate, cost_of(candidate));
+            }
+            ++standing.since;
+            candidate = current;
+            do change(problem, random, candidate);
+            while (random.below(2));
+            const Costs costs = cost_of(candidate);
+            if (costs.step > step_cost || !pool.passes(whole)) continue;
+            if (step_to(candidate, costs) && steps.stops_at_gain) return tried + 1;
+        }
+        return steps.candidates;
+    }
+
+    Costs cost_of(const Comparators &list) {
+        problem.expand(list, whole);
+        return costs_of(problem, whole);
+    }
+};
+
+}  // namespace nsc
+
+// Tries candidates; returns how many, -1 if no network passes the pool, -2 without memory.
+NSC_API int64_t nsc_search(const nsc::Problem *problem, nsc::Standing *standing,
+                           const nsc::Steps *steps) {
+    const nsc::Memory rows(int64_t(nsc::Walk::bytes_of(*problem)));
+    if (!rows.start) return -2;
+    return nsc::Walk(*problem, rows.get<nsc::Row>(), steps->seed).run(*standing, *steps);
+}
+
+// Which of some pairs of a list's comparators, each a pair of places or twice the same, can be
+// left out so that the pool passes. Returns 0, or -2 without memory.
+NSC_API int64_t nsc_removable(const nsc::Problem *problem, const nsc::Comparators *list,
+                              const int64_t *places, int64_t count, bool *removable) {
+    const nsc::Memory rows(int64_t(nsc::Walk::bytes_of(*problem)));
+    if (!rows.start) return -2;
+    nsc::Walk walk(*problem, rows.get<nsc::Row>(), 0);
+    for (int64_t k = 0; k < count; ++k) {
+        const int64_t first = places[2 * k], second = places[2 * k + 1];
+        walk.candidate = *list;
+        walk.candidate.remove(second);
+        if (first != second) walk.candidate.remove(first);
+        problem->expand(walk.candidate, walk.whole);
+        removable[k] = walk.pool.passes(walk.whole);
+    }
+    return 0;
+}
