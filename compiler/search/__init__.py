@@ -1,0 +1,36 @@
+"""Search: networks of less cost, by random changes that a pool of 0-1 inputs does not refute.
+
+The order of the files: goal (what is searched, what a network costs), patterns (0-1 inputs), engine (what
+tries candidates, in C++), rounds (so many candidates on an island), deletions (the first thing that is tried
+on a network), islands (rounds side by side, and the state between them), starting (what a search begins with).
+"""
+
+from nsc.compiler.search.engine import Comparators, Engine, Problem, Standing, Steps
+from nsc.compiler.search.goal import MOST_WIRES, Cost, Goal, Objective, first_layers
+from nsc.compiler.search.islands import State, Workers, advance, state_of_json
+from nsc.compiler.search.rounds import CANDIDATES, Outcome, Round, run_round
+from nsc.compiler.search.starting import from_network, from_nothing, known_network
+
+__all__ = [
+    "CANDIDATES",
+    "MOST_WIRES",
+    "Comparators",
+    "Cost",
+    "Engine",
+    "Goal",
+    "Objective",
+    "Outcome",
+    "Problem",
+    "Round",
+    "Standing",
+    "State",
+    "Steps",
+    "Workers",
+    "advance",
+    "first_layers",
+    "from_network",
+    "from_nothing",
+    "known_network",
+    "run_round",
+    "state_of_json",
+]

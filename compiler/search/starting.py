@@ -1,0 +1,146 @@
+"""Starting: the goal and the islands that a search begins with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nsc.compiler.families import best, known, shallowest
+from nsc.compiler.network import Network
+from nsc.compiler.optimize import smallest_first
+from nsc.compiler.passes.relayer import relayer
+from nsc.compiler.passes.restrict import restrict
+from nsc.compiler.passes.untangle import untangle
+from nsc.compiler.progress import SILENT, Progress
+from nsc.compiler.search.deletions import deleted
+from nsc.compiler.search.engine import Engine, Standing
+from nsc.compiler.search.goal import Goal, first_layers, without_images
+from nsc.compiler.search.islands import State
+from nsc.compiler.search.patterns import reachable
+from nsc.compiler.verify import Budget, Property, Verdict, verify
+from nsc.errors import NetworkError, PropertyError, UnprovedError
+from nsc.wording import argument, count
+
+
+def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> State:
+    """Return the state of a search that begins with random networks.
+
+    Args:
+        goal: what is searched, without a prefix.
+        layers: of `first_layers` that stay in front; None: as few as leave a pool of all patterns, at least
+            one if its comparators can matter, and four of 16 wires, as the smallest known sorters have.
+        seed: of all random numbers.
+        islands: how many.
+
+    Raises:
+        NetworkError: more layers than the goal allows.
+    """
+    if layers is None:
+        layers = 4 if goal.n == 16 and goal.property.is_sort else _fewest(goal)
+    prefix = first_layers(goal.n, 0 if goal.property.presorted else layers)
+    goal = replace(goal, prefix=prefix)
+    return State(goal, seed, (Standing(),) * islands)
+
+
+def from_network(
+    goal: Goal,
+    network: Network,
+    layers: int | None,
+    seed: int,
+    islands: int,
+    engine: Engine,
+    budget: Budget,
+    progress: Progress = SILENT,
+) -> State:
+    """Return the state of a search that begins with a network, after deletions.
+
+    Args:
+        goal: what is searched, without a prefix.
+        network: what it begins with; it must have the property.
+        layers: of the network that stay in front; None: the fewest that leave a pool of all patterns, none
+            if half of the layers are too few.
+        seed, islands: as of `from_nothing`.
+        engine: what tries the pool.
+        budget: of the proof that the network has the property.
+        progress: is told how far it is.
+
+    Raises:
+        NetworkError: the network does not have the property, or is not symmetric.
+        UnprovedError: that is not settled.
+    """
+    network = standard_form(network, goal.property)
+    proof = verify(network, goal.property, budget)
+    if proof.verdict is Verdict.REFUTED:
+        raise NetworkError(f"the network to begin with does not have the property {goal.property.name}")
+    if proof.verdict is Verdict.UNPROVED:
+        raise UnprovedError(f"the network to begin with: {proof.sentence()}")
+    if layers is None:
+        layers = _fewest_of(goal, network)
+    elif layers > network.depth:
+        raise NetworkError(
+            f"{argument('prefix', layers)}: the network to begin with has {count(network.depth, 'layer')}"
+        )
+    goal = replace(goal, prefix=_pairs(network[:layers]))
+    rest = network[layers:]
+    comparators = tuple(without_images(rest)) if goal.symmetric else _pairs(rest)
+    goal, comparators, found = deleted(goal, comparators, engine, progress)
+    island = Standing(current=comparators, best=comparators, origin=comparators)
+    return State(goal, seed, (island,) * islands, found)
+
+
+def known_network(goal: Goal) -> Network:
+    """Return the network of least cost that nsc knows for a goal: of the public lists, or constructed.
+
+    Raises:
+        PropertyError: nsc knows none for this property.
+    """
+    property_, n = goal.property, goal.n
+    if property_.is_sort and not property_.presorted:
+        candidates = known("sorters").get(n, [best(n), shallowest(n)])
+    elif property_.name == "median" and n in known("medians"):
+        candidates = known("medians")[n]
+    elif len(property_.ranks) == len(property_.groups) and not property_.presorted:
+        candidates = smallest_first(property_)
+    else:
+        raise PropertyError(
+            f"nsc has no network for {property_.name} to begin with: name a file with "
+            f"{argument('from')}, or leave it out"
+        )
+    return min((standard_form(network, property_) for network in candidates), key=goal.cost)
+
+
+def standard_form(network: Network, property_: Property) -> Network:
+    """Return a network in standard form, without comparators that the outputs do not depend on.
+
+    Raises:
+        NetworkError: it has another number of wires, or its standard form moves outputs.
+    """
+    if network.n != property_.n:
+        raise NetworkError(
+            f"the network to begin with has {count(network.n, 'wire')}, the search {property_.n}: "
+            f"correct {argument('n')}"
+        )
+    outputs = [wire for group in property_.groups for wire in group.wires]
+    standard, moved = untangle(network)
+    if (moved[outputs] != outputs).any():
+        raise NetworkError("in standard form the outputs of the network to begin with lie on other wires")
+    return relayer(restrict(standard, outputs))
+
+
+def _fewest(goal: Goal) -> int:
+    """Return the fewest of `first_layers`, at least one, that leave a pool of all patterns; else one."""
+    most = goal.n.bit_length()
+    for layers in range(1, most):
+        if reachable(replace(goal, prefix=first_layers(goal.n, layers))) is not None:
+            return layers
+    return 1
+
+
+def _fewest_of(goal: Goal, network: Network) -> int:
+    for layers in range(network.depth // 2 + 1):
+        if reachable(replace(goal, prefix=_pairs(network[:layers]))) is not None:
+            return layers
+    return 0
+
+
+def _pairs(network: Network) -> tuple[tuple[int, int], ...]:
+    return tuple((lo, hi) for lo, hi in network.comparators.tolist())
