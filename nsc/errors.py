@@ -75,6 +75,10 @@ class DeviceError(NscError, RuntimeError):
     """A device that cannot hold a kernel, or whose driver refuses a launch."""
 
 
+class WorkerError(NscError, RuntimeError):
+    """A process of a search that dies again and again, or a scheduler that does not answer."""
+
+
 class OperandError(NscError, ValueError):
     """An operator's argument of the wrong shape, range, device or content."""
 

@@ -23,6 +23,7 @@ from nsc.cli.engines import engine_command
 from nsc.cli.filtering import filter_command
 from nsc.cli.headers import header_command
 from nsc.cli.records import records_command
+from nsc.cli.searching import search_command
 from nsc.cli.shared import EXIT_CODES
 from nsc.cli.showing import explain_command, list_command, show_command
 from nsc.cli.verifying import verify_command
@@ -118,6 +119,7 @@ for _command in (
     verify_command,
     convert_command,
     optimize_command,
+    search_command,
     list_command,
     records_command,
     show_command,

@@ -1,0 +1,325 @@
+"""nsc search: networks of less cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import click
+
+from nsc.cli import completing
+from nsc.cli.outputs import Output, output_options
+from nsc.cli.reporting import reporting, verbose_option
+from nsc.cli.shared import EXIT_CODES, PropertyOptions, counts_of, property_options
+from nsc.compiler.describe import describe
+from nsc.compiler.formats import save
+from nsc.compiler.network import Network
+from nsc.compiler.optimize import counts, records_of
+from nsc.compiler.progress import Progress
+from nsc.compiler.search import (
+    Goal,
+    Objective,
+    State,
+    Workers,
+    advance,
+    from_network,
+    from_nothing,
+    known_network,
+    state_of_json,
+)
+from nsc.compiler.verify import Proof, Verdict, verify
+from nsc.errors import NetworkError
+from nsc.interrupts import INTERRUPTED
+from nsc.join.budget import budget_of
+from nsc.join.searching import search_engine, work
+from nsc.join.workers import workers
+from nsc.wording import count
+
+# In place of a file: the best network that nsc knows.
+KNOWN = "known"
+# Seconds between two times that the state is written without a gain.
+_PAUSE = 5.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has come to: its state, the best network so far with its proof, and whether it is done."""
+
+    state: State
+    network: Network | None = None
+    proof: Proof | None = None
+    interrupted: bool = False
+
+
+@click.command("search")
+@click.option("--n", type=click.IntRange(min=1), metavar="N", help="Number of wires; a file has its own.")
+@property_options
+@click.option(
+    "--minimize",
+    type=click.Choice([objective.name.lower() for objective in Objective]),
+    default="size",
+    show_default=True,
+    help="What counts: size, the comparators; depth, the layers; cost, the minima and maxima of a selection.",
+)
+@click.option("--depth", type=click.IntRange(min=1), metavar="D", help="The most layers; default: any number.")
+@click.option(
+    "--from",
+    "origin",
+    metavar="NETWORK|known",
+    shell_complete=completing.networks,
+    help="Begin with this file or family, or with the best that nsc knows; default: with random networks.",
+)
+@click.option(
+    "--prefix",
+    type=click.IntRange(min=0),
+    metavar="LAYERS",
+    help="First layers that stay as they are; default: as few as keep the search exact.",
+)
+@click.option("--symmetric", is_flag=True, help="Networks that are the same upside down; N is even.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random changes.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="How long to search; a round that has begun is finished.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Searches side by side, each in a process; they exchange what they find.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster, whose workers search instead.")
+@output_options
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@verbose_option
+def search_command(
+    n: int | None,
+    stated: PropertyOptions,
+    minimize: str,
+    depth: int | None,
+    origin: str | None,
+    prefix: int | None,
+    symmetric: bool,
+    seed: int,
+    seconds: float,
+    jobs: int,
+    scheduler: str | None,
+    output: Output,
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    """Search networks with fewer comparators, fewer layers, or a selection of less cost.
+
+    Random changes are made to a network and kept if it costs no more and no 0-1 input of a pool refutes it.
+    Without --from the first layers are given (see --prefix). A network that is written is proved by nsc
+    verify. The search ends after --seconds, with Ctrl-C, or where no network can cost less.
+
+    The same options give the same networks in the same order, so time only says where the search ends. With
+    -o each better network is written at once, and OUT.search.json keeps the state: the same command goes on
+    from there.
+
+    Exit code: 0 found and proved, 2 bad input, 3 not found or unproved, 130 interrupted, and the best is
+    written.
+    """
+    if as_json and output.path is None:
+        raise click.UsageError("--json goes to standard output: name a file for the network, with -o")
+    began = time.monotonic()
+    with reporting(verbose) as progress:
+        progress.phase("read")
+        first = None if origin is None or origin == KNOWN else describe(origin, n, progress=progress)
+        if n is None and first is None:
+            raise click.UsageError("say how many wires: --n N, or --from FILE")
+        wires = first.n if first is not None else int(n or 0)
+        goal = Goal(stated.property(wires), Objective[minimize.upper()], depth, symmetric)
+        if origin == KNOWN:
+            progress.phase("construct the best network that is known")
+            first = known_network(goal)
+        state = _resumed(output, goal, _asked(goal, first, prefix, seed, jobs))
+        if state is None and first is None:
+            state = from_nothing(goal, prefix, seed, jobs)
+        elif state is None and first is not None:
+            budget = budget_of(progress=progress)
+            state = from_network(goal, first, prefix, seed, jobs, search_engine(), budget, progress)
+        assert state is not None
+        search_engine()  # built here, so that its errors are told at once
+        store = _Store(output, _asked(goal, first, prefix, seed, jobs))
+        found = Found(state)
+        with _interruptible() as interrupted, workers(work, jobs, scheduler) as map_:
+            for found in _progressing(state, map_, store, began, seconds, progress):
+                pass
+        found = replace(found, interrupted=bool(interrupted))
+        store.keep(found, force=True)
+    _finish(found, first, output, as_json, time.monotonic() - began)
+
+
+def _progressing(
+    state: State, workers_: Workers, store: _Store, began: float, seconds: float, progress: Progress
+) -> Iterator[Found]:
+    """Yield what was found after each round, written where it is better."""
+    found = _proved(Found(state), progress)
+    store.keep(found)
+    yield found
+    start, tried, gained = time.monotonic(), state.tried, time.monotonic()
+    while time.monotonic() - began < seconds and not _is_least(found):
+        cost = None if found.network is None else state.goal.cost(found.network)
+        best = "no network yet" if found.network is None else f"best {state.goal.words(found.network)}"
+        progress.phase(f"search: {best}")
+        rate = (found.state.tried - tried) / max(time.monotonic() - start, 1e-9)
+        ago = time.monotonic() - gained
+        progress.count(
+            f"candidates, {rate:,.0f} a second, the last gain {ago:.0f} s ago", found.state.tried
+        )
+        found = _proved(replace(found, state=advance(found.state, workers_)), progress)
+        if found.network is not None and state.goal.cost(found.network) != cost:
+            gained = time.monotonic()
+        store.keep(found)
+        yield found
+
+
+def _proved(found: Found, progress: Progress) -> Found:
+    """Return what was found with the best network of the state and its proof, if it is a better one."""
+    goal, best = found.state.goal, found.state.best
+    if best is None or (found.network is not None and goal.cost(best) >= goal.cost(found.network)):
+        return found
+    if goal.cost(best)[0]:  # more layers than are wanted
+        return found
+    progress.phase("prove")
+    proof = verify(best, goal.property, budget_of())
+    assert proof.verdict is not Verdict.REFUTED, f"a search found {best}, which is wrong"
+    return replace(found, network=best, proof=proof)
+
+
+def _is_least(found: Found) -> bool:
+    """Say whether no network can cost less, by the bounds that are known."""
+    goal = found.state.goal
+    records = records_of(goal.property)
+    if found.network is None or records is None:
+        return False
+    least = {Objective.SIZE: records.least_size, Objective.DEPTH: records.least_depth}.get(goal.objective)
+    return least is not None and goal.cost(found.network)[1] <= least
+
+
+class _Store:
+    """The files of a search: the best network, and the state from which it goes on."""
+
+    def __init__(self, output: Output, asked: str) -> None:
+        self.output, self.asked = output, asked
+        self.network: Network | None = None
+        self.kept = time.monotonic()
+
+    def keep(self, found: Found, force: bool = False) -> None:
+        """Write the network if it is a new one, and the state then and now and then."""
+        if self.output.path is None:
+            return
+        gained = found.network is not None and found.network != self.network and _is_proved(found)
+        if gained and found.network is not None:
+            self.output.write_network(found.network)
+            self.network = found.network
+        if gained or force or time.monotonic() - self.kept >= _PAUSE:
+            save(found.state.to_json(self.asked).encode(), state_path(self.output.path))
+            self.kept = time.monotonic()
+
+
+def state_path(path: Path) -> Path:
+    """Return the file of the state of a search that writes its network to a path."""
+    return path.with_name(f"{path.name}.search.json")
+
+
+def _asked(goal: Goal, first: Network | None, prefix: int | None, seed: int, jobs: int) -> str:
+    """Return in words what a search is asked for, but for the time that it may take."""
+    return ", ".join(
+        [
+            f"{goal.property.name} of {count(goal.n, 'wire')} by {goal.objective.name.lower()}",
+            *([] if goal.depth is None else [f"depth {goal.depth}"]),
+            *(["symmetric"] if goal.symmetric else []),
+            *([] if first is None else [f"from {first.digest[:12]}"]),
+            *([] if prefix is None else [f"prefix {prefix}"]),
+            f"seed {seed}",
+            count(jobs, "job"),
+        ]
+    )
+
+
+def _resumed(output: Output, goal: Goal, asked: str) -> State | None:
+    """Return the state that an earlier run of the same search left; None if there is none.
+
+    Raises:
+        NetworkError: its file cannot be read, or holds another search.
+    """
+    if output.path is None or not state_path(output.path).exists():
+        return None
+    place = state_path(output.path)
+    try:
+        return state_of_json(place.read_text(encoding="utf-8"), asked, goal)
+    except (NetworkError, OSError, ValueError) as error:
+        raise NetworkError(f"{place}: {error}: name another file with -o, or remove it") from None
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[bool]]:
+    """Yield a list that gets an entry if Ctrl-C ends the context, which is then no error."""
+    interrupted: list[bool] = []
+    try:
+        yield interrupted
+    except KeyboardInterrupt:
+        interrupted.append(True)
+
+
+def _is_proved(found: Found) -> bool:
+    return found.proof is not None and found.proof.verdict is Verdict.PROVED
+
+
+def _finish(found: Found, first: Network | None, output: Output, as_json: bool, seconds: float) -> None:
+    """Print what was found, and end the process with the exit code."""
+    state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
+    if network is None or proof is None:
+        limit = "" if goal.depth is None else f" of at most {count(goal.depth, 'layer')}"
+        click.echo(
+            f"nsc: no network{limit} found in {seconds:.1f} s: search longer, or with another --seed", err=True
+        )
+        sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[Verdict.UNPROVED])
+    if output.path is None and _is_proved(found):
+        output.finish(network, output.write_network(network))
+    records = records_of(goal.property)
+    if as_json:
+        facts = {
+            **counts_of(network),
+            "half_operations": counts(network, goal.property).half_operations,
+            **proof.facts(),
+            "seed": state.seed,
+            "rounds": state.rounds,
+            "candidates": state.tried,
+            "search_seconds": round(seconds, 3),
+            "best_known": None if records is None else asdict(records),
+        }
+        click.echo(json.dumps(facts))
+    else:
+        on_error = output.path is None
+        for line in _lines(found, first, output, seconds):
+            click.echo(line, err=on_error)
+        if records is not None:
+            click.echo(records.words, err=on_error)
+    if found.interrupted:
+        click.echo("nsc: interrupted", err=True)
+    sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[proof.verdict])
+
+
+def _lines(found: Found, first: Network | None, output: Output, seconds: float) -> Iterator[str]:
+    state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
+    assert network is not None and proof is not None
+    yield f"{output.words}: {goal.words(network)}"
+    yield f"{proof.sentence()}: {network.counts}, by {proof.method}"
+    if first is not None:
+        yield f"began with {goal.words(first)}"
+    yield (
+        f"{count(state.tried, 'candidate')} in {count(state.rounds, 'round')} of seed {state.seed}, "
+        f"{seconds:.1f} s"
+    )

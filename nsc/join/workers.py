@@ -1,0 +1,228 @@
+"""Workers: a function of many inputs, here, in processes of this machine, or on a Dask cluster.
+
+A worker that is killed loses nothing: its input is given to another one. A cluster is started by the user,
+where nsc is installed:
+
+    dask scheduler
+    dask worker ADDRESS --nthreads 1 --nworkers N
+"""
+
+# Dask has annotations, but not of the functions used here.
+# mypy: disable-error-code="no-untyped-call"
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process, resource_tracker
+from multiprocessing.connection import Connection
+from typing import Any, Generic, TypeVar
+
+from nsc.errors import NscError, WorkerError
+
+Input = TypeVar("Input")
+Result = TypeVar("Result")
+Map = Callable[[Sequence[Input]], list[Result]]
+
+# How often an input is given to a new worker after the last one died.
+_AGAIN = 3
+# Dask blames a dead worker's inputs that were only waiting there too.
+_AGAIN_ON_CLUSTER = 10
+# Seconds to wait for a process that ends, and for a scheduler's answer.
+_GRACE = 2
+_PATIENCE = 10
+
+
+@contextmanager
+def workers(
+    work: Callable[[Input], Result], jobs: int = 1, scheduler: str | None = None
+) -> Iterator[Map[Input, Result]]:
+    """Yield a function that returns what the work makes of inputs, in their order.
+
+    Args:
+        work: a function of a module.
+        jobs: processes of this machine; 1: this process.
+        scheduler: the address of a Dask scheduler, which takes the place of processes; None: none.
+
+    Raises:
+        WorkerError: no Dask, no scheduler that answers, or a worker that dies again and again. Errors of nsc
+            in a worker are raised here.
+    """
+    if scheduler is not None:
+        with _cluster(work, scheduler) as on_cluster:
+            yield on_cluster
+    elif jobs > 1:
+        processes = [_Process(work) for _ in range(jobs)]
+        try:
+            yield lambda inputs: _in_processes(processes, inputs)
+        finally:
+            for process in processes:
+                process.end()
+    else:
+        yield lambda inputs: [work(each) for each in inputs]
+
+
+class _Process(Generic[Input, Result]):
+    """A process that works on one input after another; it is started for the first, and after a death."""
+
+    def __init__(self, work: Callable[[Input], Result]) -> None:
+        self.work = work
+        self.process: Any = None
+        self.connection: Connection
+
+    def take(self, each: Input) -> None:
+        if self.process is None:
+            self._start()
+        with suppress(OSError):  # it is dead, which `answer` sees
+            self.connection.send(each)
+
+    def answer(self, each: Input) -> Result:
+        """Return what came of the input that was taken.
+
+        Raises:
+            WorkerError: the process dies again and again.
+        """
+        for attempt in range(_AGAIN + 1):
+            if attempt:
+                self.take(each)
+            try:
+                result: Result | NscError = self.connection.recv()
+            except (EOFError, OSError):
+                self.end()
+                continue
+            if isinstance(result, BaseException):
+                raise result
+            return result
+        raise WorkerError(
+            f"a process of the search died {_AGAIN + 1} times; if memory ran out, use fewer jobs"
+        )
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(self.work, theirs), daemon=True)
+        # Ctrl-C goes to every process of a terminal; this one answers it for all. The new one inherits a mask
+        # that blocks the signal, which Python's resource tracker would unblock if it started now.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def end(self) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            self.connection.close()
+            process.terminate()
+            process.join(_GRACE)
+            process.kill()
+            process.join()
+
+
+def _in_processes(processes: Sequence[_Process[Input, Result]], inputs: Sequence[Input]) -> list[Result]:
+    results: list[Result] = []
+    for start in range(0, len(inputs), len(processes)):
+        pairs = list(zip(processes, inputs[start : start + len(processes)], strict=False))
+        for process, each in pairs:
+            process.take(each)
+        results += [process.answer(each) for process, each in pairs]
+    return results
+
+
+def _serve(work: Callable[[Any], object], connection: Connection) -> None:
+    """Work on what comes: the main function of a process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(EOFError, OSError):  # the parent is gone
+        while True:
+            connection.send(_attempt(work, connection.recv()))
+
+
+def _attempt(work: Callable[[Any], object], each: object) -> object:
+    try:
+        return work(each)
+    except NscError as error:
+        return error
+    except Exception as error:  # of any type, which the other side may not be able to read
+        return WorkerError(f"a worker failed: {type(error).__name__}: {error}")
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, even in the middle of work."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _cluster(work: Callable[[Input], Result], scheduler: str) -> Iterator[Map[Input, Result]]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise WorkerError("a scheduler needs Dask: pip install distributed") from None
+    # It logs the tracebacks of a lost connection, which is told as one error here.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    try:
+        client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise WorkerError(
+            f"no Dask scheduler answers at {scheduler} within {_PATIENCE} seconds ({error}); start one with "
+            "`dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`"
+        ) from None
+    try:
+        yield lambda inputs: _on_cluster(client, work, inputs)
+    finally:
+        with suppress(TimeoutError):  # a slow goodbye is no error: the results are there
+            client.close(timeout=_GRACE)
+
+
+def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[Input]) -> list[Result]:
+    from distributed import KilledWorker
+    from distributed.client import CancelledError
+
+    def send(each: Input) -> Any:
+        return client.submit(_opener(), pickle.dumps((_attempt, work, each)), pure=False)
+
+    futures = [send(each) for each in inputs]
+    results: list[Result] = []
+    for future, each in zip(futures, inputs, strict=True):
+        for _ in range(_AGAIN_ON_CLUSTER):
+            try:
+                result = future.result()
+                break
+            except KilledWorker:
+                future = send(each)
+            except CancelledError:
+                raise WorkerError("the Dask scheduler is lost; the search can go on from its state") from None
+            except Exception as error:
+                raise WorkerError(
+                    f"a worker of the Dask cluster cannot begin: {type(error).__name__}: {error}; start "
+                    "workers where the same nsc is installed"
+                ) from None
+        else:
+            raise WorkerError(f"workers of the Dask cluster died {_AGAIN_ON_CLUSTER} times at one round")
+        if isinstance(result, BaseException):
+            raise result
+        results.append(result)
+    return results
+
+
+def _opener() -> Callable[[bytes], object]:
+    """Return a function that calls what a parcel holds.
+
+    Dask sends a function inside a function as code, others by the name of their module. So the scheduler need
+    not import nsc, and a worker that cannot import it reports an error instead of leaving the cluster.
+    """
+
+    def opened(parcel: bytes) -> object:
+        attempt, work, each = pickle.loads(parcel)
+        return attempt(work, each)
+
+    return opened
