@@ -1,8 +1,8 @@
 """Search: networks of less cost, by random changes that a pool of 0-1 inputs does not refute.
 
 The order of the files: goal (what is searched, what a network costs), patterns (0-1 inputs), engine (what
-tries candidates, in C++), rounds (so many candidates on an island), deletions (the first thing that is tried
-on a network), islands (rounds side by side, and the state between them), starting (what a search begins with).
+tries candidates, in C++), rounds (so many candidates on an island), deletions (what is tried first on a given
+network), islands (rounds side by side, and the state between them), starting (what a search begins with).
 """
 
 from nsc.compiler.search.engine import Comparators, Engine, Problem, Standing, Steps

@@ -45,7 +45,7 @@ def _needed(goal: Goal, comparators: Comparators, progress: Progress) -> Compara
         progress.count("comparators of the first layers", len(goal.prefix) - index, len(goal.prefix))
         shorter = prefix[:index] + prefix[index + 1 :]
         network = Network.from_comparators(goal.n, [*shorter, *comparators])
-        if verify(network, goal.property, PROOF).verdict is Verdict.PROVED:
+        if verify(network, goal.wanted, PROOF).verdict is Verdict.PROVED:
             prefix = shorter
     return prefix
 

@@ -33,7 +33,7 @@ class Goal:
     """What a search looks for: networks of a property that cost little.
 
     Attributes:
-        property: what the network must do. Each rank lies on the wire of its number.
+        wanted: what the network must do. Each rank lies on the wire of its number.
         objective: what counts first: comparators, layers, or the minima and maxima that the outputs need.
         depth: the most layers; None: any number.
         symmetric: whether a comparator comes with its mirror image, wire w for wire n - 1 - w.
@@ -44,7 +44,7 @@ class Goal:
         PropertyError: a rank on a wire of another number.
     """
 
-    property: Property
+    wanted: Property
     objective: Objective = Objective.SIZE
     depth: int | None = None
     symmetric: bool = False
@@ -66,17 +66,17 @@ class Goal:
     @property
     def n(self) -> int:
         """Number of wires."""
-        return self.property.n
+        return self.wanted.n
 
     @property
     def ranks(self) -> dict[int, int]:
         """The rank of each output, behind the comparators of `behind`."""
-        return sorted_groups(self.property)[1]
+        return sorted_groups(self.wanted)[1]
 
     @property
     def behind(self) -> tuple[Comparator, ...]:
         """Comparators that give each of some outputs a rank of its own, where any order of them is right."""
-        return tuple(sorted_groups(self.property)[0])
+        return tuple(sorted_groups(self.wanted)[0])
 
     def network(self, comparators: Sequence[Comparator]) -> Network:
         """Return the network of some comparators behind the prefix, each in its earliest layer."""
@@ -84,7 +84,7 @@ class Goal:
 
     def cost(self, network: Network) -> Cost:
         """Return what a network costs, the first number counts most: layers beyond `depth` before all."""
-        own = counts(network, self.property)
+        own = counts(network, self.wanted)
         excess = 0 if self.depth is None else max(0, own.depth - self.depth)
         terms = {
             Objective.SIZE: (own.size, own.depth),
@@ -95,7 +95,7 @@ class Goal:
 
     def words(self, network: Network) -> str:
         """Return the cost of a network in words."""
-        own = counts(network, self.property)
+        own = counts(network, self.wanted)
         halves = f"{count(own.half_operations, 'half operation')}, " * (self.objective is Objective.COST)
         return f"{halves}{count(own.size, 'comparator')}, {count(own.depth, 'layer')}"
 
@@ -116,13 +116,9 @@ def first_layers(n: int, layers: int) -> tuple[Comparator, ...]:
     groups = [range(n)]
     comparators: list[Comparator] = []
     for _ in range(layers):
-        comparators += [
-            (group[k], group[-1 - k]) for group in groups for k in range(len(group) // 2)
-        ]
+        comparators += [(group[k], group[-1 - k]) for group in groups for k in range(len(group) // 2)]
         groups = [
-            half
-            for group in groups
-            for half in (group[: len(group) // 2], group[(len(group) + 1) // 2 :])
+            half for group in groups for half in (group[: len(group) // 2], group[(len(group) + 1) // 2 :])
         ]
     return tuple(comparators)
 
@@ -161,20 +157,20 @@ def without_images(network: Network) -> list[Comparator]:
 
 
 def _check_symmetric(goal: Goal) -> None:
-    """Raise NetworkError if no symmetric network can have the property of a goal, or its prefix is not one."""
+    """Raise NetworkError if a goal has no symmetric networks, or its prefix is not one."""
     n = goal.n
     if n % 2:
         raise NetworkError(
             f"no symmetric network compares the middle one of {n} wires: "
             f"leave {argument('symmetric', True)} out, or search an even number of wires"
         )
-    groups = {(group.wires, group.first) for group in goal.property.groups}
+    groups = {(group.wires, group.first) for group in goal.wanted.groups}
     images = {
         (tuple(sorted(n - 1 - wire for wire in wires)), n - first - len(wires)) for wires, first in groups
     }
-    runs = {frozenset(run) for run in goal.property.presorted}
+    runs = {frozenset(run) for run in goal.wanted.presorted}
     if images != groups or {frozenset(n - 1 - wire for wire in run) for run in runs} != runs:
         raise NetworkError(
-            f"{goal.property.name} is not the same upside down: leave {argument('symmetric', True)} out"
+            f"{goal.wanted.name} is not the same upside down: leave {argument('symmetric', True)} out"
         )
     without_images(Network.from_comparators(n, goal.prefix))

@@ -34,7 +34,7 @@ def reachable(goal: Goal, most: int = MOST_PATTERNS) -> Patterns | None:
     """
     components: dict[int, tuple[int, ...]] = {}
     patterns: dict[tuple[int, ...], Patterns] = {}
-    runs = goal.property.presorted
+    runs = goal.wanted.presorted
     alone = set(range(goal.n)) - {wire for run in runs for wire in run}
     for run in (*runs, *((wire,) for wire in sorted(alone))):
         components |= dict.fromkeys(run, run)
@@ -74,7 +74,7 @@ def sampled(goal: Goal) -> Patterns:
     """Return patterns of inputs that refute most wrong networks: the same for the same goal."""
     words = [
         packed(inputs)
-        for inputs in sample_inputs(goal.n, _SAMPLE, tuple(goal.ranks.values()), goal.property.presorted)
+        for inputs in sample_inputs(goal.n, _SAMPLE, tuple(goal.ranks.values()), goal.wanted.presorted)
     ]
     patterns = applied(np.concatenate(words), goal.prefix)
     return np.unique(patterns[_may_matter(goal, patterns, goal.n)])
@@ -94,8 +94,9 @@ def applied(patterns: Patterns, comparators: Iterable[Comparator]) -> Patterns:
 
 def packed(inputs: npt.NDArray[np.bool_]) -> Patterns:
     """Return (count, n) 0-1 inputs as words."""
-    bits = inputs.astype(np.uint64) << np.arange(inputs.shape[1], dtype=np.uint64)
-    return np.bitwise_or.reduce(bits, axis=1)
+    places = np.arange(inputs.shape[1], dtype=np.uint64)
+    words: Patterns = (inputs.astype(np.uint64) << places).sum(axis=1, dtype=np.uint64)
+    return words
 
 
 def wrong(goal: Goal, patterns: Patterns, comparators: Iterable[Comparator]) -> npt.NDArray[np.bool_]:
@@ -122,7 +123,7 @@ def zeros_of(n: int, patterns: Patterns) -> npt.NDArray[np.int64]:
 
 
 def _may_matter(goal: Goal, patterns: Patterns, wires: int) -> npt.NDArray[np.bool_]:
-    """Return which patterns of some wires can have, with those of the others, a number of zeros that matters."""
+    """Return which patterns of some wires can be part of one whose number of zeros matters."""
     matters = np.zeros(goal.n + 1, dtype=bool)
     for rank in goal.ranks.values():
         matters[rank : rank + 2] = True

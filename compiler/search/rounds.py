@@ -89,7 +89,7 @@ def pool_of(goal: Goal, found: tuple[int, ...]) -> Problem:
 
 def decide(goal: Goal, comparators: Comparators) -> tuple[Proof, tuple[int, ...]]:
     """Return the proof of a network, and patterns that refute it, near to the proof's counterexample."""
-    proof = verify(network_of(goal, comparators), goal.property, PROOF)
+    proof = verify(network_of(goal, comparators), goal.wanted, PROOF)
     if proof.counterexample is None:
         return proof, ()
     failing = packed(np.array([proof.counterexample], dtype=bool))

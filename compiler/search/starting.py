@@ -35,8 +35,8 @@ def from_nothing(goal: Goal, layers: int | None, seed: int, islands: int) -> Sta
         NetworkError: more layers than the goal allows.
     """
     if layers is None:
-        layers = 4 if goal.n == 16 and goal.property.is_sort else _fewest(goal)
-    prefix = first_layers(goal.n, 0 if goal.property.presorted else layers)
+        layers = 4 if goal.n == 16 and goal.wanted.is_sort else _fewest(goal)
+    prefix = first_layers(goal.n, 0 if goal.wanted.presorted else layers)
     goal = replace(goal, prefix=prefix)
     return State(goal, seed, (Standing(),) * islands)
 
@@ -67,10 +67,10 @@ def from_network(
         NetworkError: the network does not have the property, or is not symmetric.
         UnprovedError: that is not settled.
     """
-    network = standard_form(network, goal.property)
-    proof = verify(network, goal.property, budget)
+    network = standard_form(network, goal.wanted)
+    proof = verify(network, goal.wanted, budget)
     if proof.verdict is Verdict.REFUTED:
-        raise NetworkError(f"the network to begin with does not have the property {goal.property.name}")
+        raise NetworkError(f"the network to begin with does not have the property {goal.wanted.name}")
     if proof.verdict is Verdict.UNPROVED:
         raise UnprovedError(f"the network to begin with: {proof.sentence()}")
     if layers is None:
@@ -93,7 +93,7 @@ def known_network(goal: Goal) -> Network:
     Raises:
         PropertyError: nsc knows none for this property.
     """
-    property_, n = goal.property, goal.n
+    property_, n = goal.wanted, goal.n
     if property_.is_sort and not property_.presorted:
         candidates = known("sorters").get(n, [best(n), shallowest(n)])
     elif property_.name == "median" and n in known("medians"):

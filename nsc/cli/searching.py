@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -48,7 +47,7 @@ _PAUSE = 5.0
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has come to: its state, the best network so far with its proof, and whether it is done."""
+    """What a search has come to: its state, its best network with a proof, and whether Ctrl-C ended it."""
 
     state: State
     network: Network | None = None
@@ -66,7 +65,9 @@ class Found:
     show_default=True,
     help="What counts: size, the comparators; depth, the layers; cost, the minima and maxima of a selection.",
 )
-@click.option("--depth", type=click.IntRange(min=1), metavar="D", help="The most layers; default: any number.")
+@click.option(
+    "--depth", type=click.IntRange(min=1), metavar="D", help="The most layers; default: any number."
+)
 @click.option(
     "--from",
     "origin",
@@ -142,46 +143,44 @@ def search_command(
         if origin == KNOWN:
             progress.phase("construct the best network that is known")
             first = known_network(goal)
-        state = _resumed(output, goal, _asked(goal, first, prefix, seed, jobs))
+        asked = _asked(goal, first, prefix, seed, jobs)
+        engine = search_engine()
+        state = _resumed(output, goal, asked)
         if state is None and first is None:
             state = from_nothing(goal, prefix, seed, jobs)
         elif state is None and first is not None:
             budget = budget_of(progress=progress)
-            state = from_network(goal, first, prefix, seed, jobs, search_engine(), budget, progress)
+            state = from_network(goal, first, prefix, seed, jobs, engine, budget, progress)
         assert state is not None
-        search_engine()  # built here, so that its errors are told at once
-        store = _Store(output, _asked(goal, first, prefix, seed, jobs))
-        found = Found(state)
-        with _interruptible() as interrupted, workers(work, jobs, scheduler) as map_:
-            for found in _progressing(state, map_, store, began, seconds, progress):
-                pass
-        found = replace(found, interrupted=bool(interrupted))
-        store.keep(found, force=True)
+        store = _Store(output, asked)
+        with workers(work, jobs, scheduler) as map_:
+            found = _searched(state, map_, store, began + seconds, progress)
     _finish(found, first, output, as_json, time.monotonic() - began)
 
 
-def _progressing(
-    state: State, workers_: Workers, store: _Store, began: float, seconds: float, progress: Progress
-) -> Iterator[Found]:
-    """Yield what was found after each round, written where it is better."""
-    found = _proved(Found(state), progress)
-    store.keep(found)
-    yield found
-    start, tried, gained = time.monotonic(), state.tried, time.monotonic()
-    while time.monotonic() - began < seconds and not _is_least(found):
-        cost = None if found.network is None else state.goal.cost(found.network)
-        best = "no network yet" if found.network is None else f"best {state.goal.words(found.network)}"
-        progress.phase(f"search: {best}")
-        rate = (found.state.tried - tried) / max(time.monotonic() - start, 1e-9)
-        ago = time.monotonic() - gained
-        progress.count(
-            f"candidates, {rate:,.0f} a second, the last gain {ago:.0f} s ago", found.state.tried
-        )
-        found = _proved(replace(found, state=advance(found.state, workers_)), progress)
-        if found.network is not None and state.goal.cost(found.network) != cost:
-            gained = time.monotonic()
-        store.keep(found)
-        yield found
+def _searched(state: State, map_: Workers, store: _Store, end: float, progress: Progress) -> Found:
+    """Return what rounds find until a time, a least cost or Ctrl-C; each gain is written at once."""
+    found = Found(state)
+    start = gained = time.monotonic()
+    try:
+        while True:
+            before = found.network
+            found = _proved(found, progress)
+            store.keep(found)
+            now = time.monotonic()
+            gained = gained if found.network == before else now
+            if now >= end or _is_least(found):
+                break
+            goal, tried = found.state.goal, found.state.tried
+            best = "no network yet" if found.network is None else f"best {goal.words(found.network)}"
+            rate = (tried - state.tried) / max(now - start, 1e-9)
+            progress.phase(f"search: {best}")
+            progress.count(f"candidates, {rate:,.0f} a second, last gain {now - gained:.0f} s ago", tried)
+            found = replace(found, state=advance(found.state, map_))
+    except KeyboardInterrupt:
+        found = replace(found, interrupted=True)
+    store.keep(found, force=True)
+    return found
 
 
 def _proved(found: Found, progress: Progress) -> Found:
@@ -192,7 +191,7 @@ def _proved(found: Found, progress: Progress) -> Found:
     if goal.cost(best)[0]:  # more layers than are wanted
         return found
     progress.phase("prove")
-    proof = verify(best, goal.property, budget_of())
+    proof = verify(best, goal.wanted, budget_of())
     assert proof.verdict is not Verdict.REFUTED, f"a search found {best}, which is wrong"
     return replace(found, network=best, proof=proof)
 
@@ -200,7 +199,7 @@ def _proved(found: Found, progress: Progress) -> Found:
 def _is_least(found: Found) -> bool:
     """Say whether no network can cost less, by the bounds that are known."""
     goal = found.state.goal
-    records = records_of(goal.property)
+    records = records_of(goal.wanted)
     if found.network is None or records is None:
         return False
     least = {Objective.SIZE: records.least_size, Objective.DEPTH: records.least_depth}.get(goal.objective)
@@ -237,7 +236,7 @@ def _asked(goal: Goal, first: Network | None, prefix: int | None, seed: int, job
     """Return in words what a search is asked for, but for the time that it may take."""
     return ", ".join(
         [
-            f"{goal.property.name} of {count(goal.n, 'wire')} by {goal.objective.name.lower()}",
+            f"{goal.wanted.name} of {count(goal.n, 'wire')} by {goal.objective.name.lower()}",
             *([] if goal.depth is None else [f"depth {goal.depth}"]),
             *(["symmetric"] if goal.symmetric else []),
             *([] if first is None else [f"from {first.digest[:12]}"]),
@@ -263,16 +262,6 @@ def _resumed(output: Output, goal: Goal, asked: str) -> State | None:
         raise NetworkError(f"{place}: {error}: name another file with -o, or remove it") from None
 
 
-@contextmanager
-def _interruptible() -> Iterator[list[bool]]:
-    """Yield a list that gets an entry if Ctrl-C ends the context, which is then no error."""
-    interrupted: list[bool] = []
-    try:
-        yield interrupted
-    except KeyboardInterrupt:
-        interrupted.append(True)
-
-
 def _is_proved(found: Found) -> bool:
     return found.proof is not None and found.proof.verdict is Verdict.PROVED
 
@@ -283,16 +272,17 @@ def _finish(found: Found, first: Network | None, output: Output, as_json: bool, 
     if network is None or proof is None:
         limit = "" if goal.depth is None else f" of at most {count(goal.depth, 'layer')}"
         click.echo(
-            f"nsc: no network{limit} found in {seconds:.1f} s: search longer, or with another --seed", err=True
+            f"nsc: no network{limit} found in {seconds:.1f} s: search longer, or with another --seed",
+            err=True,
         )
         sys.exit(INTERRUPTED if found.interrupted else EXIT_CODES[Verdict.UNPROVED])
     if output.path is None and _is_proved(found):
         output.finish(network, output.write_network(network))
-    records = records_of(goal.property)
+    records = records_of(goal.wanted)
     if as_json:
         facts = {
             **counts_of(network),
-            "half_operations": counts(network, goal.property).half_operations,
+            "half_operations": counts(network, goal.wanted).half_operations,
             **proof.facts(),
             "seed": state.seed,
             "rounds": state.rounds,
@@ -314,7 +304,8 @@ def _finish(found: Found, first: Network | None, output: Output, as_json: bool, 
 
 def _lines(found: Found, first: Network | None, output: Output, seconds: float) -> Iterator[str]:
     state, goal, network, proof = found.state, found.state.goal, found.network, found.proof
-    assert network is not None and proof is not None
+    assert network is not None
+    assert proof is not None
     yield f"{output.words}: {goal.words(network)}"
     yield f"{proof.sentence()}: {network.counts}, by {proof.method}"
     if first is not None:

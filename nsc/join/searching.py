@@ -84,7 +84,9 @@ class SearchEngine:
         del kept
         _check_memory(tried)
         if tried == _NO_NETWORK:
-            raise NetworkError(f"a search has room for {count(_MOST_COMPARATORS // 2, 'comparator')}, too few")
+            raise NetworkError(
+                f"a search has room for {count(_MOST_COMPARATORS // 2, 'comparator')}, too few"
+            )
         after = Standing(
             _read(place.current), _read(place.best), standing.origin, place.best_cost, place.since
         )

@@ -184,8 +184,9 @@ def _cluster(work: Callable[[Input], Result], scheduler: str) -> Iterator[Map[In
 
 
 def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[Input]) -> list[Result]:
+    from concurrent.futures import CancelledError
+
     from distributed import KilledWorker
-    from distributed.client import CancelledError
 
     def send(each: Input) -> Any:
         return client.submit(_opener(), pickle.dumps((_attempt, work, each)), pure=False)
