@@ -52,8 +52,8 @@ class Goal:
 
     def __post_init__(self) -> None:
         n = check_wires(self.n)
-        if n > MOST_WIRES:
-            raise NetworkError(f"a search takes up to {MOST_WIRES} wires, got {n}")
+        if not 2 <= n <= MOST_WIRES:
+            raise NetworkError(f"a search takes 2 to {MOST_WIRES} wires, got {n}")
         if any(wire != rank for wire, rank in self.ranks.items()):
             raise PropertyError(
                 f"a search leaves each rank on the wire of its number: leave {argument('wires')} out"

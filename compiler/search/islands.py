@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from nsc.compiler.network import Network
 from nsc.compiler.search.engine import Comparators, Standing
 from nsc.compiler.search.goal import Cost, Goal
-from nsc.compiler.search.rounds import Outcome, Round, network_of, seed_of
+from nsc.compiler.search.rounds import PROOF, Outcome, Round, network_of, seed_of
+from nsc.compiler.verify import Verdict, verify
 from nsc.errors import NetworkError
 from nsc.strict_json import read_json
 
@@ -78,24 +80,36 @@ def state_of_json(text: str, asked: str, goal: Goal) -> State:
         if facts["format"] != _FORMAT:
             raise ValueError(facts["format"])
         was = str(facts["asked"])
-        islands = tuple(
-            Standing(**{**island, **{name: _pairs(island[name]) for name in ("current", "best", "origin")}})
-            for island in facts["islands"]
-        )
-        goal = replace(goal, prefix=_pairs(facts["prefix"]))
-        state = State(goal, facts["seed"], islands, tuple(facts["found"]), facts["rounds"], facts["tried"])
-        for island in islands:
-            state.cost(island.best)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        goal = replace(goal, prefix=_pairs(facts["prefix"]) or ())
+        islands = tuple(_standing(island, goal) for island in facts["islands"])
+        found = tuple(_whole(number, 1 << goal.n) for number in facts["found"])
+        numbers = [_whole(facts[name]) for name in ("seed", "rounds", "tried")]
+    except (NetworkError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetworkError(f"it does not hold the state of a search: {error!s:.80}") from None
     if was != asked:
         raise NetworkError(f"it holds the state of another search, {was}; this one is {asked}")
-    return state
+    return State(goal, numbers[0], islands, found, *numbers[1:])
 
 
-def _pairs(listed: list[list[int]] | None) -> Comparators:
-    # None stands for no list, and mypy sees it through the callers' types.
-    return None if listed is None else tuple((lo, hi) for lo, hi in listed)  # type: ignore[return-value]
+def _standing(island: dict[str, Any], goal: Goal) -> Standing:
+    lists = {name: _pairs(island[name]) for name in ("current", "best", "origin")}
+    for comparators in dict.fromkeys(lists.values()):
+        if comparators is not None:
+            replace(goal, symmetric=False, prefix=comparators)  # which checks the form of the comparators
+            network = network_of(goal, comparators)
+            if verify(network, goal.wanted, PROOF).verdict is Verdict.REFUTED:
+                raise ValueError(f"a network that lacks the property {goal.wanted.name}")
+    return Standing(**lists, best_cost=_whole(island["best_cost"]), since=_whole(island["since"]))
+
+
+def _pairs(listed: Sequence[Sequence[int]] | None) -> Comparators | None:
+    return None if listed is None else tuple((_whole(lo), _whole(hi)) for lo, hi in listed)
+
+
+def _whole(number: object, bound: int = 1 << 64) -> int:
+    if type(number) is not int or not 0 <= number < bound:
+        raise ValueError(f"{number!r} is no number below {bound}")
+    return number
 
 
 def advance(state: State, workers: Workers) -> State:

@@ -174,7 +174,7 @@ def _cluster(work: Callable[[Input], Result], scheduler: str) -> Iterator[Map[In
     except (OSError, ValueError, TimeoutError) as error:
         raise WorkerError(
             f"no Dask scheduler answers at {scheduler} within {_PATIENCE} seconds ({error}); start one with "
-            "`dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`"
+            "`dask scheduler`, and workers with `dask worker ADDRESS`"
         ) from None
     try:
         yield lambda inputs: _on_cluster(client, work, inputs)

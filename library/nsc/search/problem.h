@@ -71,29 +71,40 @@ inline int64_t half_operations_of(const Problem &problem, const Comparators &who
     return halves;
 }
 
-// A cost as one number, 16 bits a term, the first in the highest ones.
-struct Costs {
-    uint64_t network;  // of Goal.cost in compiler/search/goal.py
-    uint64_t step;     // what no step of a walk makes larger
-};
+// A cost is one number of terms of 16 bits, the first in the highest ones. The terms are those of
+// Goal.cost in compiler/search/goal.py.
+inline uint64_t in_one(int64_t a, int64_t b, int64_t c, int64_t d = 0) {
+    return uint64_t(a) << 48 | uint64_t(b) << 32 | uint64_t(c) << 16 | uint64_t(d);
+}
 
-// Between networks of one size, or of one number of half operations, a walk steps freely. From one
-// depth to the next it empties the last layer.
-inline Costs costs_of(const Problem &problem, const Comparators &whole) {
-    const auto packed = [](int64_t a, int64_t b, int64_t c, int64_t d) {
-        return uint64_t(a) << 48 | uint64_t(b) << 32 | uint64_t(c) << 16 | uint64_t(d);
-    };
-    const int64_t size = whole.count + problem.prefix_count, most = problem.most_layers;
-    const bool by_halves = problem.objective == Objective::half_operations;
+inline int64_t excess_of(const Problem &problem, const Layers &layers) {
+    const int64_t most = problem.most_layers;
+    return most && layers.depth > most ? layers.depth - most : 0;
+}
+
+// What a network costs.
+inline uint64_t cost_of(const Problem &problem, const Comparators &whole) {
+    const int64_t size = whole.count + problem.prefix_count;
+    const Layers layers = layers_of(problem, whole);
+    const int64_t excess = excess_of(problem, layers);
+    switch (problem.objective) {
+        case Objective::size: return in_one(excess, size, layers.depth);
+        case Objective::depth: return in_one(excess, layers.depth, size);
+        default: return in_one(excess, half_operations_of(problem, whole), size, layers.depth);
+    }
+}
+
+// What no step of a walk makes larger. Between networks of one size, or of one number of half
+// operations, it steps freely. From one depth to the next it empties the last layer.
+inline uint64_t step_cost_of(const Problem &problem, const Comparators &whole) {
     const bool by_depth = problem.objective == Objective::depth;
-    const Layers layers = by_depth || most ? layers_of(problem, whole) : Layers{0, 0};
-    const int64_t excess = most && layers.depth > most ? layers.depth - most : 0;
-    if (by_depth)
-        return {packed(excess, layers.depth, size, 0),
-                packed(excess, layers.depth, layers.in_last, 0)};
-    const int64_t first = by_halves ? half_operations_of(problem, whole) : size;
-    return {packed(excess, first, by_halves ? size : 0, 0),
-            packed(excess, excess ? layers.in_last : 0, first, 0)};
+    Layers layers{0, 0};
+    if (by_depth || problem.most_layers) layers = layers_of(problem, whole);
+    const int64_t excess = excess_of(problem, layers);
+    if (by_depth) return in_one(excess, layers.depth, layers.in_last);
+    const bool by_size = problem.objective == Objective::size;
+    const int64_t first = by_size ? whole.count : half_operations_of(problem, whole);
+    return in_one(excess, excess ? layers.in_last : 0, first);
 }
 
 }  // namespace nsc

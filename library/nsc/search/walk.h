@@ -73,18 +73,26 @@ struct Walk {
     // Returns how many candidates were tried; -1 if there is no network to start from.
     int64_t run(Standing &standing, const Steps &steps) {
         Comparators &current = standing.current;
-        uint64_t best_of_all =
-            standing.best.count < 0 ? ~uint64_t(0) : cost_of(standing.best).network;
-        uint64_t step_cost = current.count < 0 ? 0 : cost_of(current).step;
-        const auto step_to = [&](const Comparators &list, Costs costs) {
+        uint64_t best_cost = ~uint64_t(0), step_cost = 0;
+        if (standing.best.count >= 0) {
+            problem.expand(standing.best, whole);
+            best_cost = cost_of(problem, whole);
+        }
+        if (current.count >= 0) {
+            problem.expand(current, whole);
+            step_cost = step_cost_of(problem, whole);
+        }
+        // Takes a list that `whole` stands for; returns whether it is better than the best.
+        const auto step_to = [&](const Comparators &list) {
             current = list;
-            step_cost = costs.step;
-            if (costs.network < standing.best_cost) {
-                standing.best_cost = costs.network;
+            step_cost = step_cost_of(problem, whole);
+            const uint64_t cost = cost_of(problem, whole);
+            if (cost < standing.best_cost) {
+                standing.best_cost = cost;
                 standing.since = 0;
             }
-            if (costs.network >= best_of_all) return false;
-            best_of_all = costs.network;
+            if (cost >= best_cost) return false;
+            best_cost = cost;
             standing.best = current;
             return true;
         };
@@ -94,23 +102,19 @@ struct Walk {
                     candidate = standing.origin;
                 else if (!start(candidate))
                     return -1;
+                problem.expand(candidate, whole);
                 standing.best_cost = ~uint64_t(0);
-                step_to(candidate, cost_of(candidate));
+                step_to(candidate);
             }
             ++standing.since;
             candidate = current;
             do change(problem, random, candidate);
             while (random.below(2));
-            const Costs costs = cost_of(candidate);
-            if (costs.step > step_cost || !pool.passes(whole)) continue;
-            if (step_to(candidate, costs) && steps.stops_at_gain) return tried + 1;
+            problem.expand(candidate, whole);
+            if (step_cost_of(problem, whole) > step_cost || !pool.passes(whole)) continue;
+            if (step_to(candidate) && steps.stops_at_gain) return tried + 1;
         }
         return steps.candidates;
-    }
-
-    Costs cost_of(const Comparators &list) {
-        problem.expand(list, whole);
-        return costs_of(problem, whole);
     }
 };
 
