@@ -21,7 +21,7 @@ Cost = tuple[int, ...]
 
 
 class Objective(Enum):
-    """What a search makes small; each value is its number in nsc/search/costs.h."""
+    """What a search makes small; each value is its number in nsc/search/problem.h."""
 
     SIZE = 0
     DEPTH = 1

@@ -18,14 +18,14 @@ from nsc.wording import count
 
 _SOURCE = "// The engine of nsc search.\n#include <nsc/search/walk.h>\n"
 # Of nsc/search/comparators.h.
-_MOST_COMPARATORS = 2048
+MOST_COMPARATORS = 2048
 _NONE, _NO_NETWORK, _NO_MEMORY = -1, -1, -2
 
 
 class _Comparators(ctypes.Structure):
     """nsc::Comparators."""
 
-    _fields_ = (("count", ctypes.c_int64), ("at", ctypes.c_uint8 * (2 * _MOST_COMPARATORS)))
+    _fields_ = (("count", ctypes.c_int64), ("at", ctypes.c_uint8 * (2 * MOST_COMPARATORS)))
 
 
 class _Problem(ctypes.Structure):
@@ -84,9 +84,7 @@ class SearchEngine:
         del kept
         _check_memory(tried)
         if tried == _NO_NETWORK:
-            raise NetworkError(
-                f"a search has room for {count(_MOST_COMPARATORS // 2, 'comparator')}, too few"
-            )
+            raise NetworkError(f"a search has room for {count(MOST_COMPARATORS // 2, 'comparator')}, too few")
         after = Standing(
             _read(place.current), _read(place.best), standing.origin, place.best_cost, place.since
         )
@@ -144,13 +142,13 @@ def _problem(problem: Problem) -> tuple[_Problem, list[npt.NDArray[np.generic]]]
 def _listed(comparators: Comparators | None) -> _Comparators:
     if comparators is None:
         return _Comparators(_NONE)
-    if len(comparators) > _MOST_COMPARATORS // 2:
+    if len(comparators) > MOST_COMPARATORS // 2:
         raise NetworkError(
-            f"a search takes up to {count(_MOST_COMPARATORS // 2, 'comparator')} behind the first layers, "
+            f"a search takes up to {count(MOST_COMPARATORS // 2, 'comparator')} behind the first layers, "
             f"got {len(comparators):,}"
         )
     flat = [wire for pair in comparators for wire in pair]
-    return _Comparators(len(comparators), (ctypes.c_uint8 * (2 * _MOST_COMPARATORS))(*flat))
+    return _Comparators(len(comparators), (ctypes.c_uint8 * (2 * MOST_COMPARATORS))(*flat))
 
 
 def _read(listed: _Comparators) -> Comparators | None:

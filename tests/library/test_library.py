@@ -15,11 +15,13 @@ from nsc.compiler.relaxed.butterflies import Pattern
 from nsc.compiler.relaxed.cpp import NARROW
 from nsc.compiler.relaxed.relaxations import SIGMOIDS
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, WIDEST
+from nsc.compiler.search import MOST_WIRES, Objective
 from nsc.contract.interface import ART_EPSILON, Status
 from nsc.contract.launch import MOST_CHUNKS
 from nsc.contract.routings import LARGE, LOSSES, LOWEST_LOG, ROUTINGS, SURROGATE_LEAST, Payload
 from nsc.contract.windows import MODES
 from nsc.errors import BuildError, PackageError
+from nsc.join.searching import MOST_COMPARATORS
 
 HEADERS = {
     path.relative_to(library.FOLDER).as_posix(): path.read_text(encoding="utf-8")
@@ -62,6 +64,8 @@ def test_numbers_are_those_of_python(tmp_path):
         claims[f"Power<{struct}>::high * 4096"] = round(strength * 4096)
     claims |= {status.name.lower(): status.value for status in Status}
     claims |= {f"Mode::{name}": mode.value for name, mode in MODES.items()}
+    claims |= {"most_searched_wires": MOST_WIRES, "most_searched_comparators": MOST_COMPARATORS}
+    claims |= {f"int(Objective::{each.name.lower()})": each.value for each in Objective}
     claims |= {f"count_of({each.name.lower()})": len(each.value) for each in Pattern}
     claims |= {f"{loss.name}::of_truth": not loss.by_rank for loss in LOSSES.values()}
     for name, routing in ROUTINGS.items():
@@ -79,7 +83,8 @@ def test_numbers_are_those_of_python(tmp_path):
         for at, (name, value) in enumerate(claims.items(), 1)
     )
     compiles(
-        f"#include <nsc/relaxed/kernel.h>\n#include <nsc/windows/modes.h>\nusing namespace nsc;\n"
+        f"#include <nsc/relaxed/kernel.h>\n#include <nsc/windows/modes.h>\n"
+        f"#include <nsc/search/walk.h>\nusing namespace nsc;\n"
         f"constexpr double LARGE = {LARGE!r}, LEAST = {SURROGATE_LEAST!r};\n"
         f"{strengths}"
         f"struct ErrorFree {{ static constexpr bool error_free = true; }};\n"

@@ -5,7 +5,7 @@
 
 namespace nsc {
 
-enum class Objective : int64_t { size, depth, half_operations };
+enum class Objective : int64_t { size, depth, cost };
 
 // A problem as Python states it: nsc/join/searching.py has the same fields. `rows` is a pool's, in
 // the order of pool.h, 8 words a row.
