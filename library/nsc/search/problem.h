@@ -71,6 +71,23 @@ inline int64_t half_operations_of(const Problem &problem, const Comparators &who
     return halves;
 }
 
+// Removes the comparators of a list that no output depends on. With symmetry a comparator and its
+// mirror image are both needed or both not.
+inline void remove_idle(const Problem &problem, Comparators &list) {
+    bool live[most_searched_wires] = {};
+    for (int64_t k = 0; k < problem.outputs; ++k) live[problem.output_wires[k]] = true;
+    const auto use = [&](Comparator c) { live[c.lo] = live[c.hi] = true; };
+    for (int64_t k = list.count; k--;) {
+        const Comparator c = list.at[k];
+        if (live[c.lo] || live[c.hi]) {
+            use(c);
+            if (problem.symmetric) use(problem.mirrored(c));
+        } else {
+            list.remove(k);
+        }
+    }
+}
+
 // A cost is one number of terms of 16 bits, the first in the highest ones. The terms are those of
 // Goal.cost in compiler/search/goal.py.
 inline uint64_t in_one(int64_t a, int64_t b, int64_t c, int64_t d = 0) {

@@ -82,9 +82,11 @@ struct Walk {
             problem.expand(current, whole);
             step_cost = step_cost_of(problem, whole);
         }
-        // Takes a list that `whole` stands for; returns whether it is better than the best.
+        // Takes a list that passes; returns whether it is better than the best.
         const auto step_to = [&](const Comparators &list) {
             current = list;
+            remove_idle(problem, current);
+            problem.expand(current, whole);
             step_cost = step_cost_of(problem, whole);
             const uint64_t cost = cost_of(problem, whole);
             if (cost < standing.best_cost) {
@@ -102,7 +104,6 @@ struct Walk {
                     candidate = standing.origin;
                 else if (!start(candidate))
                     return -1;
-                problem.expand(candidate, whole);
                 standing.best_cost = ~uint64_t(0);
                 step_to(candidate);
             }
