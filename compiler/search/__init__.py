@@ -5,7 +5,7 @@ tries candidates, in C++), rounds (so many candidates on an island), deletions (
 network), islands (rounds side by side, and the state between them), starting (what a search begins with).
 """
 
-from nsc.compiler.search.engine import Comparators, Engine, Problem, Standing, Steps
+from nsc.compiler.search.engine import Comparators, Effort, Engine, Problem, Standing
 from nsc.compiler.search.goal import MOST_WIRES, Cost, Goal, Objective, first_layers
 from nsc.compiler.search.islands import State, Workers, advance, state_of_json
 from nsc.compiler.search.rounds import CANDIDATES, Outcome, Round, run_round
@@ -16,6 +16,7 @@ __all__ = [
     "MOST_WIRES",
     "Comparators",
     "Cost",
+    "Effort",
     "Engine",
     "Goal",
     "Objective",
@@ -24,7 +25,6 @@ __all__ = [
     "Round",
     "Standing",
     "State",
-    "Steps",
     "Workers",
     "advance",
     "first_layers",

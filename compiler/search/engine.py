@@ -54,7 +54,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Effort:
     """How far a call goes.
 
     Attributes:
@@ -73,7 +73,7 @@ class Steps:
 class Engine(Protocol):
     """Tries candidates."""
 
-    def search(self, problem: Problem, standing: Standing, steps: Steps) -> tuple[int, Standing]:
+    def search(self, problem: Problem, standing: Standing, effort: Effort) -> tuple[int, Standing]:
         """Return how many candidates were tried, and where the search stands then."""
 
     def removable(

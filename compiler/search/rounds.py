@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsc.compiler.network import Network
-from nsc.compiler.search.engine import Comparators, Engine, Problem, Standing, Steps, problem_of
+from nsc.compiler.search.engine import Comparators, Effort, Engine, Problem, Standing, problem_of
 from nsc.compiler.search.goal import Goal, with_images
 from nsc.compiler.search.patterns import applied, neighbours, packed, reachable, sampled, wrong
 from nsc.compiler.verify import Budget, Proof, Verdict, verify
@@ -64,8 +64,8 @@ def run_round(round_: Round, engine: Engine) -> Outcome:
     goal, standing = round_.goal, round_.standing
     problem = pool_of(goal, round_.found)
     exact = reachable(goal) is not None
-    steps = Steps(round_.seed, CANDIDATES, PATIENCE, stops_at_gain=not exact)
-    tried, after = engine.search(problem, standing, steps)
+    effort = Effort(round_.seed, CANDIDATES, PATIENCE, stops_at_gain=not exact)
+    tried, after = engine.search(problem, standing, effort)
     if exact:
         return Outcome(after, (), tried)
     found: tuple[int, ...] = ()

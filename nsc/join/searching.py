@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from nsc.compiler.search import Comparators, Outcome, Problem, Round, Standing, Steps, run_round
+from nsc.compiler.search import Comparators, Effort, Outcome, Problem, Round, Standing, run_round
 from nsc.errors import NetworkError
 from nsc.runtime.build import cache as builds
 from nsc.runtime.build.toolchain import find_toolchain
@@ -23,13 +23,13 @@ _NONE, _NO_NETWORK, _NO_MEMORY = -1, -1, -2
 
 
 class _Comparators(ctypes.Structure):
-    """nsc::Comparators."""
+    """nsc::search::Comparators."""
 
     _fields_ = (("count", ctypes.c_int64), ("at", ctypes.c_uint8 * (2 * MOST_COMPARATORS)))
 
 
 class _Problem(ctypes.Structure):
-    """nsc::Problem."""
+    """nsc::search::Problem."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("wires", "symmetric", "objective", "most_layers")),
@@ -39,7 +39,7 @@ class _Problem(ctypes.Structure):
 
 
 class _Standing(ctypes.Structure):
-    """nsc::Standing."""
+    """nsc::search::Standing."""
 
     _fields_ = (
         *((name, _Comparators) for name in ("current", "best", "origin")),
@@ -48,8 +48,8 @@ class _Standing(ctypes.Structure):
     )
 
 
-class _Steps(ctypes.Structure):
-    """nsc::Steps."""
+class _Effort(ctypes.Structure):
+    """nsc::search::Effort."""
 
     _fields_ = (
         ("seed", ctypes.c_uint64),
@@ -70,7 +70,7 @@ class SearchEngine:
         self._search, self._removable = library.nsc_search, library.nsc_removable
         self._search.restype = self._removable.restype = ctypes.c_int64
 
-    def search(self, problem: Problem, standing: Standing, steps: Steps) -> tuple[int, Standing]:
+    def search(self, problem: Problem, standing: Standing, effort: Effort) -> tuple[int, Standing]:
         """Return how many candidates were tried, and where the search stands then.
 
         Raises:
@@ -79,7 +79,7 @@ class SearchEngine:
         stated, kept = _problem(problem)
         lists = (_listed(standing.current), _listed(standing.best), _listed(standing.origin))
         place = _Standing(*lists, standing.best_cost, standing.since)
-        counts = _Steps(steps.seed, steps.candidates, steps.patience, steps.stops_at_gain)
+        counts = _Effort(effort.seed, effort.candidates, effort.patience, effort.stops_at_gain)
         tried = self._search(ctypes.byref(stated), ctypes.byref(place), ctypes.byref(counts))
         del kept
         _check_memory(tried)

@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeVar
 
 from nsc.errors import NscError, WorkerError
+from nsc.wording import count
 
 Input = TypeVar("Input")
 Result = TypeVar("Result")
@@ -99,7 +100,7 @@ class _Process(Generic[Input, Result]):
                 raise result
             return result
         raise WorkerError(
-            f"a process of the search died {_AGAIN + 1} times; if memory ran out, use fewer jobs"
+            f"a process of the search died {count(_AGAIN + 1, 'time')}; if memory ran out, use fewer jobs"
         )
 
     def _start(self) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
+from deaths import die, die_once
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,11 +16,11 @@ from nsc.compiler.network import Network
 from nsc.compiler.passes.reflect import reflect
 from nsc.compiler.passes.relayer import relayer
 from nsc.compiler.search import (
+    Effort,
     Goal,
     Objective,
     Standing,
     State,
-    Steps,
     advance,
     deletions,
     first_layers,
@@ -109,7 +107,7 @@ def test_the_engine_counts_as_networks_do(name, objective, depth, layers, seed):
     if name.startswith("merge"):
         goal = dataclasses.replace(goal, prefix=())
     problem = pool_of(goal, ())
-    _, standing = search_engine().search(problem, Standing(), Steps(seed, 300, 1 << 30))
+    _, standing = search_engine().search(problem, Standing(), Effort(seed, 300, 1 << 30))
     for comparators in (standing.current, standing.best):
         assert verify(network_of(goal, comparators), goal.wanted).verdict is Verdict.PROVED
     cost = goal.cost(network_of(goal, standing.best))
@@ -289,25 +287,13 @@ def test_known_networks_fit_the_most_layers():
         assert goal.cost(known_network(goal)) == cost
 
 
-def die_once(path):
-    """Kill this process, the first time."""
-    if not Path(path).exists():
-        Path(path).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return path
-
-
-def die(_):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 @pytest.mark.slow("processes are started")
 def test_a_process_that_is_killed_loses_nothing(tmp_path, monkeypatch):
-    paths = [str(tmp_path / name) for name in "abc"]
+    paths = [str(tmp_path / name) for name in ("dies", "a", "b")]
     with workers(die_once, 2) as map_:
         assert map_(paths) == paths
-    monkeypatch.setattr("nsc.join.workers._AGAIN", 1)
-    with workers(die, 2) as map_, pytest.raises(WorkerError, match="died 2 times"):
+    monkeypatch.setattr("nsc.join.workers._AGAIN", 0)
+    with workers(die, 2) as map_, pytest.raises(WorkerError, match="died 1 time;"):
         map_([1])
 
 

@@ -64,8 +64,8 @@ def test_numbers_are_those_of_python(tmp_path):
         claims[f"Power<{struct}>::high * 4096"] = round(strength * 4096)
     claims |= {status.name.lower(): status.value for status in Status}
     claims |= {f"Mode::{name}": mode.value for name, mode in MODES.items()}
-    claims |= {"most_searched_wires": MOST_WIRES, "most_searched_comparators": MOST_COMPARATORS}
-    claims |= {f"int(Objective::{each.name.lower()})": each.value for each in Objective}
+    claims |= {"search::most_wires": MOST_WIRES, "search::most_comparators": MOST_COMPARATORS}
+    claims |= {f"int(search::Objective::{each.name.lower()})": each.value for each in Objective}
     claims |= {f"count_of({each.name.lower()})": len(each.value) for each in Pattern}
     claims |= {f"{loss.name}::of_truth": not loss.by_rank for loss in LOSSES.values()}
     for name, routing in ROUTINGS.items():

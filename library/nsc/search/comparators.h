@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 
-namespace nsc {
+namespace nsc::search {
 
-constexpr int64_t most_searched_wires = 64;
+constexpr int64_t most_wires = 64;
 // A list is copied for each candidate, so it has no memory of its own.
-constexpr int64_t most_searched_comparators = 2048;
+constexpr int64_t most_comparators = 2048;
 
 // The minimum comes to wire lo, the maximum to wire hi; lo < hi.
 struct Comparator {
@@ -25,7 +25,7 @@ inline Comparator joined(int64_t a, int64_t b) {
 // Comparators in the order in which they act.
 struct Comparators {
     int64_t count;
-    Comparator at[most_searched_comparators];
+    Comparator at[most_comparators];
 
     Comparators() : count(0) {}
     Comparators(const Comparators &other) { *this = other; }
@@ -49,4 +49,4 @@ struct Comparators {
     }
 };
 
-}  // namespace nsc
+}  // namespace nsc::search

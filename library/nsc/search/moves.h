@@ -3,7 +3,7 @@
 
 #include <nsc/search/problem.h>
 
-namespace nsc {
+namespace nsc::search {
 
 // Source: Steele, Lea and Flood 2014, SplitMix64.
 struct Random {
@@ -26,7 +26,7 @@ inline Comparator random_comparator(const Problem &problem, Random &random) {
 }
 
 // Leaves at least half of the room, which mirror images may need.
-constexpr int64_t most_listed = most_searched_comparators / 2;
+constexpr int64_t most_listed = most_comparators / 2;
 
 enum Move : int64_t {
     removes,
@@ -75,4 +75,4 @@ inline void change(const Problem &problem, Random &random, Comparators &list) {
     }
 }
 
-}  // namespace nsc
+}  // namespace nsc::search

@@ -4,7 +4,7 @@
 #include <nsc/registers.h>
 #include <nsc/search/comparators.h>
 
-namespace nsc {
+namespace nsc::search {
 
 constexpr int64_t row_inputs = 512;
 constexpr int64_t row_registers = row_inputs / 8 / register_bytes;
@@ -67,7 +67,7 @@ struct Pool {
     // Whether all inputs come out right. One that does not changes places with one further in
     // front, where it refutes the next candidates sooner.
     NSC_APART bool passes(const Comparators &list) {
-        Row state[most_searched_wires];
+        Row state[most_wires];
         for (int64_t block = 0; block < blocks; ++block) {
             apply(block, list, state);
             const int64_t input = wrong(block, state);
@@ -90,4 +90,4 @@ struct Pool {
     }
 };
 
-}  // namespace nsc
+}  // namespace nsc::search

@@ -3,7 +3,7 @@
 
 #include <nsc/search/comparators.h>
 
-namespace nsc {
+namespace nsc::search {
 
 enum class Objective : int64_t { size, depth, cost };
 
@@ -44,7 +44,7 @@ struct Layers {
 };
 
 inline Layers layers_of(const Problem &problem, const Comparators &whole) {
-    int64_t free[most_searched_wires] = {};
+    int64_t free[most_wires] = {};
     Layers layers{0, 0};
     const auto add = [&](Comparator c) {
         const int64_t layer = 1 + (free[c.lo] > free[c.hi] ? free[c.lo] : free[c.hi]);
@@ -59,7 +59,7 @@ inline Layers layers_of(const Problem &problem, const Comparators &whole) {
 
 // The minima and maxima that the outputs depend on.
 inline int64_t half_operations_of(const Problem &problem, const Comparators &whole) {
-    bool live[most_searched_wires] = {};
+    bool live[most_wires] = {};
     int64_t halves = 0;
     for (int64_t k = 0; k < problem.outputs; ++k) live[problem.output_wires[k]] = true;
     const auto use = [&](Comparator c) {
@@ -74,7 +74,7 @@ inline int64_t half_operations_of(const Problem &problem, const Comparators &who
 // Removes the comparators of a list that no output depends on. With symmetry a comparator and its
 // mirror image are both needed or both not.
 inline void remove_idle(const Problem &problem, Comparators &list) {
-    bool live[most_searched_wires] = {};
+    bool live[most_wires] = {};
     for (int64_t k = 0; k < problem.outputs; ++k) live[problem.output_wires[k]] = true;
     const auto use = [&](Comparator c) { live[c.lo] = live[c.hi] = true; };
     for (int64_t k = list.count; k--;) {
@@ -124,4 +124,4 @@ inline uint64_t step_cost_of(const Problem &problem, const Comparators &whole) {
     return in_one(excess, excess ? layers.in_last : 0, first);
 }
 
-}  // namespace nsc
+}  // namespace nsc::search

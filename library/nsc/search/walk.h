@@ -5,7 +5,7 @@
 #include <nsc/search/moves.h>
 #include <nsc/search/pool.h>
 
-namespace nsc {
+namespace nsc::search {
 
 // Where a search stands: nsc/join/searching.py has the same fields. A count of -1 stands for no
 // list.
@@ -16,7 +16,7 @@ struct Standing {
 };
 
 // How far a call goes.
-struct Steps {
+struct Effort {
     uint64_t seed;
     int64_t candidates;
     int64_t patience;       // candidates without a gain after which it starts anew
@@ -44,7 +44,7 @@ struct Walk {
     // A network that passes the pool: each comparator joins two wires that an input which comes out
     // wrong has in the wrong order. Returns whether there is room for one.
     bool start(Comparators &list) {
-        Row state[most_searched_wires], behind[most_searched_wires];
+        Row state[most_wires], behind[most_wires];
         list.count = 0;
         for (int64_t block = 0; block < pool.blocks;) {
             problem.expand(list, whole);
@@ -71,7 +71,7 @@ struct Walk {
     }
 
     // Returns how many candidates were tried; -1 if there is no network to start from.
-    int64_t run(Standing &standing, const Steps &steps) {
+    int64_t run(Standing &standing, const Effort &effort) {
         Comparators &current = standing.current;
         uint64_t best_cost = ~uint64_t(0), step_cost = 0;
         if (standing.best.count >= 0) {
@@ -98,8 +98,8 @@ struct Walk {
             standing.best = current;
             return true;
         };
-        for (int64_t tried = 0; tried < steps.candidates; ++tried) {
-            if (current.count < 0 || standing.since >= steps.patience) {
+        for (int64_t tried = 0; tried < effort.candidates; ++tried) {
+            if (current.count < 0 || standing.since >= effort.patience) {
                 if (standing.origin.count >= 0)
                     candidate = standing.origin;
                 else if (!start(candidate))
@@ -113,29 +113,31 @@ struct Walk {
             while (random.below(2));
             problem.expand(candidate, whole);
             if (step_cost_of(problem, whole) > step_cost || !pool.passes(whole)) continue;
-            if (step_to(candidate) && steps.stops_at_gain) return tried + 1;
+            if (step_to(candidate) && effort.stops_at_gain) return tried + 1;
         }
-        return steps.candidates;
+        return effort.candidates;
     }
 };
 
-}  // namespace nsc
+}  // namespace nsc::search
 
 // Tries candidates; returns how many, -1 if no network passes the pool, -2 without memory.
-NSC_API int64_t nsc_search(const nsc::Problem *problem, nsc::Standing *standing,
-                           const nsc::Steps *steps) {
-    const nsc::Memory rows(int64_t(nsc::Walk::bytes_of(*problem)));
+NSC_API int64_t nsc_search(const nsc::search::Problem *problem, nsc::search::Standing *standing,
+                           const nsc::search::Effort *effort) {
+    const nsc::Memory rows(int64_t(nsc::search::Walk::bytes_of(*problem)));
     if (!rows.start) return -2;
-    return nsc::Walk(*problem, rows.get<nsc::Row>(), steps->seed).run(*standing, *steps);
+    return nsc::search::Walk(*problem, rows.get<nsc::search::Row>(), effort->seed)
+        .run(*standing, *effort);
 }
 
 // Which of some pairs of a list's comparators, each a pair of places or twice the same, can be
 // left out so that the pool passes. Returns 0, or -2 without memory.
-NSC_API int64_t nsc_removable(const nsc::Problem *problem, const nsc::Comparators *list,
-                              const int64_t *places, int64_t count, bool *removable) {
-    const nsc::Memory rows(int64_t(nsc::Walk::bytes_of(*problem)));
+NSC_API int64_t nsc_removable(const nsc::search::Problem *problem,
+                              const nsc::search::Comparators *list, const int64_t *places,
+                              int64_t count, bool *removable) {
+    const nsc::Memory rows(int64_t(nsc::search::Walk::bytes_of(*problem)));
     if (!rows.start) return -2;
-    nsc::Walk walk(*problem, rows.get<nsc::Row>(), 0);
+    nsc::search::Walk walk(*problem, rows.get<nsc::search::Row>(), 0);
     for (int64_t k = 0; k < count; ++k) {
         const int64_t first = places[2 * k], second = places[2 * k + 1];
         walk.candidate = *list;
