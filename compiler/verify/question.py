@@ -36,8 +36,8 @@ class Cases(Protocol):
         """Return the input that was found, wire w as bit w; None if the search ended without one."""
 
 
-# Begins a search, given a number of wires, comparators (size, 2), and wires with their ranks (count, 2). Returns
-# None if there is no compiler.
+# Begins a search, given a number of wires, comparators (size, 2), and wires with their ranks (count, 2).
+# Returns None if there is no compiler.
 Searcher = Callable[[int, Integers, Integers], Cases | None]
 
 

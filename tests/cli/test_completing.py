@@ -104,7 +104,9 @@ def test_the_module_completes_under_the_commands_name():
     assert completions("verify", "odd_even_") == ["odd_even_merge"]
 
 
-@pytest.mark.parametrize("name", sorted(set(main.commands) - {"engine", "filter", "list", "records", "search"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(main.commands) - {"engine", "filter", "list", "records", "search"})
+)
 def test_every_command_completes_networks_and_formats(name):
     Path("best.cn").touch()
     Path("a b.cn").touch()
