@@ -39,7 +39,7 @@ def test_records_of_a_number_of_wires():
         "median_55_279_26",
         "median_55_281_23",
         "median_55_283_21",
-        "median_55_308_20",
+        "median_55_307_20",
         "median_55_315_19",
     ]
     assert "lower bounds: 273 and 11 proved, the published list states 299 and 12\n" in out
