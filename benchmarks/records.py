@@ -40,7 +40,8 @@ def smaller() -> Iterator[str]:
     for kind in KINDS:
         for entry in found(kind):
             m = entry.network
-            cells = (m.n, m.depth, entry.published, m.size, entry.by, entry.date, entry.how)
+            by = f"[{entry.by}](https://github.com/{entry.by})" if "/" in entry.by else entry.by
+            cells = (m.n, m.depth, entry.published, m.size, by, entry.date, entry.how)
             yield f"| `{entry.name}` | {' | '.join(map(str, cells))} |"
 
 
