@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fresh import run_fresh
-from nsc.compiler.families import best, family_network, known
+from nsc.compiler.families import KINDS, best, family_network, found, known
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import top_k_candidates
 from nsc.compiler.verify import Budget, Proof, parse, verify
@@ -65,16 +65,24 @@ def _words(proof: Proof) -> str:
     return f"{proof.verdict.value} by {proof.method}"
 
 
-def _sorters() -> list[Network]:
-    return [network for networks in known("sorters").values() for network in networks]
+def _known() -> list[tuple[Network, str]]:
+    """Return the known sorters and medians up to 64 wires."""
+    return [(m, word) for kind, word in KINDS.items() for networks in known(kind).values() for m in networks]
+
+
+def _without_solver() -> Outcome:
+    """Prove them where python-sat cannot be imported."""
+    sys.modules["pysat"] = None  # type: ignore[assignment]
+    return _all(_known())
 
 
 def _changed() -> Outcome:
     """Check a thousand networks, each a known sorter with one comparator left out, reversed or moved."""
     draw = random.Random(0)
+    sorters = [network for network, word in _known() if word == "sort"]
     networks = []
     for _ in range(CHANGES):
-        network = draw.choice(_sorters()[2:])
+        network = draw.choice(sorters[2:])
         pairs = network.comparators.tolist()
         index = draw.randrange(len(pairs))
         lo, hi = pairs[index]
@@ -96,9 +104,11 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
     "odd-even transposition 8192": (_family("odd_even", 8192), 20),
     "top 8 of 4096": (lambda: _all([(top_k_candidates(4096, 8)[0].network, "top-8")]), 2),
     "pairwise 128": (_family("pairwise", 128), None),
-    "known sorters up to 64 wires": (lambda: _all([(m, "sort") for m in _sorters()]), 30),
-    "known medians up to 64 wires": (
-        lambda: _all([(m, "median") for networks in known("medians").values() for m in networks]),
+    "known sorters up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "sort"]), 30),
+    "known medians up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "median"]), None),
+    "both, without python-sat": (_without_solver, 30),
+    "networks smaller than published": (
+        lambda: _all([(each.network, word) for kind, word in KINDS.items() for each in found(kind)]),
         None,
     ),
     "best 48 by depth-first search": (lambda: _all([(best(48), "sort")], ["depth-first search"]), 10),

@@ -11,15 +11,12 @@ Workers are started in a checkout of the repository: `python -m` lets them impor
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import pickle
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +24,15 @@ import click
 
 from experiments.errors import ExperimentError
 from experiments.run import Result, Run
-from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work, attempt, reason
+from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt, reason
+from nsc.join.cluster import connect, opener
+from nsc.join.processes import GRACE
 
 if TYPE_CHECKING:
     from distributed import Client, Future
-    from tornado.ioloop import IOLoop
 
 WORKERS = "python -m dask worker ADDRESS --nthreads 1 --nworkers N"
 IN_CHECKOUT = "in a checkout of the repository"
-# Seconds to wait for a scheduler's answer.
-PATIENCE = 10
 # How often Dask may blame a run that was only waiting at a worker that died.
 BLAMES = 10
 
@@ -59,7 +55,7 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
 
     def send(runs: list[Run]) -> None:
         parcels = [pickle.dumps((partial(_on_worker, work, topic), run)) for run in runs]
-        for future, run in zip(client.map(_opener(), parcels, pure=False), runs, strict=True):
+        for future, run in zip(client.map(opener(), parcels, pure=False), runs, strict=True):
             sent[future.key] = future, run  # Dask drops the work of a future that nobody holds
             future.add_done_callback(events.put)
 
@@ -97,54 +93,15 @@ def on_cluster(work: Work, runs: list[Run], scheduler: str) -> Events:
             client.close(timeout=GRACE)
 
 
-def _opener() -> Callable[[bytes], object]:
-    """Return a function that calls what a parcel holds.
-
-    Dask sends a function inside a function as code, others by the name of their module. So the scheduler need
-    not import `experiments`, and a worker that cannot import it reports an error instead of leaving the
-    cluster.
-    """
-
-    def opened(parcel: bytes) -> object:
-        function, run = pickle.loads(parcel)
-        return function(run)
-
-    return opened
-
-
 def _connect(scheduler: str) -> Client:
     try:
-        from distributed import Client
+        return connect(scheduler)
     except ImportError:
         raise ExperimentError("a scheduler needs Dask: pip install -e '.[cluster]'") from None
-    # It logs the tracebacks of a lost connection, which is told as one error here.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    try:
-        return Client(scheduler, loop=_loop(), timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except ConnectionError as error:
         raise ExperimentError(
-            f"no Dask scheduler answers at {scheduler} within {PATIENCE} seconds ({error}); start one "
-            f"with `python -m dask scheduler`, and workers {IN_CHECKOUT} with `{WORKERS}`"
+            f"{error}; start one with `python -m dask scheduler`, and workers {IN_CHECKOUT} with `{WORKERS}`"
         ) from None
-
-
-@cache
-def _loop() -> IOLoop:
-    """Return an event loop that a thread runs until the process ends.
-
-    A client without one starts its own and waits 10 seconds until the thread begins. On a busy machine that
-    can be too short, and ends in a bare AssertionError.
-    """
-    from tornado.ioloop import IOLoop
-
-    begun: SimpleQueue[IOLoop] = SimpleQueue()
-
-    async def run() -> None:
-        begun.put(IOLoop.current())
-        await asyncio.Event().wait()
-
-    threading.Thread(target=asyncio.run, args=[run()], name="Dask's event loop", daemon=True).start()
-    return begun.get()
 
 
 def _check_threads(client: Client) -> None:

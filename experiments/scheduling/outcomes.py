@@ -13,8 +13,6 @@ from experiments.user_files import in_a_line
 
 # How often a run is done again after its process died. Dask's own default is the same.
 AGAIN = 3
-# Seconds to wait until a process, or the client of a cluster, has ended.
-GRACE = 2
 
 Work = Callable[[Run], Result]
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections import Counter, deque
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from experiments.run import Result, Run
-from experiments.scheduling.outcomes import AGAIN, GRACE, Events, Failure, Work, attempt
+from experiments.scheduling.outcomes import AGAIN, Events, Failure, Work, attempt
+from nsc.join.processes import end, started
 
 
 def here(work: Work, runs: list[Run]) -> Events:
@@ -91,32 +90,16 @@ def _ready(workers: dict[Connection, _Worker]) -> list[_Worker]:
 
 
 def _start(work: Work, run: Run, jobs: int) -> _Worker:
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(work, theirs, max(1, cores() // jobs)), daemon=True)
-    # Ctrl-C goes to every process of a terminal. The new one would print a traceback, so it inherits a mask
-    # that blocks the signal, and this process ends it. Python's resource tracker, which the first process
-    # starts, would unblock the signal again: it runs before.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    theirs.close()
-    worker = _Worker(process, ours, run)
+    process, connection = started(_answer, work, max(1, cores() // jobs))
+    worker = _Worker(process, connection, run)
     worker.take(run)
     return worker
 
 
 def _end(workers: Collection[_Worker]) -> None:
     for worker in workers:
-        worker.process.terminate()
         worker.connection.close()
-    for worker in workers:
-        worker.process.join(GRACE)
-        worker.process.kill()
-        worker.process.join()
+    end([worker.process for worker in workers])
 
 
 def _death(process: SpawnProcess) -> str:
@@ -125,21 +108,10 @@ def _death(process: SpawnProcess) -> str:
     return f"its process died {AGAIN + 1} times, at last {how}; if memory ran out, use fewer jobs"
 
 
-def _serve(work: Work, connection: Connection, threads: int) -> None:
-    """Do the runs that come: the main function of a process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _answer(work: Work, threads: int, run: Run) -> Result | Failure:
+    """Do a run in this process, which has some threads."""
     _limit_threads(threads)
-    with suppress(EOFError, OSError):  # the parent is gone
-        while True:
-            connection.send(attempt(work, connection.recv()))
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent has ended, even in the middle of a run."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    return attempt(work, run)
 
 
 def _limit_threads(threads: int) -> None:

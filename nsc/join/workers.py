@@ -12,18 +12,17 @@ where nsc is installed:
 
 from __future__ import annotations
 
-import logging
-import os
 import pickle
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process, resource_tracker
+from functools import partial
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Any, Generic, TypeVar
 
 from nsc.errors import NscError, WorkerError
+from nsc.join.cluster import connect, opener
+from nsc.join.processes import GRACE, end, started
 from nsc.wording import count
 
 Input = TypeVar("Input")
@@ -34,9 +33,6 @@ Map = Callable[[Sequence[Input]], list[Result]]
 _AGAIN = 3
 # Dask blames a dead worker's inputs that were only waiting there too.
 _AGAIN_ON_CLUSTER = 10
-# Seconds to wait for a process that ends, and for a scheduler's answer.
-_GRACE = 2
-_PATIENCE = 10
 
 
 @contextmanager
@@ -73,12 +69,12 @@ class _Process(Generic[Input, Result]):
 
     def __init__(self, work: Callable[[Input], Result]) -> None:
         self.work = work
-        self.process: Any = None
+        self.process: SpawnProcess | None = None
         self.connection: Connection
 
     def take(self, each: Input) -> None:
         if self.process is None:
-            self._start()
+            self.process, self.connection = started(_attempt, self.work)
         with suppress(OSError):  # it is dead, which `answer` sees
             self.connection.send(each)
 
@@ -103,28 +99,11 @@ class _Process(Generic[Input, Result]):
             f"a process of the search died {count(_AGAIN + 1, 'time')}; if memory ran out, use fewer jobs"
         )
 
-    def _start(self) -> None:
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(self.work, theirs), daemon=True)
-        # Ctrl-C goes to every process of a terminal; this one answers it for all. The new one inherits a mask
-        # that blocks the signal, which Python's resource tracker would unblock if it started now.
-        resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-
     def end(self) -> None:
-        process, self.process = self.process, None
-        if process is not None:
+        if self.process is not None:
             self.connection.close()
-            process.terminate()
-            process.join(_GRACE)
-            process.kill()
-            process.join()
+            end([self.process])
+            self.process = None
 
 
 def _in_processes(processes: Sequence[_Process[Input, Result]], inputs: Sequence[Input]) -> list[Result]:
@@ -137,14 +116,6 @@ def _in_processes(processes: Sequence[_Process[Input, Result]], inputs: Sequence
     return results
 
 
-def _serve(work: Callable[[Any], object], connection: Connection) -> None:
-    """Work on what comes: the main function of a process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(EOFError, OSError):  # the parent is gone
-        while True:
-            connection.send(_attempt(work, connection.recv()))
-
-
 def _attempt(work: Callable[[Any], object], each: object) -> object:
     try:
         return work(each)
@@ -154,34 +125,21 @@ def _attempt(work: Callable[[Any], object], each: object) -> object:
         return WorkerError(f"a worker failed: {type(error).__name__}: {error}")
 
 
-def _end_with_parent() -> None:
-    """End this process when its parent has ended, even in the middle of work."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
 @contextmanager
 def _cluster(work: Callable[[Input], Result], scheduler: str) -> Iterator[Map[Input, Result]]:
     try:
-        from distributed import Client
+        client = connect(scheduler)
     except ImportError:
         raise WorkerError("a scheduler needs Dask: pip install distributed") from None
-    # It logs the tracebacks of a lost connection, which is told as one error here.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    try:
-        client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except ConnectionError as error:
         raise WorkerError(
-            f"no Dask scheduler answers at {scheduler} within {_PATIENCE} seconds ({error}); start one with "
-            "`dask scheduler`, and workers with `dask worker ADDRESS`"
+            f"{error}; start one with `dask scheduler`, and workers with `dask worker ADDRESS`"
         ) from None
     try:
         yield lambda inputs: _on_cluster(client, work, inputs)
     finally:
         with suppress(TimeoutError):  # a slow goodbye is no error: the results are there
-            client.close(timeout=_GRACE)
+            client.close(timeout=GRACE)
 
 
 def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[Input]) -> list[Result]:
@@ -190,7 +148,7 @@ def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[I
     from distributed import KilledWorker
 
     def send(each: Input) -> Any:
-        return client.submit(_opener(), pickle.dumps((_attempt, work, each)), pure=False)
+        return client.submit(opener(), pickle.dumps((partial(_attempt, work), each)), pure=False)
 
     futures = [send(each) for each in inputs]
     results: list[Result] = []
@@ -214,17 +172,3 @@ def _on_cluster(client: Any, work: Callable[[Input], Result], inputs: Sequence[I
             raise result
         results.append(result)
     return results
-
-
-def _opener() -> Callable[[bytes], object]:
-    """Return a function that calls what a parcel holds.
-
-    Dask sends a function inside a function as code, others by the name of their module. So the scheduler need
-    not import nsc, and a worker that cannot import it reports an error instead of leaving the cluster.
-    """
-
-    def opened(parcel: bytes) -> object:
-        attempt, work, each = pickle.loads(parcel)
-        return attempt(work, each)
-
-    return opened

@@ -1,5 +1,6 @@
 import itertools
 import json
+import sys
 import time
 from dataclasses import replace
 
@@ -366,3 +367,13 @@ def test_proofs_are_json_and_the_same_each_time():
 def test_unknown_methods_are_refused(methods):
     with pytest.raises(PropertyError, match=r"methods must be some of .*exhaustion"):
         verify(FAMILIES["bitonic"](4), methods=methods)
+
+
+def test_without_python_sat_other_methods_prove_what_they_can(monkeypatch):
+    network = FAMILIES["pairwise"](64)
+    assert verify(network).method == "SAT"
+    monkeypatch.setitem(sys.modules, "pysat", None)
+    assert verify(network).method == "reachable sets"
+    proof = verify(network, methods=["SAT"])
+    assert proof.verdict is Verdict.UNPROVED
+    assert proof.detail.endswith("SAT needs python-sat, which is not installed")

@@ -1,0 +1,171 @@
+"""`python -m benchmarks.search`: what a search finds from nothing, and from the published networks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from benchmarks.machine import machine
+from benchmarks.report import paragraph
+from nsc.compiler.families import KINDS, published
+from nsc.compiler.network import Network
+from nsc.compiler.search import (
+    Goal,
+    Objective,
+    Outcome,
+    Round,
+    State,
+    advance,
+    from_network,
+    from_nothing,
+    known_network,
+)
+from nsc.compiler.verify import parse
+from nsc.join.budget import budget_of
+from nsc.join.searching import search_engine, work
+from nsc.wording import count
+
+RESULTS = Path(__file__).parent / "results" / "search.md"
+SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A goal, and what is wanted of the first term of its cost."""
+
+    goal: Goal
+    target: int
+
+    @property
+    def words(self) -> str:
+        symmetric = ", symmetric" * self.goal.symmetric
+        return f"{self.goal.wanted.name} of {self.goal.n} by {self.goal.objective.name.lower()}{symmetric}"
+
+
+# The least sizes and depths that are known.
+FROM_NOTHING = [
+    *(Case(Goal(parse("sort", n)), size) for n, size in ((8, 19), (9, 25), (10, 29), (11, 35), (12, 39))),
+    *(
+        Case(Goal(parse("sort", n), Objective.DEPTH, symmetric=symmetric), depth)
+        for n, depth, symmetric in ((8, 6, False), (9, 7, False), (10, 7, False), (12, 8, True))
+    ),
+    Case(Goal(parse("sort", 16), symmetric=True), 60),
+]
+# Searched by half operations, from the network of fewest that is known.
+SELECTIONS = [("median", 9), ("median", 25), ("median", 49), ("top-8", 64)]
+
+
+@click.command()
+@click.option(
+    "--wires",
+    type=click.IntRange(2, 64),
+    nargs=2,
+    default=(26, 40),
+    show_default=True,
+    help="Least and most, of published networks.",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="For each published network and selection.",
+)
+def main(wires: tuple[int, int], seconds: int) -> None:
+    """Search from nothing, from published networks and from selections, and write what was found."""
+    low, high = wires
+    search_engine()  # the build is no part of a search
+    with Console(stderr=True).status("") as status:
+        tables = [
+            _table(("network", "found", "CPU seconds"), _from_nothing(status.update)),
+            _table(
+                ("network", "before", "after", "CPU seconds"),
+                _from_published(range(low, high + 1), seconds, status.update),
+            ),
+            _table(
+                ("half operations of", "before", "after", "CPU seconds"), _selections(seconds, status.update)
+            ),
+        ]
+    head = (
+        f"`python -m benchmarks.search --wires {low} {high} --seconds {seconds}` on {machine()}. From "
+        f"nothing: the time until the least that is known was found, with {count(len(SEEDS), 'seed')}. "
+        f"From each published sorter and median of {low} to {high} wires, with its own depth as the "
+        f"limit, and from the cheapest known selections: deletions, then {count(seconds, 'second')} of "
+        "changes. Networks that stayed as they were are counted."
+    )
+    text = "\n\n".join(["# Search", paragraph(head), *tables])
+    partial = RESULTS.with_suffix(".partial")
+    partial.write_text(f"{text}\n", encoding="utf-8")
+    os.replace(partial, RESULTS)
+    click.echo(f"wrote {RESULTS}")
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[object, ...]]) -> str:
+    lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _here(rounds: Sequence[Round]) -> list[Outcome]:
+    return [work(each) for each in rounds]
+
+
+def _from_nothing(told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:
+    for case in FROM_NOTHING:
+        told(case.words)
+        times = sorted(_time_of(case, seed) for seed in SEEDS)
+        yield case.words, case.target, " ".join(f"{seconds:.2f}" for seconds in times)
+
+
+def _time_of(case: Case, seed: int) -> float:
+    """Return the seconds until the target is found."""
+    start = time.process_time()
+    state = from_nothing(case.goal, None, seed, 1)
+    while state.best is None or case.goal.cost(state.best)[1] > case.target:
+        state = advance(state, _here)
+    return time.process_time() - start
+
+
+def _from_published(
+    wires: range, seconds: float, told: Callable[[str], None]
+) -> Iterator[tuple[object, ...]]:
+    stayed = 0
+    for kind, word in KINDS.items():
+        for network in (each for n in wires for each in published(kind).get(n, [])):
+            told(f"{kind} {network.counts}")
+            goal = Goal(parse(word, network.n), depth=network.depth)
+            before, after, taken = _improved(goal, network, seconds)
+            if before == after:
+                stayed += 1
+            else:
+                yield f"{word} of {network.n}, {network.depth} layers", before, after, f"{taken:.1f}"
+    yield "others", count(stayed, "network"), "unchanged", ""
+
+
+def _selections(seconds: float, told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:
+    for name, n in SELECTIONS:
+        told(f"{name} of {n}")
+        goal = Goal(parse(name, n), Objective.COST)
+        before, after, taken = _improved(goal, known_network(goal), seconds)
+        yield f"{name} of {n}", before, after, f"{taken:.1f}"
+
+
+def _improved(goal: Goal, network: Network, seconds: float) -> tuple[int, int, float]:
+    """Return the first term of the cost before and after a search, and the seconds that it took."""
+    start = time.process_time()
+    state: State = from_network(goal, network, None, 0, 1, search_engine(), budget_of())
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        state = advance(state, _here)
+    assert state.best is not None
+    return goal.cost(network)[1], goal.cost(state.best)[1], time.process_time() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
