@@ -12,11 +12,12 @@ from nsc.errors import NetworkError
 
 
 def remove_redundant(network: Network, property_: Property, budget: Budget) -> Network:
-    """Return the network without the comparators that exchange nothing, for any input of the property.
+    """Return the network without the comparators that exchange nothing for inputs that the property needs.
 
-    The other comparators exchange the same values as before, so the network keeps the property, which it
-    must have. Exact sorting stays the same. Soft values change, since a relaxed comparator also mixes
-    values that are in order. Never more comparators or layers. Cost: that of the proof by reachable sets.
+    A wire of rank r needs the 0-1 inputs of r and r + 1 zeros. For these the other comparators exchange the
+    same values as before, so the network keeps the property, which it must have. Exact results stay the same.
+    Soft values change, since a relaxed comparator also mixes values that are in order. Never more comparators
+    or layers. Cost: that of the proof by reachable sets.
 
     Raises:
         NetworkError: the network does not have the property.

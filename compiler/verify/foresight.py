@@ -59,7 +59,8 @@ def forced_join(network: Network, runs: tuple[tuple[int, ...], ...], rule: JoinR
     Cost: O(size), plus some steps for each layer; O(1) if the rule allows a join of all n wires.
     """
     n = network.n
-    if not rule.refuses(rule.patterns(n) ** 2, n, n):
+    # Where some numbers of zeros do not matter, joins leave patterns out, and these bounds do not hold.
+    if not rule.needs_all or not rule.refuses(rule.patterns(n) ** 2, n, n):
         return None
     allowed = np.zeros(network.size, dtype=bool)
     while True:

@@ -49,16 +49,31 @@ class JoinRule:
     ranks: dict[int, int]
 
     @cached_property
-    def most_zeros(self) -> int:
-        """The most zeros of a pattern that is kept."""
-        return max(self.ranks.values(), default=0) + 1
+    def needs_all(self) -> bool:
+        """Whether inputs of every number of zeros matter, up to the highest rank and one more."""
+        return set(self.ranks.values()) == set(range(len(self.ranks)))
+
+    def needed(self, inputs: int) -> npt.NDArray[np.bool_]:
+        """Return for each number of zeros, 0 … inputs, whether patterns of a component with it are kept.
+
+        Those are kept that can be part of an input of r or r + 1 zeros, for a rank r.
+        """
+        matters = np.zeros(self.n + 2, dtype=int)
+        for rank in self.ranks.values():
+            matters[rank : rank + 2] = 1
+        before = np.concatenate([[0], np.cumsum(matters[: self.n + 1])])
+        zeros = np.arange(inputs + 1)
+        needed: npt.NDArray[np.bool_] = before[zeros + self.n - inputs + 1] > before[zeros]
+        return needed
 
     def patterns(self, inputs: int | Integers) -> Any:
-        """Return the least number of patterns of a component with this many inputs.
+        """Return a number of patterns that a component with this many inputs has at least.
 
-        There is one for each number of zeros, and their number is rounded up to whole bytes.
+        If inputs of every number of zeros matter, there is one pattern for each. The number is rounded up to
+        whole bytes.
         """
-        return -(-(np.minimum(inputs, self.most_zeros) + 1) // 8) * 8
+        levels = np.minimum(inputs, len(self.ranks)) if self.needs_all else np.multiply(inputs, 0)
+        return -(-(levels + 1) // 8) * 8
 
     def wires(self, inputs: int | Integers) -> Any:
         """Return the least number of wires of a component with this many inputs."""

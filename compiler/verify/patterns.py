@@ -15,6 +15,7 @@ import numpy.typing as npt
 from nsc.compiler.verify.bits import Bits, transposed
 
 ZeroCounts = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 
 # A product is computed in pieces with rows of about this many bytes: 32 MB for 4,096 wires.
 _ROW_BYTES = 1 << 13
@@ -48,7 +49,32 @@ class Component:
         return len(self.rows) * self.count // 8 + self.zeros.nbytes
 
 
-def products(a: Component, b: Component) -> Iterator[Component]:
+def product_count(a: Component, b: Component, needed: Flags) -> int:
+    """Return how many patterns `products` yields, but for those that fill bytes up."""
+    if needed.all():
+        return a.count * b.count
+    counts = np.convolve(np.bincount(a.zeros), np.bincount(b.zeros))
+    return int(counts[needed[: len(counts)]].sum())
+
+
+def products(a: Component, b: Component, needed: Flags) -> Iterator[Component]:
+    """Yield the product of two components in pieces.
+
+    Args:
+        a, b: the components.
+        needed: for each number of zeros, whether patterns with it are wanted; a few others come too.
+    """
+    if needed.all():
+        yield from _products(a, b)
+        return
+    for zeros in np.unique(a.zeros):
+        others = needed[zeros + b.zeros]
+        if others.any():
+            some = _selected(a, np.flatnonzero(a.zeros == zeros))
+            yield from _products(some, _selected(b, np.flatnonzero(others)))
+
+
+def _products(a: Component, b: Component) -> Iterator[Component]:
     """Yield the product of two components in pieces; pattern (s, t) has index s·count(b) + t."""
     whole = np.array([0, 0xFF], dtype=np.uint8)
     size = max(1, 8 * _ROW_BYTES // b.count)
@@ -76,18 +102,22 @@ def concatenated(pieces: list[Component]) -> Component:
     )
 
 
-def distinct(component: Component, wires: list[int], most_zeros: int) -> Component:
-    """Return a component without repeated patterns and without patterns of too many zeros.
+def distinct(component: Component, wires: list[int], needed: Flags) -> Component:
+    """Return a component without repeated patterns.
 
     Args:
         component: a component whose patterns may repeat.
         wires: the wires whose values distinguish patterns.
-        most_zeros: the most inputs of a kept pattern that may be 0.
+        needed: for each number of zeros, whether patterns with it are kept.
     """
+
+    def kept(index: npt.NDArray[np.int64]) -> Component:
+        return _selected(component, index[needed[component.zeros[index]]])
+
     if component.whole:
         chain = _chain(component, wires)
         if chain is not None:
-            return _selected(component, chain, most_zeros)
+            return kept(chain)
     rows = [component.rows[wire] for wire in wires]
     if not component.whole:
         # Wires were forgotten: patterns with different numbers of zeros differ, even if these wires agree.
@@ -96,11 +126,11 @@ def distinct(component: Component, wires: list[int], most_zeros: int) -> Compone
             for bit in range(int(component.zeros.max()).bit_length())
         ]
     first = _first_of_each(np.stack(rows)) if rows else np.zeros(1, np.int64)
-    return _selected(component, first, most_zeros)
+    return kept(first)
 
 
-def _selected(component: Component, kept: npt.NDArray[np.int64], most_zeros: int) -> Component:
-    kept = kept[component.zeros[kept] <= most_zeros]
+def _selected(component: Component, kept: npt.NDArray[np.int64]) -> Component:
+    """Return a component with some of its patterns, at least one; the first is repeated to fill a byte."""
     kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
     if len(kept) >= component.count:
         return component

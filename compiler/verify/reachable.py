@@ -13,8 +13,9 @@ search fails, a second one makes every join that memory and time allow, unless S
 next.
 
 If only some wires have ranks, other wires are forgotten once no comparator needs them, and each pattern
-carries the number of zeros among its inputs. Patterns with more than r + 1 zeros, where r is the highest
-rank, are left out: outputs are monotone in the inputs, so such a pattern is wrong only if a kept one is.
+carries the number of zeros among its inputs. Outputs are monotone in the inputs, so a wire of rank r is right
+if it is right for the inputs of r zeros and of r + 1. Patterns that cannot be part of such an input, for any
+of the ranks, are left out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from nsc.compiler.verify.answer import Answer
 from nsc.compiler.verify.bits import Bits
 from nsc.compiler.verify.foresight import forced_join
 from nsc.compiler.verify.joins import JoinRule
-from nsc.compiler.verify.patterns import Component, concatenated, distinct, products
+from nsc.compiler.verify.patterns import Component, concatenated, distinct, product_count, products
 from nsc.compiler.verify.proof import Vector
 from nsc.compiler.verify.property import sort
 from nsc.compiler.verify.question import Budget, BudgetError, Question, question_of
@@ -282,12 +283,13 @@ class _Search:
         if why is not None:
             self._join_unseen(a, b, why)
             return
-        count = a.count * b.count
+        needed = self.rule.needed(a.inputs + b.inputs)
+        count = product_count(a, b, needed)
         self.peak = max(self.peak, count)
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
         merged = held = tried = 0
-        for piece in products(a, b):
+        for piece in products(a, b, needed):
             self.budget.check()
             if self.visit is not None:
                 self.visit(self._inputs_of(piece))
@@ -307,7 +309,8 @@ class _Search:
             return self.unmade
         # Rows of traced inputs do not count, so that a traced run makes the same joins.
         wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))
-        join = a.count * b.count, wires, a.inputs + b.inputs
+        inputs = a.inputs + b.inputs
+        join = product_count(a, b, self.rule.needed(inputs)), wires, inputs
         return self.rule.why(*join) if self.rule.refuses(*join) else None
 
     def _merged(self, pieces: list[Component], held: int) -> Component:
@@ -398,7 +401,7 @@ class _Search:
 
     def _distinct(self, component: Component) -> Component:
         wires = [wire for wire in component.rows if wire < self.network.n]
-        return distinct(component, wires, self.rule.most_zeros)
+        return distinct(component, wires, self.rule.needed(component.inputs))
 
     def _check(self, component: Component) -> None:
         """Raise _FailingError if a wire of a finished component can carry a value that its rank forbids."""
