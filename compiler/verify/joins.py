@@ -58,13 +58,17 @@ class JoinRule:
 
         Those are kept that can be part of an input of r or r + 1 zeros, for a rank r.
         """
-        matters = np.zeros(self.n + 2, dtype=int)
+        others = self.n - inputs
+        needed: npt.NDArray[np.bool_] = self._up_to[others + 1 :] > self._up_to[: inputs + 1]
+        return needed
+
+    @cached_property
+    def _up_to(self) -> Integers:
+        """How many of the numbers 0, 1, … below each one are zeros of an input that matters; (n + 2,)."""
+        matters = np.zeros(self.n + 2, dtype=np.int64)
         for rank in self.ranks.values():
             matters[rank : rank + 2] = 1
-        before = np.concatenate([[0], np.cumsum(matters[: self.n + 1])])
-        zeros = np.arange(inputs + 1)
-        needed: npt.NDArray[np.bool_] = before[zeros + self.n - inputs + 1] > before[zeros]
-        return needed
+        return np.concatenate([[0], np.cumsum(matters[:-1])])
 
     def patterns(self, inputs: int | Integers) -> Any:
         """Return a number of patterns that a component with this many inputs has at least.

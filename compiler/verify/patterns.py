@@ -19,6 +19,8 @@ Flags = npt.NDArray[np.bool_]
 
 # A product is computed in pieces with rows of about this many bytes: 32 MB for 4,096 wires.
 _ROW_BYTES = 1 << 13
+# The least product that is parted by zeros: smaller ones take longer so.
+_PARTED = 1 << 16
 # The first bytes of each row: most sets that are not a chain already fail there.
 _GLANCE = 64
 
@@ -50,28 +52,35 @@ class Component:
 
 
 def product_count(a: Component, b: Component, needed: Flags) -> int:
-    """Return how many patterns `products` yields, but for those that fill bytes up."""
-    if needed.all():
+    """Return how many patterns `products` yields, filled up to bytes or not; of unseen parts too many."""
+    if a.unseen or b.unseen or _is_made_whole(a, b, needed):
         return a.count * b.count
     counts = np.convolve(np.bincount(a.zeros), np.bincount(b.zeros))
     return int(counts[needed[: len(counts)]].sum())
 
 
-def products(a: Component, b: Component, needed: Flags) -> Iterator[Component]:
+def products(a: Component, b: Component, needed: Flags, exactly: bool = False) -> Iterator[Component]:
     """Yield the product of two components in pieces.
 
     Args:
         a, b: the components.
-        needed: for each number of zeros, whether patterns with it are wanted; a few others come too.
+        needed: for each number of zeros, whether patterns with it are wanted.
+        exactly: whether small products lack the other patterns too.
     """
-    if needed.all():
-        yield from _products(a, b)
+    if _is_made_whole(a, b, needed):
+        for piece in _products(a, b):
+            wanted = np.flatnonzero(needed[piece.zeros]) if exactly else np.arange(piece.count)
+            if len(wanted):
+                yield selected(piece, wanted)
         return
     for zeros in np.unique(a.zeros):
-        others = needed[zeros + b.zeros]
-        if others.any():
-            some = _selected(a, np.flatnonzero(a.zeros == zeros))
-            yield from _products(some, _selected(b, np.flatnonzero(others)))
+        others = np.flatnonzero(needed[zeros + b.zeros])
+        if len(others):
+            yield from _products(selected(a, np.flatnonzero(a.zeros == zeros)), selected(b, others))
+
+
+def _is_made_whole(a: Component, b: Component, needed: Flags) -> bool:
+    return a.count * b.count < _PARTED or bool(needed.all())
 
 
 def _products(a: Component, b: Component) -> Iterator[Component]:
@@ -112,7 +121,10 @@ def distinct(component: Component, wires: list[int], needed: Flags) -> Component
     """
 
     def kept(index: npt.NDArray[np.int64]) -> Component:
-        return _selected(component, index[needed[component.zeros[index]]])
+        are_needed = needed[component.zeros]
+        index = index[are_needed[index]]
+        repeats_alone = are_needed.all() and -(-len(index) // 8) * 8 == component.count
+        return component if repeats_alone else selected(component, index)
 
     if component.whole:
         chain = _chain(component, wires)
@@ -129,15 +141,15 @@ def distinct(component: Component, wires: list[int], needed: Flags) -> Component
     return kept(first)
 
 
-def _selected(component: Component, kept: npt.NDArray[np.int64]) -> Component:
+def selected(component: Component, kept: npt.NDArray[np.int64]) -> Component:
     """Return a component with some of its patterns, at least one; the first is repeated to fill a byte."""
-    kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
-    if len(kept) >= component.count:
+    if len(kept) == component.count:
         return component
+    kept = np.append(kept, np.full(-len(kept) % 8, kept[0]))
     rows = {}
     if component.rows:
-        selected = _select(np.stack(list(component.rows.values())), kept)
-        rows = dict(zip(component.rows, selected, strict=True))
+        chosen = _select(np.stack(list(component.rows.values())), kept)
+        rows = dict(zip(component.rows, chosen, strict=True))
     return Component(rows, len(kept), component.zeros[kept], component.inputs, component.whole)
 
 

@@ -279,17 +279,18 @@ class _Search:
     def _join(self, lo: int, hi: int) -> None:
         """Replace two components by their product, after all comparators that are ready inside it."""
         a, b = self.component[lo], self.component[hi]
-        why = self._why_unmade(a, b)
+        needed = self.rule.needed(a.inputs + b.inputs)
+        count = product_count(a, b, needed)
+        why = self._why_unmade(a, b, count)
         if why is not None:
             self._join_unseen(a, b, why)
             return
-        needed = self.rule.needed(a.inputs + b.inputs)
-        count = product_count(a, b, needed)
         self.peak = max(self.peak, count)
         plan = self._plan([wire for wire in (*a.rows, *b.rows) if wire < self.network.n])
         pieces: list[Component] = []
         merged = held = tried = 0
-        for piece in products(a, b, needed):
+        # A comparator is used if it exchanges something for an input that matters.
+        for piece in products(a, b, needed, exactly=self.used is not None):
             self.budget.check()
             if self.visit is not None:
                 self.visit(self._inputs_of(piece))
@@ -303,14 +304,13 @@ class _Search:
                 merged = held = pieces[0].bytes
         self._settle(self._merged(pieces, held))
 
-    def _why_unmade(self, a: Component, b: Component) -> str | None:
-        """Return why two components are not joined; None if they are."""
+    def _why_unmade(self, a: Component, b: Component, count: int) -> str | None:
+        """Return why two components with a product of so many patterns are not joined; None if they are."""
         if a.unseen or b.unseen:
             return self.unmade
         # Rows of traced inputs do not count, so that a traced run makes the same joins.
         wires = sum(wire < self.network.n for wire in (*a.rows, *b.rows))
-        inputs = a.inputs + b.inputs
-        join = product_count(a, b, self.rule.needed(inputs)), wires, inputs
+        join = count, wires, a.inputs + b.inputs
         return self.rule.why(*join) if self.rule.refuses(*join) else None
 
     def _merged(self, pieces: list[Component], held: int) -> Component:
