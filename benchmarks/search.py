@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,7 +15,8 @@ from rich.console import Console
 
 from benchmarks.machine import machine
 from benchmarks.report import paragraph
-from nsc.compiler.families import KINDS, published
+from nsc.compiler.families import KINDS, known_name, published
+from nsc.compiler.formats import save_network
 from nsc.compiler.network import Network
 from nsc.compiler.search import (
     Goal,
@@ -30,6 +32,7 @@ from nsc.compiler.search import (
 from nsc.compiler.verify import parse
 from nsc.join.budget import budget_of
 from nsc.join.searching import search_engine, work
+from nsc.join.workers import workers
 from nsc.wording import count
 
 RESULTS = Path(__file__).parent / "results" / "search.md"
@@ -78,7 +81,15 @@ SELECTIONS = [("median", 9), ("median", 25), ("median", 49), ("top-8", 64)]
     show_default=True,
     help="For each published network and selection.",
 )
-def main(wires: tuple[int, int], seconds: int) -> None:
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes, for published networks."
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A folder for published networks made smaller, in .cn files.",
+)
+def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> None:
     """Search from nothing, from published networks and from selections, and write what was found."""
     low, high = wires
     search_engine()  # the build is no part of a search
@@ -87,15 +98,16 @@ def main(wires: tuple[int, int], seconds: int) -> None:
             _table(("network", "found", "CPU seconds"), _from_nothing(status.update)),
             _table(
                 ("network", "before", "after", "CPU seconds"),
-                _from_published(range(low, high + 1), seconds, status.update),
+                _from_published(range(low, high + 1), seconds, jobs, keep, status.update),
             ),
             _table(
                 ("half operations of", "before", "after", "CPU seconds"), _selections(seconds, status.update)
             ),
         ]
+    options = f"--wires {low} {high} --seconds {seconds} --jobs {jobs}"
     head = (
-        f"`python -m benchmarks.search --wires {low} {high} --seconds {seconds}` on {machine()}. From "
-        f"nothing: the time until the least that is known was found, with {count(len(SEEDS), 'seed')}. "
+        f"`python -m benchmarks.search {options}` on {machine()}. From nothing: the time until the "
+        f"least that is known was found, with {count(len(SEEDS), 'seed')}. "
         f"From each published sorter and median of {low} to {high} wires, with its own depth as the "
         f"limit, and from the cheapest known selections: deletions, then {count(seconds, 'second')} of "
         "changes. Networks that stayed as they were are counted."
@@ -133,38 +145,52 @@ def _time_of(case: Case, seed: int) -> float:
 
 
 def _from_published(
-    wires: range, seconds: float, told: Callable[[str], None]
+    wires: range, seconds: float, jobs: int, keep: Path | None, told: Callable[[str], None]
 ) -> Iterator[tuple[object, ...]]:
+    every = [(kind, each) for kind in KINDS for n in wires for each in published(kind).get(n, [])]
     stayed = 0
-    for kind, word in KINDS.items():
-        for network in (each for n in wires for each in published(kind).get(n, [])):
-            told(f"{kind} {network.counts}")
-            goal = Goal(parse(word, network.n), depth=network.depth)
-            before, after, taken = _improved(goal, network, seconds)
-            if before == after:
-                stayed += 1
-            else:
-                yield f"{word} of {network.n}, {network.depth} layers", before, after, f"{taken:.1f}"
+    with workers(partial(_of_published, seconds), jobs) as improved:
+        for start in range(0, len(every), jobs):
+            told(f"{every[start][0]} {every[start][1].counts}")
+            for before, after, taken in improved(every[start : start + jobs]):
+                kind, network = before
+                if after.size == network.size:
+                    stayed += 1
+                    continue
+                if keep is not None:
+                    save_network(after, keep / f"{known_name(kind, after)}.cn")
+                word = f"{KINDS[kind]} of {network.n}, {network.depth} layers"
+                yield word, network.size, after.size, f"{taken:.1f}"
     yield "others", count(stayed, "network"), "unchanged", ""
+
+
+def _of_published(
+    seconds: float, published_one: tuple[str, Network]
+) -> tuple[tuple[str, Network], Network, float]:
+    """Return a published network with its kind, what a search makes of it, and the seconds that it took."""
+    kind, network = published_one
+    goal = Goal(parse(KINDS[kind], network.n), depth=network.depth)
+    return published_one, *_improved(goal, network, seconds)
 
 
 def _selections(seconds: float, told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:
     for name, n in SELECTIONS:
         told(f"{name} of {n}")
         goal = Goal(parse(name, n), Objective.COST)
-        before, after, taken = _improved(goal, known_network(goal), seconds)
-        yield f"{name} of {n}", before, after, f"{taken:.1f}"
+        before = known_network(goal)
+        after, taken = _improved(goal, before, seconds)
+        yield f"{name} of {n}", goal.cost(before)[1], goal.cost(after)[1], f"{taken:.1f}"
 
 
-def _improved(goal: Goal, network: Network, seconds: float) -> tuple[int, int, float]:
-    """Return the first term of the cost before and after a search, and the seconds that it took."""
+def _improved(goal: Goal, network: Network, seconds: float) -> tuple[Network, float]:
+    """Return what a search makes of a network, and the seconds that it took."""
     start = time.process_time()
     state: State = from_network(goal, network, None, 0, 1, search_engine(), budget_of())
     end = time.process_time() + seconds
     while time.process_time() < end:
         state = advance(state, _here)
     assert state.best is not None
-    return goal.cost(network)[1], goal.cost(state.best)[1], time.process_time() - start
+    return state.best, time.process_time() - start
 
 
 if __name__ == "__main__":

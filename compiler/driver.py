@@ -162,7 +162,7 @@ def transform(network: Network, property_: Property, remove: bool, budget: Budge
     Args:
         network: any network.
         property_: what it is compiled for.
-        remove: whether comparators that never exchange anything are removed.
+        remove: whether comparators that exact results do not need are removed.
         budget: what the search for these may take.
 
     Raises:

@@ -34,7 +34,7 @@ class Request:
         version: the version of nsc, for headers.
         select: what is selected; None: all values, sorted.
         wires: the wires that carry what is selected, as `Selection.property_of` takes them.
-        remove_redundant: whether comparators that never exchange anything are removed, which changes soft
+        remove_redundant: whether comparators that exact results do not need are removed, which changes soft
             values.
         is_header: whether a C header is compiled, not a package.
         single_file: whether kernels' sources have the kernel library in them, instead of including it.

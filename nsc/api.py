@@ -104,7 +104,7 @@ def compile(
             all values are sorted.
         wires: the wires that carry the selected values, smallest first, or in the order of nsc.ranks; None:
             the wires that carry them in a sorting network.
-        remove_redundant: remove comparators that never exchange anything, which changes soft values.
+        remove_redundant: remove comparators that exact results do not need, which changes soft values.
         relaxation: how comparators are softened: logistic, gaussian, reciprocal, cauchy, optimal or hard, or
             an nsc.Relaxation, which holds the next two options itself.
         art_lambda: strength of the activation replacement trick, in [0, 1); 0 is none; None: 0.25.

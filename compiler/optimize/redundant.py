@@ -1,4 +1,4 @@
-"""Redundant comparators: those that never exchange their values."""
+"""Redundant comparators: those that exact results do not need."""
 
 from __future__ import annotations
 

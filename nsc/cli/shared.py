@@ -193,7 +193,7 @@ def remove_redundant_option(function: F) -> F:
     return click.option(
         "--remove-redundant",
         is_flag=True,
-        help="Remove comparators that never exchange anything, which changes soft values.",
+        help="Remove comparators that exact results do not need, which changes soft values.",
     )(function)
 
 
