@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
+from pathlib import Path
 
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.driver import prove
+from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import Optimized
 from nsc.compiler.optimize import optimize as optimize_network
-from nsc.compiler.verify import Proof, Property, Verdict, parse
+from nsc.compiler.verify import Proof, Property, Verdict, certify, parse
 from nsc.compiler.verify import verify as verify_network
 from nsc.errors import UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
@@ -46,6 +49,7 @@ def verify(
     index_base: int | None = None,
     max_memory: int = MAX_MEMORY,
     time_limit: float | None = None,
+    certificate: str | os.PathLike[str] | None = None,
 ) -> Proof:
     """Decide whether a network sorts, or has another property, for every input.
 
@@ -55,9 +59,11 @@ def verify(
         methods: names of methods to use alone; None: all.
         max_memory: MB that the method of reachable sets may take for 0-1 patterns.
         time_limit: seconds after which the proof gives up; None: about 20 a method.
+        certificate: a file for the proof as a text that tools/check_certificate.py checks; nothing is
+            written if the network is not proved. None: no file.
 
     Raises:
-        NetworkError: no such family or file, or no network in it.
+        NetworkError: no such family or file, or no network in it; a certificate that cannot be written.
         PropertyError: no such property, a property of another number of wires, an unknown method, or a limit
             that is no number of its kind.
 
@@ -67,7 +73,12 @@ def verify(
     budget = budget_of(max_memory, time_limit)
     described = describe(network, n, format, index_base)
     property_ = parse(property, described.n) if isinstance(property, str) else property
-    return verify_network(described, property_, budget, methods)
+    if certificate is None:
+        return verify_network(described, property_, budget, methods)
+    proof, text = certify(described, property_, budget, methods)
+    if text is not None:
+        save(text.encode(), Path(certificate))
+    return proof
 
 
 def optimize(

@@ -1,5 +1,6 @@
 """Verification: whether a network has a property: proved, refuted or unproved."""
 
+from nsc.compiler.verify.certificate import CERTIFICATE_FORMAT, certify
 from nsc.compiler.verify.check import check_proof, read_proof
 from nsc.compiler.verify.emitted import Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
@@ -11,6 +12,7 @@ from nsc.compiler.verify.question import Archive, Budget, Cases, Integers
 
 __all__ = [
     "CANONICAL_DIGEST",
+    "CERTIFICATE_FORMAT",
     "FORMS",
     "METHODS",
     "NETWORK_DIGEST",
@@ -26,6 +28,7 @@ __all__ = [
     "Property",
     "Run",
     "Verdict",
+    "certify",
     "check_emitted",
     "check_proof",
     "diagnose",

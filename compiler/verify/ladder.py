@@ -15,7 +15,7 @@ from nsc.arguments import is_name
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.verify import zero_one
-from nsc.compiler.verify.answer import Method
+from nsc.compiler.verify.answer import Method, Step
 from nsc.compiler.verify.depth_first import depth_first
 from nsc.compiler.verify.exhaustion import exhaustion
 from nsc.compiler.verify.lint import lint
@@ -69,6 +69,16 @@ def verify(
 
     Cost: O(size) and a sample of 0-1 inputs; then the methods in order, until one settles the network.
     """
+    return decide(network, property_, budget, methods)[0]
+
+
+def decide(
+    network: Network,
+    property_: Property | None = None,
+    budget: Budget | None = None,
+    methods: Collection[str] | None = None,
+) -> tuple[Proof, Question, tuple[Step, ...]]:
+    """Return what `verify` does, the question that it decided, and the steps of the proof."""
     property_ = sort(network.n) if property_ is None else property_
     if not isinstance(property_, Property):
         raise PropertyError(
@@ -86,9 +96,11 @@ def verify(
     question = question_of(network, property_, Budget() if budget is None else budget)
     progress = question.budget.progress
     reasons: list[str] = []
+    steps: tuple[Step, ...] = ()
 
     def outcome(name: str) -> Proof | None:
         """Return what a method finds; None if it does not settle the network, with a reason if it has one."""
+        nonlocal steps
         progress.phase(f"prove by {name}")
         try:
             answer = METHODS[name](question)
@@ -99,6 +111,7 @@ def verify(
             return None
         if answer.failing is not None:
             return _refuted(network, digest, property_, answer.failing, name, "found by an exact method")
+        steps = answer.steps
         return Proof(
             Verdict.PROVED,
             property_.name,
@@ -115,7 +128,7 @@ def verify(
         if name in names:
             names.remove(name)
             if (proof := outcome(name)) is not None:
-                return proof
+                return proof, question, steps
     progress.phase("prove by sampling")
     ranks, runs = question.ranks, question.runs
     sampled = 0
@@ -124,21 +137,20 @@ def verify(
         wrong = zero_one.first_wrong_vector(question.network, ranks, inputs)
         if wrong is not None:
             vector = tuple(inputs[wrong].astype(int).tolist())
-            return _refuted(
-                network, digest, property_, vector, "sampling", f"0-1 input {sampled + wrong} tried fails"
-            )
+            found = f"0-1 input {sampled + wrong} tried fails"
+            return _refuted(network, digest, property_, vector, "sampling", found), question, ()
         sampled += len(inputs)
         progress.count("0-1 inputs", sampled)
     for name in names:
         if (proof := outcome(name)) is not None:
-            return proof
+            return proof, question, steps
     size = question.network.size
     if size > MOST_COMPARATORS:
         reasons.append(f"SAT takes at most {MOST_COMPARATORS:,} comparators, these are {size:,}")
     elif not is_for(question.network):
         reasons.append("SAT needs python-sat, which is not installed")
     unproved = "; ".join(reasons) or "no exact method applies"
-    return Proof(
+    proof = Proof(
         Verdict.UNPROVED,
         property_.name,
         "sampling",
@@ -146,6 +158,7 @@ def verify(
         digest,
         seconds=time.perf_counter() - start,
     )
+    return proof, question, ()
 
 
 def _refuted(
@@ -164,4 +177,4 @@ def _refuted(
     )
 
 
-__all__ = ["METHODS", "UNTIMED", "Question", "verify"]
+__all__ = ["METHODS", "UNTIMED", "Question", "decide", "verify"]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Answer
+from nsc.compiler.verify.answer import Answer, Inside, Merge, Step
 from nsc.compiler.verify.question import Question
 from nsc.wording import count
 
@@ -55,6 +55,11 @@ class _Next:
         pairs = self._partners[np.maximum(comparators, 0)]
         partners = np.where(pairs[:, 0] == wires, pairs[:, 1], pairs[:, 0])
         return np.where(comparators < 0, -1, partners)
+
+    def taken(self, wires: Wires, before: Wires) -> list[int]:
+        """Return the comparators that wires have taken since they were at other places."""
+        spans = zip(before, self.place[wires], strict=True)
+        return sorted({int(each) for start, end in spans for each in self._comparators[start:end]})
 
     def compare(self, a: Runs, b: Runs) -> tuple[Runs, Runs, npt.NDArray[np.bool_]]:
         """Take the comparators of wires a and b, entry by entry.
@@ -119,7 +124,7 @@ def _odd_even(following: _Next, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.
     return np.concatenate(rest, axis=1), fits & fits_even & fits_odd
 
 
-MERGERS: dict[str, Merger] = {"bitonic merges": _bitonic, "odd-even merges": _odd_even}
+MERGERS: dict[str, Merger] = {"bitonic": _bitonic, "odd-even": _odd_even}
 
 
 # What fills runs up, in the order in which merges are looked for: nothing, ∞ behind, -∞ in front of them.
@@ -137,23 +142,24 @@ def merges(question: Question) -> Answer | None:
     ascend = all(list(run) == sorted(run) for run in question.runs)
     if not (question.is_sort and ascend and network.size):
         return None
-    following, used = _Next(network), Counter[str]()
+    following, steps = _Next(network), list[Step]()
     in_runs = {wire for run in question.runs for wire in run}
     runs = [*question.runs, *((wire,) for wire in range(network.n) if wire not in in_runs)]
     rows = [np.array(run, np.int64) for run in runs]
     while len(rows) > 1:
         question.budget.check()
-        merged = list(_merged(following, rows, used))
-        if len(merged) == len(rows) and not _takes_merges_with_nothing(following, rows):
+        merged = list(_merged(following, rows, steps))
+        if len(merged) == len(rows) and not _takes_merges_with_nothing(following, rows, steps):
             return None
         rows = merged
     assert (rows[0] == np.arange(network.n)).all()
-    by = ", ".join(f"{used[name]:,} by {name}" for name in MERGERS if used[name])
-    return Answer(proved=f"{count(sum(used.values()), 'merge')} of sorted wires: {by}")
+    used = Counter(step.network for step in steps if isinstance(step, Merge))
+    by = ", ".join(f"{used[name]:,} by {name} merges" for name in MERGERS if used[name])
+    return Answer(proved=f"{count(sum(used.values()), 'merge')} of sorted wires: {by}", steps=tuple(steps))
 
 
-def _merged(following: _Next, rows: list[Wires], used: Counter[str]) -> Iterator[Wires]:
-    """Merge the pairs of runs that can be merged, each run once; yield all runs."""
+def _merged(following: _Next, rows: list[Wires], steps: list[Step]) -> Iterator[Wires]:
+    """Merge the pairs of runs that can be merged, each run once; yield all runs, and add the steps."""
     run_of = np.empty(following.n, np.int64)
     for number, row in enumerate(rows):
         run_of[row] = number
@@ -175,27 +181,30 @@ def _merged(following: _Next, rows: list[Wires], used: Counter[str]) -> Iterator
             result, fits = _merge(following, MERGERS[name], a, b, fill)
             for wires in (a[~fits], b[~fits]):
                 following.place[wires] = before[wires]
-            used[name] += int(fits.sum())
+            heads = zip(a[fits, 0].tolist(), b[fits, 0].tolist(), strict=True)
+            steps += (Merge(name, fill, *pair) for pair in heads)
             yield from result[fits]
             a, b = a[~fits], b[~fits]
         yield from a
         yield from b
 
 
-def _takes_merges_with_nothing(following: _Next, rows: list[Wires]) -> bool:
+def _takes_merges_with_nothing(following: _Next, rows: list[Wires], steps: list[Step]) -> bool:
     """Take the comparators of merges of a run with infinite values alone; return whether there were any.
 
-    They compare wires of the run, so they do nothing.
+    They compare wires of the run, so they do nothing. They are added to the steps.
     """
-    taken = following.place.sum()
+    known = len(steps)
     nothing = np.empty((1, 0), np.int64)
     for row in rows:
         for fill, name in product(_FILLS[1:], MERGERS):
             before = following.place[row]
             _, fits = _merge(following, MERGERS[name], row[None], nothing, fill)
-            if not fits.all():
+            if fits.all():
+                steps += (Inside(comparator) for comparator in following.taken(row, before))
+            else:
                 following.place[row] = before
-    return bool(following.place.sum() != taken)
+    return len(steps) > known
 
 
 def _merge(

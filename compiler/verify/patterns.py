@@ -7,7 +7,7 @@ an AND and an OR of two rows, and the product of two sets is a repeat and a tile
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ class Component:
         inputs: number of inputs of the component.
         whole: whether the component still has all wires of these inputs.
         unseen: whether the patterns are too many to keep; then rows are empty and count exceeds all others.
+        different: number of different patterns; 0 where it is not known.
     """
 
     rows: dict[int, Bits]
@@ -44,6 +45,7 @@ class Component:
     inputs: int
     whole: bool = True
     unseen: bool = False
+    different: int = 0
 
     @property
     def bytes(self) -> int:
@@ -124,7 +126,7 @@ def distinct(component: Component, wires: list[int], needed: Flags) -> Component
         are_needed = needed[component.zeros]
         index = index[are_needed[index]]
         repeats_alone = are_needed.all() and -(-len(index) // 8) * 8 == component.count
-        return component if repeats_alone else selected(component, index)
+        return replace(component if repeats_alone else selected(component, index), different=len(index))
 
     if component.whole:
         chain = _chain(component, wires)

@@ -49,6 +49,7 @@ class Proof:
         seconds: the time taken; None where equal proofs must be equal bytes.
         counterexample: a 0-1 input that comes out wrong, if refuted.
         failing_input: a permutation of 0 … n-1 that comes out wrong, if refuted.
+        certificate: SHA-256 of the certificate that was written; None if none was.
 
     >>> import nsc
     >>> proof = nsc.verify("bitonic", 8)
@@ -66,6 +67,7 @@ class Proof:
     seconds: float | None = None
     counterexample: Vector | None = None
     failing_input: Vector | None = None
+    certificate: str | None = None
 
     def __post_init__(self) -> None:
         assert (self.verdict is Verdict.REFUTED) == (self.counterexample is not None)
@@ -165,6 +167,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_digest(value: object) -> bool:
+    return value is None or (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None)
+
+
 def _is_count(value: object) -> bool:
     return value is None or (type(value) is int and value >= 0)
 
@@ -188,7 +194,7 @@ _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "method": (_is_text, "a method's name"),
     "detail": (_is_text, "a text"),
     "canonical": (
-        lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+        lambda value: _is_text(value) and _is_digest(value),
         "a digest of 64 digits",
     ),
     "states": (_is_count, "a count or null"),
@@ -199,4 +205,5 @@ _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     ),
     "counterexample": (_is_vector, "a list of 0 and 1 or null"),
     "failing_input": (_is_vector, "a list of whole numbers or null"),
+    "certificate": (_is_digest, "a digest of 64 digits or null"),
 }

@@ -64,6 +64,7 @@ class Budget:
         search: begins depth-first searches, in C++; None: there are none.
         archive: keeps proofs, for `verify_once`; None: nothing is kept.
         progress: receives the current method and its counts.
+        certify: whether a proof has to be one that a certificate can hold.
     """
 
     states: int | None = None
@@ -73,6 +74,7 @@ class Budget:
     search: Searcher | None = None
     archive: Archive | None = None
     progress: Progress = SILENT
+    certify: bool = False
 
     @property
     def is_counted(self) -> bool:
@@ -94,6 +96,7 @@ class Question:
         ranks: wire to its required rank, 0 the smallest.
         runs: wires whose inputs ascend.
         budget: the limits of the methods.
+        whole: the network in standard form with the comparators that these wires do not depend on.
         tangled: whether the original network had reversed comparators.
     """
 
@@ -101,6 +104,7 @@ class Question:
     ranks: dict[int, int]
     runs: tuple[tuple[int, ...], ...]
     budget: Budget
+    whole: Network
     tangled: bool = False
 
     @property
@@ -124,9 +128,8 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     if tangled:
         network, outputs = untangle(network)
         ranks = {int(outputs[wire]): rank for wire, rank in ranks.items()}
-    if len(ranks) < network.n:
-        network = restrict(network, ranks)
-    return Question(network, ranks, property_.presorted, budget, tangled)
+    kept = restrict(network, ranks) if len(ranks) < network.n else network
+    return Question(kept, ranks, property_.presorted, budget, network, tangled)
 
 
 def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:

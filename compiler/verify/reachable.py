@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Answer
+from nsc.compiler.verify.answer import Answer, Join
 from nsc.compiler.verify.bits import Bits
 from nsc.compiler.verify.foresight import forced_join
 from nsc.compiler.verify.joins import JoinRule
@@ -62,11 +62,13 @@ class Outcome:
         failing: a failing 0-1 input or None.
         peak: number of patterns of the largest join.
         parts: number of wires of each distinct part that SAT proved to sort.
+        joins: the joins, in their order.
     """
 
     failing: Vector | None
     peak: int
     parts: tuple[int, ...] = ()
+    joins: tuple[Join, ...] = ()
 
 
 def search(
@@ -132,7 +134,8 @@ def _search(
     state = _Search(network, rule, trace=visit is not None, used=used, visit=visit)
     try:
         state.run(runs)
-        return Outcome(None, state.peak, tuple(part.n for part, sorts in state.parts.items() if sorts))
+        parts = tuple(part.n for part, sorts in state.parts.items() if sorts)
+        return Outcome(None, state.peak, parts, tuple(state.made))
     except _FailingError:
         # Patterns do not hold the inputs that led to them; a second run traces these, in twice the memory.
         twice = replace(rule, budget=replace(budget, memory=2 * budget.memory))
@@ -184,6 +187,7 @@ class _Search:
         # The reason of the first refused join.
         self.unmade = ""
         self.joins: list[tuple[int, int]] = []
+        self.made: list[Join] = []
         self.peak = 0
 
     def _presorted(self, run: tuple[int, ...]) -> Component:
@@ -219,9 +223,8 @@ class _Search:
             self._note_join(wire)
         while self.joins:
             cost, index = heapq.heappop(self.joins)
-            lo, hi = self.pairs[index]
             if self._is_join(index) and cost == self._cost(index):
-                self._join(lo, hi)
+                self._join(index)
                 self.budget.progress.count("comparators", self.passed, self.network.size)
         if any(component.unseen for component in self.component.values()):
             raise BudgetError(self.unmade)
@@ -276,8 +279,9 @@ class _Search:
         self.passed += len(plan)
         return plan
 
-    def _join(self, lo: int, hi: int) -> None:
+    def _join(self, index: int) -> None:
         """Replace two components by their product, after all comparators that are ready inside it."""
+        lo, hi = self.pairs[index]
         a, b = self.component[lo], self.component[hi]
         needed = self.rule.needed(a.inputs + b.inputs)
         count = product_count(a, b, needed)
@@ -302,7 +306,9 @@ class _Search:
             if held > max(_MERGED_BYTES, 2 * merged):
                 pieces = [self._merged(pieces, held)]
                 merged = held = pieces[0].bytes
-        self._settle(self._merged(pieces, held))
+        joined = self._merged(pieces, held)
+        self.made.append(Join(index, joined.different))
+        self._settle(joined)
 
     def _why_unmade(self, a: Component, b: Component, count: int) -> str | None:
         """Return why two components with a product of so many patterns are not joined; None if they are."""
@@ -369,6 +375,8 @@ class _Search:
         rank = values[0].tolist()
         renamed = Network.from_comparators(len(wires), [(rank[lo], rank[hi]) for lo, hi in inside])
         if renamed not in self.parts:
+            if self.budget.certify:
+                return None
             answer = sat(question_of(renamed, sort(renamed.n), self.budget))
             self.parts[renamed] = answer is not None and answer.failing is None
         return [wires[index] for index in np.argsort(values[0])] if self.parts[renamed] else None
@@ -461,4 +469,5 @@ def reachable_sets(question: Question) -> Answer | None:
     return Answer(
         proved=f"every reachable 0-1 pattern is {verdict}; at most {outcome.peak:,} in a component{parts}",
         states=outcome.peak,
+        steps=outcome.joins,
     )

@@ -6,11 +6,12 @@ import importlib.util
 import itertools
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from nsc.compiler.families import merge_exchange
 from nsc.compiler.network import Network
-from nsc.compiler.verify.answer import Answer
+from nsc.compiler.verify.answer import Answer, Clause
 from nsc.compiler.verify.question import BudgetError, Question
 from nsc.wording import argument
 
@@ -32,16 +33,19 @@ def is_for(network: Network) -> bool:
 def sat(question: Question) -> Answer | None:
     """Let a solver search for an input that comes out wrong; None if `is_for` is false.
 
+    Certificates hold proofs of sorts only.
+
     A comparator is two gates. Wire r of a merge exchange network is 1 iff the inputs have at most r zeros,
     so a wire of rank r is wrong iff it differs from that wire on the same inputs. To refute a sort, two
     neighbours out of order suffice.
     """
-    if not is_for(question.network):
+    certify = question.budget.certify
+    if not is_for(question.network) or (certify and not question.is_sort):
         return None
     from pysat import solvers  # takes a tenth of a second, and most proofs need no solver
 
     n = question.network.n
-    with solvers.Solver(name=SOLVER) as solver:
+    with solvers.Solver(name=SOLVER, with_proof=certify) as solver:
         inputs = list(range(1, n + 1))
         formula = _Formula(solver, n)
         for run in question.runs:
@@ -60,9 +64,19 @@ def sat(question: Question) -> Answer | None:
             return Answer(
                 proved=f"{SOLVER} finds no 0-1 input that comes out wrong, after {conflicts:,} conflicts",
                 conflicts=conflicts,
+                steps=tuple(_learned(solver)) if certify else (),
             )
         model = solver.get_model()
         return Answer(failing=tuple(int(model[wire] > 0) for wire in range(n)), conflicts=conflicts)
+
+
+def _learned(solver: Any) -> Iterator[Clause]:
+    """Yield the clauses that a solver learned, the empty one last. Those that it deletes are kept."""
+    for line in solver.get_proof():
+        if not line.startswith("d"):
+            literals = tuple(map(int, line.split()))
+            assert literals[-1] == 0
+            yield Clause(literals[:-1])
 
 
 def _solve(solver: Any, question: Question) -> bool:

@@ -22,15 +22,19 @@ from nsc.cli.shared import (
     property_options,
 )
 from nsc.cli.sources import Source, network_options
+from nsc.compiler.formats import save
 from nsc.compiler.network import Network
 from nsc.compiler.optimize import records_of
 from nsc.compiler.verify import (
     CANONICAL_DIGEST,
     METHODS,
     NETWORK_DIGEST,
+    Budget,
     Failure,
     Proof,
+    Property,
     Verdict,
+    certify,
     check_proof,
     diagnose,
     read_proof,
@@ -55,6 +59,12 @@ from nsc.contract.manifest import MANIFEST
     type=click.Path(path_type=Path),
     help="Check a proof that --json printed against this network, instead of proving anew.",
 )
+@click.option(
+    "--certificate",
+    "certificate_file",
+    type=click.Path(path_type=Path),
+    help="Write the proof as a text that tools/check_certificate.py checks, if the network is proved.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as JSON.")
 @verbose_option
 def verify_command(
@@ -63,6 +73,7 @@ def verify_command(
     limits: Limits,
     method: str | None,
     proof_file: Path | None,
+    certificate_file: Path | None,
     as_json: bool,
     verbose: bool,
 ) -> None:
@@ -80,10 +91,14 @@ def verify_command(
     if os.path.isfile(os.path.join(source.name, MANIFEST)):
         if source.has_options or stated.is_stated or method or proof_file:
             raise click.UsageError(
-                "a package states its network and property itself: only --max-memory, --time-limit, "
-                "--verbose and --json go with it"
+                "a package states its network and property itself: only --certificate, --max-memory, "
+                "--time-limit, --verbose and --json go with it"
             )
-        _verify_package(Path(source.name), limits, as_json, verbose)
+        _verify_package(Path(source.name), limits, certificate_file, as_json, verbose)
+    if proof_file is not None and certificate_file is not None:
+        raise click.UsageError(
+            "--check proves nothing anew, so there is no certificate: leave one of them out"
+        )
     failure = None
     with reporting(verbose) as progress:
         network = source.network(progress)
@@ -92,7 +107,8 @@ def verify_command(
             proof = check_proof(network, read_proof(proof_file), wanted)
         else:
             methods = None if method is None else [method]
-            proof = verify_network(network, stated.property(network.n), limits.budget(progress), methods)
+            budget = limits.budget(progress)
+            proof = _proof(network, stated.property(network.n), budget, methods, certificate_file)
         records = records_of(parse_property(proof.property, network.n))
         if proof.counterexample is not None:
             progress.phase("find the cause")
@@ -109,14 +125,16 @@ def verify_command(
     sys.exit(EXIT_CODES[proof.verdict])
 
 
-def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) -> NoReturn:
+def _verify_package(
+    folder: Path, limits: Limits, certificate_file: Path | None, as_json: bool, verbose: bool
+) -> NoReturn:
     """Prove the network of a package, run its built kernel, and end the process with the exit code."""
     with reporting(verbose) as progress:
         progress.phase("read")
         budget = limits.budget(progress)
         claim = claim_of(folder)
         network = claim.network
-        proof = verify_network(network, claim.property, budget)
+        proof = _proof(network, claim.property, budget, None, certificate_file)
         progress.phase("run the built kernel")
         checks = claim.check(budget)
     verdict = Verdict.REFUTED if any(check.wrong for check in checks) else proof.verdict
@@ -128,6 +146,23 @@ def _verify_package(folder: Path, limits: Limits, as_json: bool, verbose: bool) 
         for check in checks:
             click.echo(check.sentence())
     sys.exit(EXIT_CODES[verdict])
+
+
+def _proof(
+    network: Network,
+    property_: Property,
+    budget: Budget,
+    methods: list[str] | None,
+    certificate_file: Path | None,
+) -> Proof:
+    """Verify a network, and write the certificate if there is one and a file for it."""
+    if certificate_file is None:
+        return verify_network(network, property_, budget, methods)
+    proof, certificate = certify(network, property_, budget, methods)
+    if certificate is not None:
+        budget.progress.phase("write the certificate")
+        save(certificate.encode(), certificate_file)
+    return proof
 
 
 def _causes(failure: Failure) -> dict[str, object]:
@@ -143,6 +178,8 @@ def _print_proof(network: Network, proof: Proof, failure: Failure | None) -> Non
         _print_failure(network, failure)
     click.echo(f"{NETWORK_DIGEST}: {network.digest}")
     click.echo(f"{CANONICAL_DIGEST}: {proof.canonical}")
+    if proof.certificate is not None:
+        click.echo(f"digest of the certificate: {proof.certificate}")
 
 
 def _print_failure(network: Network, failure: Failure) -> None:
