@@ -15,7 +15,7 @@ from latex2mathml.converter import convert  # noqa: E402
 from sphinx.application import Sphinx  # noqa: E402
 from sphinx.writers.html5 import HTML5Translator  # noqa: E402
 
-from examples.explorers import frame, write_pages  # noqa: E402
+from examples.explorers import families, frame, records, write_pages  # noqa: E402
 from nsc.version import VERSION  # noqa: E402
 
 # Plots of the pages have the inks of all pictures.
@@ -77,11 +77,12 @@ napoleon_use_ivar = True
 # Names of types as the source has them, not what they stand for.
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike")}
 smartquotes_action = "qe"  # the dashes of options stay
-_WIRES = 16  # of the explorers that the site shows
+# The explorers that pages show, by the comment that stands for them.
+_EXPLORERS = {"explorers": families(16), "explorers-of-records": records()}
 
 
 def setup(app: Sphinx) -> None:
-    """Have formulas as MathML, which browsers show by themselves, and the explorers of all families."""
+    """Have formulas as MathML, which browsers show by themselves, and the explorers."""
     app.connect("source-read", _show_explorers)
     app.connect("source-read", _show_pictures)
     app.connect("autodoc-process-signature", _name_types)
@@ -92,8 +93,9 @@ def setup(app: Sphinx) -> None:
 
 
 def _show_explorers(app: Sphinx, page: str, source: list[str]) -> None:
-    shown = f"```{{raw}} html\n{frame(_WIRES, '../explorers/')}```"
-    source[0] = source[0].replace("<!-- explorers -->", shown)
+    for folder, shown in _EXPLORERS.items():
+        framed = f"```{{raw}} html\n{frame(shown, f'../{folder}/')}```"
+        source[0] = source[0].replace(f"<!-- {folder} -->", framed)
 
 
 def _show_pictures(app: Sphinx, page: str, source: list[str]) -> None:
@@ -130,7 +132,8 @@ def _name_types(
 
 def _write_explorers(app: Sphinx, error: Exception | None) -> None:
     if error is None:
-        write_pages(Path(app.outdir) / "explorers", _WIRES)
+        for folder, shown in _EXPLORERS.items():
+            write_pages(Path(app.outdir) / folder, shown)
 
 
 def _visit_inline(self: HTML5Translator, node: nodes.math) -> None:

@@ -8,6 +8,8 @@ The pages need no server.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import nsc
@@ -28,20 +30,20 @@ body {{ margin: 0; padding: 12px 24px; font: 14px system-ui, sans-serif }}
 """
 # The frame is as high as the page in it, which says how high that is, so that nothing scrolls in it. It tells
 # the page whether the site around is light or dark: a site may have a button for that.
-_FRAME = """<div class="nsc-families">
+_FRAME = """<div class="nsc-networks">
 <style>
-.nsc-families nav {{ display: flex; flex-wrap: wrap; gap: 8px; margin-bottom: 12px }}
-.nsc-families nav a {{ box-sizing: border-box; min-height: 40px; padding: 9px 14px; border: 1px solid #8886;
+.nsc-networks nav {{ display: flex; flex-wrap: wrap; gap: 8px; margin-bottom: 12px }}
+.nsc-networks nav a {{ box-sizing: border-box; min-height: 40px; padding: 9px 14px; border: 1px solid #8886;
   border-radius: 8px; color: inherit; text-decoration: none; font: 14px/20px ui-monospace, monospace }}
-.nsc-families nav a:hover {{ border-color: currentColor }}
-.nsc-families nav a[aria-current] {{ color: #fff; background: #2457c5; border-color: #2457c5 }}
-.nsc-families iframe {{ box-sizing: border-box; display: block; width: 100%; height: 860px;
+.nsc-networks nav a:hover {{ border-color: currentColor }}
+.nsc-networks nav a[aria-current] {{ color: #fff; background: #2457c5; border-color: #2457c5 }}
+.nsc-networks iframe {{ box-sizing: border-box; display: block; width: 100%; height: 860px;
   border: 1px solid #8886; border-radius: 8px }}
 </style>
-<nav aria-label="Families">
+<nav aria-label="Networks">
 {links}
 </nav>
-<iframe name="nsc-family" title="Explorer of {first}" src="{source}"></iframe>
+<iframe name="nsc-network" title="Explorer of {first}" src="{source}"></iframe>
 <script>
 (() => {{
   const root = document.currentScript.parentElement;
@@ -71,34 +73,67 @@ _FRAME = """<div class="nsc-families">
 """
 
 
-def write_pages(folder: Path, n: int) -> Path:
-    """Write a page for each family on n wires, and an index that shows them; return the index."""
+@dataclass(frozen=True)
+class Shown:
+    """A network to show.
+
+    Attributes:
+        label: what its link says.
+        named: a name that nsc takes.
+        n: the number of wires of a family; None: the name says it.
+        select: what is selected; None: the network sorts.
+    """
+
+    label: str
+    named: str
+    n: int | None = None
+    select: nsc.Selection | None = None
+
+    @property
+    def file(self) -> str:
+        """The name of its page."""
+        return f"{self.named}.html" if self.n is None else f"{self.named}_{self.n}.html"
+
+
+def families(n: int) -> list[Shown]:
+    """Return all families on n wires."""
+    return [Shown(name, name, n) for name in FAMILIES]
+
+
+def records() -> list[Shown]:
+    """Return some networks that are smaller than those published."""
+    return [
+        Shown("sort of 27", "sort_27_152_13"),
+        Shown("sort of 53", "sort_53_414_20"),
+        Shown("median of 29", "median_29_114_15", select=nsc.median()),
+        Shown("median of 41", "median_41_193_17", select=nsc.median()),
+    ]
+
+
+def write_pages(folder: Path, all_shown: Sequence[Shown]) -> Path:
+    """Write a page for each network, and an index that shows them; return the index."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in FAMILIES:
-        nsc.draw(name, n).save(folder / _file(name, n))
+    for shown in all_shown:
+        nsc.draw(shown.named, shown.n, select=shown.select).save(folder / shown.file)
     index = folder / "index.html"
-    index.write_text(_INDEX.format(frame=frame(n)), encoding="utf-8")
+    index.write_text(_INDEX.format(frame=frame(all_shown)), encoding="utf-8")
     return index
 
 
-def frame(n: int, folder: str = "") -> str:
-    """Return HTML with a link for each family and a frame in which its page is shown.
+def frame(all_shown: Sequence[Shown], folder: str = "") -> str:
+    """Return HTML with a link for each network and a frame in which its page is shown.
 
     Args:
-        n: the number of wires.
+        all_shown: the networks.
         folder: where the pages of `write_pages` lie, as a link such as "../explorers/".
     """
-    first, *_ = FAMILIES
+    first, *_ = all_shown
     links = "\n".join(
-        f'<a href="{folder}{_file(name, n)}" target="nsc-family"'
-        f"{' aria-current=' + repr('true') if name == first else ''}>{name}</a>"
-        for name in FAMILIES
+        f'<a href="{folder}{shown.file}" target="nsc-network"'
+        f"{' aria-current=' + repr('true') if shown is first else ''}>{shown.label}</a>"
+        for shown in all_shown
     )
-    return _FRAME.format(links=links, first=first, source=f"{folder}{_file(first, n)}")
-
-
-def _file(name: str, n: int) -> str:
-    return f"{name}_{n}.html"
+    return _FRAME.format(links=links, first=first.label, source=f"{folder}{first.file}")
 
 
 def main() -> None:
@@ -107,7 +142,7 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=16, help="number of wires; default: 16")
     parser.add_argument("--out", type=Path, default=OUTPUT, help="folder to write to")
     options = parser.parse_args()
-    print(write_pages(options.out, options.n))
+    print(write_pages(options.out, families(options.n)))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import nsc
-from examples.explorers import write_pages
+from examples.explorers import families, write_pages
 from nsc.compiler.drawing import Start
 from nsc.compiler.families import FAMILIES
 from nsc.compiler.formats import writable
@@ -542,7 +542,7 @@ def thumbnail(picture):
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_families_are_embedded(browser, errors, tmp_path, width):
-    index = write_pages(tmp_path, 4)
+    index = write_pages(tmp_path, families(4))
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.on("console", lambda message: errors.append(message.text))
     page.goto(index.as_uri())
@@ -574,7 +574,7 @@ def test_the_families_have_the_theme_of_the_site(browser, errors, tmp_path):
     """Its button turns it against the system's; a family that is opened later has it too."""
     page = browser.new_page(color_scheme="light")
     page.on("console", lambda message: errors.append(message.text))
-    page.goto(write_pages(tmp_path, 4).as_uri())
+    page.goto(write_pages(tmp_path, families(4)).as_uri())
     inside = page.frame_locator("iframe")
     inside.locator(".nsc-explorer[data-theme=light]").wait_for()
     site = """([theme, schemes]) => {
