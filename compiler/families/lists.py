@@ -62,18 +62,18 @@ def published(kind: str) -> dict[int, list[Network]]:
 def found(kind: str) -> tuple[Found, ...]:
     """Return the networks that are smaller than the published ones, by their wires and then their layers.
 
-    Source: the `by` of each.
+    Each stands in its certificate. Source: the `by` of each.
     """
     smaller = []
     for line in _text("found.jsonl").splitlines():
         facts = json.loads(line)
-        if facts["kind"] != kind:
+        if not facts["name"].startswith(KINDS[kind]):
             continue
-        network = _read(facts["network"])
+        network = _certified(_text(f"found/{facts['name']}.cert"))
         sizes = [m.size for m in published(kind).get(network.n, []) if m.depth <= network.depth]
         smaller.append(
             Found(
-                name=known_name(kind, network),
+                name=facts["name"],
                 kind=kind,
                 network=network,
                 published=min(sizes, default=None),
@@ -141,6 +141,12 @@ def known_network(name: str) -> Network:
 
 def _text(file: str) -> str:
     return (resources.files("nsc.compiler.families") / "known" / file).read_text(encoding="utf-8")
+
+
+def _certified(certificate: str) -> Network:
+    """Return the network of a certificate, whose lines the page Certificates describes."""
+    layers = [line.split()[1:] for line in certificate.splitlines() if line.startswith("layer ")]
+    return _read(" ".join(",".join(layer) for layer in layers))
 
 
 def _read(line: str) -> Network:

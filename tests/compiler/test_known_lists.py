@@ -1,7 +1,6 @@
 """The lists of known networks: those published, and those found since that are smaller."""
 
 import itertools
-import json
 from importlib import resources
 
 import pytest
@@ -81,11 +80,11 @@ def test_what_is_found_is_smaller_than_published(entry):
     assert all((entry.by, entry.date, entry.how))
 
 
-def test_what_is_found_states_its_counts():
-    text = (resources.files("nsc.compiler.families") / "known" / "found.jsonl").read_text("utf-8")
-    stated = [json.loads(line) for line in text.splitlines()]
-    names = [f"{KINDS[m['kind']]}_{m['n']}_{m['size']}_{m['depth']}" for m in stated]
-    assert names == [entry.name for entry in FOUND]
+def test_what_is_found_has_the_name_of_its_counts():
+    for entry in FOUND:
+        assert entry.name == known_name(entry.kind, entry.network)
+    certificates = (resources.files("nsc.compiler.families") / "known" / "found").iterdir()
+    assert {f"{entry.name}.cert" for entry in FOUND} == {file.name for file in certificates}
 
 
 @pytest.mark.parametrize("kind", KINDS)
