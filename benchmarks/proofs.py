@@ -103,7 +103,7 @@ CASES: dict[str, tuple[Callable[[], Outcome], float | None]] = {
     "odd-even merge 65536": (_family("odd_even_merge", 65536), 20),
     "odd-even transposition 8192": (_family("odd_even", 8192), 20),
     "top 8 of 4096": (lambda: _all([(top_k_candidates(4096, 8)[0].network, "top-8")]), 2),
-    "pairwise 128": (_family("pairwise", 128), None),
+    "pairwise 65536": (_family("pairwise", 65536), 20),
     "known sorters up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "sort"]), 30),
     "known medians up to 64 wires": (lambda: _all([each for each in _known() if each[1] == "median"]), None),
     "both, without python-sat": (_without_solver, 30),

@@ -11,8 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from nsc.compiler.network import Network
 from nsc.compiler.verify.answer import Clause, Inside, Join, Merge, Step
 from nsc.compiler.verify.ladder import decide
@@ -33,13 +31,48 @@ _PROOFS = {
 }
 _FILLS = {0: "none", 1: "above", -1: "below"}
 
-# The number of a comparator in a text, given its number in the question's network.
-Numbers = Callable[[int], int]
-_STEPS: dict[type[Any], Callable[[Any, Numbers], tuple[object, ...]]] = {
-    Merge: lambda step, _: ("merge", step.network, _FILLS[step.fill], step.a, step.b),
-    Inside: lambda step, number: ("inside", number(step.comparator)),
-    Join: lambda step, number: ("join", number(step.comparator), step.patterns),
-    Clause: lambda step, _: (*step.literals, 0),
+
+class _Numbers:
+    """The numbers of comparators and variables in a text, given those in the question's network.
+
+    The question's network is in standard form, and may lack comparators that no output depends on. On each of
+    its wires it has the first comparators of the whole network in standard form.
+    """
+
+    def __init__(self, network: Network, behind: Iterable[tuple[int, int]], question: Question) -> None:
+        self._inputs = network.n
+        place = list(range(network.n))
+        on_wire: list[list[int]] = [[] for _ in range(network.n)]
+        for number, (lo, hi) in enumerate([*network.comparators.tolist(), *behind]):
+            low, high = place[lo], place[hi]
+            on_wire[low].append(number)
+            on_wire[high].append(number)
+            if low > high:
+                place[lo], place[hi] = high, low
+        passed = [0] * network.n
+        self._numbers = []
+        for lo, hi in question.network.comparators.tolist():
+            self._numbers.append(on_wire[lo][passed[lo]])
+            passed[lo] += 1
+            passed[hi] += 1
+
+    def comparator(self, index: int) -> int:
+        """Return the number of a comparator."""
+        return self._numbers[index]
+
+    def literal(self, literal: int) -> int:
+        """Return a literal: a comparator has two variables, which come behind those of the inputs."""
+        index, which = divmod(abs(literal) - self._inputs - 1, 2)
+        if not 0 <= index < len(self._numbers):
+            return literal
+        variable = self._inputs + 1 + 2 * self._numbers[index] + which
+        return variable if literal > 0 else -variable
+
+
+_STEPS: dict[type[Any], Callable[[Any, _Numbers], tuple[object, ...]]] = {
+    Inside: lambda step, numbers: ("inside", numbers.comparator(step.comparator)),
+    Join: lambda step, numbers: ("join", numbers.comparator(step.comparator), step.patterns),
+    Clause: lambda step, numbers: (*map(numbers.literal, step.literals), 0),
 }
 
 
@@ -90,9 +123,14 @@ def _lines(
     if behind:
         yield _comparators("behind", behind)
     yield f"proof {_PROOFS[method]}"
-    number = _numbers(question)
+    numbers: _Numbers | None = None
     for step in steps:
-        yield _words(*_STEPS[type(step)](step, number))
+        if isinstance(step, Merge):
+            yield _words("merge", step.network, _FILLS[step.fill], step.a, step.b)
+        else:
+            # Networks of millions of comparators have merges alone, which need none of these numbers.
+            numbers = numbers or _Numbers(network, behind, question)
+            yield _words(*_STEPS[type(step)](step, numbers))
     yield "end"
 
 
@@ -114,22 +152,3 @@ def _ascending(groups: Iterable[RankGroup]) -> list[list[RankGroup]]:
         else:
             together.append([group])
     return together
-
-
-def _numbers(question: Question) -> Numbers:
-    """Return the number in the whole network of each comparator of the question's network.
-
-    On each wire the question's network has the first comparators of the whole one.
-    """
-    if question.network.size == question.whole.size:
-        return lambda comparator: comparator
-    on_wire: list[list[int]] = [[] for _ in range(question.whole.n)]
-    for index, (lo, hi) in enumerate(question.whole.comparators.tolist()):
-        on_wire[lo].append(index)
-        on_wire[hi].append(index)
-    passed = np.zeros(question.whole.n, np.int64)
-    numbers = []
-    for lo, hi in question.network.comparators.tolist():
-        numbers.append(on_wire[lo][passed[lo]])
-        passed[[lo, hi]] += 1
-    return numbers.__getitem__

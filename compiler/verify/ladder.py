@@ -20,6 +20,7 @@ from nsc.compiler.verify.depth_first import depth_first
 from nsc.compiler.verify.exhaustion import exhaustion
 from nsc.compiler.verify.lint import lint
 from nsc.compiler.verify.merges import merges
+from nsc.compiler.verify.pairwise import pairwise
 from nsc.compiler.verify.primitive import primitive
 from nsc.compiler.verify.proof import Proof, Vector, Verdict
 from nsc.compiler.verify.property import Property, sort
@@ -33,12 +34,13 @@ RANDOM_INPUTS = 4096
 _RANDOM_VALUES = 1 << 21
 # From this many wires on a sample takes longer than these methods, which then go before it.
 _MANY_WIRES = 2048
-_BEFORE_A_SAMPLE = ("primitive", "merges")
+_BEFORE_A_SAMPLE = ("primitive", "pairwise", "merges")
 
 METHODS: dict[str, Method] = {
     "lint": lint,
     "primitive": primitive,
     "exhaustion": exhaustion,
+    "pairwise": pairwise,
     "merges": merges,
     "reachable sets": reachable_sets,
     "SAT": sat,
@@ -47,7 +49,7 @@ METHODS: dict[str, Method] = {
 
 # Methods whose outcome does not depend on the machine's speed, except if SAT settles a part of a network only
 # just within its time limit.
-UNTIMED = ("lint", "primitive", "exhaustion", "merges", "reachable sets")
+UNTIMED = ("lint", "primitive", "exhaustion", "pairwise", "merges", "reachable sets")
 
 
 def verify(

@@ -30,8 +30,8 @@ Wires = npt.NDArray[np.int64]
 Runs = npt.NDArray[np.int64]
 
 
-class _Next:
-    """The next comparator of each wire."""
+class Following:
+    """The next comparator of each wire of a network in standard form."""
 
     def __init__(self, network: Network) -> None:
         self.n = network.n
@@ -55,6 +55,12 @@ class _Next:
         pairs = self._partners[np.maximum(comparators, 0)]
         partners = np.where(pairs[:, 0] == wires, pairs[:, 1], pairs[:, 0])
         return np.where(comparators < 0, -1, partners)
+
+    def ready_partners(self, wires: Wires) -> Wires:
+        """Return the wire that each wire is compared with next, if it is the next one of both; else -1."""
+        partners = self.partners(wires)
+        comparators = self._comparators[self.place]
+        return np.where((partners >= 0) & (comparators[partners] == comparators[wires]), partners, -1)
 
     def taken(self, wires: Wires, before: Wires) -> list[int]:
         """Return the comparators that wires have taken since they were at other places."""
@@ -81,10 +87,10 @@ class _Next:
 
 # A merging network: takes the comparators of two runs of wires, row by row. Returns the wires in the order of
 # what comes out, and of which rows all comparators were there.
-Merger = Callable[[_Next, Runs, Runs], tuple[Runs, npt.NDArray[np.bool_]]]
+Merger = Callable[[Following, Runs, Runs], tuple[Runs, npt.NDArray[np.bool_]]]
 
 
-def _bitonic(following: _Next, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.bool_]]:
+def _bitonic(following: Following, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.bool_]]:
     """Merge two runs of 2^k wires by half-cleaners.
 
     One run and the other one backwards are a bitonic sequence. A half-cleaner compares its two halves, entry
@@ -104,7 +110,7 @@ def _bitonic(following: _Next, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.b
     return sequences.reshape(len(a), -1), fits
 
 
-def _odd_even(following: _Next, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.bool_]]:
+def _odd_even(following: Following, a: Runs, b: Runs) -> tuple[Runs, npt.NDArray[np.bool_]]:
     """Merge two runs of any length by Batcher's odd-even merge.
 
     The entries at even places of both runs are merged to v, those at odd places to w. Then the result is
@@ -142,7 +148,7 @@ def merges(question: Question) -> Answer | None:
     ascend = all(list(run) == sorted(run) for run in question.runs)
     if not (question.is_sort and ascend and network.size):
         return None
-    following, steps = _Next(network), list[Step]()
+    following, steps = Following(network), list[Step]()
     in_runs = {wire for run in question.runs for wire in run}
     runs = [*question.runs, *((wire,) for wire in range(network.n) if wire not in in_runs)]
     rows = [np.array(run, np.int64) for run in runs]
@@ -158,7 +164,7 @@ def merges(question: Question) -> Answer | None:
     return Answer(proved=f"{count(sum(used.values()), 'merge')} of sorted wires: {by}", steps=tuple(steps))
 
 
-def _merged(following: _Next, rows: list[Wires], steps: list[Step]) -> Iterator[Wires]:
+def _merged(following: Following, rows: list[Wires], steps: list[Step]) -> Iterator[Wires]:
     """Merge the pairs of runs that can be merged, each run once; yield all runs, and add the steps."""
     run_of = np.empty(following.n, np.int64)
     for number, row in enumerate(rows):
@@ -189,7 +195,7 @@ def _merged(following: _Next, rows: list[Wires], steps: list[Step]) -> Iterator[
         yield from b
 
 
-def _takes_merges_with_nothing(following: _Next, rows: list[Wires], steps: list[Step]) -> bool:
+def _takes_merges_with_nothing(following: Following, rows: list[Wires], steps: list[Step]) -> bool:
     """Take the comparators of merges of a run with infinite values alone; return whether there were any.
 
     They compare wires of the run, so they do nothing. They are added to the steps.
@@ -208,7 +214,7 @@ def _takes_merges_with_nothing(following: _Next, rows: list[Wires], steps: list[
 
 
 def _merge(
-    following: _Next, merger: Merger, a: Runs, b: Runs, fill: int
+    following: Following, merger: Merger, a: Runs, b: Runs, fill: int
 ) -> tuple[Runs, npt.NDArray[np.bool_]]:
     """Merge two runs as they are, or filled up to 2^k wires each; return the wires, and of which rows."""
     if not fill:

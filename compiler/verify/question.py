@@ -96,7 +96,6 @@ class Question:
         ranks: wire to its required rank, 0 the smallest.
         runs: wires whose inputs ascend.
         budget: the limits of the methods.
-        whole: the network in standard form with the comparators that these wires do not depend on.
         tangled: whether the original network had reversed comparators.
     """
 
@@ -104,7 +103,6 @@ class Question:
     ranks: dict[int, int]
     runs: tuple[tuple[int, ...], ...]
     budget: Budget
-    whole: Network
     tangled: bool = False
 
     @property
@@ -128,8 +126,9 @@ def question_of(network: Network, property_: Property, budget: Budget) -> Questi
     if tangled:
         network, outputs = untangle(network)
         ranks = {int(outputs[wire]): rank for wire, rank in ranks.items()}
-    kept = restrict(network, ranks) if len(ranks) < network.n else network
-    return Question(kept, ranks, property_.presorted, budget, network, tangled)
+    if len(ranks) < network.n:
+        network = restrict(network, ranks)
+    return Question(network, ranks, property_.presorted, budget, tangled)
 
 
 def sorted_groups(property_: Property) -> tuple[list[tuple[int, int]], dict[int, int]]:

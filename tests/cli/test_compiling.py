@@ -161,7 +161,7 @@ def test_network_files_of_every_format_are_read(text):
 
 
 def test_an_unproved_network_needs_an_option():
-    out, err = call("compile", "pairwise", "--n", 64, "--time-limit", 0.1, code=3)
+    out, err = call("compile", "pairwise", "--n", 64, "--time-limit", 0, code=3)
     assert (out, paths()) == ("", [])
     assert err.startswith("nsc: the network is unproved: ")
     assert "--unproved" in err

@@ -99,7 +99,7 @@ def nsc_at_a_terminal(*words, term="xterm-256color"):
 
 
 # No method settles it within the time.
-LONG = ("verify", "pairwise", "--n", "200", "--time-limit", "3")
+LONG = ("verify", "pairwise", "--n", "200", "--property", "median", "--time-limit", "3")
 
 
 def test_a_terminal_shows_the_phase_of_a_long_proof_and_removes_it():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import is_unsorted, networks, run, sorts_all, tangled
 
-from nsc.compiler.families import FAMILIES, best, known
+from nsc.compiler.families import FAMILIES, best, known, known_network
 from nsc.compiler.network import Network
 from nsc.compiler.passes.canonical import canonical
 from nsc.compiler.passes.untangle import untangle
@@ -144,19 +144,26 @@ def test_the_method_for_neighbours_settles_no_other_network(pairs):
     assert METHODS["primitive"](sort_question(Network.from_comparators(3, pairs))) is None
 
 
+def irregular(n):
+    """Return a sorter that is none of a known structure: a pairwise network behind a comparator."""
+    return Network.from_layers(n, [[(0, n - 1)], *FAMILIES["pairwise"](n).layers()])
+
+
 def test_every_method_settles_some_network():
     for method, network in {
         "lint": Network.from_layers(1, []),
         "primitive": FAMILIES["odd_even"](30),
         "exhaustion": FAMILIES["pairwise"](16),
+        "pairwise": FAMILIES["pairwise"](30),
         "merges": FAMILIES["odd_even_merge"](30),
         "reachable sets": best(27),
-        "SAT": FAMILIES["pairwise"](64),
+        "SAT": irregular(64),
     }.items():
         proof = verify(network)
         assert (proof.verdict, proof.method) == (Verdict.PROVED, method)
     assert list(METHODS) == [
-        *("lint", "primitive", "exhaustion", "merges", "reachable sets", "SAT", "depth-first search")
+        *("lint", "primitive", "exhaustion", "pairwise", "merges", "reachable sets", "SAT"),
+        "depth-first search",
     ]
 
 
@@ -181,6 +188,7 @@ def test_every_method_refutes_where_sampling_fails(method, family, n, index, mon
 @pytest.mark.parametrize(
     ("name", "method"),
     [
+        ("pairwise", "pairwise"),
         ("bitonic", "merges"),
         ("merge_exchange", "merges"),
         ("odd_even_merge", "merges"),
@@ -208,7 +216,7 @@ def test_a_proof_is_true_exactly_where_it_proves():
 
 
 def test_a_network_that_no_method_settles_in_time_is_unproved():
-    proof = verify(FAMILIES["pairwise"](256), budget=Budget(deadline=time.monotonic() + 0.5))
+    proof = verify(irregular(256), budget=Budget(deadline=time.monotonic() + 0.5))
     assert proof.verdict is Verdict.UNPROVED
     assert proof.method not in METHODS
     assert proof.counterexample is None
@@ -409,7 +417,7 @@ def test_unknown_methods_are_refused(methods):
 
 
 def test_without_python_sat_other_methods_prove_what_they_can(monkeypatch):
-    network = FAMILIES["pairwise"](64)
+    network = known_network("sort_64_521_21")
     assert verify(network).method == "SAT"
     monkeypatch.setitem(sys.modules, "pysat", None)
     assert verify(network).method == "reachable sets"

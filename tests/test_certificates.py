@@ -1,0 +1,239 @@
+"""Certificates: written by nsc, and checked by programs that have none of its code."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nsc
+from nsc.compiler.families import KINDS, found, known
+from nsc.compiler.network import Network
+from nsc.compiler.verify import certify, parse
+from nsc.join.budget import budget_of
+from nsc.runtime.build.toolchain import find_toolchain
+
+ROOT = Path(__file__).parents[1]
+TOOLS = ROOT / "tools"
+
+
+def merge_of(n):
+    """Return one bitonic merge of two halves."""
+    half_cleaners = ([(a, a + d) for a in range(n) if not a & d] for d in (n >> k for k in range(2, 9)) if d)
+    return Network.from_layers(n, [[(a, n - 1 - a) for a in range(n // 2)], *half_cleaners])
+
+
+@pytest.fixture(scope="session")
+def checkers(tmp_path_factory):
+    """The commands of both checkers."""
+    compiled = tmp_path_factory.mktemp("checker") / "check_certificate"
+    warnings = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+    source = ("-x", "c", str(TOOLS / "check_certificate.c"))
+    command = [find_toolchain().command[0], *warnings, "-O2", *source, "-o", str(compiled)]
+    subprocess.run(command, check=True)
+    return {"Python": (sys.executable, str(TOOLS / "check_certificate.py")), "C": (str(compiled),)}
+
+
+def check(command, *files):
+    """Run a checker; return its exit code, and what it prints."""
+    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, timeout=300)
+    assert done.stdout.startswith({0: "accepted", 1: "rejected", 2: ""}[done.returncode]), done
+    assert (done.stderr != "") == (done.returncode == 2), done
+    return done.returncode, done.stdout + done.stderr
+
+
+def certificate(network, claim="sort", methods=None):
+    proof, text = certify(network, parse(claim, network.n), budget_of(), methods)
+    assert text is not None, proof.detail
+    return text
+
+
+CASES = [
+    ("one wire", Network.from_layers(1, []), "sort", None),
+    ("primitive", nsc.network("odd_even", 9), "sort", None),
+    ("primitive, the largest", nsc.network("odd_even", 9), "top-4", ["primitive"]),
+    ("exhaustion", nsc.network("pairwise", 13), "sort", None),
+    ("exhaustion of a set", nsc.network("median_10_22_8"), "median", None),
+    ("exhaustion of a rank", nsc.network("median_13_32_10"), "median", None),
+    ("exhaustion of presorted wires", nsc.network("odd_even_merge", 12), "merge-5+7", ["exhaustion"]),
+    ("depth-first search", nsc.network("best", 26), "sort", ["depth-first search"]),
+    ("depth-first search of a set", nsc.network("pairwise", 25), "top-3-set", ["depth-first search"]),
+    ("bitonic merges", nsc.network("bitonic", 32), "sort", ["merges"]),
+    ("merges filled up", nsc.network("merge_exchange", 27), "sort", ["merges"]),
+    ("merges of any length", nsc.network("odd_even_merge", 29), "sort", ["merges"]),
+    ("one merge", merge_of(16), "merge-8+8", ["merges"]),
+    ("merges in no standard form", nsc.network("bitonic", 25), "sort", ["merges"]),
+    ("patterns", nsc.network("best", 27), "sort", ["reachable sets"]),
+    ("patterns of a set", nsc.network("pairwise", 24), "top-5-set", ["reachable sets"]),
+    ("patterns of ranks apart", nsc.network("odd_even_merge", 25), "rank-3,9,10", ["reachable sets"]),
+    ("patterns of presorted wires", nsc.network("odd_even_merge", 20), "merge-9+11", ["reachable sets"]),
+    ("patterns of turned comparators", nsc.network("bitonic", 25), "rank-3,9", ["reachable sets"]),
+    ("clauses", nsc.network("best", 18), "sort", ["SAT"]),
+    ("clauses of turned comparators", nsc.network("bitonic", 12), "sort", ["SAT"]),
+    ("clauses of presorted wires", nsc.network("odd_even_merge", 9), "merge-4+5", ["SAT"]),
+]
+
+
+@pytest.mark.parametrize("name", ["Python", "C"])
+@pytest.mark.parametrize(
+    ("network", "claim", "methods"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_certificates_are_accepted(checkers, tmp_path, name, network, claim, methods):
+    file, listed = tmp_path / "certificate", tmp_path / "network.cn"
+    file.write_text(certificate(network, claim, methods), encoding="ascii")
+    listed.write_text(" ".join(f"{lo}:{hi}" for lo, hi in network.comparators.tolist()), encoding="ascii")
+    code, words = check(checkers[name], file, listed)
+    assert code == 0, words
+    counts = f"{network.n} wires, {network.size} comparators, {network.depth} layers".replace(
+        "1 wires", "1 wire"
+    )
+    assert words.replace("1 wires", "1 wire").startswith(f"accepted: {counts}")
+    listed.write_text(listed.read_text() + " 0:1", encoding="ascii")
+    assert check(checkers[name], file, listed)[0] == 1
+
+
+@pytest.mark.parametrize("name", ["Python", "C"])
+@pytest.mark.parametrize(
+    "entry", [each for kind in KINDS for each in found(kind)], ids=lambda entry: entry.name
+)
+def test_networks_smaller_than_published_are_certified(checkers, name, entry):
+    """Their certificates are committed, claim what the list does, and are accepted."""
+    file = ROOT / "compiler" / "families" / "known" / "found" / f"{entry.name}.cert"
+    claims = re.findall(r"^(?:ranks|set) .*", file.read_text(encoding="ascii"), re.MULTILINE)
+    n = entry.network.n
+    low, high = (n - 1) // 2, n // 2
+    median = f"ranks {low} {low}" if low == high else f"set {low} {low} {high}"
+    assert claims == [f"ranks 0 {' '.join(map(str, range(n)))}" if entry.kind == "sorters" else median]
+    assert check(checkers[name], file)[0] == 0
+
+
+@pytest.mark.nightly("hundreds of proofs are checked")
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_known_networks_are_certified(checkers, tmp_path, kind):
+    file = tmp_path / "certificate"
+    for network in itertools.chain(*known(kind).values()):
+        file.write_text(certificate(network, KINDS[kind]), encoding="ascii")
+        assert check(checkers["C"], file)[0] == 0, network
+
+
+SMALL = (
+    (nsc.network("odd_even", 4), "sort", None),
+    (nsc.network("pairwise", 5), "sort", ["exhaustion"]),
+    (nsc.network("pairwise", 6), "top-2-set", ["exhaustion"]),
+    (nsc.network("odd_even_merge", 6), "merge-2+4", ["exhaustion"]),
+    (nsc.network("bitonic", 4), "sort", ["merges"]),
+    (nsc.network("merge_exchange", 5), "sort", ["merges"]),
+    (merge_of(4), "merge-2+2", ["merges"]),
+    (nsc.network("best", 5), "sort", ["reachable sets"]),
+    (nsc.network("odd_even_merge", 6), "top-2-set", ["reachable sets"]),
+    (nsc.network("odd_even_merge", 6), "rank-1,4", ["reachable sets"]),
+    (nsc.network("bitonic", 5), "rank-1", ["reachable sets"]),
+    (nsc.network("bitonic", 3), "sort", ["SAT"]),
+)
+
+
+@cache
+def small(place):
+    """Return a certificate of SMALL."""
+    return certificate(*SMALL[place])
+
+
+def holds(text):
+    """Say whether what a text claims is true, by all inputs of zeros and ones; its proof is not looked at."""
+    lines = [line.split() for line in text.splitlines()]
+    n = next(int(words[1]) for words in lines if words[0] == "wires")
+    pairs = [pair.split(":") for words in lines if words[0] == "layer" for pair in words[1:]]
+    runs = [[int(wire) for wire in words[1:]] for words in lines if words[0] == "presorted"]
+    claims = [(words[0], *map(int, words[1:])) for words in lines if words[0] in ("ranks", "set")]
+    for bits in itertools.product((0, 1), repeat=n):
+        if any(bits[a] > bits[b] for run in runs for a, b in itertools.pairwise(run)):
+            continue
+        values = list(bits)
+        for lo, hi in pairs:
+            low, high = int(lo), int(hi)
+            values[low], values[high] = sorted((values[low], values[high]))
+        right = sorted(bits)
+        for word, first, *wires in claims:
+            outputs = [values[wire] for wire in wires]
+            if (outputs if word == "ranks" else sorted(outputs)) != right[first : first + len(wires)]:
+                return False
+    return True
+
+
+@st.composite
+def changed(draw):
+    """Return a certificate with a change that a forger or an accident might make."""
+    lines = small(draw(st.integers(0, len(SMALL) - 1))).splitlines(keepends=True)
+    at, other = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+    words = re.split(r"([ :\n])", lines[at])
+    place = draw(st.integers(0, len(words) - 1))
+    match draw(st.sampled_from(["number", "word", "leave out", "twice", "swap", "line", "turn", "bytes"])):
+        case "number":
+            numbers = [k for k, word in enumerate(words) if re.fullmatch(r"-?[0-9]+", word)]
+            if numbers:
+                place = draw(st.sampled_from(numbers))
+                words[place] = str(int(words[place]) + draw(st.sampled_from([-2, -1, 1, 2, 64, 1 << 40])))
+            lines[at] = "".join(words)
+        case "word":
+            others = [
+                "merge",
+                "bitonic",
+                "odd-even",
+                "none",
+                "above",
+                "below",
+                "inside",
+                "join",
+                "ranks",
+                "set",
+            ]
+            others += ["exhaustion", "primitive", "merges", "patterns", "clauses", "0", "-1", "01", "", "end"]
+            words[place] = draw(st.sampled_from(others))
+            lines[at] = "".join(words)
+        case "leave out":
+            lines[at] = "".join(words[:place] + words[place + 1 :])
+        case "twice":
+            lines[at] = "".join(words[:place] + words[place : place + 1] * 2 + words[place + 1 :])
+        case "swap":
+            lines[at], lines[other] = lines[other], lines[at]
+        case "line":
+            lines[at : at + 1] = draw(st.sampled_from([[], [lines[at]] * 2, [lines[other], lines[at]]]))
+        case "turn":
+            lines[at] = re.sub(r"([0-9]+):([0-9]+)", r"\2:\1", lines[at], count=1)
+        case "bytes":
+            lines[at] = lines[at] + draw(st.sampled_from(["\0", "\r\n", " ", "\n", "é", "9" * 40, "-", ":"]))
+    return "".join(lines)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=changed())
+def test_what_is_changed_is_rejected_unless_it_is_true(checkers, tmp_path_factory, text):
+    """Both checkers agree, end by themselves, and accept nothing that is wrong."""
+    file = tmp_path_factory.getbasetemp() / "changed"
+    file.write_bytes(text.encode())
+    codes = {name: check(command, file)[0] for name, command in checkers.items()}
+    assert set(codes.values()) in ({0}, {1}), codes
+    if codes["C"] == 0:
+        assert holds(text)
+
+
+def test_the_checkers_have_no_code_of_nsc():
+    modules = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse((TOOLS / "check_certificate.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+    }
+    assert modules <= sys.stdlib_module_names
+    c = (TOOLS / "check_certificate.c").read_text(encoding="utf-8")
+    assert all(header.endswith(".h>") for header in re.findall(r"#include (.*)", c))
+    assert len((TOOLS / "check_certificate.py").read_text(encoding="utf-8").splitlines()) <= 300
+    assert len(c.splitlines()) <= 400
