@@ -36,7 +36,7 @@ test check test-all: $(VENV)/test.stamp
 types:
 	$(BIN)/mypy
 	$(BIN)/mypy experiments examples benchmarks/__main__.py benchmarks/gpu/__main__.py \
-		tests/typed_calls.py
+		tests/typed_calls.py tools
 
 pytest:
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(if $(ALL),,--daily)

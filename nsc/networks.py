@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from pathlib import Path
 
+from nsc.arguments import path_of
 from nsc.compiler.describe import Named, describe
 from nsc.compiler.driver import prove
 from nsc.compiler.formats import save
@@ -14,7 +14,7 @@ from nsc.compiler.optimize import Optimized
 from nsc.compiler.optimize import optimize as optimize_network
 from nsc.compiler.verify import Proof, Property, Verdict, certify, parse
 from nsc.compiler.verify import verify as verify_network
-from nsc.errors import UnprovedError
+from nsc.errors import NetworkError, UnprovedError
 from nsc.join.budget import MAX_MEMORY, budget_of
 
 __all__ = ["network", "optimize", "verify"]
@@ -75,9 +75,10 @@ def verify(
     property_ = parse(property, described.n) if isinstance(property, str) else property
     if certificate is None:
         return verify_network(described, property_, budget, methods)
+    file = path_of("a certificate's file", certificate, NetworkError)
     proof, text = certify(described, property_, budget, methods)
     if text is not None:
-        save(text.encode(), Path(certificate))
+        save(text.encode(), file)
     return proof
 
 

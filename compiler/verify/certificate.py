@@ -50,7 +50,7 @@ class _Numbers:
             if low > high:
                 place[lo], place[hi] = high, low
         passed = [0] * network.n
-        self._numbers = []
+        self._numbers: list[int] = []
         for lo, hi in question.network.comparators.tolist():
             self._numbers.append(on_wire[lo][passed[lo]])
             passed[lo] += 1

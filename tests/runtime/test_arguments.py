@@ -424,6 +424,7 @@ NAMES = {
     "verify.property": (lambda v: nsc.verify("bitonic", 4, property=v), "sort"),
     "verify.methods": (lambda v: nsc.verify("bitonic", 4, methods=v), ["exhaustion"]),
     "verify.format": (lambda v: nsc.verify("two.json", format=v), "nsc"),
+    "verify.certificate": (lambda v: nsc.verify("bitonic", 4, certificate=v), "four.cert"),
     "network.format": (lambda v: nsc.network("two.json", format=v), "nsc"),
     "Network.text.format": (lambda v: operator().network.text(v), "cn"),
     "Network.save.format": (lambda v: operator().network.save("saved", v), "cn"),
