@@ -27,8 +27,8 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "certificates.md"
 CHECKER = ROOT / "tools" / "check_certificate"
 HEAD = (
-    "Each certificate is checked by a process of its own. All times are CPU seconds. `–`: the checker says that "
-    "the proof is too large for it."
+    "Each certificate is checked by a process of its own. All times are CPU seconds. `–`: it says that the "
+    "proof is too large."
 )
 
 Case = tuple[str, list[tuple[Network, Property]]]
