@@ -17,11 +17,14 @@ constexpr int64_t group_blocks = 128 / register_bytes;
 
 // The differences of a group are kept for a segment of its steps at a time: of all, if there is
 // room. With so many bytes, or an eighth of P in float32 if that is more, two threads need less
-// memory for P of 1,024 wires than P itself.
+// memory for P of 1,024 wires than P itself. A long network has about as many segments as a segment
+// has levels, so that copies of the group where they begin take as much as what is kept.
 constexpr int64_t least_kept_bytes = 700 << 10;
 
 template <class P>
 int64_t kept_room(const P &plan) {
+    if constexpr (P::may_be_long)
+        if (plan.is_long()) return group_blocks * (plan.comparators / root_of(plan.levels) + 5);
     const int64_t eighth = plan.wires * plan.wires / 2;
     return (least_kept_bytes > eighth ? least_kept_bytes : eighth) / register_bytes;
 }

@@ -54,14 +54,6 @@ struct KeysTask {
     Vec<real> steepness[most_blocks];
 };
 
-template <class real>
-inline void copy_or_clear(real *to, const real *from, int64_t count) {
-    if (from)
-        memcpy(to, from, sizeof(real) * count);
-    else
-        memset(to, 0, sizeof(real) * count);
-}
-
 // Runs all comparators on a task's blocks, one behind the other, in place. What it keeps of each,
 // it keeps by slot.
 template <class P, class real, int64_t most_blocks, class Kept>

@@ -39,6 +39,21 @@ inline Weights<real> singly(Weights<Vec<real>> w) {
     return {singly<real>(w.forward), singly<real>(w.backward), singly<real>(w.gap)};
 }
 
+template <class result>
+inline result sum_of(const double *parts, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += parts[i];
+    return result(sum);
+}
+
+template <class real>
+inline void copy_or_clear(real *to, const real *from, int64_t count) {
+    if (from)
+        memcpy(to, from, sizeof(real) * count);
+    else
+        memset(to, 0, sizeof(real) * count);
+}
+
 // Places for what is kept of comparators in the order of levels, each of whose layers begins with a
 // register.
 template <class real, class P>

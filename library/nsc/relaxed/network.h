@@ -84,6 +84,15 @@ struct AnyNetwork {
     const NarrowButterfly *narrow_butterflies;
 };
 
+// Networks of so many wires are long: their values, and a few columns, take a pass of their own.
+constexpr int64_t fewest_long_wires = 8192;
+
+// Whether a network may be long.
+template <class Network>
+constexpr bool may_be_long = Network::wires >= fewest_long_wires;
+template <>
+constexpr bool may_be_long<AnyNetwork> = true;
+
 // Whether a network may have narrow butterflies.
 template <class Network>
 constexpr bool may_be_narrow = Network::narrow_count > 0;

@@ -95,6 +95,16 @@ NSC_STEP void with_pattern(Pattern pattern, Run run) {
     }
 }
 
+// The wires of a long network are cut into so many ranges, whose numbers fit a first-level cache.
+constexpr int64_t most_ranges = 16;
+
+// The least whole number whose square is no less.
+constexpr int64_t root_of(int64_t square) {
+    int64_t root = 1;
+    while (root * root < square) ++root;
+    return root;
+}
+
 // Columns of P whose light cone is taken as one.
 constexpr int64_t cone_columns = lanes<float>;
 
@@ -119,11 +129,16 @@ template <class Network, class Relaxed>
 struct Plan : Network {
     using Relaxation = Relaxed;
     static constexpr bool may_be_narrow = nsc::may_be_narrow<Network>,
-                          may_end_in_merge = nsc::may_end_in_merge<Network>;
+                          may_end_in_merge = nsc::may_end_in_merge<Network>,
+                          may_be_long = nsc::may_be_long<Network>;
 
     // Comparators by level: those of a level have their inputs from levels before it.
     Comparator *in_levels;
     int32_t *level_end;
+    // Of a long network: where the comparators of each range of wires end, by level, and whether a
+    // level joins ranges.
+    int32_t *range_end;
+    bool *joins_ranges;
     // Comparators of codelets with their slots in their codelet, and the layers of each codelet.
     Comparator *in_codelets;
     Layer *codelet_layers;
@@ -150,7 +165,7 @@ struct Plan : Network {
     uint64_t *front_reached_by;
     int32_t *merge_slots;
 
-    Once once, once_layers;
+    Once once, once_routing, once_layers;
 
     // Words of a light cone.
     int64_t cone_words() const {
@@ -158,9 +173,14 @@ struct Plan : Network {
     }
     // Whether P takes the narrow pass.
     bool is_narrow() const { return this->narrow_count > 0; }
+    // Whether values and a few columns take the long pass.
+    bool is_long() const { return this->wires >= fewest_long_wires; }
 
-    // Writes the tables that all calls need. Returns out_of_memory if there is none for them.
+    // Writes the tables that all calls need, and unless the network is long those of the routing
+    // pass. Returns out_of_memory if there is none for them.
     Status prepare();
+    // Writes butterflies and light cones.
+    Status prepare_routing();
     // Writes the tables that calls with several samples need besides.
     Status prepare_layers();
 };
@@ -203,6 +223,33 @@ Status find_levels(P &plan) {
     for_each_comparator(plan, [&](int32_t lo, int32_t hi, int32_t slot) {
         plan.in_levels[next[enter(lo, hi)]++] = {uint16_t(lo), uint16_t(hi), slot};
     });
+    return ok;
+}
+
+// Brings the comparators of each level in the order of their wires, and finds which levels join
+// ranges of wires: the long pass runs the others range by range.
+template <class P>
+Status find_ranges(P &plan) {
+    const Memory memory(sizeof(Comparator) * plan.wires);
+    if (!memory.start) return out_of_memory;
+    Comparator *of_wire = memory.get<Comparator>(), *next = plan.in_levels;
+    memset(of_wire, 0, sizeof(Comparator) * plan.wires);
+    for (int64_t level = 0; level < plan.levels; ++level) {
+        Comparator *const end = plan.in_levels + plan.level_end[level];
+        for (Comparator *each = next; each != end; ++each)
+            of_wire[each->lo < each->hi ? each->lo : each->hi] = *each;
+        for (int64_t range = 0, wire = 0; range < most_ranges; ++range) {
+            const int64_t end_of_range = cut(plan.wires, most_ranges, range + 1);
+            for (; wire < end_of_range; ++wire) {
+                Comparator &each = of_wire[wire];
+                if (each.lo == each.hi) continue;
+                plan.joins_ranges[level] |= (each.lo > each.hi ? each.lo : each.hi) >= end_of_range;
+                *next++ = each;
+                each = {};
+            }
+            plan.range_end[level * most_ranges + range] = int32_t(next - plan.in_levels);
+        }
+    }
     return ok;
 }
 
@@ -402,21 +449,34 @@ Status Plan<Network, Relaxed>::prepare_layers() {
 
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare() {
-    return once.run([&] {
+    const Status status = once.run([&] {
+        if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels))
+            return out_of_memory;
+        const Status found = find_levels(*this);
+        if (found != ok || !is_long()) return found;
+        if (!allot(range_end, this->levels * most_ranges) || !allot(joins_ranges, this->levels))
+            return out_of_memory;
+        return find_ranges(*this);
+    });
+    return status == ok && !is_long() ? prepare_routing() : status;
+}
+
+template <class Network, class Relaxed>
+Status Plan<Network, Relaxed>::prepare_routing() {
+    return once_routing.run([&] {
         const int64_t cone_bits = this->butterfly_count * cone_words(),
                       cones = (this->wires + narrow_columns - 1) / narrow_columns;
-        if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels) ||
-            !allot(butterflies, this->butterfly_count) ||
+        if (!allot(butterflies, this->butterfly_count) ||
             !allot(mirrored_butterflies, this->butterfly_count) || !allot(reached_by, cone_bits) ||
             !allot(reaches, cone_bits))
             return out_of_memory;
         if (is_narrow() &&
             (!allot(narrow_cones, cones) || !allot(narrow_steps, cones * this->narrow_count)))
             return out_of_memory;
-        Status status = find_levels(*this);
+        Status status = ok;
         find_butterflies(*this);
         if constexpr (may_end_in_merge)
-            if (status == ok && this->merge_levels > 0) {
+            if (this->merge_levels > 0) {
                 if (!allot(front_butterflies, this->comparators) ||
                     !allot(front_reached_by, this->comparators * cone_words()) ||
                     !allot(merge_slots, this->merge_levels * this->wires / 2))

@@ -4,17 +4,11 @@
 #include <nsc/relaxed/columns.h>
 #include <nsc/relaxed/groups.h>
 #include <nsc/relaxed/keys_pass.h>
+#include <nsc/relaxed/long_pass.h>
 #include <nsc/relaxed/merge_columns.h>
 #include <nsc/relaxed/narrow_pass.h>
 
 namespace nsc {
-
-template <class result>
-inline result sum_of(const double *parts, int64_t count) {
-    double sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += parts[i];
-    return result(sum);
-}
 
 // How many reals a call of forward can keep for one of backward, which then need not work them out
 // anew.
@@ -312,11 +306,17 @@ Status forward_chunks(const Call<P, real> &call, real *values, real *routed, Par
     return ok;
 }
 
-// Checks a call, and writes the tables that its keys pass needs.
+// Checks a call, and writes the tables that it needs.
 template <class P, class real>
 Status make_ready(P &plan, const Call<P, real> &call) {
     const Status checked = call.check();
-    return checked == ok && call.batch > 1 ? plan.prepare_layers() : checked;
+    if (checked != ok || is_long(call)) return checked;
+    if constexpr (P::may_be_long)
+        if (plan.is_long()) {
+            const Status prepared = plan.prepare_routing();
+            if (prepared != ok) return prepared;
+        }
+    return call.batch > 1 ? plan.prepare_layers() : ok;
 }
 
 // values: (batch, wires). routed: (batch, wires, columns), or (batch) losses, or null. kept:
@@ -326,6 +326,8 @@ Status forward(P &plan, const Call<P, real> &call, real *values, real *routed, r
                ParallelFor pool) {
     const Status ready = make_ready(plan, call);
     if (ready != ok) return ready;
+    if constexpr (P::may_be_long)
+        if (is_long(call)) return long_forward(call, values, routed, pool);
     if (call.routing == none)
         return keys_forward<P, real>(call, 0, call.batch, values, nullptr, pool);
     if (!is_loss(call.routing))
@@ -518,6 +520,10 @@ Status backward(P &plan, const Call<P, real> &call, const real *values_grad,
                 real *losses, real *kept, ParallelFor pool) {
     const Status ready = make_ready(plan, call);
     if (ready != ok) return ready;
+    if constexpr (P::may_be_long)
+        if (is_long(call))
+            return long_backward(call, values_grad, routed_grad, x_grad, steepness_grad,
+                                 payload_grad, pool);
     if (!routed_grad && !losses)
         return values_backward(call, values_grad, x_grad, steepness_grad, pool);
     if constexpr (P::may_be_narrow)
