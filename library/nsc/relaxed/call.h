@@ -11,6 +11,11 @@ namespace nsc {
 // a few microseconds, far more than its sums take.
 constexpr int64_t most_chunks = 16, chunk_mixes = 4096;
 
+// From so many samples on, a thread takes whole samples through all passes. The columns of fewer
+// samples are shared out in chunks, and the passes follow one another, as few samples may be too
+// few for the threads.
+constexpr int64_t many_samples = 8;
+
 // The fewest wires of a network that is taken in two parts: tables of fewer cost more than they
 // save, the more so the narrower the registers are that they are worked out in.
 constexpr int64_t fewest_parted_wires = 4096 / register_bytes;

@@ -7,8 +7,8 @@
 //
 // What a routing takes through the network goes up with the values, or down with their gradients:
 //
-//     route        the payload goes up, the gradient of the result down;
-//     transposed   the payload goes down, the gradient of the result up.
+//     route               the payload goes up, the gradient of the result down;
+//     transposed, rows    the payload goes down, the gradient of the result up.
 //
 // Either way the gradient of a comparator's weight is the product of two differences of its wires:
 // of what goes up, in front of the comparator, and of what goes down, behind it.
@@ -22,7 +22,7 @@ namespace nsc {
 // Columns of a payload, at most: each is gathered by itself. More take butterflies.
 constexpr int64_t most_long_columns = 4;
 
-// Comparators that are a thread's task in a level that joins ranges of wires.
+// Comparators that are a thread's task in a level that joins parts of the wires.
 constexpr int64_t level_task = 1024;
 
 // Whether a call takes this pass: the values alone, or a few columns.
@@ -34,21 +34,25 @@ bool is_long(const Call<P, real> &call) {
     return false;
 }
 
-template <class P>
-int64_t begin_of_level(const P &plan, int64_t level) {
-    return level ? plan.level_end[level - 1] : 0;
-}
-
-// How the levels are cut.
+// How the levels are cut, and what is kept of a segment. A part of the wires has rows of its own,
+// as its thread may be in another segment than the other parts.
 template <class P, class real>
 struct Segments {
     explicit Segments(const P &plan) : plan(plan), count(root_of(plan.levels)) {}
     int64_t begin(int64_t segment) const { return cut(plan.levels, count, segment); }
-    // Registers that the comparators of a level fill, and those of a segment, at most.
-    int64_t rows_of_level() const { return plan.wires / 2 / lanes<real> + most_ranges; }
+    // Registers that the comparators of a level fill, at most: in a part, in all, in a segment.
+    int64_t rows_of_part() const {
+        return plan.wires / parts / 2 / lanes<real> + 2 + ranges / parts;
+    }
+    int64_t rows_of_level() const { return parts * rows_of_part(); }
     int64_t rows() const { return (plan.levels / count + 1) * rows_of_level(); }
+    // Tasks of a level, at most.
+    int64_t tasks() const {
+        const int64_t of_level = plan.wires / 2 / level_task + 1;
+        return of_level > ranges ? of_level : ranges;
+    }
     const P &plan;
-    int64_t count;
+    const int64_t count;
 };
 
 // Gathers the numbers of two wires of each of some comparators, and writes them back.
@@ -64,6 +68,17 @@ inline void scatter(const Comparator *at, int64_t count, real *to, Gathered<real
     for (int64_t k = 0; k < count; ++k) to[at[k].lo] = lo[k], to[at[k].hi] = hi[k];
 }
 
+// Comparators of a level that are run together: their number, the level, the first of the registers
+// of what is kept of them, counted in their level, and the number of their task.
+struct Run {
+    const Comparator *at;
+    int64_t count, level, row, task;
+    template <class real>
+    int32_t registers() const {
+        return int32_t((count + lanes<real> - 1) / lanes<real>);
+    }
+};
+
 // A sample on its way. Kept: what a segment keeps of each comparator, Weights, or Derivatives where
 // the values alone are wanted.
 template <class P, class real, class Kept>
@@ -74,216 +89,275 @@ struct LongPass {
 
     const P &plan;
     const ParallelFor pool;
-    const Segments<P, real> segments;
+    const Segments<P, real> &segments;
     const int64_t columns;
     const bool is_reversed;
     const real steepness;
     const bool careful;
-    real *x, *up, *down;         // the values; what goes up and what goes down, column by column
-    real *x_copies, *up_copies;  // at the beginning of each segment
+    real *x, *up, *down;         // the values; what goes up, or null, and what goes down, by column
+    real *x_copies, *up_copies;  // where segments begin; null: nothing is copied
     Kept kept;                   // of a segment
-    Row *differences;            // of what goes up, of a segment; null: not kept
+    Row *differences;            // of what goes up, of a segment
 
-    // Calls run(both, comparators, count, level, row, task) for runs of comparators of levels, in
-    // order or backwards; `row` counts the registers of the level before. Levels that join no
-    // ranges of wires are run range by range, one level after the other while a range is in the
-    // cache; a range is a task. A level that does is cut into tasks by itself.
-    template <bool backwards, class Run>
-    Status for_levels(int64_t first, int64_t end, Run run) const {
-        while (first < end) {
-            int64_t from = backwards ? end - 1 : first, to = from + 1;
-            if (plan.joins_ranges[from]) {
-                const Status status = for_level(from, run);
-                if (status != ok) return status;
-            } else {
-                if (backwards)
-                    while (from > first && !plan.joins_ranges[from - 1]) --from;
-                else
-                    while (to < end && !plan.joins_ranges[to]) ++to;
-                const Status status =
-                    parallel(pool, most_ranges, 1, 0, [&](int64_t range, const Memory &) {
-                    Gathered<real> both;
-                    for (int64_t l = from; l < to; ++l) {
-                        const int64_t level = backwards ? to - 1 - (l - from) : l;
-                        const int32_t *ends = plan.range_end + level * most_ranges + range;
-                        const int64_t begin = begin_of_level(plan, level);
-                        for_runs(both, begin, range ? ends[-1] : begin, ends[0], level, range,
-                                 range, run);
-                    }
-                });
-                if (status != ok) return status;
-            }
-            (backwards ? end : first) = backwards ? from : to;
+    // Calls run(both, its comparators) for all comparators of levels, in order or backwards. Levels
+    // that join no parts of the wires are run part by part, each a task; a level that does is cut
+    // into tasks by itself. `part`: this one alone, by this thread, of levels that join none.
+    template <bool backwards, class Visit>
+    Status for_levels(int64_t part, int64_t first, int64_t end, Visit visit) const {
+        if (part != all_parts) {
+            for_levels_of_part<backwards>(part, first, end, visit);
+            return ok;
         }
-        return ok;
+        Status status = ok;
+        while (status == ok && first < end) {
+            const int64_t border = end_of_stretch<backwards>(joins_parts, first, end),
+                          from = backwards ? border : first, to = backwards ? end : border;
+            status = plan.joins[from] == joins_parts
+                         ? for_level(from, visit)
+                         : parallel(pool, parts, 1, 0, [&](int64_t each, const Memory &) {
+                for_levels_of_part<backwards>(each, from, to, visit);
+            });
+            (backwards ? end : first) = border;
+        }
+        return status;
     }
-    template <class Run>
-    Status for_level(int64_t level, Run run) const {
-        const int64_t begin = begin_of_level(plan, level), end = plan.level_end[level];
+    // Returns where levels end that join less than `most`, or one that does not.
+    template <bool backwards>
+    int64_t end_of_stretch(Joins most, int64_t first, int64_t end) const {
+        if (backwards) {
+            if (plan.joins[--end] < most)
+                while (end > first && plan.joins[end - 1] < most) --end;
+            return end;
+        }
+        if (plan.joins[first++] < most)
+            while (first < end && plan.joins[first] < most) ++first;
+        return first;
+    }
+    // Levels that join no ranges of wires are run one after the other while a range is in the
+    // cache.
+    template <bool backwards, class Visit>
+    void for_levels_of_part(int64_t part, int64_t first, int64_t end, Visit visit) const {
+        Gathered<real> both;
+        const int64_t first_range = part * ranges / parts, end_range = first_range + ranges / parts;
+        while (first < end) {
+            const int64_t border = end_of_stretch<backwards>(joins_ranges, first, end),
+                          from = backwards ? border : first, to = backwards ? end : border;
+            const int64_t at_once = plan.joins[from] == joins_nothing ? 1 : ranges / parts;
+            for (int64_t range = first_range; range < end_range; range += at_once)
+                for (int64_t l = from; l < to; ++l) {
+                    const int64_t level = backwards ? to - 1 - (l - from) : l,
+                                  begin = begin_of_range(level, range),
+                                  of_part = begin_of_range(level, first_range);
+                    for_runs(both, begin, begin_of_range(level, range + at_once), visit,
+                             {nullptr, 0, level,
+                              part * segments.rows_of_part() + (begin - of_part) / lanes<real> +
+                                  (range - first_range),
+                              range});
+                }
+            (backwards ? end : first) = border;
+        }
+    }
+    int64_t begin_of_range(int64_t level, int64_t range) const {
+        const int64_t before = level * ranges + range;
+        return before ? plan.range_end[before - 1] : 0;
+    }
+    template <class Visit>
+    Status for_level(int64_t level, Visit visit) const {
+        const int64_t begin = begin_of_range(level, 0), end = plan.level_end[level];
         return parallel(pool, (end - begin + level_task - 1) / level_task, grain_of(level_task), 0,
                         [&](int64_t task, const Memory &) {
             Gathered<real> both;
             const int64_t from = begin + task * level_task,
                           to = end - from < level_task ? end : from + level_task;
-            for_runs(both, begin, from, to, level, 0, task, run);
+            for_runs(both, from, to, visit,
+                     {nullptr, 0, level, (from - begin) / lanes<real>, task});
         });
     }
-    template <class Run>
-    static void for_runs(Gathered<real> &both, int64_t begin, int64_t from, int64_t to,
-                         int64_t level, int64_t spare_rows, int64_t task, Run run) {
+    template <class Visit>
+    void for_runs(Gathered<real> &both, int64_t begin, int64_t end, Visit visit, Run run) const {
         constexpr int64_t most = most_in_layer * lanes<real>;
-        for (int64_t i = from; i < to; i += most)
-            run(both, i, to - i < most ? to - i : most, level,
-                (i - begin) / lanes<real> + spare_rows, task);
-    }
-    static int32_t rows_of(int64_t count) {
-        return int32_t((count + lanes<real> - 1) / lanes<real>);
+        for (int64_t i = begin; i < end; i += most, run.row += most_in_layer) {
+            run.at = plan.in_levels + i, run.count = end - i < most ? end - i : most;
+            visit(both, run);
+        }
     }
 
-    // Where what is kept of a register of a level of segment s lies.
-    int64_t place(int64_t s, int64_t level, int64_t row) const {
-        return (level - segments.begin(s)) * segments.rows_of_level() + row;
+    // Where what is kept of a run of a segment begins.
+    int64_t place(int64_t segment, const Run &run) const {
+        return (run.level - segments.begin(segment)) * segments.rows_of_level() + run.row;
     }
 
-    // Runs a segment forward, and keeps what the way down needs if `keeps`.
+    // Runs levels of a segment forward, and keeps what the way down needs if `keeps`.
     template <bool keeps>
-    Status run_segment(int64_t s) const {
-        const Row steepnesses = all(steepness);
-        return for_levels<false>(segments.begin(s), segments.begin(s + 1),
-                                 [&](Gathered<real> &both, int64_t first, int64_t count,
-                                     int64_t level, int64_t row, int64_t) {
-            const Comparator *at = plan.in_levels + first;
-            const auto run = [&](auto of_run) {
-                gather(at, count, x, both);
-                if (careful)
-                    compare<real, true, 1>(plan, rows_of(count), gathered.at, both.rows,
-                                           &steepnesses, of_run);
-                else
-                    compare<real, false, 1>(plan, rows_of(count), gathered.at, both.rows,
-                                            &steepnesses, of_run);
-                scatter(at, count, x, both);
-                if constexpr (are_same<decltype(of_run), Weights<Row>>)
-                    for (int64_t c = 0; up && c < columns; ++c) {
-                        mix_column(at, count, both, up + c * plan.wires,
-                                   is_reversed ? of_run.backward : of_run.forward,
-                                   [&](int32_t r, Row difference) {
-                            if (keeps && differences)
-                                differences[c * segments.rows() + place(s, level, row) + r] =
-                                    difference;
-                        });
-                    }
-            };
+    Status run_up(int64_t segment, int64_t part, int64_t first, int64_t end) const {
+        return for_levels<false>(part, first, end, [&](Gathered<real> &both, const Run &run) {
             if constexpr (keeps) {
-                run(kept.from(place(s, level, row)));
-            } else if (keeps_weights && up) {
+                const int64_t at = place(segment, run);
+                compare_run(both, run, kept.from(at));
+                mix_up(both, run, kept.from(at), [&](int64_t c, int32_t r, Row difference) {
+                    differences[c * segments.rows() + at + r] = difference;
+                });
+            } else if (up) {
                 Row held[arrays<Relaxation> * most_in_layer];
-                run(weights_at<Relaxation>(held, most_in_layer));
+                const Weights<Row> w = weights_at<Relaxation>(held, most_in_layer);
+                compare_run(both, run, w);
+                mix_up(both, run, w, [](int64_t, int32_t, Row) {});
             } else {
-                run(Nothing());
+                compare_run(both, run, Nothing());
             }
         });
     }
-
-    // Mixes the wires of comparators in a column, and calls visit(r, difference) for each register.
+    template <class Keep>
+    void compare_run(Gathered<real> &both, const Run &run, Keep keep) const {
+        const Row steepnesses = all(steepness);
+        const int32_t rows = run.template registers<real>();
+        gather(run.at, run.count, x, both);
+        if (careful)
+            compare<real, true, 1>(plan, rows, gathered.at, both.rows, &steepnesses, keep);
+        else
+            compare<real, false, 1>(plan, rows, gathered.at, both.rows, &steepnesses, keep);
+        scatter(run.at, run.count, x, both);
+    }
+    // Mixes what goes up, and calls visit(column, register, difference in front).
+    template <class Keep, class Visit>
+    void mix_up(Gathered<real> &both, const Run &run, Keep keep, Visit visit) const {
+        if constexpr (are_same<Keep, Weights<Row>>)
+            for (int64_t c = 0; up && c < columns; ++c)
+                mix_column(both, run, up + c * plan.wires,
+                           is_reversed ? keep.backward : keep.forward,
+                           [&](int32_t r, Row difference) { visit(c, r, difference); });
+    }
     template <class Visit>
-    void mix_column(const Comparator *at, int64_t count, Gathered<real> &both, real *column,
-                    Mixes<Row> m, Visit visit) const {
-        gather(at, count, column, both);
-        for (int32_t r = 0; r < rows_of(count); ++r) {
+    static void mix_column(Gathered<real> &both, const Run &run, real *column, Mixes<Row> m,
+                           Visit visit) {
+        gather(run.at, run.count, column, both);
+        for (int32_t r = 0; r < run.template registers<real>(); ++r) {
             Row &a = both.rows[r], &b = both.rows[most_in_layer + r];
             visit(r, a - b);
             mix(a, b, Mix<Row>{m.keep[r], m.swap[r]});
         }
-        scatter(at, count, column, both);
+        scatter(run.at, run.count, column, both);
     }
 
-    // Runs all levels forward. Copies what segments begin with, if there are places for it, and
-    // then keeps what the last one needs.
+    // Copies columns, on the wires of a part or on all.
+    void copy(int64_t part, real *to, const real *from, int64_t count) const {
+        const int64_t begin = part == all_parts ? 0 : cut(plan.wires, parts, part),
+                      end = part == all_parts ? plan.wires : cut(plan.wires, parts, part + 1);
+        for (int64_t c = 0; c < count; ++c)
+            memcpy(to + c * plan.wires + begin, from + c * plan.wires + begin,
+                   sizeof(real) * (end - begin));
+    }
+
+    // Runs all levels forward. Copies what segments begin with, and then keeps what the last one
+    // needs, if anything is copied.
     Status go_up() const {
         Status status = ok;
+        for (int64_t first = 0, end; status == ok && first < plan.levels; first = end) {
+            end = end_of_stretch<false>(joins_parts, first, plan.levels);
+            status = plan.joins[first] == joins_parts
+                         ? go_up_through(all_parts, first, end)
+                         : parallel(pool, parts, 1, 0, [&](int64_t part, const Memory &) {
+                go_up_through(part, first, end);
+            });
+        }
+        return status;
+    }
+    Status go_up_through(int64_t part, int64_t first, int64_t end) const {
+        Status status = ok;
         for (int64_t s = 0; status == ok && s < segments.count; ++s) {
-            if (!x_copies) {
-                status = run_segment<false>(s);
-                continue;
-            }
-            memcpy(x_copies + s * plan.wires, x, sizeof(real) * plan.wires);
-            if (up_copies)
-                memcpy(up_copies + s * columns * plan.wires, up,
-                       sizeof(real) * columns * plan.wires);
-            status = s < segments.count - 1 ? run_segment<false>(s) : run_segment<true>(s);
+            const int64_t begin = segments.begin(s), behind = segments.begin(s + 1),
+                          from = first > begin ? first : begin, to = end < behind ? end : behind;
+            if (from >= to) continue;
+            if (x_copies && from == begin) copy(part, x_copies + s * plan.wires, x, 1);
+            if (up_copies && from == begin)
+                copy(part, up_copies + s * columns * plan.wires, up, columns);
+            status = x_copies && s == segments.count - 1 ? run_up<true>(s, part, from, to)
+                                                         : run_up<false>(s, part, from, to);
         }
         return status;
     }
 
-    // Calls visit(s) for the segments from the last to the first, when what it needs is kept. The
-    // values are overwritten.
+    // Calls visit(segment, part) for the segments from the last to the first, when what it needs is
+    // kept. The values are overwritten.
     template <class Visit>
     Status go_down(Visit visit) const {
         Status status = ok;
-        for (int64_t s = segments.count - 1; status == ok && s >= 0; --s) {
-            if (s < segments.count - 1) {
-                memcpy(x, x_copies + s * plan.wires, sizeof(real) * plan.wires);
-                if (up_copies)
-                    memcpy(up, up_copies + s * columns * plan.wires,
-                           sizeof(real) * columns * plan.wires);
-                status = run_segment<true>(s);
-            }
-            if (status == ok) status = visit(s);
+        for (int64_t s = segments.count - 1; status == ok && s >= 0;) {
+            const int64_t last = s;
+            while (s >= 0 && joins_no_parts(s)) --s;
+            status = s == last ? go_down_through(s--, all_parts, visit)
+                               : parallel(pool, parts, 1, 0, [&](int64_t part, const Memory &) {
+                for (int64_t each = last; each > s; --each) go_down_through(each, part, visit);
+            });
         }
         return status;
     }
+    template <class Visit>
+    Status go_down_through(int64_t s, int64_t part, Visit visit) const {
+        Status status = ok;
+        if (s < segments.count - 1) {
+            copy(part, x, x_copies + s * plan.wires, 1);
+            if (up_copies) copy(part, up, up_copies + s * columns * plan.wires, columns);
+            status = run_up<true>(s, part, segments.begin(s), segments.begin(s + 1));
+        }
+        return status == ok ? visit(s, part) : status;
+    }
+    bool joins_no_parts(int64_t s) const {
+        bool joins = false;
+        for (int64_t level = segments.begin(s); level < segments.begin(s + 1); ++level)
+            joins |= plan.joins[level] == joins_parts;
+        return !joins;
+    }
 
     // Takes what goes down through a segment.
-    Status route_down(int64_t s) const {
-        return for_levels<true>(segments.begin(s), segments.begin(s + 1),
-                                [&](Gathered<real> &both, int64_t first, int64_t count,
-                                    int64_t level, int64_t row, int64_t) {
+    Status route_down(int64_t s, int64_t part) const {
+        return for_levels<true>(part, segments.begin(s), segments.begin(s + 1),
+                                [&](Gathered<real> &both, const Run &run) {
             for (int64_t c = 0; c < columns; ++c)
-                mix_column(plan.in_levels + first, count, both, down + c * plan.wires,
-                           kept.from(place(s, level, row)).forward, [](int32_t, Row) {});
+                mix_column(both, run, down + c * plan.wires, kept.from(place(s, run)).forward,
+                           [](int32_t, Row) {});
         });
     }
 
     // The same with gradients: of the columns, and of the values to `grad`. The parts of the
-    // gradient of the steepness go to the places of their tasks in `sums`, if it is wanted.
-    Status gradients_down(int64_t s, real *grad, double *sums) const {
-        return for_levels<true>(segments.begin(s), segments.begin(s + 1),
-                                [&](Gathered<real> &both, int64_t first, int64_t count,
-                                    int64_t level, int64_t row, int64_t task) {
-            const Comparator *at = plan.in_levels + first;
-            const int32_t rows = rows_of(count);
-            const int64_t here = place(s, level, row);
-            const Kept of_run = kept.from(here);
-            Row parts[most_in_layer];
-            if constexpr (keeps_weights) {
-                Row weight_grad[most_in_layer] = {};
-                for (int64_t c = 0; c < columns; ++c) {
-                    const Row *of_column = differences + c * segments.rows() + here;
-                    mix_column(at, count, both, down + c * plan.wires,
-                               is_reversed ? of_run.forward : of_run.backward,
-                               [&](int32_t r, Row difference) {
-                        weight_grad[r] += of_column[r] * difference;
-                    });
-                }
-                gather(at, count, grad, both);
-                compare_backward<real, Relaxation>(rows, gathered.at, both.rows, weight_grad,
-                                                   all(steepness), of_run, sums ? parts : nullptr);
-            } else {
-                gather(at, count, grad, both);
-                for (int32_t r = 0; r < rows; ++r) {
-                    Row &lo = both.rows[r], &hi = both.rows[most_in_layer + r];
-                    if (sums) parts[r] = (hi - lo) * of_run.steepness[r];
-                    move_gradients<real>(lo, hi, of_run.share[r]);
-                }
-            }
-            scatter(at, count, grad, both);
-            for (int64_t k = 0; sums && k < count; ++k) sums[task] += singly<real>(parts)[k];
+    // gradient of the steepness are added to the places of their tasks in `sums`, if it is wanted.
+    Status gradients_down(int64_t s, int64_t part, real *grad, double *sums) const {
+        return for_levels<true>(part, segments.begin(s), segments.begin(s + 1),
+                                [&](Gathered<real> &both, const Run &run) {
+            Row of_steepness[most_in_layer];
+            if constexpr (keeps_weights)
+                take_weights_back(both, run, place(s, run), grad, sums ? of_steepness : nullptr);
+            else
+                take_values_back(both, run, place(s, run), grad, sums ? of_steepness : nullptr);
+            for (int64_t k = 0; sums && k < run.count; ++k)
+                sums[run.task] += singly<real>(of_steepness)[k];
         });
     }
-    // Tasks of levels, at most.
-    static int64_t most_tasks(const P &plan) {
-        const int64_t of_level = plan.wires / 2 / level_task + 1;
-        return of_level > most_ranges ? of_level : most_ranges;
+    void take_weights_back(Gathered<real> &both, const Run &run, int64_t at, real *grad,
+                           Row *of_steepness) const {
+        const Kept w = kept.from(at);
+        Row weight_grad[most_in_layer] = {};
+        for (int64_t c = 0; c < columns; ++c) {
+            const Row *in_front = differences + c * segments.rows() + at;
+            mix_column(
+                both, run, down + c * plan.wires, is_reversed ? w.forward : w.backward,
+                [&](int32_t r, Row difference) { weight_grad[r] += in_front[r] * difference; });
+        }
+        gather(run.at, run.count, grad, both);
+        compare_backward<real, Relaxation>(run.template registers<real>(), gathered.at, both.rows,
+                                           weight_grad, all(steepness), w, of_steepness);
+        scatter(run.at, run.count, grad, both);
+    }
+    void take_values_back(Gathered<real> &both, const Run &run, int64_t at, real *grad,
+                          Row *of_steepness) const {
+        const Kept d = kept.from(at);
+        gather(run.at, run.count, grad, both);
+        for (int32_t r = 0; r < run.template registers<real>(); ++r) {
+            Row &lo = both.rows[r], &hi = both.rows[most_in_layer + r];
+            if (of_steepness) of_steepness[r] = (hi - lo) * d.steepness[r];
+            move_gradients<real>(lo, hi, d.share[r]);
+        }
+        scatter(run.at, run.count, grad, both);
     }
 };
 
@@ -306,61 +380,72 @@ void join_columns(const real *from, int64_t wires, int64_t columns, real scale, 
 template <class P, class real>
 void take_columns(const Call<P, real> &call, int64_t sample, real one, real *to) {
     const int64_t wires = call.plan.wires, columns = call.columns();
-    if (has_ranks(call.routing)) {
-        memset(to, 0, sizeof(real) * wires * columns);
-        for (int64_t c = 0; c < columns; ++c) to[c * wires + call.ranks_of(sample)[c]] = one;
-        return;
-    }
-    split_columns(static_cast<const real *>(call.payload) + sample * call.payload_stride, wires,
-                  columns, to);
+    if (!has_ranks(call.routing))
+        return split_columns(static_cast<const real *>(call.payload) + sample * call.payload_stride,
+                             wires, columns, to);
+    memset(to, 0, sizeof(real) * wires * columns);
+    for (int64_t c = 0; c < columns; ++c) to[c * wires + call.ranks_of(sample)[c]] = one;
+}
+
+// Calls take(sample, memory, pool) for all samples: many at the same time, or few one after the
+// other, each on all threads.
+template <class P, class real, class Take>
+Status for_samples(const Call<P, real> &call, int64_t bytes, ParallelFor pool, Take take) {
+    const bool are_many = call.batch >= many_samples;
+    return parallel_ranges(are_many ? pool : nullptr, call.batch, 1, bytes,
+                           [&](int64_t begin, int64_t end, const Memory &memory) {
+        Status status = ok;
+        for (int64_t b = begin; status == ok && b < end; ++b)
+            status = take(b, memory, are_many ? nullptr : pool);
+        return status;
+    });
 }
 
 // See `forward`.
 template <class P, class real>
 Status long_forward(const Call<P, real> &call, real *values, real *routed, ParallelFor pool) {
     using Row = Vec<real>;
-    using Kept = Weights<Row>;
+    using Relaxation = typename P::Relaxation;
+    using Pass = LongPass<P, real, Weights<Row>>;
     const P &plan = call.plan;
     const Segments<P, real> segments(plan);
     const int64_t wires = plan.wires, columns = call.columns(), of_columns = wires * columns;
-    const bool reversed = is_reversed(call.routing), goes_down = reversed && columns > 0;
-    const int64_t kept_rows = goes_down ? arrays<typename P::Relaxation> * segments.rows() : 0,
-                  copies = goes_down ? segments.count : 0;
-    const Memory memory(sizeof(Row) * kept_rows +
-                        sizeof(real) * (of_columns + (copies + goes_down) * wires));
-    if (!memory.start) return out_of_memory;
-    Row *kept = memory.get<Row>();
-    real *routing = reinterpret_cast<real *>(kept + kept_rows), *x_copies = routing + of_columns,
-         *again = x_copies + copies * wires;
+    const bool reversed = is_reversed(call.routing) && columns > 0;
+    const int64_t kept_rows = reversed ? arrays<Relaxation> * segments.rows() : 0,
+                  copies = reversed ? segments.count + 1 : 0;
     const real one = has_ranks(call.routing) ? unit<real> : 1;
-    for (int64_t b = 0; b < call.batch; ++b) {
-        real *x = values + b * wires;
+    return for_samples(call, sizeof(Row) * kept_rows + sizeof(real) * (of_columns + copies * wires),
+                       pool, [&](int64_t b, const Memory &memory, ParallelFor threads) {
+        Row *kept = memory.get<Row>();
+        real *routing = reinterpret_cast<real *>(kept + kept_rows), *again = routing + of_columns,
+             *x_copies = again + wires, *x = values + b * wires;
+        const real steepness = call.steepness_of(b);
         memcpy(x, call.x + b * wires, sizeof(real) * wires);
         if (columns) take_columns(call, b, one, routing);
-        const real steepness = call.steepness_of(b);
-        LongPass<P, real, Kept> pass = {plan,
-                                        pool,
-                                        segments,
-                                        columns,
-                                        reversed,
-                                        steepness,
-                                        are_extreme(plan, x, steepness),
-                                        x,
-                                        columns && !reversed ? routing : nullptr,
-                                        goes_down ? routing : nullptr,
-                                        goes_down ? x_copies : nullptr,
-                                        nullptr,
-                                        weights_at<typename P::Relaxation>(kept, segments.rows()),
-                                        nullptr};
+        Pass pass = {plan,
+                     threads,
+                     segments,
+                     columns,
+                     reversed,
+                     steepness,
+                     are_extreme(plan, x, steepness),
+                     x,
+                     columns && !reversed ? routing : nullptr,
+                     routing,
+                     reversed ? x_copies : nullptr,
+                     nullptr,
+                     weights_at<Relaxation>(kept, segments.rows()),
+                     nullptr};
         Status status = pass.go_up();
-        if (goes_down) {
+        if (reversed && status == ok) {
             pass.x = again;  // the values stay
-            if (status == ok) status = pass.go_down([&](int64_t s) { return pass.route_down(s); });
+            status =
+                pass.go_down([&](int64_t s, int64_t part) { return pass.route_down(s, part); });
         }
-        if (status != ok) return status;
-        if (columns) join_columns(routing, wires, columns, 1 / one, routed + b * of_columns);
-    }
-    return ok;
+        if (columns && status == ok)
+            join_columns(routing, wires, columns, 1 / one, routed + b * of_columns);
+        return status;
+    });
 }
 
 // Kept: as of LongPass. See `backward`.
@@ -369,37 +454,39 @@ Status long_backward_keeping(const Call<P, real> &call, const real *values_grad,
                              const real *routed_grad, real *x_grad, real *steepness_grad,
                              real *payload_grad, ParallelFor pool) {
     using Row = Vec<real>;
+    using Relaxation = typename P::Relaxation;
     using Pass = LongPass<P, real, Kept>;
     const P &plan = call.plan;
     const Segments<P, real> segments(plan);
     const int64_t wires = plan.wires, columns = Pass::keeps_weights ? call.columns() : 0,
-                  of_columns = wires * columns, tasks = Pass::most_tasks(plan);
+                  of_columns = wires * columns, rows = segments.rows(), tasks = segments.tasks();
     const bool reversed = is_reversed(call.routing);
-    const int64_t of_kept = Pass::keeps_weights ? arrays<typename P::Relaxation>
-                                                : 1 + (steepness_grad != nullptr),
-                  kept_rows = (of_kept + columns) * segments.rows();
-    const Memory memory(sizeof(Row) * kept_rows + sizeof(double) * tasks +
-                        sizeof(real) * ((1 + segments.count) * (wires + of_columns) + of_columns));
-    if (!memory.start) return out_of_memory;
-    Row *kept = memory.get<Row>();
-    double *sums = reinterpret_cast<double *>(kept + kept_rows);
-    real *x = reinterpret_cast<real *>(sums + tasks), *x_copies = x + wires,
-         *up = x_copies + segments.count * wires, *up_copies = up + of_columns,
-         *down = up_copies + segments.count * of_columns;
-    Kept of_segment;
-    if constexpr (Pass::keeps_weights)
-        of_segment = weights_at<typename P::Relaxation>(kept, segments.rows());
-    else
-        of_segment = {kept, steepness_grad ? kept + segments.rows() : nullptr};
-    for (int64_t b = 0; b < call.batch; ++b) {
+    const int64_t of_kept = Pass::keeps_weights ? arrays<Relaxation>
+                            : steepness_grad    ? 2
+                                                : 1,
+                  kept_rows = (of_kept + columns) * rows,
+                  reals = (1 + segments.count) * (wires + of_columns) + of_columns;
+    return for_samples(call,
+                       sizeof(Row) * kept_rows + sizeof(double) * tasks + sizeof(real) * reals,
+                       pool, [&](int64_t b, const Memory &memory, ParallelFor threads) {
+        Row *kept = memory.get<Row>();
+        double *sums = reinterpret_cast<double *>(kept + kept_rows);
+        real *x = reinterpret_cast<real *>(sums + tasks), *x_copies = x + wires,
+             *up = x_copies + segments.count * wires, *up_copies = up + of_columns,
+             *down = up_copies + segments.count * of_columns, *grad = x_grad + b * wires;
+        Kept of_segment;
+        if constexpr (Pass::keeps_weights)
+            of_segment = weights_at<Relaxation>(kept, rows);
+        else
+            of_segment = {kept, steepness_grad ? kept + rows : nullptr};
+        const real steepness = call.steepness_of(b);
         memcpy(x, call.x + b * wires, sizeof(real) * wires);
         if (columns) {
             take_columns(call, b, real(1), reversed ? down : up);
             split_columns(routed_grad + b * of_columns, wires, columns, reversed ? up : down);
         }
-        const real steepness = call.steepness_of(b);
         const Pass pass = {plan,
-                           pool,
+                           threads,
                            segments,
                            columns,
                            reversed,
@@ -411,23 +498,21 @@ Status long_backward_keeping(const Call<P, real> &call, const real *values_grad,
                            x_copies,
                            columns ? up_copies : nullptr,
                            of_segment,
-                           columns ? kept + of_kept * segments.rows() : nullptr};
+                           kept + of_kept * rows};
         Status status = pass.go_up();
         if (status != ok) return status;
         if (columns && payload_grad && reversed)
             join_columns(up, wires, columns, real(1), payload_grad + b * of_columns);
-        real *grad = x_grad + b * wires;
         copy_or_clear(grad, values_grad ? values_grad + b * wires : nullptr, wires);
         memset(sums, 0, sizeof(double) * tasks);
-        status = pass.go_down([&](int64_t s) {
-            return pass.gradients_down(s, grad, steepness_grad ? sums : nullptr);
+        status = pass.go_down([&](int64_t s, int64_t part) {
+            return pass.gradients_down(s, part, grad, steepness_grad ? sums : nullptr);
         });
-        if (status != ok) return status;
         if (steepness_grad) steepness_grad[b] = sum_of<real>(sums, tasks);
-        if (columns && payload_grad && !reversed)
+        if (columns && payload_grad && !reversed && status == ok)
             join_columns(down, wires, columns, real(1), payload_grad + b * of_columns);
-    }
-    return ok;
+        return status;
+    });
 }
 
 template <class P, class real>

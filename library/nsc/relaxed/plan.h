@@ -95,8 +95,12 @@ NSC_STEP void with_pattern(Pattern pattern, Run run) {
     }
 }
 
-// The wires of a long network are cut into so many ranges, whose numbers fit a first-level cache.
-constexpr int64_t most_ranges = 16;
+// The wires of a long network are cut into ranges, whose numbers fit a first-level cache, and into
+// parts, which are tasks of threads. Where parts meet, threads wait for each other.
+constexpr int64_t ranges = 16, parts = 4, all_parts = -1;
+
+// What a level joins at most.
+enum Joins : uint8_t { joins_nothing, joins_ranges, joins_parts };
 
 // The least whole number whose square is no less.
 constexpr int64_t root_of(int64_t square) {
@@ -135,10 +139,10 @@ struct Plan : Network {
     // Comparators by level: those of a level have their inputs from levels before it.
     Comparator *in_levels;
     int32_t *level_end;
-    // Of a long network: where the comparators of each range of wires end, by level, and whether a
-    // level joins ranges.
+    // Of a long network: where the comparators of each range of wires end, by level, and what each
+    // level joins.
     int32_t *range_end;
-    bool *joins_ranges;
+    Joins *joins;
     // Comparators of codelets with their slots in their codelet, and the layers of each codelet.
     Comparator *in_codelets;
     Layer *codelet_layers;
@@ -226,8 +230,7 @@ Status find_levels(P &plan) {
     return ok;
 }
 
-// Brings the comparators of each level in the order of their wires, and finds which levels join
-// ranges of wires: the long pass runs the others range by range.
+// Brings the comparators of each level in the order of their wires, and finds what levels join.
 template <class P>
 Status find_ranges(P &plan) {
     const Memory memory(sizeof(Comparator) * plan.wires);
@@ -238,16 +241,21 @@ Status find_ranges(P &plan) {
         Comparator *const end = plan.in_levels + plan.level_end[level];
         for (Comparator *each = next; each != end; ++each)
             of_wire[each->lo < each->hi ? each->lo : each->hi] = *each;
-        for (int64_t range = 0, wire = 0; range < most_ranges; ++range) {
-            const int64_t end_of_range = cut(plan.wires, most_ranges, range + 1);
+        for (int64_t range = 0, wire = 0; range < ranges; ++range) {
+            const int64_t end_of_range = cut(plan.wires, ranges, range + 1),
+                          end_of_part = cut(plan.wires, parts, range * parts / ranges + 1);
             for (; wire < end_of_range; ++wire) {
                 Comparator &each = of_wire[wire];
                 if (each.lo == each.hi) continue;
-                plan.joins_ranges[level] |= (each.lo > each.hi ? each.lo : each.hi) >= end_of_range;
+                const int64_t other = each.lo > each.hi ? each.lo : each.hi;
+                const Joins joins = other >= end_of_part    ? joins_parts
+                                    : other >= end_of_range ? joins_ranges
+                                                            : joins_nothing;
+                if (joins > plan.joins[level]) plan.joins[level] = joins;
                 *next++ = each;
                 each = {};
             }
-            plan.range_end[level * most_ranges + range] = int32_t(next - plan.in_levels);
+            plan.range_end[level * ranges + range] = int32_t(next - plan.in_levels);
         }
     }
     return ok;
@@ -454,7 +462,7 @@ Status Plan<Network, Relaxed>::prepare() {
             return out_of_memory;
         const Status found = find_levels(*this);
         if (found != ok || !is_long()) return found;
-        if (!allot(range_end, this->levels * most_ranges) || !allot(joins_ranges, this->levels))
+        if (!allot(range_end, this->levels * ranges) || !allot(joins, this->levels))
             return out_of_memory;
         return find_ranges(*this);
     });

@@ -19,11 +19,6 @@ int64_t count_kept(const P &plan, Routing routing, int64_t batch) {
     return 0;
 }
 
-// From so many samples on, a thread takes whole samples through all passes. The columns of fewer
-// samples are shared out in chunks, and the passes follow one another, as few samples may be too
-// few for the threads.
-constexpr int64_t many_samples = 8;
-
 // A thread's scratch memory: a group and its gradients, differences, copies of the group where
 // segments begin (the first begins with the payload, the last needs none), and the blocks of each
 // butterfly.
