@@ -21,13 +21,14 @@ that is an error, which names the option that decides.
 - *Reversed comparators* (lo > hi) leave the minimum on the higher wire, in every format.
 - *A wire twice in a layer*, and lo = hi, are errors.
 - *Progressions* in nsc-network/1 stand for as many comparators as they say: 20 kB may be a network of half a
-  million comparators, and take its memory.
+  million comparators, and take its memory. So does a family's name in the place of layers, whose network is
+  built anew and must have the digest beside it.
 """
 
 from nsc.compiler.diagram import notebook_svg
 from nsc.compiler.formats.json_lists import network_of_lists
 from nsc.compiler.formats.listing import Format, Listing
-from nsc.compiler.formats.nsc_json import LONGEST_PLAIN, NSC_FORMAT
+from nsc.compiler.formats.nsc_json import LONGEST_LISTED, LONGEST_PLAIN, NSC_FORMAT, named
 from nsc.compiler.formats.reading import (
     FORMATS,
     parse_network,
@@ -41,12 +42,14 @@ from nsc.compiler.formats.saving import format_of_path, losses, save, save_netwo
 
 __all__ = [
     "FORMATS",
+    "LONGEST_LISTED",
     "LONGEST_PLAIN",
     "NSC_FORMAT",
     "Format",
     "Listing",
     "format_of_path",
     "losses",
+    "named",
     "network_of_lists",
     "notebook_svg",
     "parse_network",

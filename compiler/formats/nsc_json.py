@@ -1,4 +1,8 @@
-"""nsc-network/1, nsc's own format: JSON, a layer a line, large networks as progressions."""
+"""nsc-network/1, nsc's own format: JSON, a layer a line, large networks as progressions.
+
+In the place of layers a text may name a family, with the digest of its network: the largest networks of
+packages, whose listing takes megabytes, are written so.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsc.compiler.families import family_network
 from nsc.compiler.formats.json_texts import JsonList, json_object
 from nsc.compiler.formats.listing import Format, Listing, Pairs, joined
 from nsc.compiler.formats.progressions import Progression, progressions_of
@@ -25,6 +30,8 @@ NSC_FORMAT = "nsc-network/1"
 # A network of more comparators than this is written as progressions: at two numbers and two brackets a
 # comparator, odd-even transposition on 1,024 wires would be 6 MB of text; as progressions it is 20 kB.
 LONGEST_PLAIN = 1 << 16
+# Families' networks of more comparators than this are named: bitonic on 65,536 wires would be 9 MB of text.
+LONGEST_LISTED = 1 << 20
 # (k, 4) integers lo, hi, step, count, as in a Progression.
 Progressions = npt.NDArray[np.int64]
 
@@ -49,6 +56,12 @@ def _write(network: Network) -> str:
     return f'{{"format": "{NSC_FORMAT}",\n "n": {network.n},\n "layers": [{body}]}}\n'
 
 
+def named(family: str, network: Network) -> str:
+    """Return nsc-network/1 JSON that names a family's network, with the digest that it must have."""
+    facts = {"format": NSC_FORMAT, "n": network.n, "family": family, "sha256": network.digest}
+    return json.dumps(facts) + "\n"
+
+
 def _progression_items(progressions: list[Progression]) -> list[tuple[int, ...]]:
     return [(lo, hi, step, count) if count > 1 else (lo, hi) for lo, hi, step, count in progressions]
 
@@ -60,10 +73,28 @@ def _parse(text: str, progress: Progress) -> Listing:
     n = stated_wires(data, "n")
     check_wires(n)  # before any is expanded: n bounds a progression's length
     layers = data.get("layers")
+    if "family" in data:
+        if layers is not None:
+            raise NetworkError('the text has both "layers" and a "family": keep one of them')
+        return _of_family(n, data["family"], data.get("sha256"))
     if not isinstance(layers, JsonList):
         raise NetworkError('"layers" must be a list of layers, each a list of [lo, hi]')
     sizes: list[int] = []
     return Listing(joined(_layers(n, layers, sizes), progress), sizes, n, index_base=0)
+
+
+def _of_family(n: int, family: object, digest: object) -> Listing:
+    """Return the comparators of a family's network, which must have the digest, unless it is None."""
+    if not isinstance(family, str):
+        raise NetworkError(f'"family" must be the name of a family, found {quoted(family)}')
+    network = family_network(family, n)
+    if digest is not None and digest != network.digest:
+        raise NetworkError(
+            f"the file names {family} on {count(n, 'wire')} with the sha256 {quoted(digest)}, and this nsc's "
+            f"network has {network.digest}: use the nsc that wrote it, or compile the package again"
+        )
+    sizes = np.diff(network.layer_starts).tolist()
+    return Listing(network.comparators.astype(np.int64), sizes, n, index_base=0)
 
 
 def _layers(n: int, layers: JsonList, sizes: list[int]) -> Iterator[Pairs]:

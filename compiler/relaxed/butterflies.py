@@ -65,10 +65,17 @@ def in_butterflies(schedule: Schedule) -> Schedule:
     Cost: about 10 µs per comparator, most of it for the check of the new schedule.
     """
     orders = {shape: _order_of_butterflies(shape) for shape in schedule.shapes}
-    codelets = tuple(_reordered(codelet, orders[codelet.shape]) for codelet in schedule.codelets)
+    # Most codelets repeat another one on other wires.
+    known: dict[tuple[Shape, int], tuple[Shape, int]] = {}
+    codelets = []
+    for codelet in schedule.codelets:
+        key = codelet.shape, codelet.flips
+        if key not in known:
+            known[key] = _reordered(*key, orders[codelet.shape])
+        codelets.append(Codelet(codelet.wires, *known[key]))
     shapes = shapes_of(codelets)
     straight_shapes = straight_line_shapes(shapes, schedule.straight_line)
-    return replace(schedule, codelets=codelets, shapes=shapes, straight_shapes=straight_shapes)
+    return replace(schedule, codelets=tuple(codelets), shapes=shapes, straight_shapes=straight_shapes)
 
 
 def butterflies_of(shape: Shape) -> Iterator[Butterfly]:
@@ -119,9 +126,9 @@ def _order_of_butterflies(shape: Shape) -> tuple[int, ...]:
     return tuple(number for butterfly in found for number in butterfly.slots)
 
 
-def _reordered(codelet: Codelet, order: Sequence[int]) -> Codelet:
-    flips = sum((codelet.flips >> old & 1) << new for new, old in enumerate(order))
-    return Codelet(codelet.wires, tuple(codelet.shape[old] for old in order), flips)
+def _reordered(shape: Shape, flips: int, order: Sequence[int]) -> tuple[Shape, int]:
+    behind = sum((flips >> old & 1) << new for new, old in enumerate(order))
+    return tuple(shape[old] for old in order), behind
 
 
 # A pattern and its wires; the same with the numbers of the comparators before the wires.

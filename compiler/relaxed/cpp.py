@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from nsc.compiler.network import Network
+from nsc.compiler.relaxed import records
 from nsc.compiler.relaxed.butterflies import Butterfly, Pattern, butterflies, butterflies_of, in_butterflies
 from nsc.compiler.relaxed.final_merge import merge_levels
-from nsc.compiler.relaxed.records import CppKernel, EngineKernel, Network
+from nsc.compiler.relaxed.records import CppKernel, EngineKernel
 from nsc.compiler.relaxed.relaxations import Relaxation
 from nsc.compiler.relaxed.tables import real_types, softened, spread_begins
 from nsc.compiler.schedule import LONGEST, SLOT_ALIGNMENT, Schedule, slots_of
@@ -23,33 +26,38 @@ from nsc.templates import fill
 NARROW = 32
 
 
-def lower(schedule: Schedule, relaxation: Relaxation) -> Schedule:
-    """Return the schedule with the comparators of codelets joined to butterflies."""
-    return in_butterflies(schedule)
+@dataclass(frozen=True)
+class CppPlan:
+    """What a C++ kernel runs: the network, and its tables."""
+
+    network: Network
+    tables: NetworkTables
 
 
-def launch(schedule: Schedule) -> None:
+def lower(schedule: Schedule, relaxation: Relaxation) -> CppPlan:
+    """Return the tables of the schedule, with the comparators of codelets joined to butterflies."""
+    return CppPlan(schedule.network, tables_of(in_butterflies(schedule)))
+
+
+def launch(plan: CppPlan) -> None:
     """Return None: a call of a C++ kernel has no launch parameters."""
     return
 
 
-def render(
-    header: Header, facts: str, schedule: Schedule, relaxation: Relaxation, reals: tuple[str, ...]
-) -> str:
+def render(header: Header, facts: str, plan: CppPlan, relaxation: Relaxation, reals: tuple[str, ...]) -> str:
     """Return the C++ source of a kernel; the same arguments, the same text.
 
     Args:
         header: what the kernel's first lines say.
         facts: what the kernel states of itself when it is asked.
-        schedule: what is run.
+        plan: what is run.
         relaxation: how comparators are softened.
         reals: names of arithmetic types, keys of REALS.
     """
-    tables = tables_of(schedule)
     kernel = CppKernel(
-        kernel=head_of(header, schedule.network),
+        kernel=head_of(header, plan.network),
         facts=json.dumps(facts),
-        network=_network(tables),
+        network=_network(plan.tables),
         relaxation=softened(relaxation),
         reals=real_types(reals),
     )
@@ -123,9 +131,9 @@ def _words(bits: int) -> tuple[int, ...]:
     return tuple(bits >> shift & (1 << 64) - 1 for shift in range(0, LONGEST, 64))
 
 
-def _network(tables: NetworkTables) -> Network:
+def _network(tables: NetworkTables) -> records.Network:
     """Return the tables as text. C has no empty arrays: each ends with an entry that is not used."""
-    return Network(
+    return records.Network(
         wires=tables.wires,
         comparators=tables.comparators,
         levels=tables.levels,

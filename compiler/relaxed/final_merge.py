@@ -9,6 +9,8 @@ from nsc.compiler.schedule import Schedule
 
 # The fewest wires of a network that is worth taking in two parts, with the widest registers.
 FEWEST = 64
+# The most: a sample's tables of the merge take n²/16 numbers, 64 MB in float32.
+MOST = 1 << 14
 
 
 def merge_levels(schedule: Schedule) -> int:
@@ -21,7 +23,7 @@ def merge_levels(schedule: Schedule) -> int:
     """
     n = schedule.network.n
     levels = n.bit_length() - 1
-    if schedule.outputs is not None or n < FEWEST or n != 1 << levels:
+    if schedule.outputs is not None or not FEWEST <= n <= MOST or n != 1 << levels:
         return 0
     network = Network.from_comparators(n, schedule.network.comparators)
     if not levels <= network.depth == schedule.network.depth:

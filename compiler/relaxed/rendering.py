@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from nsc import library
-from nsc.compiler.formats import write_network
+from nsc.compiler.describe import is_family
+from nsc.compiler.formats import LONGEST_LISTED, named, write_network
 from nsc.compiler.naming import header_of
+from nsc.compiler.network import Network
 from nsc.compiler.package import Package
 from nsc.compiler.relaxed import cpp
 from nsc.compiler.relaxed.backends import BACKENDS
@@ -35,9 +37,9 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     backends = {target: BACKENDS[target] for target in request.targets}
     lowered = {target: backend.lower(schedule, relaxation) for target, backend in backends.items()}
     launches = {target: backend.launch(lowered[target]) for target, backend in backends.items()}
-    texts = {NETWORK: write_network(network), PROOF: proof.to_json()}
+    texts = {NETWORK: network_text(request, network), PROOF: proof.to_json()}
     if "cpu" in request.targets:
-        texts[TABLES] = cpp.tables_of(lowered["cpu"]).to_text()
+        texts[TABLES] = lowered["cpu"].tables.to_text()
         texts |= {engine_source(real): cpp.engine(relaxation, real) for real in request.dtypes}
     manifest = RelaxedManifest(
         name=name,
@@ -78,3 +80,12 @@ def render(request: Request, schedule: Schedule, proof: Proof) -> Package:
     }
     files[MANIFEST] = manifest.with_files(files).to_text()
     return Package(name, MappingProxyType(files))
+
+
+def network_text(request: Request, network: Network) -> str:
+    """Return the text of a package's network: its comparators, or the name of a family whose list is long."""
+    family = request.network
+    is_whole = request.select is None and not request.remove_redundant
+    if isinstance(family, str) and is_family(family) and is_whole and network.size > LONGEST_LISTED:
+        return named(family, network)
+    return write_network(network)

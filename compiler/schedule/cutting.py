@@ -23,6 +23,8 @@ from nsc.contract.straight_line import LIMITS
 
 # Comparators that get straight-line code, in the most frequent shapes; the others run from a table.
 STRAIGHT_LINE = LIMITS.codelet_comparators
+# Most comparators of a network that is cut from either end.
+CUT_TWICE = 1 << 20
 # Columns of P whose light cone is taken as one: as many as the widest register has lanes.
 CONE_COLUMNS = 16
 # The cost of running a codelet on a block of columns, in comparators: once for the codelet, for each wire
@@ -95,7 +97,8 @@ def cut(
 
     The network is cut twice, from the first comparator on and from the last one back, and the cut with
     less work on P is kept. From the back, codelets near the inputs, where light cones are narrow, come
-    out smaller and those behind them fuller.
+    out smaller and those behind them fuller. A network of more comparators than CUT_TWICE, whose P takes
+    gigabytes, is cut from the first comparator on.
 
     Args:
         network: any network.
@@ -107,6 +110,8 @@ def cut(
         straight_shapes = straight_line_shapes(shapes_of(codelets), straight_line)
         return work_on_permutation(network.n, codelets, straight_shapes).cost
 
+    if network.size > CUT_TWICE:
+        return _cut(network, halves, backwards=False)
     return min((_cut(network, halves, backwards) for backwards in (False, True)), key=cost)
 
 
@@ -127,13 +132,23 @@ def _cut(network: Network, halves: Halves | None, backwards: bool) -> tuple[Code
     # Two lists of numbers: a list of pairs takes ten times as long, most of it in garbage collection.
     los, his = network.comparators.T.tolist()
     parts = _Parts(network.n)
+    owner = parts.owner
     for index in reversed(range(network.size)) if backwards else range(network.size):
-        parts.place(index, los[index], his[index])
+        lo, hi = los[index], his[index]
+        part = owner[lo]
+        # Half of the comparators of a large network, without a call.
+        is_one = part is owner[hi] and part is not None and part.merged_into is None
+        if is_one and len(part.comparators) < LONGEST:
+            part.comparators.append(index)
+        else:
+            parts.place(index, lo, hi)
     return _codelets(network, halves, parts.in_order(backwards))
 
 
 class _Growing:
     """A codelet that is still growing."""
+
+    __slots__ = ("comparators", "level", "merged_into", "taken_from", "wires")
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -157,7 +172,8 @@ class _Parts:
             a.comparators.append(index)
             return
         part = self._merged(a, b) or self._grown(a, b, lo, hi) or self._new(a, b)
-        part.wires |= {lo, hi}
+        part.wires.add(lo)
+        part.wires.add(hi)
         part.comparators.append(index)
         self.owner[lo] = self.owner[hi] = part
 

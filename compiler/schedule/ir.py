@@ -142,15 +142,16 @@ def _check_comparators(schedule: Schedule) -> None:
 
 def _running_order(schedule: Schedule) -> Rows:
     """Return the comparators (lo, hi) of the codelets, on the network's wires."""
-    places = {shape: np.array([(a, b) for a, b, _ in shape], np.int64) for shape in schedule.shapes}
-    rows = [np.empty((0, 2), np.int64)]
-    for codelet in schedule.codelets:
-        ends = np.array(codelet.wires)[places[codelet.shape]]
-        if codelet.flips:
-            flips = [codelet.flips >> index & 1 == 1 for index in range(len(ends))]
-            ends[flips] = ends[flips, ::-1]
-        rows.append(ends)
-    return np.concatenate(rows)
+    starts = np.cumsum([0, *(len(codelet.shape) for codelet in schedule.codelets)])
+    rows = np.empty((starts[-1], 2), np.int64)
+    alike: dict[tuple[Shape, int], list[int]] = {}
+    for number, codelet in enumerate(schedule.codelets):
+        alike.setdefault((codelet.shape, codelet.flips), []).append(number)
+    for (shape, flips), numbers in alike.items():
+        places = [(b, a) if flips >> index & 1 else (a, b) for index, (a, b, _) in enumerate(shape)]
+        wires = np.array([schedule.codelets[number].wires for number in numbers])
+        rows[starts[numbers][:, None] + np.arange(len(shape))] = wires[:, np.array(places)]
+    return rows
 
 
 def _needed_ends(codelet: Codelet) -> list[tuple[bool, bool]]:
