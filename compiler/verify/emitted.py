@@ -24,6 +24,9 @@ Run = Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[Any], "npt.NDArray[n
 
 # Up to this many wires a kernel is run on all 0-1 inputs.
 MOST_WIRES = 20
+# From so many wires on a kernel is run on random inputs alone, of so many numbers: the structured inputs of a
+# sample have n² numbers.
+_MANY_WIRES, _NUMBERS_OF_MANY = 1 << 13, 1 << 22
 # A slow kernel is run on inputs of so many numbers, and then on one of so many inputs.
 _NUMBERS, _STEP = 1 << 25, 16
 
@@ -106,8 +109,8 @@ def check_emitted(
     """Run kernels on 0-1 inputs that show whether they do the same as their network.
 
     Up to MOST_WIRES wires these are all 0-1 inputs; beyond, inputs that lead to every pattern of the
-    reachable sets, or a sample if those sets exceed the budget. Values and indices, if it gives them, must be
-    those of a stable sort.
+    reachable sets, or a sample if those sets exceed the budget, and from 8,192 wires on some random ones.
+    Values and indices, if it gives them, must be those of a stable sort.
 
     Args:
         network: the kernels' network.
@@ -140,6 +143,10 @@ def check_emitted(
             for start in range(0, 1 << n, 1 << 14):
                 index = np.arange(start, min(start + (1 << 14), 1 << n))
                 visit((index[:, None] >> np.arange(n) & 1).astype(bool))
+        elif n >= _MANY_WIRES:
+            what = "random"
+            for inputs in zero_one.random_inputs(n, _NUMBERS_OF_MANY // n):
+                visit(inputs)
         else:
             question = question_of(network, property_, budget)
             try:

@@ -147,6 +147,12 @@ def _sample(n: int, random_count: int, ranks: Sequence[int]) -> Iterator[Inputs]
         rows = np.arange(len(exchanged))
         exchanged[rows, first - 1], exchanged[rows, first] = True, False
         yield exchanged
+    yield from random_inputs(n, random_count, ranks)
+
+
+def random_inputs(n: int, random_count: int, ranks: Sequence[int] = ()) -> Iterator[Inputs]:
+    """Yield the random inputs of `sample_inputs`, (count, n) at a time."""
+    piece = max(64, _SAMPLE_BYTES // n)
     generator = np.random.default_rng(0)
     for start in range(0, random_count, piece):
         count = min(piece, random_count - start)

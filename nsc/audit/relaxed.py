@@ -20,6 +20,8 @@ _STEEP = 1e20
 # Most numbers of the matrices P that are looked at for each batch of 0-1 inputs and for a loss, but for the
 # first matrix.
 _MOST_OF_P = 1 << 20
+# From so many wires on ranks are looked at in the place of P, which would take 256 MB or more, and no losses.
+MANY_WIRES = 1 << 13
 # A kernel may lie so many times as far from the reference as the reference's runs with errors. These have
 # errors of two units. A weight is within four and a mix within one, so right kernels lie no further than the
 # runs, and mostly at a tenth. The rest is for chance: a run has less than 1/64 of its usual error once in 80
@@ -34,6 +36,8 @@ def run_exactly(
 ) -> Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]]:
     """Return what runs a kernel where it must be exact, for `check_emitted`: its values, and P by its rows.
 
+    A network of many wires has its ranks in the place of P.
+
     A 0-1 input stands for the numbers 1 … n in the order in which a stable sort puts it, and again with the
     infinities at both ends. An index is -1 where a value or a row of P is wrong.
 
@@ -41,6 +45,17 @@ def run_exactly(
         wires: those of the results.
         ranks: the rank of each.
     """
+
+    # Of each wire that is a result its rank, from 1 on, as a payload whose result are ranks of items.
+    numbers = np.zeros((kernel.n, 1), kernel.dtype)
+    numbers[wires, 0] = np.add(ranks, 1)
+
+    def wrong_ranks(operands: KernelInputs, order: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        payload = np.broadcast_to(numbers, (len(order), *numbers.shape)).copy()
+        found = kernel.forward(ROUTINGS["transposed"], replace(operands, payload=payload))[1][..., 0]
+        wanted = np.zeros_like(found)
+        np.put_along_axis(wanted, order[:, ranks], np.add(ranks, 1).astype(kernel.dtype)[None], axis=1)
+        return ~(found == wanted).all(axis=1)
 
     def run(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         order = stable_order(values)
@@ -53,6 +68,9 @@ def run_exactly(
             operands = KernelInputs(keys[rank_of], np.full(len(values), _STEEP, kernel.dtype))
             got = kernel.forward(ROUTINGS["none"], operands)[0][:, wires]
             indices = np.where(got == keys[ranks], indices, -1)
+            if kernel.n >= MANY_WIRES:
+                indices[wrong_ranks(operands, order)] = -1
+                continue
             some = max(1, min(len(values), _MOST_OF_P // kernel.n**2))
             few = KernelInputs(operands.x[:some], operands.steepness[:some])
             rows = kernel.forward(ROUTINGS["permutation"], few)[1][:, wires]
@@ -69,7 +87,7 @@ def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
     """Return what a relaxed kernel does wrong on random inputs, in words; None: nothing was seen.
 
     Values, all routings and their gradients are those of the reference. A loss is that of P, and so is its
-    gradient. A sample has the same results alone, and a gradient is the same without the steepness's.
+    gradient; of many wires there are neither P nor losses. A sample has the same results alone, and a gradient is the same without the steepness's.
     """
     random = np.random.default_rng(kernel.n)
     operands = _random_operands(kernel, random)
@@ -77,12 +95,17 @@ def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
         random.standard_normal(operands.x.shape), random.standard_normal(kernel.samples) / 4
     )
     reference = Reference(kernel, network, operands, direction)
-    p = kernel.forward(ROUTINGS["permutation"], operands)[1]
+    routings = list(ROUTINGS.values())
+    if kernel.n >= MANY_WIRES:
+        routings = [ROUTINGS[name] for name in ("none", "route", "transposed", "rows")]
+        p = np.empty(0, kernel.dtype)
+    else:
+        p = kernel.forward(ROUTINGS["permutation"], operands)[1]
     some = max(1, _MOST_OF_P // kernel.n**2)
     # An entry of P has two roundings a layer each time that it is worked out of the same weights.
     bound = _SAME_P * (2 * network.depth + 8) * float(np.finfo(kernel.dtype).eps)
     laws: list[_Law] = []
-    for routing in ROUTINGS.values():
+    for routing in routings:
         if routing.is_loss:
             laws += _laws_of_a_loss(kernel, routing, operands.first(some), p[:some], bound)
         else:

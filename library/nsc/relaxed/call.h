@@ -138,7 +138,7 @@ struct Call {
     }
     // Finds the blocks that each butterfly is run on, a bit for each of the `used` blocks of a
     // group from block `first` on. For P these are the blocks that the butterfly is reached by, or
-    // that it reaches; for any other payload, all.
+    // that it reaches; for any other payload, all, and for rows of P of a long network.
     void find_blocks(uint8_t *on, int64_t sample, int64_t first, int64_t used) const {
         // Copies, as a byte that is written might be part of the plan to the compiler.
         const int64_t words = plan.cone_words(), count = plan.butterfly_count;
@@ -146,7 +146,7 @@ struct Call {
         const uint32_t every = (uint32_t(1) << used) - 1;
         if (routes_identity(routing)) {
             find_cone_blocks(on, reached_by, count, first, used);
-        } else if (has_ranks(routing)) {
+        } else if (has_ranks(routing) && reaches) {
             memset(on, 0, count);
             for (int64_t word = 0; word < words; ++word) {
                 uint64_t wanted[group_blocks] = {};

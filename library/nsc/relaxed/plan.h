@@ -158,6 +158,7 @@ struct Plan : Network {
     // Light cones, a bit for each cone_columns columns of P that reach butterfly b, or rows that
     // the mirrored butterfly b reaches. All other columns or rows are zero there. Word w of b is
     // number w * butterfly_count + b, so that butterflies fill registers.
+    // A long network has no `reaches`: its few rows are taken everywhere.
     uint64_t *reached_by, *reaches;
     NarrowCone *narrow_cones;
     NarrowStep *narrow_steps;
@@ -169,7 +170,7 @@ struct Plan : Network {
     uint64_t *front_reached_by;
     int32_t *merge_slots;
 
-    Once once, once_routing, once_layers;
+    Once once, once_routing, once_cones, once_layers;
 
     // Words of a light cone.
     int64_t cone_words() const {
@@ -180,11 +181,12 @@ struct Plan : Network {
     // Whether values and a few columns take the long pass.
     bool is_long() const { return this->wires >= fewest_long_wires; }
 
-    // Writes the tables that all calls need, and unless the network is long those of the routing
-    // pass. Returns out_of_memory if there is none for them.
+    // Writes the tables that all calls need, of a long network only those of the long pass. Returns
+    // out_of_memory if there is none for them.
     Status prepare();
-    // Writes butterflies and light cones.
+    // Writes the butterflies, and the light cones: of bitonic 65,536 these take a gigabyte.
     Status prepare_routing();
+    Status prepare_cones();
     // Writes the tables that calls with several samples need besides.
     Status prepare_layers();
 };
@@ -399,7 +401,7 @@ Status find_cones(P &plan) {
         }
     };
     spread_out(plan.butterflies, plan.butterfly_count, plan.reached_by);
-    spread_out(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
+    if (plan.reaches) spread_out(plan.mirrored_butterflies, plan.butterfly_count, plan.reaches);
     if (plan.merge_levels > 0)
         spread_out(plan.front_butterflies, plan.front_count, plan.front_reached_by);
     return ok;
@@ -457,7 +459,7 @@ Status Plan<Network, Relaxed>::prepare_layers() {
 
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare() {
-    const Status status = once.run([&] {
+    Status status = once.run([&] {
         if (!allot(in_levels, this->comparators) || !allot(level_end, this->levels))
             return out_of_memory;
         const Status found = find_levels(*this);
@@ -466,23 +468,33 @@ Status Plan<Network, Relaxed>::prepare() {
             return out_of_memory;
         return find_ranges(*this);
     });
-    return status == ok && !is_long() ? prepare_routing() : status;
+    if (is_long()) return status;
+    if (status == ok) status = prepare_routing();
+    return status == ok ? prepare_cones() : status;
 }
 
 template <class Network, class Relaxed>
 Status Plan<Network, Relaxed>::prepare_routing() {
     return once_routing.run([&] {
+        if (!allot(butterflies, this->butterfly_count) ||
+            !allot(mirrored_butterflies, this->butterfly_count))
+            return out_of_memory;
+        find_butterflies(*this);
+        return ok;
+    });
+}
+
+template <class Network, class Relaxed>
+Status Plan<Network, Relaxed>::prepare_cones() {
+    return once_cones.run([&] {
         const int64_t cone_bits = this->butterfly_count * cone_words(),
                       cones = (this->wires + narrow_columns - 1) / narrow_columns;
-        if (!allot(butterflies, this->butterfly_count) ||
-            !allot(mirrored_butterflies, this->butterfly_count) || !allot(reached_by, cone_bits) ||
-            !allot(reaches, cone_bits))
+        if (!allot(reached_by, cone_bits) || (!is_long() && !allot(reaches, cone_bits)))
             return out_of_memory;
         if (is_narrow() &&
             (!allot(narrow_cones, cones) || !allot(narrow_steps, cones * this->narrow_count)))
             return out_of_memory;
         Status status = ok;
-        find_butterflies(*this);
         if constexpr (may_end_in_merge)
             if (this->merge_levels > 0) {
                 if (!allot(front_butterflies, this->comparators) ||

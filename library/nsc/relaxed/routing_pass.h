@@ -308,7 +308,8 @@ Status make_ready(P &plan, const Call<P, real> &call) {
     if (checked != ok || is_long(call)) return checked;
     if constexpr (P::may_be_long)
         if (plan.is_long()) {
-            const Status prepared = plan.prepare_routing();
+            Status prepared = plan.prepare_routing();
+            if (prepared == ok && routes_identity(call.routing)) prepared = plan.prepare_cones();
             if (prepared != ok) return prepared;
         }
     return call.batch > 1 ? plan.prepare_layers() : ok;
