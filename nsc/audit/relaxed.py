@@ -87,7 +87,8 @@ def broken_law(kernel: RelaxedKernel, network: Network) -> str | None:
     """Return what a relaxed kernel does wrong on random inputs, in words; None: nothing was seen.
 
     Values, all routings and their gradients are those of the reference. A loss is that of P, and so is its
-    gradient; of many wires there are neither P nor losses. A sample has the same results alone, and a gradient is the same without the steepness's.
+    gradient; of many wires there are neither P nor losses. A sample has the same results alone, and a
+    gradient is the same without the steepness's.
     """
     random = np.random.default_rng(kernel.n)
     operands = _random_operands(kernel, random)

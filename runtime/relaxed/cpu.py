@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import torch
@@ -84,7 +85,7 @@ def relax_unchecked(
     functions = _functions(spec, x.dtype)
     if functions is None:
         return _relax_by_reference(find_kernel(spec), x, steepness, payload, routing)
-    routed = None if routing == "none" else x.new_empty(*output_shapes(x, payload, routing)[1])
+    routed = None if routing == "none" else _empty_routed(x, payload, routing, spec)
     x = x.contiguous()
     payload = inner_contiguous(payload)
     values = torch.empty_like(x)
@@ -98,6 +99,24 @@ def relax_unchecked(
     if status:
         raise _error(status, find_kernel(spec), routing, steepness)
     return values, routed
+
+
+def _empty_routed(x: Tensor, payload: Tensor | None, routing: str, spec: str) -> Tensor:
+    """Return memory for what is routed.
+
+    Raises:
+        MemoryError: the system has none; P of 65,536 wires takes 17 GB a sample in float32.
+    """
+    shape = output_shapes(x, payload, routing)[1]
+    try:
+        return x.new_empty(*shape)
+    except RuntimeError:
+        size = math.prod(shape) * x.element_size()
+        raise MemoryError(
+            f"{find_kernel(spec).name}: no memory for results of {' × '.join(map(str, shape))} numbers, "
+            f"{size / 1e9:,.1f} GB: take fewer samples or columns at once; sort, rank, top_k_weights and "
+            "losses store no P"
+        ) from None
 
 
 def _relax_by_reference(

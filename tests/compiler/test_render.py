@@ -12,12 +12,15 @@ import pytest
 from nsc import library
 from nsc.compiler.driver import compile_network
 from nsc.compiler.exact.compiling import compile_exact
+from nsc.compiler.families import family_network
+from nsc.compiler.formats import named, parse_network
 from nsc.compiler.network import Network
 from nsc.compiler.relaxed.relaxations import SIGMOIDS, Relaxation
 from nsc.compiler.request import Request
+from nsc.compiler.selection import top_k
 from nsc.compiler.windows import Window
 from nsc.compiler.windows.compiling import compile_filter
-from nsc.errors import LoweringError
+from nsc.errors import LoweringError, NetworkError
 
 INCLUDE = f"-I{library.FOLDER}"
 
@@ -178,6 +181,37 @@ def test_each_fact_of_a_request_changes_the_text():
 def test_1024_wires_make_less_than_a_megabyte_of_text(family):
     files = compile_network(Request(family, 1024)).package.files
     assert sum(len(text.encode()) for text in files.values()) < 1_000_000
+
+
+def test_a_large_family_is_named_in_its_package(monkeypatch):
+    monkeypatch.setattr("nsc.compiler.relaxed.rendering.LONGEST_LISTED", 79)
+    files = compile_network(Request("bitonic", 16)).package.files  # 80 comparators
+    assert len(files["network.json"]) < 200
+    assert parse_network(files["network.json"]) == family_network("bitonic", 16)
+    for request in (
+        Request("odd_even_merge", 16),  # 63 comparators
+        Request(family_network("bitonic", 16)),
+        Request("bitonic", 16, remove_redundant=True),
+        Request("bitonic", 32, select=top_k(2)),
+    ):
+        assert '"layers"' in compile_network(request).package.files["network.json"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"bitonic"', '"bubble"', "no family is called 'bubble'"),
+        ('"bitonic"', "7", '"family" must be the name of a family, found 7'),
+        ('"bitonic"', '"odd_even"', "this nsc's network has"),
+        ('"n": 4', '"n": 5', "this nsc's network has"),
+        ('"family"', '"layers": [], "family"', 'both "layers" and a "family"'),
+    ],
+)
+def test_a_name_that_does_not_fit_is_refused(old, new, message):
+    text = named("bitonic", family_network("bitonic", 4))
+    assert old in text
+    with pytest.raises(NetworkError, match=re.escape(message)):
+        parse_network(text.replace(old, new), format="nsc")
 
 
 def test_no_path_date_or_user_text_in_generated_files(tmp_path):

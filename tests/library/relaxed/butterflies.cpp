@@ -173,15 +173,29 @@ TEST(sums_over_lanes_are_added) {
     expect_sums_of_patterns<double>();
 }
 
+// What says how much is kept of a network.
+template <bool is_any_long>
+struct SizesOf {
+    static constexpr bool may_be_long = is_any_long;
+    bool is_long() const { return true; }
+    int64_t wires, comparators, levels;
+};
+using Sizes = SizesOf<false>;
+
+TEST(a_long_network_keeps_as_many_differences_as_copies_of_a_group) {
+    const SizesOf<true> bitonic = {65536, 4456448, 136};
+    const int64_t copies = most_segments(bitonic) - 2,
+                  of_copies = copies * group_blocks * bitonic.wires;
+    EXPECT(copies == 10);
+    EXPECT(kept_rows(bitonic) < of_copies && 2 * kept_rows(bitonic) > of_copies);
+}
+
 TEST(a_segment_keeps_as_many_differences_as_there_is_room_for) {
     const auto &plan = prepared<Bitonic>();
     EXPECT(kept_room(plan) * register_bytes == least_kept_bytes);
     EXPECT(kept_rows(plan) == group_blocks * Bitonic::comparators && most_segments(plan) == 1);
     constexpr uint8_t every = (1 << group_blocks) - 1, on[] = {every, every, every};
     EXPECT(first_of_segment(plan, {plan.butterflies, on, 0, 3}, 3) == 0);
-    struct Sizes {
-        int64_t wires, comparators;
-    };
     // More differences than there is room for, whatever the width of registers.
     constexpr int64_t count = least_kept_bytes / 16;
     static Butterfly butterflies[count];
