@@ -203,7 +203,7 @@ TEST(a_segment_keeps_as_many_differences_as_there_is_room_for) {
     for (int64_t i = 0; i < count; ++i)
         butterflies[i].pattern = i % 3 ? cross : single, each[i] = 1;
     const Steps steps = {butterflies, each, 0, count};
-    const Sizes large = {4, 3 * count};
+    const Sizes large = {4, 3 * count, 2};
     const int64_t room = kept_rows(large);
     EXPECT(room == kept_room(large) && most_segments(large) > 1);
     for (int64_t end = count; end > 0; end = end > 7 ? end / 2 - 1 : end - 1) {
