@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -31,15 +32,30 @@ def merge_of(n):
     return Network.from_layers(n, [[(a, n - 1 - a) for a in range(n // 2)], *half_cleaners])
 
 
+HAS_COQ = all(map(shutil.which, ("coqc", "ocamlfind", "make")))
+CHECKERS = [
+    "Python",
+    "C",
+    pytest.param("Coq", marks=pytest.mark.skipif(not HAS_COQ, reason="no Coq, or no OCaml")),
+]
+
+
 @pytest.fixture(scope="session")
 def checkers(tmp_path_factory):
-    """The commands of both checkers."""
-    compiled = tmp_path_factory.mktemp("checker") / "check_certificate"
+    """The commands of the checkers; of the verified one where there is Coq."""
+    folder = tmp_path_factory.mktemp("checker")
+    compiled = folder / "check_certificate"
     warnings = ("-std=c11", "-Wall", "-Wextra", "-Werror")
     source = ("-x", "c", str(TOOLS / "check_certificate.c"))
     command = [find_toolchain().command[0], *warnings, "-O2", *source, "-o", str(compiled)]
     subprocess.run(command, check=True)
-    return {"Python": (sys.executable, str(TOOLS / "check_certificate.py")), "C": (str(compiled),)}
+    commands = {"Python": (sys.executable, str(TOOLS / "check_certificate.py")), "C": (str(compiled),)}
+    if HAS_COQ:
+        proofs = Path(shutil.copytree(TOOLS / "coq", folder / "coq"))
+        made = subprocess.run(["make"], cwd=proofs, capture_output=True, text=True, check=True)
+        assert "Closed under the global context" in made.stdout
+        commands["Coq"] = (str(proofs / "checker"),)
+    return commands
 
 
 def check(command, *files):
@@ -82,7 +98,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["Python", "C"])
+@pytest.mark.parametrize("name", CHECKERS)
 @pytest.mark.parametrize(
     ("network", "claim", "methods"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
 )
@@ -91,6 +107,9 @@ def test_certificates_are_accepted(checkers, tmp_path, name, network, claim, met
     file.write_text(certificate(network, claim, methods), encoding="ascii")
     listed.write_text(" ".join(f"{lo}:{hi}" for lo, hi in network.comparators.tolist()), encoding="ascii")
     code, words = check(checkers[name], file, listed)
+    if name == "Coq" and "proof clauses" in file.read_text():
+        assert code == 2, words
+        return
     assert code == 0, words
     counts = f"{network.n} wires, {network.size} comparators, {network.depth} layers".replace(
         "1 wires", "1 wire"
@@ -216,11 +235,12 @@ def changed(draw):
 @settings(max_examples=150, deadline=None)
 @given(text=changed())
 def test_what_is_changed_is_rejected_unless_it_is_true(checkers, tmp_path_factory, text):
-    """Both checkers agree, end by themselves, and accept nothing that is wrong."""
+    """The checkers agree, end by themselves, and accept nothing that is wrong."""
     file = tmp_path_factory.getbasetemp() / "changed"
     file.write_bytes(text.encode())
     codes = {name: check(command, file)[0] for name, command in checkers.items()}
-    assert set(codes.values()) in ({0}, {1}), codes
+    assert codes["Python"] == codes["C"] in (0, 1), codes
+    assert codes.get("Coq") in (None, 2, codes["C"]), codes
     if codes["C"] == 0:
         assert holds(text)
 
