@@ -427,11 +427,14 @@ def toy(question: Question) -> Answer | None:
             before("from nsc.errors import PropertyError", "from nsc.compiler.verify.toy import toy\n"),
             after("METHODS: dict[str, Method] = {\n", '    "toy": toy,\n'),
         ),
+        "compiler/verify/certificate.py": after("_PROOFS = {\n", '    "toy": "exhaustion",\n'),
     },
     """
+from pathlib import Path
 import nsc
-proof = nsc.verify("odd_even", 2)
+proof = nsc.verify("odd_even", 2, certificate="two.cert")
 assert (proof.verdict.value, proof.method) == ("proved", "toy"), proof
+assert "proof exhaustion" in Path("two.cert").read_text()
 """,
 )
 
