@@ -5,7 +5,7 @@
 From Coq Require Import Arith NArith List Bool Permutation Sorted Lia.
 Import ListNotations.
 From Coq Require Import Extraction ExtrOcamlBasic.
-Require Import Claims Methods.
+Require Import Claims Bits Patterns Primitive Merges.
 Local Open Scope nat_scope.
 
 (** * The checker *)
