@@ -201,15 +201,18 @@ def _takes_merges_with_nothing(following: Following, rows: list[Wires], steps: l
     They compare wires of the run, so they do nothing. They are added to the steps.
     """
     known = len(steps)
-    nothing = np.empty((1, 0), np.int64)
+    by_length = defaultdict(list)
     for row in rows:
+        by_length[len(row)].append(row)
+    for group in by_length.values():
+        runs = np.array(group)
+        nothing = np.empty((len(runs), 0), np.int64)
         for fill, name in product(_FILLS[1:], MERGERS):
-            before = following.place[row]
-            _, fits = _merge(following, MERGERS[name], row[None], nothing, fill)
-            if fits.all():
-                steps += (Inside(comparator) for comparator in following.taken(row, before))
-            else:
-                following.place[row] = before
+            before = following.place[runs]
+            _, fits = _merge(following, MERGERS[name], runs, nothing, fill)
+            following.place[runs[~fits]] = before[~fits]
+            for number in np.flatnonzero((following.place[runs] != before).any(axis=1)):
+                steps += map(Inside, following.taken(runs[number], before[number]))
     return len(steps) > known
 
 

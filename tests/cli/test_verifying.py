@@ -1,5 +1,6 @@
 """nsc verify: proofs, counterexamples, stored proofs, packages."""
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,27 @@ def test_verify_checks_a_stored_proof():
     Path("refuted.json").write_text(call("verify", "not.txt", "--json", code=1)[0], encoding="utf-8")
     assert call("verify", "not.txt", "--check", "refuted.json", code=1)[0].startswith("does not sort")
     check_refused(["verify", "not.txt", "--check", "not.txt"])
+
+
+def test_verify_writes_a_certificate():
+    """Of what is proved; the proof has its digest."""
+    words = "verify", "bitonic", "--n", 8, "--certificate", "eight.cert"
+    out = call(*words)[0]
+    content = Path("eight.cert").read_bytes()
+    assert content.startswith(b"nsc-certificate 1\nwires 8\nlayer ")
+    digest = hashlib.sha256(content).hexdigest()
+    assert f"digest of the certificate: {digest}\n" in out
+    assert json.loads(call(*words, "--json")[0])["certificate"] == digest
+    assert json.loads(call("verify", "bitonic", "--n", 8, "--json")[0])["certificate"] is None
+    Path("not.txt").write_text(NOT_A_SORTER, encoding="utf-8")
+    assert "certificate" not in call("verify", "not.txt", "--certificate", "not.cert", code=1)[0]
+    Path("proof.json").write_text(call("verify", "bitonic", "--n", 8, "--json")[0], encoding="utf-8")
+    check_refused([*words[:4], "--check", "proof.json", "--certificate", "not.cert"])
+    check_refused([*words[:4], "--certificate", "missing/not.cert"])
+    assert not Path("not.cert").exists()
+    call("compile", "bitonic", "--n", 8, "--name", "eight")
+    call("verify", "generated/eight", "--certificate", "package.cert")
+    assert Path("package.cert").read_bytes() == content
 
 
 def test_verify_runs_the_built_kernel_of_a_package(monkeypatch):
