@@ -2,7 +2,7 @@
 
 from nsc.compiler.verify.certificate import CERTIFICATE_FORMAT, certify
 from nsc.compiler.verify.check import check_proof, read_proof
-from nsc.compiler.verify.emitted import Emitted, Run, check_emitted, stable_order
+from nsc.compiler.verify.emitted import MANY_WIRES, Emitted, Run, check_emitted, stable_order
 from nsc.compiler.verify.failure import Failure, Mend, diagnose
 from nsc.compiler.verify.keeping import verify_once
 from nsc.compiler.verify.ladder import METHODS, UNTIMED, verify
@@ -14,6 +14,7 @@ __all__ = [
     "CANONICAL_DIGEST",
     "CERTIFICATE_FORMAT",
     "FORMS",
+    "MANY_WIRES",
     "METHODS",
     "NETWORK_DIGEST",
     "UNTIMED",

@@ -26,7 +26,7 @@ Run = Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[Any], "npt.NDArray[n
 MOST_WIRES = 20
 # From so many wires on a kernel is run on random inputs alone, of so many numbers: the structured inputs of a
 # sample have n² numbers.
-_MANY_WIRES, _NUMBERS_OF_MANY = 1 << 13, 1 << 22
+MANY_WIRES, _NUMBERS_OF_MANY = 1 << 13, 1 << 22
 # A slow kernel is run on inputs of so many numbers, and then on one of so many inputs.
 _NUMBERS, _STEP = 1 << 25, 16
 
@@ -143,7 +143,7 @@ def check_emitted(
             for start in range(0, 1 << n, 1 << 14):
                 index = np.arange(start, min(start + (1 << 14), 1 << n))
                 visit((index[:, None] >> np.arange(n) & 1).astype(bool))
-        elif n >= _MANY_WIRES:
+        elif n >= MANY_WIRES:
             what = "random"
             for inputs in zero_one.random_inputs(n, _NUMBERS_OF_MANY // n):
                 visit(inputs)

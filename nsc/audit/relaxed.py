@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nsc.audit.relaxed_calls import Array, KernelInputs, Numbers, RelaxedKernel
 from nsc.audit.relaxed_reference import Floats, Reference, loss_of_p
 from nsc.compiler.network import Network
-from nsc.compiler.verify import stable_order
+from nsc.compiler.verify import MANY_WIRES, stable_order
 from nsc.contract.routings import IGNORED, ROUTINGS, Payload, Routing
 
 # Comparators whose inputs differ by 1 or more have the weights 0 and 1 here, within 1e-19, in both types and
@@ -20,8 +20,6 @@ _STEEP = 1e20
 # Most numbers of the matrices P that are looked at for each batch of 0-1 inputs and for a loss, but for the
 # first matrix.
 _MOST_OF_P = 1 << 20
-# From so many wires on ranks are looked at in the place of P, which would take 256 MB or more, and no losses.
-MANY_WIRES = 1 << 13
 # A kernel may lie so many times as far from the reference as the reference's runs with errors. These have
 # errors of two units. A weight is within four and a mix within one, so right kernels lie no further than the
 # runs, and mostly at a tenth. The rest is for chance: a run has less than 1/64 of its usual error once in 80
@@ -36,7 +34,7 @@ def run_exactly(
 ) -> Callable[[npt.NDArray[np.float64]], tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]]:
     """Return what runs a kernel where it must be exact, for `check_emitted`: its values, and P by its rows.
 
-    A network of many wires has its ranks in the place of P.
+    A network of many wires has its ranks in the place of P, which would take 256 MB or more.
 
     A 0-1 input stands for the numbers 1 … n in the order in which a stable sort puts it, and again with the
     infinities at both ends. An index is -1 where a value or a row of P is wrong.
