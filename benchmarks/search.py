@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from nsc.compiler.search import (
     Objective,
     Outcome,
     Round,
+    Standing,
     State,
     advance,
     from_network,
@@ -97,7 +98,7 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
         tables = [
             _table(("network", "found", "CPU seconds"), _from_nothing(status.update)),
             _table(
-                ("network", "before", "after", "CPU seconds"),
+                ("network", "before", "after", "layers", "CPU seconds"),
                 _from_published(range(low, high + 1), seconds, jobs, keep, status.update),
             ),
             _table(
@@ -110,7 +111,8 @@ def main(wires: tuple[int, int], seconds: int, jobs: int, keep: Path | None) -> 
         f"least that is known was found, with {count(len(SEEDS), 'seed')}. "
         f"From each published sorter and median of {low} to {high} wires, with its own depth as the "
         f"limit, and from the cheapest known selections: deletions, then {count(seconds, 'second')} of "
-        "changes. Networks that stayed as they were are counted."
+        "changes; from published networks then as long for one with a layer less. Networks of which nothing "
+        "came are counted."
     )
     text = "\n\n".join(["# Search", paragraph(head), *tables])
     partial = RESULTS.with_suffix(".partial")
@@ -149,28 +151,55 @@ def _from_published(
 ) -> Iterator[tuple[object, ...]]:
     every = [(kind, each) for kind in KINDS for n in wires for each in published(kind).get(n, [])]
     stayed = 0
-    with workers(partial(_of_published, seconds), jobs) as improved:
+    with workers(partial(_of_published, seconds), jobs) as searched:
         for start in range(0, len(every), jobs):
             told(f"{every[start][0]} {every[start][1].counts}")
-            for before, after, taken in improved(every[start : start + jobs]):
-                kind, network = before
-                if after.size == network.size:
-                    stayed += 1
-                    continue
-                if keep is not None:
-                    save_network(after, keep / f"{known_name(kind, after)}.cn")
-                word = f"{KINDS[kind]} of {network.n}, {network.depth} layers"
-                yield word, network.size, after.size, f"{taken:.1f}"
-    yield "others", count(stayed, "network"), "unchanged", ""
+            for found in searched(every[start : start + jobs]):
+                stayed += not found.gains
+                for network in found.gains:
+                    if keep is not None:
+                        save_network(network, keep / f"{known_name(found.kind, network)}.cn")
+                    yield found.words, found.before.size, network.size, network.depth, f"{found.seconds:.1f}"
+    yield "others", count(stayed, "network"), "unchanged", "", ""
 
 
-def _of_published(
-    seconds: float, published_one: tuple[str, Network]
-) -> tuple[tuple[str, Network], Network, float]:
-    """Return a published network with its kind, what a search makes of it, and the seconds that it took."""
-    kind, network = published_one
-    goal = Goal(parse(KINDS[kind], network.n), depth=network.depth)
-    return published_one, *_improved(goal, network, seconds)
+@dataclass(frozen=True)
+class Found:
+    """What a search made of a published network.
+
+    Attributes:
+        kind: of which list.
+        before: the network.
+        gains: a network of fewer comparators, and one of fewer layers, if no published network beats it.
+        seconds: what both searches took.
+    """
+
+    kind: str
+    before: Network
+    gains: tuple[Network, ...]
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        return f"{KINDS[self.kind]} of {self.before.n}, {self.before.depth} layers"
+
+
+def _of_published(seconds: float, kind_and_network: tuple[str, Network]) -> Found:
+    kind, before = kind_and_network
+    start = time.process_time()
+    goal = Goal(parse(KINDS[kind], before.n), depth=before.depth)
+    state = _improved(goal, before, seconds)
+    best = state.islands[0].best
+    island = Standing(current=best, best=best, origin=best)
+    flat_goal = replace(state.goal, depth=before.depth - 1)
+    flat = _advanced(State(flat_goal, state.seed, (island,), state.found), seconds)
+    smaller, flatter = _best(state), _best(flat)
+    gains = [smaller] if smaller.size < before.size else []
+    if flatter.depth < before.depth and not any(
+        each.size <= flatter.size and each.depth <= flatter.depth for each in published(kind)[before.n]
+    ):
+        gains.append(flatter)
+    return Found(kind, before, tuple(gains), time.process_time() - start)
 
 
 def _selections(seconds: float, told: Callable[[str], None]) -> Iterator[tuple[object, ...]]:
@@ -178,19 +207,27 @@ def _selections(seconds: float, told: Callable[[str], None]) -> Iterator[tuple[o
         told(f"{name} of {n}")
         goal = Goal(parse(name, n), Objective.COST)
         before = known_network(goal)
-        after, taken = _improved(goal, before, seconds)
+        start = time.process_time()
+        after = _best(_improved(goal, before, seconds))
+        taken = time.process_time() - start
         yield f"{name} of {n}", goal.cost(before)[1], goal.cost(after)[1], f"{taken:.1f}"
 
 
-def _improved(goal: Goal, network: Network, seconds: float) -> tuple[Network, float]:
-    """Return what a search makes of a network, and the seconds that it took."""
-    start = time.process_time()
-    state: State = from_network(goal, network, None, 0, 1, search_engine(), budget_of())
+def _improved(goal: Goal, network: Network, seconds: float) -> State:
+    """Return a search that begins with a network, after deletions and some seconds of changes."""
+    return _advanced(from_network(goal, network, None, 0, 1, search_engine(), budget_of()), seconds)
+
+
+def _advanced(state: State, seconds: float) -> State:
     end = time.process_time() + seconds
     while time.process_time() < end:
         state = advance(state, _here)
+    return state
+
+
+def _best(state: State) -> Network:
     assert state.best is not None
-    return state.best, time.process_time() - start
+    return state.best
 
 
 if __name__ == "__main__":
